@@ -7,13 +7,13 @@ export interface Limit {
   readonly timeoutError: () => Error
   /** Cancels the work from outside; its reason is the error. */
   readonly signal?: AbortSignal | undefined
-  /** Aborts the signal of the work once it has settled, too, so that no response body stays open. */
+  /** Also aborts the work's signal once the work has settled, so that no response body stays open. */
   readonly abortWhenSettled?: boolean
 }
 
 interface LimitWithLate<T> extends Limit {
   /** Gets a value that comes after the rejection. A later failure is ignored. */
-  readonly late?: (value: T) => void
+  readonly onLateValue?: (value: T) => void
 }
 
 /** Node creates the signal only when it is read. */
@@ -33,7 +33,7 @@ export function withDeadline<T>(
 ): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const { timeoutMs, signal } = limit
-    const mustStart = typeof work === 'function'
+    const isStartFunction = typeof work === 'function'
     const controller = new AbortController()
     let isExpired = false
     const expire = (reason: unknown): void => {
@@ -54,13 +54,13 @@ export function withDeadline<T>(
       if (limit.abortWhenSettled) controller.abort(SETTLED)
     }
     if (signal?.aborted) expire(signal.reason)
-    else if (mustStart && timeoutMs <= 0) expire(limit.timeoutError())
-    if (mustStart && isExpired) return
-    const running = mustStart ? start(work, controller) : work
+    else if (isStartFunction && timeoutMs <= 0) expire(limit.timeoutError())
+    if (isStartFunction && isExpired) return
+    const running = isStartFunction ? start(work, controller) : work
     running.then(
       (value) => {
         settle()
-        if (isExpired) limit.late?.(value)
+        if (isExpired) limit.onLateValue?.(value)
         else resolve(value)
       },
       (error) => {

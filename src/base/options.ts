@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /** Finds errors that concern several options together. Gets the input unchecked. */
-type Contradictions = (input: Readonly<Record<string, unknown>>) => readonly string[]
+type CrossOptionCheck = (input: Readonly<Record<string, unknown>>) => readonly string[]
 
 /**
  * Checks the options of a public function when it is called.
@@ -13,16 +13,16 @@ export function parseOptions<Schema extends z.ZodType>(
   subject: string,
   schema: Schema,
   input: unknown,
-  contradictions: Contradictions = () => [],
+  crossOptionCheck: CrossOptionCheck = () => [],
 ): z.output<Schema> {
   const result = schema.safeParse(ownMembers(input))
   const faults = result.error?.issues.flatMap(describeIssue) ?? []
-  if (isRecord(input)) faults.push(...contradictions(input))
+  if (isRecord(input)) faults.push(...crossOptionCheck(input))
   if (result.success && faults.length === 0) return result.data
   throw new TypeError(`${subject}: ${faults.join('; ')}`)
 }
 
-/** Members that somebody has added to `Object.prototype` are no options. */
+/** Ignores properties inherited from `Object.prototype`. */
 const ownMembers = (input: unknown): unknown =>
   isRecord(input) && Object.getPrototypeOf(input) === Object.prototype
     ? { __proto__: null, ...input }
@@ -59,14 +59,14 @@ export const nonEmptyString = (): z.ZodString => {
 
 export const flag = (): z.ZodBoolean => z.boolean({ error: 'must be true or false' })
 
-export const numberBetween = (least: number, most: number, unit: string): z.ZodNumber => {
-  const error = `must be a number of ${unit} from ${least} to ${most}`
-  return z.number({ error }).min(least, { error }).max(most, { error })
+export const numberBetween = (min: number, max: number, unit: string): z.ZodNumber => {
+  const error = `must be a number of ${unit} from ${min} to ${max}`
+  return z.number({ error }).min(min, { error }).max(max, { error })
 }
 
-export const integerBetween = (least: number, most: number): z.ZodNumber => {
-  const error = `must be an integer from ${least} to ${most}`
-  return z.number({ error }).int({ error }).min(least, { error }).max(most, { error })
+export const integerBetween = (min: number, max: number): z.ZodNumber => {
+  const error = `must be an integer from ${min} to ${max}`
+  return z.number({ error }).int({ error }).min(min, { error }).max(max, { error })
 }
 
 /** Any function; its caller checks the return value. */

@@ -6,6 +6,9 @@ export interface IdempotencyContext {
   readonly fence: number
   /** Aborts once the run may no longer be the only one with the key. */
   readonly signal: AbortSignal
-  /** Frees the key at the end of the run instead of storing the result: nothing has happened. */
+  /**
+   * Frees the key at the end of the run instead of storing the result, because nothing has happened. On a
+   * coupled store, such as `postgresStore`, it also rolls back the handler's writes.
+   */
   release(): void
 }

@@ -14,7 +14,7 @@ export interface SingleUseStore {
 }
 
 /** The id of a verified token, and how long it may be accepted. */
-export interface UsedToken {
+export interface PresentedToken {
   readonly issuer: string
   readonly caller: string
   readonly tokenId: string | undefined
@@ -33,7 +33,7 @@ const CLOCK_DRIFT_SECONDS = 120
  * @throws Unavailable when the store fails.
  */
 export async function consumeToken(
-  token: UsedToken,
+  token: PresentedToken,
   store: SingleUseStore,
   now: number,
 ): Promise<Decision<true>> {

@@ -21,7 +21,7 @@ import {
   type RequestState,
 } from './request-state.js'
 
-/** One check: how it decides, and what an accepted request gains by it. */
+/** One check: how it decides, and what it does with an accepted request. */
 export interface Guard<State extends RequestState, T> {
   readonly by: DecidedBy
   /** The coupled store in whose run the check belongs; all others come before the key. */

@@ -103,7 +103,7 @@ export function assertBeforeKey(
 }
 
 /**
- * Asks for a check that belongs into a run of this store.
+ * Asserts that the guard runs inside a run of this store.
  *
  * @throws ServiceAuthError when the request has none.
  */

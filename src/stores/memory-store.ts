@@ -49,7 +49,7 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
   }
 
   /** Returns a fence above all earlier ones, including those of earlier processes. */
-  function leastFence(): number {
+  function minFence(): number {
     fence = Math.max(fence + 1, Date.now() * 1000)
     return fence
   }
@@ -92,7 +92,7 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
       }),
     reserve: (request) =>
       whileOpen((now) => {
-        const times = { now, leastFence: leastFence() }
+        const times = { now, minFence: minFence() }
         return apply(request.key, records.reserve(stored.get(request.key), request, times))
       }),
     renew: (run) =>

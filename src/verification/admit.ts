@@ -28,7 +28,7 @@ export interface Admit {
 }
 
 /**
- * The whole way from the headers to an identity.
+ * The pipeline from the headers to an identity.
  *
  * The returned function rejects with `Unavailable` if the key set cannot be reached.
  */
@@ -57,7 +57,7 @@ function unlessDenied(decision: Decision<Admitted>, policy: Policy): Decision<Ad
   return denialNow(decision.value.identity, policy) ?? decision
 }
 
-/** Form, key, signature, claims: the first objection decides. */
+/** Form, key, signature, claims: the first failing check decides. */
 async function admitToken(token: string, deps: Dependencies): Promise<Decision<Admitted>> {
   const parsed = parseToken(token)
   if (!parsed.ok) return parsed
@@ -72,10 +72,10 @@ async function admitToken(token: string, deps: Dependencies): Promise<Decision<A
 
 /** A key that the policy refuses costs no verification. */
 function checkKey({ kid }: ParsedToken, { policy, keySource }: Dependencies): Decision<undefined> {
-  const isStatic = isStaticKeyId(kid) && policy.staticKeys === 'refuse'
-  if (!isStatic && !policy.denied.keys.has(kid)) return allow(undefined)
+  const isRefusedStatic = isStaticKeyId(kid) && policy.staticKeys === 'refuse'
+  if (!isRefusedStatic && !policy.denied.keys.has(kid)) return allow(undefined)
   const evidence = keySource.current(kid) === undefined ? {} : { keyId: kid }
-  return deny(isStatic ? 'static_key_refused' : 'key_denied', evidence)
+  return deny(isRefusedStatic ? 'static_key_refused' : 'key_denied', evidence)
 }
 
 /** Whether the token would be accepted now, with a key that is still in the set. */

@@ -93,9 +93,13 @@ describe('withDeadline', () => {
       new Promise<string>((resolve, reject) => {
         end = { resolve, reject }
       })
-    await expect(withDeadline({ ...limit({ timeoutMs: 1 }), late }, work)).rejects.toThrow()
+    await expect(
+      withDeadline({ ...limit({ timeoutMs: 1 }), onLateValue: late }, work),
+    ).rejects.toThrow()
     end?.resolve('late')
-    await expect(withDeadline({ ...limit({ timeoutMs: 1 }), late }, work)).rejects.toThrow()
+    await expect(
+      withDeadline({ ...limit({ timeoutMs: 1 }), onLateValue: late }, work),
+    ).rejects.toThrow()
     end?.reject(new Error('late'))
     expect(late.mock.calls).toEqual([['late']])
   })

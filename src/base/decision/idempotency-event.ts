@@ -14,11 +14,11 @@ export type IdempotencyRefusal =
 export type RunEnd =
   /** Its result is kept for retries. */
   | 'result_kept'
-  /** Its response flows without being kept. */
+  /** Its response was streamed and not stored. */
   | 'result_too_large'
   /** It ended without a response. */
   | 'abandoned'
-  /** Its handler said that nothing has happened. */
+  /** Its handler called `release()`. */
   | 'released'
   /** Another run has taken the key meanwhile. */
   | 'key_lost'
@@ -35,7 +35,7 @@ export type RunEnd =
   /** Its handler never used its transaction: the likeliest mistake. Published in addition to `result_kept`. */
   | 'transaction_unused'
 
-/** Why a caller got the 503, or the app an error, instead of the handler's answer. */
+/** Why a caller got a 503 instead of the handler's answer. */
 export type Undone =
   /** The database could not be reached, or the connection was lost. */
   | 'store_unavailable'
@@ -43,7 +43,7 @@ export type Undone =
   | 'timed_out'
   /** It lost against another transaction. */
   | 'conflict'
-  /** Nobody knows whether the transaction has committed. */
+  /** It is unknown whether the transaction committed. */
   | 'commit_unknown'
 
 /**
@@ -67,7 +67,7 @@ interface IdempotencyContext {
  *
  * @inline
  */
-type IdempotencyNews =
+type IdempotencyDetails =
   /** A run begins; `fence` grows with every run of the key. */
   | { readonly outcome: 'accepted'; readonly reason: 'reserved'; readonly fence: number }
   /** A retry got the kept answer, of this `status`. */
@@ -128,7 +128,7 @@ type IdempotencyNews =
     }
 
 /** Event on the diagnostics channel `express-service-auth:idempotency`. */
-export type IdempotencyEvent = IdempotencyContext & IdempotencyNews
+export type IdempotencyEvent = IdempotencyContext & IdempotencyDetails
 
 const idempotency = openChannel('idempotency')
 
@@ -140,7 +140,7 @@ export function announceIdempotency(event: () => IdempotencyEvent): void {
  * Binds later events to the current async context, if there are subscribers: a handler may answer
  * in that of another request.
  */
-export const laterInThisContext = <Arguments extends unknown[]>(
+export const bindToCurrentContext = <Arguments extends unknown[]>(
   emit: (...args: Arguments) => void,
 ): ((...args: Arguments) => void) =>
   idempotency.hasSubscribers ? AsyncResource.bind(emit, 'express-service-auth:run') : emit

@@ -105,7 +105,7 @@ function copyOf(input: Request, init: RequestInit, { isGlobalFetch }: FetchSetti
   if (input instanceof Request) return new Request(input, init)
   if (isGlobalFetch) {
     throw requestError(
-      'the Request is not one of the global fetch: give the fetch that it belongs to as the option fetch',
+      'the Request is not one of the global fetch: pass its own fetch as the option `fetch`',
     )
   }
   const copy = new Own(input, init)
@@ -122,13 +122,13 @@ function parseAddress(address: string): URL {
   }
   // `fetch` would also reject it, but with an error that repeats the password.
   if (url.username === '' && url.password === '') return url
-  throw requestError('the address must not hold a user name or password')
+  throw requestError('the address must not contain a user name or password')
 }
 
 /** Rejects a `blob:` URL, because its origin is that of the page that created it. */
 function assertOrigin({ origins }: FetchSettings, { protocol, origin }: URL): void {
   if (protocol === 'blob:' || !origins.has(origin))
-    throw requestError(`${origin} is not one of its origins`)
+    throw requestError(`${origin} is not in the option \`origins\``)
 }
 
 function signalOf(input: Input, members: Members): AbortSignal | undefined {

@@ -3,7 +3,7 @@ import { networkError } from './network-error.js'
 import { type ByteReader, cancel, readBytes } from './read-bytes.js'
 
 /** A response, as far as it is read within its attempt. */
-export type Answer =
+export type ReceivedResponse =
   /** A response to HEAD, or with a status such as 204. */
   | { readonly type: 'bodiless'; readonly response: Response }
   | { readonly type: 'kept'; readonly response: Response; readonly body: Uint8Array<ArrayBuffer> }
@@ -20,7 +20,7 @@ export type Answer =
  *
  * @throws the error of the body.
  */
-export async function receive(response: Response, maxBytes: number): Promise<Answer> {
+export async function receive(response: Response, maxBytes: number): Promise<ReceivedResponse> {
   const { body } = response
   if (body === null) return { type: 'bodiless', response }
   const reader: ByteReader = body.getReader()
@@ -40,19 +40,19 @@ function flowsFromTheStart(headers: Headers, maxBytes: number): boolean {
 
 const NO_BYTES = new Uint8Array(0)
 
-export function classifiedResponse(answer: Answer): ClassifiedResponse {
+export function classifiedResponse(answer: ReceivedResponse): ClassifiedResponse {
   const { status, headers } = answer.response
   if (answer.type === 'flowing') return { status, headers, body: undefined }
   return { status, headers, body: answer.type === 'kept' ? answer.body : NO_BYTES }
 }
 
 /** Cancels the rest of a response that the caller does not get. */
-export function discard(answer: Answer): void {
+export function discard(answer: ReceivedResponse): void {
   if (answer.type === 'flowing') cancel(answer.rest)
 }
 
 /** Returns the response for the caller of `fetch`; `signal` aborts a streamed body. */
-export function handOver(answer: Answer, signal: AbortSignal | undefined): Response {
+export function handOver(answer: ReceivedResponse, signal: AbortSignal | undefined): Response {
   if (answer.type === 'bodiless') return answer.response
   const body = answer.type === 'kept' ? answer.body.buffer : flow(answer, signal)
   const { url, status, statusText, headers } = answer.response
@@ -73,7 +73,7 @@ export function handOver(answer: Answer, signal: AbortSignal | undefined): Respo
 const PHRASE = /^[\t\x20-\x7e]*$/
 
 function flow(
-  { beginning, rest }: Extract<Answer, { type: 'flowing' }>,
+  { beginning, rest }: Extract<ReceivedResponse, { type: 'flowing' }>,
   signal: AbortSignal | undefined,
 ): ReadableStream<Uint8Array> {
   const chunks = [...beginning]

@@ -13,11 +13,11 @@ import {
 } from './call.js'
 import { networkError } from './network-error.js'
 import { cancel } from './read-bytes.js'
-import { type Answer, classifiedResponse, receive } from './receive-response.js'
+import { classifiedResponse, type ReceivedResponse, receive } from './receive-response.js'
 import { decideRetry } from './retry-decision.js'
 
 export type Attempt =
-  | { readonly outcome: Outcome; readonly answer: Answer }
+  | { readonly outcome: Outcome; readonly answer: ReceivedResponse }
   | { readonly outcome: Failed; readonly answer?: never; readonly cause: unknown }
 
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/

@@ -13,7 +13,7 @@ import {
 } from './call.js'
 import { reportCall, withReport } from './call-report.js'
 import { outgoingRequest } from './outgoing-request.js'
-import { type Answer, discard, handOver } from './receive-response.js'
+import { discard, handOver, type ReceivedResponse } from './receive-response.js'
 import { decideRetry } from './retry-decision.js'
 import { requestToken, send } from './send-attempt.js'
 import { ServiceCallError } from './service-call-error.js'
@@ -60,7 +60,7 @@ async function readBody(call: Call): Promise<void> {
   }
 }
 
-async function repeat(call: Call): Promise<Answer> {
+async function repeat(call: Call): Promise<ReceivedResponse> {
   let token = await requestToken(call)
   for (;;) {
     const attempt = await send(call, token)
@@ -91,7 +91,7 @@ async function repeat(call: Call): Promise<Answer> {
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
-function deliver(call: Call, answer: Answer): Response {
+function deliver(call: Call, answer: ReceivedResponse): Response {
   if (call.request.refusesRedirects && REDIRECTS.has(answer.response.status)) {
     discard(answer)
     throw failureOf(call, 'network', new TypeError("the answer is a redirect: redirect is 'error'"))

@@ -25,7 +25,7 @@ export interface InnerOptions {
 export function createCachedSource({ minting, clock, closing }: InnerOptions): InnerSource {
   let state = states.COLD
   let inFlight: Promise<string> | undefined
-  const dispatch = (event: states.StateEvent): void => {
+  const dispatch = (event: states.TokenStateEvent): void => {
     state = states.advance(state, event)
   }
 
@@ -65,8 +65,8 @@ export function createCachedSource({ minting, clock, closing }: InnerOptions): I
           return answer.token
         case 'renewal':
           return renewal(answer.isForced).catch((error: unknown) => {
-            if (answer.instead === undefined || closing.aborted) throw error
-            return answer.instead
+            if (answer.fallback === undefined || closing.aborted) throw error
+            return answer.fallback
           })
       }
     },

@@ -3,7 +3,7 @@ import { readClock } from '../../base/clock.js'
 import type { InnerOptions, InnerSource } from './cached-source.js'
 import { mint } from './mint.js'
 import { afterTokenFailure, TokenSourceError } from './token-source-error.js'
-import { failureHealth, type LastFailure } from './token-state.js'
+import { failureHealth, type LastTokenFailure } from './token-state.js'
 
 /** Limits the connections to the core during a burst of calls. */
 const MAX_CONCURRENT_REQUESTS = 8
@@ -14,7 +14,7 @@ const MAX_CONCURRENT_REQUESTS = 8
  */
 export function createSingleUseSource({ minting, clock, closing }: InnerOptions): InnerSource {
   const limit = limitConcurrency(MAX_CONCURRENT_REQUESTS)
-  let lastFailure: (LastFailure & { readonly since: number }) | undefined
+  let lastFailure: (LastTokenFailure & { readonly since: number }) | undefined
 
   async function mintOne(calledAt: number): Promise<string> {
     closing.throwIfAborted()

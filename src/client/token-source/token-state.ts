@@ -2,23 +2,23 @@ import { type BackOff, isBackingOff } from '../../base/back-off.js'
 import { afterTokenFailure, TokenSourceError } from './token-source-error.js'
 import type { TokenSourceHealth } from './token-source-health.js'
 
-/** A token that calls get until `endsAt`. Times are in milliseconds of the source's monotonic clock. */
+/** A token that calls get until `usableUntil`. Times are in milliseconds of the source's monotonic clock. */
 interface CurrentToken {
   readonly token: string
   readonly requestedAt: number
   readonly renewAt: number
-  readonly endsAt: number
+  readonly usableUntil: number
 }
 
 /** The back-off after the failures since the last success, and the last error. */
-export interface LastFailure extends BackOff {
+export interface LastTokenFailure extends BackOff {
   readonly error: TokenSourceError
 }
 
 /** The immutable state of a token source. */
 export interface TokenState {
   readonly current: CurrentToken | undefined
-  readonly lastFailure: LastFailure | undefined
+  readonly lastFailure: LastTokenFailure | undefined
   /** Start of the renewal in progress; there is at most one. */
   readonly renewingSince: number | undefined
   /** Start of the last renewal that was forced by a refused token. */
@@ -26,7 +26,7 @@ export interface TokenState {
 }
 
 /** An event that changes the state. `jitter` is a random number from 0 to 1. */
-export type StateEvent = { readonly at: number } & (
+export type TokenStateEvent = { readonly at: number } & (
   | { readonly type: 'requested'; readonly isForced: boolean }
   | {
       readonly type: 'minted'
@@ -38,16 +38,16 @@ export type StateEvent = { readonly at: number } & (
 )
 
 /** The reply to a `token()` call. */
-export type Answer =
+export type TokenAnswer =
   /** A token, immediately; the source starts a renewal if one is due. */
   | { readonly kind: 'token'; readonly token: string; readonly isRenewalDue: boolean }
-  /** The result of the renewal in progress, or of a new one. If it fails, `instead`, unless absent. */
-  | { readonly kind: 'renewal'; readonly isForced: boolean; readonly instead: string | undefined }
+  /** The result of the renewal in progress, or of a new one. If it fails, `fallback`, unless absent. */
+  | { readonly kind: 'renewal'; readonly isForced: boolean; readonly fallback: string | undefined }
   | { readonly kind: 'failure'; readonly error: TokenSourceError }
 
 /** The share of its lifetime after which a token is renewed. */
 const RENEWED_AFTER = 0.8
-/** For the smaller of the two times before a token expires, calls no longer get it. */
+/** Calls stop getting a token this long before it expires; the smaller value applies. */
 const END_MARGIN = { share: 0.1, maxMs: 10_000 }
 /** The minimum interval of forced renewals: a receiver may refuse every token. */
 const FORCED_INTERVAL_MS = 5000
@@ -60,7 +60,7 @@ export const COLD: TokenState = {
 }
 
 /** Returns the state after an event. */
-export function advance(state: TokenState, event: StateEvent): TokenState {
+export function advance(state: TokenState, event: TokenStateEvent): TokenState {
   const { at } = event
   const idle = { ...state, renewingSince: undefined }
   switch (event.type) {
@@ -94,31 +94,35 @@ function currentTokenOf(token: string, requestedAt: number, validitySeconds: num
     token,
     requestedAt,
     renewAt: requestedAt + RENEWED_AFTER * lifetimeMs,
-    endsAt: requestedAt + lifetimeMs - marginMs,
+    usableUntil: requestedAt + lifetimeMs - marginMs,
   }
 }
 
 /** A `requestedAt` in the future means that the clock was set back: the token's age is unknown. */
-const isUsable = ({ requestedAt, endsAt }: CurrentToken, now: number): boolean =>
-  requestedAt <= now && now < endsAt
+const isUsable = ({ requestedAt, usableUntil }: CurrentToken, now: number): boolean =>
+  requestedAt <= now && now < usableUntil
 
-/** Returns the reply to a call at `now`; `after` is a token that a receiver has refused. */
-export function answerTo(state: TokenState, after: string | undefined, now: number): Answer {
+/** Returns the reply to a call at `now`; `refusedToken` is a token that a receiver has refused. */
+export function answerTo(
+  state: TokenState,
+  refusedToken: string | undefined,
+  now: number,
+): TokenAnswer {
   const { current, lastFailure } = state
   const isRenewing = state.renewingSince !== undefined
   const mayRequest = !isRenewing && !isBackingOff(lastFailure, now)
   if (current === undefined || !isUsable(current, now)) {
     const isPaused = lastFailure !== undefined && !mayRequest && !isRenewing
     if (isPaused) return { kind: 'failure', error: lastFailure.error }
-    return { kind: 'renewal', isForced: false, instead: undefined }
+    return { kind: 'renewal', isForced: false, fallback: undefined }
   }
   const { token } = current
   const isRenewalDue = mayRequest && now >= current.renewAt
-  if (token !== after) return { kind: 'token', token, isRenewalDue }
-  if (isRenewing || isRenewalDue) return { kind: 'renewal', isForced: false, instead: token }
+  if (token !== refusedToken) return { kind: 'token', token, isRenewalDue }
+  if (isRenewing || isRenewalDue) return { kind: 'renewal', isForced: false, fallback: token }
   const mayForce = mayRequest && !wasForcedRecently(state, now)
   return mayForce
-    ? { kind: 'renewal', isForced: true, instead: token }
+    ? { kind: 'renewal', isForced: true, fallback: token }
     : { kind: 'token', token, isRenewalDue }
 }
 
@@ -134,13 +138,13 @@ const wasForcedRecently = ({ forcedAt }: TokenState, now: number): boolean =>
 export function healthOf({ current, lastFailure }: TokenState, now: number): TokenSourceHealth {
   const age = current && {
     ageSeconds: Math.max(0, now - current.requestedAt) / 1000,
-    usableSeconds: isUsable(current, now) ? (current.endsAt - now) / 1000 : 0,
+    usableSeconds: isUsable(current, now) ? (current.usableUntil - now) / 1000 : 0,
   }
   return { state: stateOf(current, now), ...age, ...failureHealth(lastFailure, now) }
 }
 
 export function failureHealth(
-  lastFailure: LastFailure | undefined,
+  lastFailure: LastTokenFailure | undefined,
   now: number,
 ): Pick<TokenSourceHealth, 'lastError' | 'retrySeconds'> {
   if (lastFailure === undefined) return {}

@@ -101,7 +101,7 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
 }
 
 /** A handler's answer: the status, and the encoded result if it can be stored. */
-interface Answer {
+interface HandlerAnswer {
   readonly status: number
   readonly result: Uint8Array | undefined
 }
@@ -112,7 +112,7 @@ const TOO_MANY_REQUESTS = 429
  * Whether the writes of a handler with this answer are kept. Frameworks turn thrown errors into
  * answers, so the status alone decides.
  */
-export function endingOf({ status, result }: Answer): CoupledEnding {
+export function endingOf({ status, result }: HandlerAnswer): CoupledEnding {
   if (status < 400) return { type: 'commit', result }
   if (status < 500 && status !== TOO_MANY_REQUESTS) return { type: 'refuse', result }
   return { type: 'roll_back' }

@@ -12,7 +12,7 @@ export interface CoupledRequest {
   /** The owner of the transaction, by which the store's own functions find it. */
   readonly requester: object
   /** Called once, if the handler uses its transaction after the answer. That use fails. */
-  readonly usedLate?: (() => void) | undefined
+  readonly onLateUse?: (() => void) | undefined
 }
 
 /** A run of a handler inside its transaction. */

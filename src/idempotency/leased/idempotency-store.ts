@@ -24,7 +24,7 @@ export interface ReservationRequest extends Omit<Run, 'fence'> {
 export type Reservation =
   /** The handler may run; `fence` grows with every run of the key. */
   | { readonly outcome: 'reserved'; readonly fence: number }
-  /** Another run is under way, whose lease lasts so long yet. */
+  /** Another run is under way, whose lease ends in `leaseLeftMs`. */
   | { readonly outcome: 'running'; readonly leaseLeftMs: number }
   /** An earlier run has ended; this is its result. */
   | { readonly outcome: 'finished'; readonly result: Uint8Array }
@@ -60,7 +60,7 @@ export function grantedRun(request: ReservationRequest, reservation: Reservation
     case 'unreadable':
       return undefined
     default:
-      throw new TypeError('store.reserve resolved to none of the outcomes of a reservation')
+      throw new TypeError('store.reserve resolved to an unknown outcome')
   }
 }
 

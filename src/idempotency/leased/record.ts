@@ -27,10 +27,10 @@ export interface Transition<Answer> {
   readonly record: IdempotencyRecord | undefined
 }
 
-type StoredRecord = IdempotencyRecord | undefined
+type OptionalRecord = IdempotencyRecord | undefined
 
 /** An expired record counts as absent. */
-export const liveRecord = (record: StoredRecord, now: number): StoredRecord =>
+export const liveRecord = (record: OptionalRecord, now: number): OptionalRecord =>
   record !== undefined && now < record.expiresAt ? record : undefined
 
 const running = (run: Run, now: number, tombstoneMs: number): IdempotencyRecord => ({
@@ -44,29 +44,31 @@ const running = (run: Run, now: number, tombstoneMs: number): IdempotencyRecord 
 })
 
 /** The rest of a freed key's tombstone, in the record of the run that reserved the key. */
-const tombstoneMsIn = (record: StoredRecord, { retentionMs }: Pick<Run, 'retentionMs'>): number =>
-  record === undefined ? 0 : Math.max(0, record.retentionMs - retentionMs)
+const tombstoneMsIn = (
+  record: OptionalRecord,
+  { retentionMs }: Pick<Run, 'retentionMs'>,
+): number => (record === undefined ? 0 : Math.max(0, record.retentionMs - retentionMs))
 
-/** Reserves the key if it is free. `leastFence` is above every fence of a deleted record. */
+/** Reserves the key if it is free. `minFence` is above every fence of a deleted record. */
 export function reserve(
-  stored: StoredRecord,
+  stored: OptionalRecord,
   { rerunAbandoned, ...request }: ReservationRequest,
-  { now, leastFence }: { now: number; leastFence: number },
+  { now, minFence }: { now: number; minFence: number },
 ): Transition<Reservation> {
   const record = liveRecord(stored, now)
   const refuse = (answer: Reservation): Transition<Reservation> => ({ answer, record })
-  const take = (): Transition<Reservation> => {
-    const fence = Math.max(leastFence, (record?.fence ?? 0) + 1)
+  const grant = (): Transition<Reservation> => {
+    const fence = Math.max(minFence, (record?.fence ?? 0) + 1)
     const tombstoneMs =
       record?.state === 'freed' ? record.expiresAt - now : tombstoneMsIn(record, request)
     const reserved = running({ ...request, fence }, now, tombstoneMs)
     return { answer: { outcome: 'reserved', fence }, record: reserved }
   }
-  if (record === undefined) return take()
+  if (record === undefined) return grant()
   const isOwn = record.owner === request.owner
-  // The reservation was undone before it arrived: it is too late.
+  // This owner has already released the key, so its delayed reservation must not succeed.
   if (record.state === 'freed')
-    return isOwn ? refuse({ outcome: 'running', leaseLeftMs: 0 }) : take()
+    return isOwn ? refuse({ outcome: 'running', leaseLeftMs: 0 }) : grant()
   if (record.fingerprint !== request.fingerprint) return refuse({ outcome: 'mismatch' })
   if (record.state === 'finished') return refuse({ outcome: 'finished', result: record.result })
   if (record.state === 'unstored') return refuse({ outcome: 'result_not_stored' })
@@ -74,14 +76,14 @@ export function reserve(
   if (isOwn) return refuse({ outcome: 'reserved', fence: record.fence })
   const leaseLeftMs = record.leaseUntil - now
   if (leaseLeftMs > 0) return refuse({ outcome: 'running', leaseLeftMs })
-  return rerunAbandoned ? take() : refuse({ outcome: 'abandoned' })
+  return rerunAbandoned ? grant() : refuse({ outcome: 'abandoned' })
 }
 
 const belongsTo = (record: IdempotencyRecord, run: Run): boolean =>
   record.owner === run.owner && record.fence === run.fence
 
 /** Extends the lease of a run that still has the key. */
-export function renew(stored: StoredRecord, run: Run, now: number): Transition<boolean> {
+export function renew(stored: OptionalRecord, run: Run, now: number): Transition<boolean> {
   const record = liveRecord(stored, now)
   const isOwner = record === undefined || (record.state === 'running' && belongsTo(record, run))
   if (!isOwner) return { answer: false, record }
@@ -90,7 +92,7 @@ export function renew(stored: StoredRecord, run: Run, now: number): Transition<b
 
 /** Ends a run that still has the key. */
 export function settle(
-  stored: StoredRecord,
+  stored: OptionalRecord,
   { run, ending }: { run: Run; ending: Ending },
   now: number,
 ): Transition<boolean> {

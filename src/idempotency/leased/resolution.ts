@@ -8,7 +8,7 @@ export interface UnreadableRecord {
   /** The version that has written it, where that is another one. */
   readonly version?: string | undefined
   /** Above every fence that it may hide. */
-  readonly leastFence: number
+  readonly minFence: number
   /** When the record may be forgotten; infinite when it never is. */
   readonly expiresAt: number
 }
@@ -28,7 +28,7 @@ export interface InspectedRecord {
 
 /** The largest `maxRunSeconds`. */
 export const MAX_RUN_MS = 86_400_000
-/** A run may come back as late as that. */
+/** The longest time after which an old run may still write. */
 const MIN_TOMBSTONE_MS = MAX_RUN_MS
 const MICROSECONDS_PER_SECOND = 1_000_000
 
@@ -122,8 +122,8 @@ function maySettle(inspected: InspectedRecord, as: Resolution['type']): boolean 
   return as === 'finished' && isWithoutResult
 }
 
-const unreadableFields = ({ leastFence }: UnreadableRecord) => ({
-  fence: leastFence,
+const unreadableFields = ({ minFence }: UnreadableRecord) => ({
+  fence: minFence,
   fingerprint: '',
   retentionMs: MIN_TOMBSTONE_MS,
 })

@@ -65,7 +65,7 @@ export function answerRun(exchange: IdempotentExchange, ended: EndedRun): void {
       return
     }
     default:
-      throw new TypeError('store.run resolved to an outcome without a run, and there was one')
+      throw new TypeError(`store.run resolved to ${outcome.outcome} although it called \`work\``)
   }
 }
 

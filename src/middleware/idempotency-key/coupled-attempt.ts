@@ -12,7 +12,7 @@ import {
   reportUnsentAnswer,
 } from './idempotent-exchange.js'
 
-/** How soon a running request may have ended. */
+/** `Retry-After` for a key whose request is still running. */
 const RUNNING_RETRY_MS = 1000
 
 /** Runs the handler inside a transaction of the store, and answers once that has ended. */
@@ -20,15 +20,15 @@ export async function runCoupled(
   exchange: IdempotentExchange,
   settings: CoupledSettings,
 ): Promise<void> {
-  const { request, response, record: key, fingerprint } = exchange
+  const { request, response, record, fingerprint } = exchange
   const { store, retentionMs } = settings
   let started: StartedRun | undefined
   const coupledRequest = {
-    key,
+    key: record,
     fingerprint,
     retentionMs,
     requester: request,
-    usedLate: () => emitUsedLate(exchange, started),
+    onLateUse: () => emitLateUse(exchange, started),
   }
   try {
     const outcome = await store.run(coupledRequest, async (run) => {
@@ -45,7 +45,7 @@ export async function runCoupled(
         key,
         response,
         maxBytes,
-        storedHeaders: storedHeaders,
+        storedHeaders,
         onUnsent,
       })
       started = { fence, answer }
@@ -54,7 +54,7 @@ export async function runCoupled(
     })
     answerRequest(exchange, settings, { started, outcome })
   } catch (error) {
-    // A fault of ours: nothing is known of what the answer says.
+    // Internal error: whether the answer is true is unknown, so it is discarded.
     started?.answer.discard()
     throw error
   }
@@ -76,10 +76,7 @@ function begin(
   next()
 }
 
-function emitUsedLate(
-  { request, emit }: IdempotentExchange,
-  started: StartedRun | undefined,
-): void {
+function emitLateUse({ request, emit }: IdempotentExchange, started: StartedRun | undefined): void {
   if (started === undefined) return
   // The pattern of the route, because the URL may hold personal data.
   const path: unknown = request.route?.path
@@ -93,7 +90,7 @@ function emitUsedLate(
   })
 }
 
-interface RunEnd {
+interface AttemptEnd {
   readonly started: StartedRun | undefined
   readonly outcome: CoupledOutcome
 }
@@ -101,7 +98,7 @@ interface RunEnd {
 function answerRequest(
   exchange: IdempotentExchange,
   settings: CoupledSettings,
-  { started, outcome }: RunEnd,
+  { started, outcome }: AttemptEnd,
 ): void {
   if (started === undefined) {
     if (isFinding(outcome)) answerFinding(exchange, settings, outcome)
@@ -129,7 +126,7 @@ const isFinding = (outcome: CoupledOutcome): outcome is CoupledFinding =>
 
 function unavailable({ response, emit }: IdempotentExchange, outcome: CoupledOutcome): void {
   if (outcome.outcome !== 'undone') {
-    throw new TypeError('store.run resolved to an outcome of a run, and there was none')
+    throw new TypeError(`store.run resolved to ${outcome.outcome} without calling \`work\``)
   }
   const { sqlState } = outcome
   const status = refuse(response, 'store_unavailable')

@@ -149,7 +149,7 @@ function readIdempotentRequest(
 function assertHttp1({ httpVersion, httpVersionMajor }: Request): void {
   if (httpVersionMajor <= 1) return
   throw wrongWiring(
-    `${MIDDLEWARE} needs HTTP/1.1, and the request came over HTTP/${httpVersion}: let a proxy end it, or serve the route by node:http`,
+    `${MIDDLEWARE} needs HTTP/1.1, and the request came over HTTP/${httpVersion}: terminate HTTP/2 at a proxy, or serve the route with node:http`,
   )
 }
 
@@ -171,7 +171,7 @@ function nameRequest(request: Request, body: RequestBody, namer: RequestNamer | 
   const fingerprint = fingerprintOf({ method, target, mediaType: mediaTypeOf(request), body })
   if (fingerprint !== undefined) return fingerprint
   throw wrongWiring(
-    `${MIDDLEWARE} needs the option fingerprint: the body is not in req.body as a parser of JSON, forms, text or bytes leaves it`,
+    `${MIDDLEWARE} needs the option fingerprint: req.body is not what a JSON, form, text or raw parser produces`,
   )
 }
 

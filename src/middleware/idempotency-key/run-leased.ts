@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { laterInThisContext, type RunEnd } from '../../base/decision/idempotency-event.js'
+import { bindToCurrentContext, type RunEnd } from '../../base/decision/idempotency-event.js'
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
 import { callStore } from '../../base/decision/store-call.js'
 import { bufferResponse } from '../../idempotency/buffered-response/buffer-response.js'
@@ -113,7 +113,7 @@ function beginRun(
       : callStore('renew', () => store.renew(run)),
   )
 
-  const emitEnd = laterInThisContext((reason: RunEnd, status?: number) => {
+  const emitEnd = bindToCurrentContext((reason: RunEnd, status?: number) => {
     emit({ outcome: 'accepted', reason, fence, ...(status !== undefined && { status }) })
   })
 

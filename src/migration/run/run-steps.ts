@@ -21,7 +21,7 @@ import { resolveIdentities } from './steps/resolve-identities.js'
 import { resolveLostReply } from './steps/resolve-lost-reply.js'
 import { retryFailed } from './steps/retry-failed.js'
 import { stage } from './steps/stage.js'
-import { decideDeletion, wait } from './steps/wait.js'
+import { decideDeletion, waitForImport } from './steps/wait-for-import.js'
 
 /** The result of a run. */
 export interface StepResult {
@@ -105,7 +105,7 @@ const STEPS: Record<Exclude<Step, 'end'>, StepFunction> = {
   delete_rows: (ctx) => done(deleteRows(ctx)),
   resolve_identities: (ctx) => done(resolveIdentities(ctx)),
   stage: (ctx) => done(stage(ctx)),
-  wait: (ctx, _, goal) => done(wait(ctx, goal)),
+  wait: (ctx, _, goal) => done(waitForImport(ctx, goal)),
   collect: (ctx) => done(collect(ctx)),
   import_directly: (ctx) => done(importDirectly(ctx)),
   reconcile: (ctx) => done(reconcile(ctx)),

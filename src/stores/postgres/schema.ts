@@ -110,10 +110,10 @@ const LIMIT = '$4'
 
 /** The parameters have no names, because a name could be taken for a column. */
 const beginRun = (schema: string): string => `\
-  -- Opens a run: its bounds, its lock, and then the look for a record, each with a snapshot of its own.
-  -- Of the record: the id, the fingerprint; the lock of the key; the bound of the
-  -- transaction; whether the connection is checked. All names are qualified: whoever calls it has set
-  -- the search path.
+  -- Begins a run: sets its time limits, tries its lock, and then looks for its record, each with a snapshot
+  -- of its own. Parameters: the id and the fingerprint of the record, the lock of the key, the time limit
+  -- of the transaction, and whether to check the connection. All names are qualified, because the caller
+  -- sets the search path.
   create or replace function ${schema}.begin_run(
       pg_catalog.uuid, pg_catalog.bytea, bigint, pg_catalog.text, boolean)
     returns pg_catalog.text language plpgsql volatile security invoker

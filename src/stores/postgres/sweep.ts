@@ -28,7 +28,7 @@ const OPTIONS = optionsObject({
 })
 
 const TABLES = ['idempotency', 'used_token']
-/** A batch takes some tens of ms. After this time the server is taken to be unresponsive. */
+/** A batch takes tens of ms. After this time the server is taken to be unresponsive. */
 const BATCH_MS = 60_000
 
 /**

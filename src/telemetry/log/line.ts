@@ -39,7 +39,7 @@ export function lineOfDecision(event: DecisionEvent): Line {
 type AcceptedReason = RunEnd | 'reserved' | 'replayed' | 'transaction_used_late' | 'answer_unsent'
 
 /** The level is `warn` if a retry gets another answer than the first request. */
-const RUN_ENDS: Record<AcceptedReason, readonly [Level, string]> = {
+const ACCEPTED_LINES: Record<AcceptedReason, readonly [Level, string]> = {
   reserved: ['info', 'A write reserved its key.'],
   replayed: ['info', 'A retry got the stored result.'],
   result_kept: ['info', 'A write ended, and its result is stored.'],
@@ -61,7 +61,7 @@ export function lineOfIdempotency(event: IdempotencyEvent): Line {
   const { caller, reason } = event
   switch (event.outcome) {
     case 'accepted': {
-      const [level, message] = RUN_ENDS[event.reason]
+      const [level, message] = ACCEPTED_LINES[event.reason]
       return { level, message, reason, caller }
     }
     case 'refused':

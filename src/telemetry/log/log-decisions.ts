@@ -63,10 +63,10 @@ function isLogger(value: unknown): boolean {
 /**
  * Logs the events that the package publishes on its channels: refusals at `warn`, failures of this
  * service at `error`, changes of keys and denylists at `info`. It writes at most `burst` lines per reason
- * and caller in any `everySeconds`, then one with the number of lines left out. Call it once per process,
+ * and caller in any `everySeconds`, then one with the number of suppressed lines. Call it once per process,
  * because each call logs every event. Errors of the logger have no effect.
  *
- * Returns a function that stops the logging and writes how many lines were left out so far.
+ * Returns a function that stops the logging and writes how many lines were suppressed so far.
  *
  * @throws TypeError if the logger lacks a function, or an option is unknown or of the wrong type.
  */
@@ -83,7 +83,8 @@ export function logDecisions(logger: Logger, options: LogOptions = {}): () => vo
     everyMs: everySeconds * 1000,
     report(level, suppressed) {
       const { lines, reason } = suppressed
-      write(level, suppressed, `Left out ${lines} more in ${everySeconds} s: ${reason}.`)
+      const count = lines === 1 ? '1 more line' : `${lines} more lines`
+      write(level, suppressed, `Suppressed ${count} within ${everySeconds} s: ${reason}.`)
     },
   })
 

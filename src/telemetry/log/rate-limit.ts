@@ -15,7 +15,7 @@ export interface Suppressed {
 export interface BurstOptions {
   readonly burst: number
   readonly everyMs: number
-  /** Called once for the lines suppressed since the last written one. */
+  /** Called once when a suppression ends, with the number of lines that it suppressed. */
   report(level: Level, suppressed: Suppressed): void
 }
 
@@ -69,12 +69,12 @@ export function rateLimit({ burst, everyMs, report }: BurstOptions): RateLimiter
   function onTimer(): void {
     const now = performance.now()
     timer = undefined
-    closeUntil(now)
+    expireUntil(now)
     const next = counts.values().next().value
     if (next !== undefined) startTimer(next.endsAt, now)
   }
 
-  function closeUntil(now: number): void {
+  function expireUntil(now: number): void {
     for (const [name, { endsAt, level, about, suppressed }] of counts) {
       if (endsAt > now) return
       counts.delete(name)
@@ -93,7 +93,7 @@ export function rateLimit({ burst, everyMs, report }: BurstOptions): RateLimiter
   return {
     admit(line) {
       const now = performance.now()
-      closeUntil(now)
+      expireUntil(now)
       const [name, count] = countOf(line)
       const { writtenAt } = count
       while (writtenAt[0] !== undefined && writtenAt[0] + everyMs <= now) writtenAt.shift()
@@ -107,7 +107,7 @@ export function rateLimit({ burst, everyMs, report }: BurstOptions): RateLimiter
     flush() {
       clearTimeout(timer)
       timer = undefined
-      closeUntil(Number.POSITIVE_INFINITY)
+      expireUntil(Number.POSITIVE_INFINITY)
     },
   }
 }

@@ -36,34 +36,34 @@ export const ENDINGS: readonly Ending[] = [
   { type: 'released' },
 ]
 
-interface Kept {
+interface ExpectedView {
   readonly ending?: Ending
   readonly state: RecordView['state']
   readonly holdsLease?: true
-  readonly mayBecome: readonly Resolution[]
+  readonly allowedResolutions: readonly Resolution[]
 }
 
 /** Each stage of a run, with the state that an operator sees and the resolutions that are possible. */
-const STANDS: Readonly<Record<string, Kept>> = {
-  'is under way': { state: 'running', holdsLease: true, mayBecome: [] },
-  'has a result': { ending: RESULT_KEPT, state: 'finished', mayBecome: [] },
+const RUN_STAGES: Readonly<Record<string, ExpectedView>> = {
+  'is under way': { state: 'running', holdsLease: true, allowedResolutions: [] },
+  'has a result': { ending: RESULT_KEPT, state: 'finished', allowedResolutions: [] },
   'sends its response': {
     ending: { type: 'streaming' },
     state: 'not_stored',
     holdsLease: true,
-    mayBecome: [],
+    allowedResolutions: [],
   },
   'has sent its response': {
     ending: { type: 'streamed' },
     state: 'not_stored',
-    mayBecome: [FINISHED],
+    allowedResolutions: [FINISHED],
   },
   'was abandoned': {
     ending: { type: 'abandoned' },
     state: 'abandoned',
-    mayBecome: RESOLUTIONS,
+    allowedResolutions: RESOLUTIONS,
   },
-  'was released': { ending: { type: 'released' }, state: 'freed', mayBecome: [] },
+  'was released': { ending: { type: 'released' }, state: 'freed', allowedResolutions: [] },
 }
 
 export async function abandoned(
@@ -107,7 +107,7 @@ export async function expectUnchanged(store: KeptStore, run: Run, as: Resolution
 }
 
 const STATE_RULES: StoreRules<KeptStore> = Object.fromEntries(
-  Object.entries(STANDS).map(([name, { ending, state, holdsLease, mayBecome }]) => [
+  Object.entries(RUN_STAGES).map(([name, { ending, state, holdsLease, allowedResolutions }]) => [
     `a run that ${name} is shown, and can be resolved only where nobody else can end it`,
     async (store) => {
       for (const as of RESOLUTIONS) {
@@ -124,7 +124,7 @@ const STATE_RULES: StoreRules<KeptStore> = Object.fromEntries(
         for (const fence of [run.fence - 1, run.fence + 1, 0]) {
           assert.equal(await store.resolve(run.key, fence, as), false, `fence ${fence}`)
         }
-        if (mayBecome.includes(as)) await expectResolved(store, run, as)
+        if (allowedResolutions.includes(as)) await expectResolved(store, run, as)
         else await expectUnchanged(store, run, as)
       }
     },
@@ -134,7 +134,7 @@ const STATE_RULES: StoreRules<KeptStore> = Object.fromEntries(
 export const RECORD_RULES: StoreRules<KeptStore> = {
   ...STATE_RULES,
 
-  'a record that there is not is not shown, and not made': async (store) => {
+  'a missing record is neither shown nor created': async (store) => {
     const request = requestWith()
     assert.equal(await store.inspect(request.key), undefined)
     for (const as of RESOLUTIONS) {
@@ -144,7 +144,7 @@ export const RECORD_RULES: StoreRules<KeptStore> = {
     await begin(store, request)
   },
 
-  'a record tells its times': async (store) => {
+  'a record reports its lease, expiry and start': async (store) => {
     const now = Date.now()
     const request = requestWith({ leaseMs: 60_000, retentionMs: 600_000 })
     const {
@@ -157,7 +157,7 @@ export const RECORD_RULES: StoreRules<KeptStore> = {
     assert.ok(Math.abs(begunAt * 1000 - now) < SLACK_MS, `begun at ${begunAt}`)
   },
 
-  'a result is read as whoever reads them says': async (store) => {
+  '`canRead` decides whether a result counts as readable': async (store) => {
     const request = requestWith()
     const run = await begin(store, request)
     await store.settle(run, RESULT_KEPT)
@@ -176,7 +176,7 @@ export const RECORD_RULES: StoreRules<KeptStore> = {
     await expectReplayed(store, request)
   },
 
-  'what is not of the right type is a TypeError': async (store) => {
+  'arguments of the wrong type throw a TypeError': async (store) => {
     const { run } = await abandoned(store)
     const { key, fence } = run
     const isTypeError = (error: unknown) => error instanceof TypeError

@@ -3,7 +3,7 @@ import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
 import type { Validators } from './fetch-key-set.js'
 import type { KeySetHealth, VerificationKey } from './key-set.js'
 
-/** When a set is refreshed and how long it is used, in seconds; the least values are applied. */
+/** When a set is refreshed and how long it is used, in seconds; minimums are already applied. */
 export interface Lifespan {
   readonly refreshSeconds: number
   readonly maxStaleSeconds: number
@@ -28,7 +28,7 @@ interface CurrentSet {
 }
 
 /** The failures since the last success, and why the last fetch failed. */
-interface LastFailure extends BackOff {
+interface LastFetchFailure extends BackOff {
   readonly code: FetchFailureCode
   readonly systemCode?: string | undefined
   readonly isNotFound?: boolean
@@ -39,7 +39,7 @@ export interface KeySetState {
   readonly current: CurrentSet | undefined
   /** The times of the last set, once it has expired. */
   readonly expiredSince: { readonly fetchedAt: number; readonly expiresAt: number } | undefined
-  readonly lastFailure: LastFailure | undefined
+  readonly lastFailure: LastFetchFailure | undefined
 }
 
 /** The result of a successful fetch; `leftSeconds` as in `Freshness`. */
@@ -58,9 +58,9 @@ export type FetchResult =
     }
 
 /** An event of a key set. `jitter` is a random number from 0 to 1. */
-export type StateEvent = { readonly at: number } & (
+export type KeySetStateEvent = { readonly at: number } & (
   | FetchResult
-  | ({ readonly type: 'failed'; readonly jitter: number } & Omit<LastFailure, keyof BackOff>)
+  | ({ readonly type: 'failed'; readonly jitter: number } & Omit<LastFetchFailure, keyof BackOff>)
   | { readonly type: 'time_passed' }
 )
 
@@ -86,7 +86,7 @@ export function initialState(
   return { ...COLD, current: { keys, ...times, ...unknown } }
 }
 
-/** Two attempts, and what lies between them. */
+/** Two attempts, and the pause between them. */
 const fetchSecondsOf = (timeoutMs: number): number => (2 * timeoutMs) / 1000 + 1
 
 export const lifespanOf = ({
@@ -100,7 +100,7 @@ export const lifespanOf = ({
 })
 
 /** The state of a key set after an event. */
-export function advance(state: KeySetState, event: StateEvent, span: Lifespan): KeySetState {
+export function advance(state: KeySetState, event: KeySetStateEvent, span: Lifespan): KeySetState {
   switch (event.type) {
     case 'fetched':
       return { ...COLD, current: currentSetOf(event, span) }
@@ -130,21 +130,21 @@ type Fetched = { readonly at: number } & Omit<Extract<FetchResult, { type: 'fetc
 
 function currentSetOf(fetched: Fetched, span: Lifespan): CurrentSet {
   const { at, keys, leftSeconds, maxAgeSeconds, validators } = fetched
-  const usableSeconds = Math.min(leftSeconds ?? span.maxStaleSeconds, span.maxStaleSeconds)
+  const freshSeconds = Math.min(leftSeconds ?? span.maxStaleSeconds, span.maxStaleSeconds)
   // The second half of its life is left for refreshes that have to be repeated.
-  const dueSeconds = Math.min(span.refreshSeconds, usableSeconds / 2)
+  const dueSeconds = Math.min(span.refreshSeconds, freshSeconds / 2)
   return {
     keys,
     fetchedAt: at,
     refreshAt: at + Math.max(REFRESH_FLOOR_SECONDS, dueSeconds) * 1000,
-    freshUntil: at + usableSeconds * 1000,
-    expiresAt: at + Math.min(usableSeconds + span.staleIfErrorSeconds, span.maxStaleSeconds) * 1000,
+    freshUntil: at + freshSeconds * 1000,
+    expiresAt: at + Math.min(freshSeconds + span.staleIfErrorSeconds, span.maxStaleSeconds) * 1000,
     maxAgeSeconds,
     validators,
   }
 }
 
-/** The state without a set that must not be used now, since nobody knows that it cannot be fetched. */
+/** Drops a set past its `max-age` unless fetching is known to fail at the moment. */
 export function usableState(state: KeySetState, now: number, span: Lifespan): KeySetState {
   const { current } = state
   if (current === undefined || now < current.freshUntil || isUnreachable(state, now, span))
@@ -154,8 +154,8 @@ export function usableState(state: KeySetState, now: number, span: Lifespan): Ke
 }
 
 /**
- * Whether the last fetch failed, and so lately that the next one need not have ended: after a process has
- * been asleep, say, its last failure says nothing of now.
+ * Whether the last fetch failed so recently that the retry may still be running. After a suspend, for
+ * example, the last failure is no evidence.
  */
 const isUnreachable = (
   { lastFailure }: KeySetState,

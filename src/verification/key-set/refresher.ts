@@ -48,7 +48,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     announceKeySet(options.jwksUri, change),
   )
 
-  function dispatch(event: states.StateEvent): void {
+  function dispatch(event: states.KeySetStateEvent): void {
     const hadSet = state.current !== undefined
     state = states.advance(state, event, options.lifespan)
     if (hadSet && state.current === undefined) announce({ type: 'expired' })

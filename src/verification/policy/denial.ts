@@ -23,10 +23,10 @@ const REASONS = [
 type DenylistReason = (typeof REASONS)[number]
 
 /**
- * Checks a token whose signature and claims are valid against the denylists of the policy. They are
- * judged as one list: what any of them denies is refused, though another is unknown.
+ * Checks a token whose signature and claims are valid against the denylists of the policy, as if they were
+ * one list: a token that any list denies is refused, even if another list is unavailable.
  *
- * @throws ServiceAuthError when a live denylist throws or gives something else than lists.
+ * @throws ServiceAuthError when a live denylist throws or returns something other than lists.
  */
 export const denialOf = (token: DeniableToken, policy: Policy): Denial | undefined =>
   denialNow(token, policy, reasonIn(policy.denied, token))
@@ -87,14 +87,14 @@ function reasonNow(
     return lists === undefined ? 'denylist_unavailable' : reasonOf(lists)
   } catch (error) {
     ignoreRejection(lists)
-    // Always wrapped: a failure that says of itself that it is a 503 would become one.
+    // Always wrapped: otherwise an `Unavailable` thrown by the denylist would become a 503.
     throw new ServiceAuthError('internal', 'a live denylist of the policy has failed', {
       cause: error,
     })
   }
 }
 
-/** Asks for all of it, whatever comes first: lists of another shape must not decide anything. */
+/** Evaluates every list before choosing, so that a malformed one always throws. */
 function reasonIn(lists: DeniedLists, token: DeniableToken): DenylistReason | undefined {
   const isKeyDenied = isIn(lists.keys, token.keyId)
   const isTokenDenied = isIn(lists.tokenIds, token.tokenId)

@@ -18,7 +18,7 @@ export interface TokenCacheHealth {
   readonly entries: number
   /** `tokenCache.max` of the policy. */
   readonly max: number
-  /** How many requests brought a token that was remembered, and how many one that had to be verified. */
+  /** How many requests brought a token that was remembered. */
   readonly hits: number
   /** How many requests brought a token that had to be verified. */
   readonly misses: number

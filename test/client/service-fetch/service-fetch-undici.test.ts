@@ -62,7 +62,7 @@ describe("undici's own Request", () => {
       fetch: fetchOf(undiciFetch),
     })
     await expect(call(inputOf(new UndiciRequest(service.url)))).rejects.toThrow(
-      /is not one of its origins/,
+      /is not in the option `origins`/,
     )
     const authorized = new UndiciRequest('https://orders.example/', {
       headers: { authorization: 'Bearer x' },
@@ -77,7 +77,7 @@ describe("undici's own Request", () => {
     const failure = call(inputOf(new UndiciRequest(service.url)))
     await expect(failure).rejects.toThrow(TypeError)
     await expect(failure).rejects.toThrow(
-      'serviceFetch: the Request is not one of the global fetch: give the fetch that it belongs to as the option fetch',
+      'serviceFetch: the Request is not one of the global fetch: pass its own fetch as the option `fetch`',
     )
   })
 })

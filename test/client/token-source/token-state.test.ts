@@ -11,7 +11,7 @@ const T0 = 5000
 function lifeOf(validitySeconds = 300) {
   let state = states.COLD
   const at = (seconds: number): number => T0 + seconds * 1000
-  const dispatch = (event: states.StateEvent): void => {
+  const dispatch = (event: states.TokenStateEvent): void => {
     state = states.advance(state, event)
   }
   const asked = (seconds: number, isForced = false): void =>
@@ -42,7 +42,7 @@ function lifeOf(validitySeconds = 300) {
 }
 
 const given = (token: string, isRenewalDue = false) => ({ kind: 'token', token, isRenewalDue })
-const renewal = (isForced = false, instead?: string) => ({ kind: 'renewal', isForced, instead })
+const renewal = (isForced = false, fallback?: string) => ({ kind: 'renewal', isForced, fallback })
 
 describe('a current token', () => {
   // Renewed at 80 %; given until the smaller of 10 s and 10 % before its end.

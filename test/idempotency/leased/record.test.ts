@@ -22,7 +22,7 @@ interface Actor {
 /** The record as a store keeps it, and what must be true of it whatever happens. */
 class World {
   now = 0
-  leastFence = 0
+  minFence = 0
   record: IdempotencyRecord | undefined
   readonly actors: Actor[] = ['a', 'b', 'c', 'd'].map((owner, index) => ({
     owner,
@@ -55,7 +55,7 @@ class World {
     this.forget()
     if (actor.run || actor.hasEnded) return
     const before = this.record
-    this.leastFence += 1
+    this.minFence += 1
     const { answer, record } = reserve(
       this.record,
       {
@@ -66,7 +66,7 @@ class World {
         retentionMs: RETENTION_MS,
         rerunAbandoned: this.rerunAbandoned,
       },
-      { now: this.now, leastFence: this.leastFence },
+      { now: this.now, minFence: this.minFence },
     )
     this.record = record
     if (answer.outcome !== 'reserved') {
@@ -188,7 +188,7 @@ describe('The record of a key', () => {
     retentionMs: RETENTION_MS,
   }
   const ask = (stored: IdempotencyRecord | undefined, now: number, over = {}) =>
-    reserve(stored, { ...run, owner: 'b', rerunAbandoned: false, ...over }, { now, leastFence: 1 })
+    reserve(stored, { ...run, owner: 'b', rerunAbandoned: false, ...over }, { now, minFence: 1 })
   const endedBy = (ending: Ending, stored?: IdempotencyRecord): IdempotencyRecord | undefined =>
     settle(stored, { run, ending }, 0).record
 

@@ -38,7 +38,7 @@ const found = (
   { now = NOW, isResultReadable = true } = {},
 ): InspectedRecord => ({ record, now, isResultReadable })
 
-const UNREADABLE = { state: 'unreadable', leastFence: 77, expiresAt: NOW + 60_000 } as const
+const UNREADABLE = { state: 'unreadable', minFence: 77, expiresAt: NOW + 60_000 } as const
 
 const resolveAs = (finding: InspectedRecord, as: Resolution, fence = RUN.fence) =>
   resolve(finding, { fence, as, owner: 'operator' })
@@ -179,7 +179,7 @@ describe('what an operator can end', () => {
   it('is above what it was for whoever comes next', () => {
     const freed = resolveAs(found(abandoned), FREED)
     const request = { ...RUN, owner: 'b', fingerprint: 'another', rerunAbandoned: false }
-    const { answer } = reserve(freed, request, { now: NOW, leastFence: 1 })
+    const { answer } = reserve(freed, request, { now: NOW, minFence: 1 })
     expect(answer).toEqual({ outcome: 'reserved', fence: RUN.fence + 1 })
   })
 })

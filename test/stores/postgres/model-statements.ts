@@ -1,15 +1,15 @@
 import type { Row, Statement } from '../../../src/stores/postgres/runner.js'
 import type {
   BeginResult,
+  RecordRow,
   Statements,
-  StoredRecord,
 } from '../../../src/stores/postgres/sql/statements.js'
 
 const statement = (text: string, ...values: unknown[]): Statement => ({ text, values })
 
 const opened = (row: Row | undefined, found: unknown): BeginResult => {
   const lock = row?.['lock'] as string
-  const record = found as StoredRecord | undefined
+  const record = found as RecordRow | undefined
   return lock === 'running' ? { lock, record } : { lock: 'taken', fence: lock, record }
 }
 
@@ -26,7 +26,7 @@ export const MODEL_STATEMENTS: Statements = {
   insertRecordSeparately: ({ id, fingerprint }, { result, usedToken }) =>
     statement('keep_alone', id, fingerprint, result, usedToken),
   findRecord: ({ id, fingerprint }) => statement('look', id, fingerprint),
-  readRecord: ([row]) => row as StoredRecord | undefined,
+  readRecord: ([row]) => row as RecordRow | undefined,
   consume: ({ id, lock }) => statement('consume', id, lock),
   consumeAfterRollback: ({ id }) => statement('use_up', id),
   readConsumed: ([row]) => row !== undefined,

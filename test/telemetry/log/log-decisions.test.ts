@@ -166,11 +166,13 @@ it('writes at most so many lines of one reason and caller, then how many it left
   expect(journal.entries[3]).toEqual([
     'warn',
     { type: 'left_out', reason: 'credentials_missing', lines: 3 },
-    'Left out 3 more in 1 s: credentials_missing.',
+    'Suppressed 3 more lines within 1 s: credentials_missing.',
   ])
   for (let count = 0; count < 3; count += 1) await receiver.call()
   stop()
-  expect(journal.entries.at(-1)?.[2]).toBe('Left out 1 more in 1 s: credentials_missing.')
+  expect(journal.entries.at(-1)?.[2]).toBe(
+    'Suppressed 1 more line within 1 s: credentials_missing.',
+  )
   expect(journal.entries).toHaveLength(7)
 })
 
@@ -181,7 +183,7 @@ it('writes 10 lines in 10 s unless told otherwise', async () => {
   for (let count = 0; count < 12; count += 1) await receiver.call()
   stop()
   expect(journal.entries).toHaveLength(11)
-  expect(journal.entries[10]?.[2]).toBe('Left out 2 more in 10 s: credentials_missing.')
+  expect(journal.entries[10]?.[2]).toBe('Suppressed 2 more lines within 10 s: credentials_missing.')
 })
 
 it('listens to all channels until it is stopped', async () => {
@@ -224,7 +226,7 @@ it('writes to pino', async () => {
       type: 'left_out',
       reason: 'credentials_missing',
       lines: 1,
-      msg: 'Left out 1 more in 10 s: credentials_missing.',
+      msg: 'Suppressed 1 more line within 10 s: credentials_missing.',
     },
   ])
 })

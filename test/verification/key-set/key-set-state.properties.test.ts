@@ -17,7 +17,7 @@ const keys = fc
     return new Map(kids.map((kid) => [kid, { kid, thumbprint: kid, publicKey }]))
   })
 
-type Happening = states.StateEvent extends infer E
+type Happening = states.KeySetStateEvent extends infer E
   ? E extends unknown
     ? Omit<E, 'at'>
     : never
@@ -57,7 +57,7 @@ const beginning = fc.option(keys, { nil: undefined })
 interface Moment {
   readonly before: states.KeySetState
   readonly after: states.KeySetState
-  readonly event: states.StateEvent
+  readonly event: states.KeySetStateEvent
   readonly span: states.Lifespan
 }
 
@@ -70,7 +70,7 @@ function inEveryStory(look: () => (moment: Moment) => void, lifespan = byDefault
       let before = supplied === undefined ? states.COLD : states.initialState(supplied, START, span)
       for (const [gap, happened] of events) {
         at += gap
-        const event = { ...happened, at } as states.StateEvent
+        const event = { ...happened, at } as states.KeySetStateEvent
         const after = states.advance(before, event, span)
         see({ before, after, event, span })
         before = after

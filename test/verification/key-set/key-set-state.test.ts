@@ -17,7 +17,7 @@ const span = states.lifespanOf({ ...DEFAULTS, refreshSeconds: 300, maxStaleSecon
 function stateMachine(start: states.KeySetState = states.COLD, lifespan: states.Lifespan = span) {
   let state = start
   const at = (seconds: number): number => T0 + seconds * 1000
-  const dispatch = (event: states.StateEvent): void => {
+  const dispatch = (event: states.KeySetStateEvent): void => {
     state = states.advance(state, event, lifespan)
   }
   return {

@@ -7,7 +7,7 @@ import type { MigrationContext } from '../migration-context.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { stateOf } from '../state/run-state.js'
-import { identityOfRow } from './records.js'
+import { recordIndexOfRow } from './records.js'
 import { takenText } from './resolve-identities.js'
 
 /** Number of rows that are journaled together. */
@@ -29,7 +29,7 @@ export async function collect(ctx: MigrationContext): Promise<void> {
   }
   const rows = core.rows('FAILED', { signal })
   await forEachConcurrently(rows, settings.lookUps, async (row) => {
-    const recordIndex = identityOfRow(ctx, row)
+    const recordIndex = recordIndexOfRow(ctx, row)
     if (recordIndex === undefined) return
     const entry = await rowEntry(ctx, row, recordIndex)
     entries.push(entry)

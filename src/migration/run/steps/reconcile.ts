@@ -7,7 +7,7 @@ import type { IndexedRecord } from '../read-source.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry } from '../state/journal-entry.js'
 import { type RunState, stateOf } from '../state/run-state.js'
-import { identityOfRow, recordsInForce } from './records.js'
+import { currentRecords, recordIndexOfRow } from './records.js'
 
 /** Number of identities that are journaled together. */
 const CHUNK = 200
@@ -55,7 +55,7 @@ const DUE: ReadonlySet<IdentityCode> = new Set([
 function dueRecords(ctx: MigrationContext): AsyncGenerator<IndexedRecord> {
   const { state } = ctx.journaled
   const waiting = new Set([...state.stalledRows.values()].map(({ record }) => record))
-  return recordsInForce(ctx, (recordIndex) => {
+  return currentRecords(ctx, (recordIndex) => {
     // An invalid record without a code failed validation, so the core would not accept it.
     const isRefused =
       stateOf(state, recordIndex) === IDENTITY_STATE.invalid &&
@@ -95,7 +95,7 @@ async function lookUp(
 async function hasUnrecordedRow(ctx: MigrationContext): Promise<boolean> {
   const { stalledRows } = ctx.journaled.state
   for await (const row of ctx.core.rows(undefined, { signal: ctx.signal })) {
-    if (!stalledRows.has(row.id) && identityOfRow(ctx, row) !== undefined) return true
+    if (!stalledRows.has(row.id) && recordIndexOfRow(ctx, row) !== undefined) return true
   }
   return false
 }

@@ -4,10 +4,10 @@ import type { MigrationContext } from '../migration-context.js'
 import type { IndexedRecord } from '../read-source.js'
 
 /**
- * Yields the record in force of each identity that is wanted: that of the source, or that of the last
+ * Yields the current record of each identity that is wanted: that of the source, or that of the last
  * corrections that replaced it. First those of the source, then those of the corrections, in their order.
  */
-export async function* recordsInForce(
+export async function* currentRecords(
   { sourceIndex, journaled: { state } }: Pick<MigrationContext, 'sourceIndex' | 'journaled'>,
   isWanted: (recordIndex: number) => boolean,
 ): AsyncGenerator<IndexedRecord> {
@@ -30,10 +30,10 @@ export function recordPosition(
 }
 
 /**
- * Returns the identity of a row of this run that is not journaled yet. Returns `undefined` for rows that
+ * Returns the record index of a row of this run that is not journaled yet. Returns `undefined` for rows that
  * existed before the run, and for rows of identities that it never sent.
  */
-export function identityOfRow(
+export function recordIndexOfRow(
   { sourceIndex, journaled }: MigrationContext,
   row: StagedRow,
 ): number | undefined {

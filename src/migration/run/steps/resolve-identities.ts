@@ -7,7 +7,7 @@ import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry, type Refusal } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
 import { stateOf } from '../state/run-state.js'
-import { recordsInForce } from './records.js'
+import { currentRecords } from './records.js'
 
 /** The outcome of an identity that no longer has a row. */
 export type Resolution =
@@ -32,7 +32,7 @@ export async function resolveEach(
     ctx.emit('settled', { users: written.length })
   }
   try {
-    const records = recordsInForce(
+    const records = currentRecords(
       ctx,
       (recordIndex) => stateOf(ctx.journaled.state, recordIndex) === code,
     )

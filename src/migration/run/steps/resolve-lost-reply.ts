@@ -4,7 +4,7 @@ import type { MigrationContext } from '../migration-context.js'
 import type { ResultOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
 import type { SentBatch, SentDeletion } from '../state/run-state.js'
-import { identityOfRow } from './records.js'
+import { recordIndexOfRow } from './records.js'
 
 interface LostReply {
   /** When the call was abandoned, from `timing.elapsedMs`. */
@@ -87,7 +87,7 @@ async function newRowsOf(
   const inBatch = new Set(recordIndexes)
   const withRow = new Set<number>()
   for await (const row of ctx.core.rows(undefined, { signal: ctx.signal })) {
-    const recordIndex = identityOfRow(ctx, row)
+    const recordIndex = recordIndexOfRow(ctx, row)
     if (recordIndex === undefined || !inBatch.has(recordIndex)) continue
     if (ctx.journaled.state.hadLostReply[recordIndex] === 0) return 'proof'
     withRow.add(recordIndex)

@@ -13,7 +13,7 @@ import {
   type LoginIndex,
   lookUpLogins,
 } from './login-conflicts.js'
-import { recordsInForce } from './records.js'
+import { currentRecords } from './records.js'
 
 /**
  * Marks the records that failed or were held back with one of these codes to be staged again. Skips records
@@ -32,12 +32,12 @@ export async function retryFailed(ctx: MigrationContext, codes: readonly string[
   }
   const { taken } = await lookUpLogins(
     ctx,
-    recordsInForce(ctx, (recordIndex) => asked.has(recordIndex)),
+    currentRecords(ctx, (recordIndex) => asked.has(recordIndex)),
   )
   const free = new Set([...asked].filter((recordIndex) => !taken.has(recordIndex)))
   const twice = await findRepeatedLogins(
     ctx,
-    recordsInForce(ctx, (recordIndex) => free.has(recordIndex)),
+    currentRecords(ctx, (recordIndex) => free.has(recordIndex)),
     await loginsInUse(ctx, asked),
   )
   const recordIndexes = [...free].filter((recordIndex) => !twice.has(recordIndex))
@@ -90,7 +90,7 @@ export const recordsInUse = (
   ctx: MigrationContext,
   without: ReadonlySet<number>,
 ): AsyncGenerator<IndexedRecord> =>
-  recordsInForce(
+  currentRecords(
     ctx,
     (recordIndex) =>
       !without.has(recordIndex) && !WITHOUT_ACCOUNT.has(stateOf(ctx.journaled.state, recordIndex)),

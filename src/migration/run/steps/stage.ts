@@ -8,7 +8,7 @@ import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { lookedUpEntry, type ResultOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
 import { stateOf } from '../state/run-state.js'
-import { identityOfRow, recordsInForce } from './records.js'
+import { currentRecords, recordIndexOfRow } from './records.js'
 import { sendCall } from './send-call.js'
 
 /** Stages all unsent records. Reads the next batch while one is being sent. */
@@ -21,7 +21,7 @@ export async function stage(ctx: MigrationContext): Promise<void> {
       if (done === true) return
       next = batches.next()
       next.catch(ignore)
-      await sendWhole(ctx, value)
+      await sendUntilResolved(ctx, value)
     }
   } finally {
     // Closes the source after a failure.
@@ -32,7 +32,7 @@ export async function stage(ctx: MigrationContext): Promise<void> {
 const UNSENT: ReadonlySet<IdentityCode> = new Set([IDENTITY_STATE.pending, IDENTITY_STATE.retry])
 
 /** Sends calls until each user of the batch is staged, found or refused by the core. */
-async function sendWhole(ctx: MigrationContext, batch: Batch): Promise<void> {
+async function sendUntilResolved(ctx: MigrationContext, batch: Batch): Promise<void> {
   const { state } = ctx.journaled
   let unsent = batch
   while (unsent.length > 0) {
@@ -55,7 +55,7 @@ async function* makeBatches(ctx: MigrationContext): AsyncGenerator<Batch> {
   const { settings, journaled } = ctx
   let batch: IndexedRecord[] = []
   let bytes = FRAME_BYTES
-  const unsent = recordsInForce(ctx, (recordIndex) =>
+  const unsent = currentRecords(ctx, (recordIndex) =>
     UNSENT.has(stateOf(journaled.state, recordIndex)),
   )
   for await (const record of unsent) {
@@ -86,7 +86,7 @@ async function skipExisting(ctx: MigrationContext, batch: Batch): Promise<Batch>
       stateOf(state, recordIndex) === IDENTITY_STATE.retry || state.hadLostReply[recordIndex] === 1,
   )
   if (doubtful.length === 0) return batch
-  const rows = await identitiesWithRow(ctx, doubtful)
+  const rows = await recordIndexesWithRow(ctx, doubtful)
   await writeExisting(ctx, 'hasRow', rows)
   const accounts = await findAccounts(
     ctx,
@@ -96,14 +96,14 @@ async function skipExisting(ctx: MigrationContext, batch: Batch): Promise<Batch>
   return batch.filter(({ recordIndex }) => !rows.has(recordIndex) && !accounts.has(recordIndex))
 }
 
-async function identitiesWithRow(
+async function recordIndexesWithRow(
   ctx: MigrationContext,
   records: readonly IndexedRecord[],
 ): Promise<ReadonlySet<number>> {
   const asked = new Set(records.map(({ recordIndex }) => recordIndex))
   const found = new Set<number>()
   for await (const row of ctx.core.rows(undefined, { signal: ctx.signal })) {
-    const recordIndex = identityOfRow(ctx, row)
+    const recordIndex = recordIndexOfRow(ctx, row)
     if (recordIndex !== undefined && asked.has(recordIndex)) found.add(recordIndex)
   }
   return found
@@ -190,7 +190,8 @@ function rejectionOf(batch: Batch, rejected: RejectedUsers): ResultOf<'rejected'
   })
 }
 
-const TOO_LARGE = 'The record alone is larger than what the core, or a proxy before it, takes.'
+const TOO_LARGE =
+  'This record alone exceeds the size limit of the core or of a proxy in front of it.'
 
 function refusalOf(
   [first, ...others]: Batch,

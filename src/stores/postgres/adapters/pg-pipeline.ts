@@ -45,7 +45,7 @@ function checkCommit(results: readonly StatementResult[]): void {
   if (command !== 'COMMIT') throw new Error(`Postgres answered ${command} to a COMMIT.`)
 }
 
-interface Sender {
+interface ExchangeSender {
   readonly send: Send
   readonly begin: () => void
 }
@@ -54,7 +54,7 @@ interface Sender {
  * Queues an exchange that sends nothing yet as the first of the client's queries. So the queries of a
  * handler come after `begin`, although `begin` waits to be sent with the first statements.
  */
-function sendExchange(client: PgClientLike, begin: Statement): Sender {
+function sendExchange(client: PgClientLike, begin: Statement): ExchangeSender {
   let beginExchange: PgExchange | undefined = new PgExchange()
   const begun = beginExchange.settled
   client.query(beginExchange)
@@ -78,7 +78,7 @@ function sendExchange(client: PgClientLike, begin: Statement): Sender {
 }
 
 /** For clients that cannot take an exchange: sends one query per statement, without waiting for the previous ones. */
-function sendEach(client: PgClientLike, begin: Statement): Sender {
+function sendEach(client: PgClientLike, begin: Statement): ExchangeSender {
   const sendOne = async ({ text, values }: Statement): Promise<StatementResult> => {
     const { rows, command } = await client.query({ text, values, types: OWN_PARSERS })
     return { rows, command }

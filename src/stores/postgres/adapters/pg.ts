@@ -36,6 +36,8 @@ export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
       pipelines.set(tx as object, pipeline)
       let isSound = true
       try {
+        // `work` reaches `batch` synchronously, which sends `begin` with its statements. Then the call of
+        // `begin` below does nothing; it is for other callers, whose `work` sends no statement at once.
         const working = work(tx)
         pipeline.begin()
         const result = await working

@@ -26,7 +26,7 @@ export function createRun<Tx>(
       } catch (error) {
         return unavailable({ error })
       }
-      const input = { request, ids, work, liveRuns, checksConnection, onRun: markRunning }
+      const input = { request, ids, work, liveRuns, checksConnection, onHandlerStart: markRunning }
       const result = await attemptTransaction(store, input)
       return await outcomeOf(store, input, result)
     } finally {
@@ -70,10 +70,10 @@ interface InFlightRuns {
   /** Whether a handler of the key is running, after a lookup in progress has ended. */
   isRunning(id: string): Promise<boolean>
   /** Registers a run of the key, unless another one is registered. */
-  start(id: string): StartedRun
+  start(id: string): RegisteredRun
 }
 
-interface StartedRun {
+interface RegisteredRun {
   /** Marks the handler as running: further requests with the key need no query. */
   markRunning(): void
   finish(): void

@@ -40,11 +40,11 @@ export interface ServerFailure {
   isUndone: boolean
 }
 
-type BegunRequest = Pick<CoupledRequest, 'requester' | 'key' | 'usedLate'>
+type BegunRequest = Pick<CoupledRequest, 'requester' | 'key' | 'onLateUse'>
 
 /** The runs whose handlers have not answered yet. */
 export interface LiveRuns<Tx> {
-  begin({ requester, key, usedLate }: BegunRequest, tx: Tx): LiveRun<Tx>
+  begin({ requester, key, onLateUse }: BegunRequest, tx: Tx): LiveRun<Tx>
   /** Ends a run's handler: its later calls on the transaction are not sent. */
   end(requester: object): void
   /** @throws ServiceAuthError if the requester has no run, or has been answered. */
@@ -56,7 +56,7 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
   const entries = new Map<object, { run: LiveRun<Tx>; stop(): void }>()
 
   return {
-    begin({ requester, key, usedLate }, tx) {
+    begin({ requester, key, onLateUse }, tx) {
       let revocable: RevocableTransaction<Tx> | undefined
       let serverFailure: ServerFailure | undefined
       let wasUsedLate = false
@@ -69,7 +69,7 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
           if (serverFailure) serverFailure.isUndone = true
         },
         refused() {
-          if (!wasUsedLate) usedLate?.()
+          if (!wasUsedLate) onLateUse?.()
           wasUsedLate = true
         },
       }

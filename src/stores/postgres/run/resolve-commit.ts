@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Undone } from '../../../base/decision/idempotency-event.js'
 import type { CoupledFinding, CoupledOutcome } from '../../../idempotency/coupled/coupled-store.js'
 import type { RecordIds } from '../sql/record-ids.js'
-import type { StoredRecord } from '../sql/statements.js'
+import type { RecordRow } from '../sql/statements.js'
 import { sqlStateOf } from '../sql-state.js'
 import { query, type StoreContext } from '../store-context.js'
 import { findingOf, type RecordedEnding } from './run-stage.js'
@@ -167,7 +167,7 @@ async function isRolledBack<Tx>(store: StoreContext<Tx>, fence: number): Promise
 async function findRecord<Tx>(
   store: StoreContext<Tx>,
   ids: RecordIds,
-): Promise<StoredRecord | undefined> {
+): Promise<RecordRow | undefined> {
   return store.statements.readRecord(await query(store, store.statements.findRecord(ids)))
 }
 

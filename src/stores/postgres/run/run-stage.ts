@@ -1,5 +1,5 @@
 import type { CoupledEnding, CoupledFinding } from '../../../idempotency/coupled/coupled-store.js'
-import type { BeginResult, StoredRecord } from '../sql/statements.js'
+import type { BeginResult, RecordRow } from '../sql/statements.js'
 
 /**
  * The stage of a run.
@@ -69,7 +69,7 @@ export function findingOf({
   isSame,
   result,
   usedToken,
-}: StoredRecord): Exclude<CoupledFinding, { outcome: 'running' }> {
+}: RecordRow): Exclude<CoupledFinding, { outcome: 'running' }> {
   if (!isSame) return { outcome: 'mismatch' }
   if (result === undefined) return { outcome: 'result_not_stored' }
   return { outcome: 'finished', result, usedToken }
@@ -102,7 +102,7 @@ export interface RunControl {
   /** Restarts the timer: the stage may take `ms`. It does not keep the process alive. */
   startTimer(ms: number): void
   /** Rejects if the timer ends first. */
-  inTime<T>(work: Promise<T>): Promise<T>
+  withinTimeLimit<T>(work: Promise<T>): Promise<T>
   stopTimer(): void
 }
 
@@ -140,7 +140,7 @@ export function createRunControl(): RunControl {
       }, ms)
       timer.unref()
     },
-    inTime: (work) => Promise.race([work, timeout]),
+    withinTimeLimit: (work) => Promise.race([work, timeout]),
     stopTimer: () => clearTimeout(timer),
   }
 }

@@ -20,7 +20,7 @@ export interface RunInput<Tx> {
   /** Whether the server checks during a statement that its client is still connected. */
   readonly checksConnection: boolean
   /** Called when the handler begins. */
-  onRun(): void
+  onHandlerStart(): void
 }
 
 /** The result of one transaction. */
@@ -70,7 +70,7 @@ const ROLLBACK = new Rollback()
 const SERVER_GRACE_MS = 500
 
 /**
- * Runs one transaction: acquires it, looks whether the handler may run, runs it, and writes the record.
+ * Runs one transaction: acquires it, checks whether the handler may run, runs it, and writes the record.
  *
  * @throws the rejection of `work`, which is a fault of this package.
  */
@@ -107,11 +107,12 @@ export async function attemptTransaction<Tx>(
     () => 'committed',
     (error: unknown) => ({ error }),
   )
-  const settled = await control.inTime(settling).catch(() => undefined)
+  const settled = await control.withinTimeLimit(settling).catch(() => undefined)
   // A client that lost its connection may reject before `inTransaction` has settled.
   if (typeof settled === 'object' && !context.isSettled) control.dispatch({ type: 'server_failed' })
+  // Copied first: the result needs the stage that the run reached, and the event below may change it.
   const { stage } = control
-  // A client may give up a transaction while its handler is still running.
+  // A client may give up a transaction while its handler is still running: this aborts the handler's signal.
   control.dispatch({ type: 'timeout' })
   control.stopTimer()
   input.liveRuns.end(input.request.requester)
@@ -133,7 +134,7 @@ async function runInTransaction<Tx>(context: AttemptContext<Tx>, tx: Tx): Promis
   const { store, input, control } = context
   if (context.isCalled || control.stage.name !== 'beginning') throw ROLLBACK
   context.isCalled = true
-  const result = await control.inTime(begin(store, input, tx))
+  const result = await control.withinTimeLimit(begin(store, input, tx))
   control.dispatch({ type: 'begun', result })
   assertStage(control, 'running')
   const fence = fenceOf(result)
@@ -141,8 +142,8 @@ async function runInTransaction<Tx>(context: AttemptContext<Tx>, tx: Tx): Promis
   const run = input.liveRuns.begin(input.request, tx)
   context.run = run
   context.fence = fence
-  input.onRun()
-  const ending = await control.inTime(runHandler(context, fence))
+  input.onHandlerStart()
+  const ending = await control.withinTimeLimit(runHandler(context, fence))
   control.dispatch({ type: 'answered', ending, keepsWrites: run.keepsWrites })
   const failure = await findFailure(store, { run, fence, stage: control.stage })
   if (failure?.type === 'ended') context.isUncoupled = true
@@ -205,8 +206,10 @@ async function writeRecord<Tx>(context: AttemptContext<Tx>, tx: Tx, fence: numbe
     usedToken: run !== undefined && run.usedTokens.length > 0,
   })
   if (runner.commitWith === undefined) {
-    await control.inTime(runner.query(tx, insert.text, insert.values))
+    await control.withinTimeLimit(runner.query(tx, insert.text, insert.values))
   }
+  // From here on COMMIT may be sent: by `commitWith` below or, without it, by `transaction` once this function
+  // has resolved (see `TransactionRunner`).
   control.dispatch({ type: 'commit' })
   assertStage(control, 'committing')
   // Without a time limit, because the transaction may have committed.

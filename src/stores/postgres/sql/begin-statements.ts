@@ -2,7 +2,7 @@ import type { Row, Statement } from '../runner.js'
 import { bytesLiteral, lockLiteral, quotedSchema, settingLiteral, uuidLiteral } from './literals.js'
 import { onlyRow, textIn } from './read-columns.js'
 import type { RecordIds } from './record-ids.js'
-import { parseRecord, type StoredRecord } from './record-statements.js'
+import { parseRecord, type RecordRow } from './record-statements.js'
 
 /** The result of opening a transaction. A record takes precedence over the lock. */
 export type BeginResult =
@@ -10,12 +10,12 @@ export type BeginResult =
       readonly lock: 'taken'
       /** The transaction's id. */
       readonly fence: string
-      readonly record: StoredRecord | undefined
+      readonly record: RecordRow | undefined
     }
   | {
       /** Another run of the key has the lock. */
       readonly lock: 'running'
-      readonly record: StoredRecord | undefined
+      readonly record: RecordRow | undefined
     }
 
 export interface BeginOptions {

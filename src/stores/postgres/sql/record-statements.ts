@@ -5,7 +5,7 @@ import type { RecordIds } from './record-ids.js'
 import { inTransaction } from './transaction-ended.js'
 
 /** The record of a key, as read for a request. */
-export interface StoredRecord {
+export interface RecordRow {
   /** Whether the record belongs to the same request, and not to another one with the same key. */
   readonly isSame: boolean
   /** `undefined` if it was not stored, or belongs to another request. */
@@ -34,7 +34,7 @@ export interface RecordStatements {
   /** Inserts the record like `insertRecord`, but as a statement of its own. */
   insertRecordSeparately(ids: RecordIds, record: RecordValues): Statement
   findRecord(ids: RecordIds): Statement
-  readRecord(rows: readonly Row[]): StoredRecord | undefined
+  readRecord(rows: readonly Row[]): RecordRow | undefined
   /** Selects the status of a transaction. Fails with 22023 for one that the server has not begun. */
   transactionStatus(fence: string): Statement
   /** `undefined` if the server no longer knows the status. */
@@ -45,13 +45,13 @@ export function createRecordStatements(schema: string): RecordStatements {
   const table = `${quotedSchema(schema)}.idempotency`
   const insertInto = `insert into ${table} (id, fingerprint, result, single_use, expires_at) values (`
 
-  function insert(ids: RecordIds, record: RecordValues, usedToken: string): Statement {
+  function insert(ids: RecordIds, record: RecordValues, singleUseSql: string): Statement {
     const { result, retentionMs } = record
     const bound = result === undefined ? 'null' : "pg_catalog.decode($1::pg_catalog.text, 'base64')"
     return {
       text:
         `${insertInto}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ${bound}, ` +
-        `${usedToken}, ${timeFromNow(retentionMs)})`,
+        `${singleUseSql}, ${timeFromNow(retentionMs)})`,
       // Base64 text, because clients handle bytes differently.
       values: result === undefined ? [] : [base64(result)],
     }
@@ -88,7 +88,7 @@ export function recordText(fingerprint: string): string {
   )
 }
 
-export function parseRecord(text: string): StoredRecord {
+export function parseRecord(text: string): RecordRow {
   const [request, token, result] = text.split(' ')
   const isKnown = /^(same|other)$/.test(request ?? '') && /^(used|unused)$/.test(token ?? '')
   if (!isKnown) throw new TypeError('Postgres must say of which request a record is')

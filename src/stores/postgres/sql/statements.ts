@@ -17,7 +17,7 @@ export function createStatements(schema: string): Statements {
 }
 
 export type { BeginResult } from './begin-statements.js'
-export type { StoredRecord } from './record-statements.js'
+export type { RecordRow } from './record-statements.js'
 export { isEndedByHandler } from './transaction-ended.js'
 
 /** The statements on the table of used tokens. */

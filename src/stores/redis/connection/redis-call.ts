@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startTimer } from '../../../base/deadline.js'
 import type { StoreFault } from '../../store-health.js'
 
-/** The state of one call of Redis, with its retries. */
+/** The state of one Redis call, including its retries. */
 export interface CallState {
   /** The time of `performance.now` at which the operation times out. */
   readonly deadline: number
@@ -144,8 +144,8 @@ export async function sendScript<C>(
   call: C,
   state: CallState,
 ): Promise<unknown> {
-  const becomingReady = sender.untilReady(state)
-  if (becomingReady !== undefined) await becomingReady
+  const readiness = sender.untilReady(state)
+  if (readiness !== undefined) await readiness
   state.isRepeated = state.mayHaveRun
   state.mayHaveRun = true
   try {

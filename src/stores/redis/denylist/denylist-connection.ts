@@ -170,7 +170,7 @@ const RETRY_DELAY_MS = 50
 /** A retry with less time than this would only make the outcome uncertain. */
 export const MIN_TRY_MS = 100
 /** Errors of a server that may accept the call a moment later. */
-const PASSING = /\b(LOADING|BUSY|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
+const TRANSIENT = /\b(LOADING|BUSY|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
 
 /**
  * Repeats a call until Redis replies or the time limit passes. A repeated call must have no further
@@ -193,7 +193,7 @@ export function retryScript(
     const { code, message, mayHaveRun } = error as NotConfirmed
     state.mayHaveRun ||= mayHaveRun
     const isOver = performance.now() + RETRY_DELAY_MS + MIN_TRY_MS >= state.deadline
-    const isFinal = code === 'closed' || (code === 'server' && !PASSING.test(message))
+    const isFinal = code === 'closed' || (code === 'server' && !TRANSIENT.test(message))
     if (isOver || isFinal) throw new NotConfirmed(message, state.mayHaveRun, code)
     await sleep(RETRY_DELAY_MS)
     leftMs = Math.max(MIN_TRY_MS, state.deadline - performance.now())

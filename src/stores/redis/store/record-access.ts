@@ -42,7 +42,7 @@ export function createRecordAccess(
     async replace(record, snapshot, next) {
       const args = [
         digestOf(snapshot.stored),
-        longestTtl(snapshot),
+        maxTtlMs(snapshot),
         encodeRecord(next),
         String(Math.ceil(next.expiresAt)),
       ]
@@ -59,7 +59,7 @@ export function createRecordAccess(
 }
 
 /** Returns the longest time to live that the record can have, unless its run has become active again. */
-function longestTtl({ stored, record }: ValueSnapshot): string {
+function maxTtlMs({ stored, record }: ValueSnapshot): string {
   if (stored.ttlMs < 0) return String(stored.ttlMs)
   const hasLease = record.state === 'running' || record.state === 'unstored'
   return String(hasLease ? record.retentionMs : ANY_TTL_MS)
@@ -81,26 +81,26 @@ return { type, value, redis.call('PTTL', KEYS[1]), string.format('%.0f', time[1]
 `)
 
 /**
- * Replaces a value if it has not changed since it was read. ARGV: the value read (the SHA-1 of a string,
+ * Replaces a value if it has not changed since it was read. ARGV: the expected value (the SHA-1 of a string,
  * or another type), its longest possible time to live by now, the new value, its time to live. The time
  * to live is compared because a renewal changes nothing else. If the new value is already there, an
  * earlier attempt wrote it.
  */
 export const REPLACE: Script = script(`
-local read, longest, value, ttl = unpack(ARGV)
+local expected, max_ttl, value, ttl = unpack(ARGV)
 local type = redis.call('TYPE', KEYS[1]).ok
 if type == 'string' then
   local current = redis.call('GET', KEYS[1])
   if current == value then return 1 end
   type = redis.sha1hex(current)
 end
-if type ~= read or redis.call('PTTL', KEYS[1]) > tonumber(longest) then return 0 end
+if type ~= expected or redis.call('PTTL', KEYS[1]) > tonumber(max_ttl) then return 0 end
 local written = redis.pcall('SET', KEYS[1], value, 'PX', ttl)
 if written.err then return written end
 return 1
 `)
 
-// The record format of idempotency-scripts.ts, for `recordPlace`, which works outside those scripts.
+// The record format of idempotency-scripts.ts, parsed here for `createRecordAccess`, outside those scripts.
 
 /** A value in Redis; for a key that holds no string, only the type is known. */
 interface StoredValue {
@@ -116,13 +116,13 @@ const RECORD_FORM = /^1\|([rduf])\|(\d+)\|(\d+)\|(\d+)\|(\d+)\|/
 /** Rejects sizes that extend into a result: part of it would be shown as owner or fingerprint. */
 const RESULT_START = /\[\d{3},\[/
 const OTHER_VERSION = /^([1-9]\d{0,5})\|/
-/** The scripts write no longer heads. */
+/** The scripts never write a longer head. */
 const MAX_HEAD_BYTES = 256
 const FENCE_LIMIT = Number.MAX_SAFE_INTEGER
 const RETENTION_LIMIT = 2 ** 53
 const MICROSECONDS_PER_MS = 1000
 
-/** Parses the reply to `LOOK`. */
+/** Parses the reply to `READ_RECORD`. */
 function parseStoredValue(reply: unknown): StoredValue {
   const [type, value, ttlMs, time] = reply as [Buffer, Buffer, number, Buffer]
   return { type: String(type), value, ttlMs: Number(ttlMs), time: Number(time) }
@@ -138,7 +138,7 @@ function parseRecord(stored: StoredValue): StoredRecord {
   const version = OTHER_VERSION.exec(head)?.[1]
   return {
     state: 'unreadable',
-    leastFence: time,
+    minFence: time,
     expiresAt,
     ...(version !== '1' && { version }),
   }

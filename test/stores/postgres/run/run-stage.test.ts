@@ -10,15 +10,15 @@ import {
   type RunStage,
   type StageEvent,
 } from '../../../../src/stores/postgres/run/run-stage.js'
-import type { BeginResult, StoredRecord } from '../../../../src/stores/postgres/sql/statements.js'
+import type { BeginResult, RecordRow } from '../../../../src/stores/postgres/sql/statements.js'
 
 const result = Buffer.from('the answer')
-const record: StoredRecord = { isSame: true, result, usedToken: true }
+const record: RecordRow = { isSame: true, result, usedToken: true }
 const commit: RecordedEnding = { type: 'commit', result }
 const refuse: RecordedEnding = { type: 'refuse', result }
 const rollBack: CoupledEnding = { type: 'roll_back' }
 
-const taken = (stored?: StoredRecord): BeginResult => ({
+const taken = (stored?: RecordRow): BeginResult => ({
   lock: 'taken',
   fence: '7',
   record: stored,
@@ -93,7 +93,7 @@ describe('The stage of a run', () => {
     expect(nextStage(stage, event)).toEqual(CHANGES[at]?.[name] ?? stage)
   })
 
-  it.each<[string, StoredRecord, ReturnType<typeof findingOf>]>([
+  it.each<[string, RecordRow, ReturnType<typeof findingOf>]>([
     ['of the same request', record, { outcome: 'finished', result, usedToken: true }],
     [
       'of the same request, without its answer',
@@ -137,7 +137,7 @@ describe('The control of a run', () => {
     const { signal } = control
     expect(control.stage).toEqual({ name: 'beginning' })
     control.startTimer(20)
-    await expect(control.inTime(forever)).rejects.toThrow('timed out')
+    await expect(control.withinTimeLimit(forever)).rejects.toThrow('timed out')
     expect(control.stage).toEqual({ name: 'timed_out', reason: 'store_unavailable' })
     expect(signal.aborted).toBe(true)
     expect(control.signal).toBe(signal)
@@ -154,7 +154,7 @@ describe('The control of a run', () => {
     const control = createRunControl()
     control.startTimer(20)
     control.startTimer(60_000)
-    expect(await control.inTime(delay(60, 'value'))).toBe('value')
+    expect(await control.withinTimeLimit(delay(60, 'value'))).toBe('value')
     control.startTimer(20)
     control.stopTimer()
     await delay(60)

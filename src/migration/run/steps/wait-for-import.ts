@@ -6,16 +6,19 @@ import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import type { Goal } from '../state/next-step.js'
-import { identityOfRow } from './records.js'
+import { recordIndexOfRow } from './records.js'
+
+// Quiet: successive polls return the same counts. Stuck: quiet for a minute while rows are `PROCESSING`; one of
+// them may block its chunk. Stalled: quiet, or without a change of this run's rows, for `stallMinutes`.
 
 /** Number of consecutive polls without rows that end the wait. One is no proof, as the import job moves rows. */
 const EMPTY_POLLS = 2
 
 /** Rows that stay `PROCESSING` for this time wait for the next run of the core's import job, or are stuck. */
-const JOB_IS_QUIET_MS = 60_000
+const QUIET_AFTER_MS = 60_000
 
-/** The import job runs every five minutes. Look-ups from before its last run may be out of date. */
-const JOB_HAS_RUN_MS = 6 * 60_000
+/** The import job runs every five minutes, here with a margin. Older look-ups may be out of date. */
+const JOB_PERIOD_MS = 6 * 60_000
 
 interface Poll {
   readonly new: number
@@ -24,7 +27,7 @@ interface Poll {
 }
 
 /**
- * Waits until no row of this run waits at the core. Failed polls are repeated.
+ * Waits until no row of this run is queued at the core. Failed polls are repeated.
  *
  * One row that cannot be imported blocks its whole chunk, and the import job tries a chunk once per run.
  * So the migration looks for such rows when rows have failed or nothing changes, and deletes them. If no
@@ -33,10 +36,10 @@ interface Poll {
  *
  * @throws CoreError if polls have failed for `stallMinutes`.
  */
-export async function wait(ctx: MigrationContext, goal: Goal): Promise<void> {
+export async function waitForImport(ctx: MigrationContext, goal: Goal): Promise<void> {
   const { timing, settings, signal } = ctx
   const stallMs = settings.stallMinutes * 60_000
-  const stuckMs = Math.min(JOB_IS_QUIET_MS, stallMs / 2)
+  const stuckMs = Math.min(QUIET_AFTER_MS, stallMs / 2)
   let failingSince: number | undefined
   let quietMs = 0
   let polledAt = timing.elapsedMs()
@@ -71,11 +74,11 @@ export async function wait(ctx: MigrationContext, goal: Goal): Promise<void> {
     const isStalled = quietMs >= stallMs || (await areOwnRowsQuiet())
     const { lastExamination } = ctx
     const isNew = poll.processing !== lastExamination.processing
-    const isOld = timing.elapsedMs() - lastExamination.at >= JOB_HAS_RUN_MS
+    const isOld = timing.elapsedMs() - lastExamination.at >= JOB_PERIOD_MS
     const isStuck = poll.processing > 0 && quietMs >= stuckMs && (isNew || isOld)
     const mayBlock = emptyPolls === 0 && isSame && poll.failed > lastExamination.failed
     if (!isStalled && !isStuck && !mayBlock) return false
-    const { isOver, toDelete } = await examine(ctx, goal, { isStalled, untried: poll.new })
+    const { isOver, toDelete } = await examine(ctx, goal, { isStalled, newRows: poll.new })
     const { failed, processing } = poll
     ctx.lastExamination = { failed, processing: processing - toDelete, at: timing.elapsedMs() }
     return isOver
@@ -99,7 +102,7 @@ export async function wait(ctx: MigrationContext, goal: Goal): Promise<void> {
 interface Examination {
   readonly isStalled: boolean
   /** Number of `NEW` rows, which are looked up only once the run has stalled. */
-  readonly untried: number
+  readonly newRows: number
 }
 
 interface Examined {
@@ -113,11 +116,11 @@ interface Examined {
 async function examine(
   ctx: MigrationContext,
   goal: Goal,
-  { isStalled, untried }: Examination,
+  { isStalled, newRows }: Examination,
 ): Promise<Examined> {
   const blocking: EntryOf<'row'>[] = []
   const stalled: EntryOf<'row'>[] = []
-  let waiting = isStalled ? 0 : untried
+  let waiting = isStalled ? 0 : newRows
   await examineWaitingRows(ctx, isStalled ? undefined : 'PROCESSING', (row, isBlocking) => {
     waiting += 1
     if (isBlocking) blocking.push(row)
@@ -154,28 +157,32 @@ async function examineWaitingRows(
   status: 'PROCESSING' | undefined,
   onRow: (row: Row, isBlocking: boolean) => void,
 ): Promise<void> {
-  await forEachConcurrently(waitingRows(ctx, status), ctx.settings.lookUps, async ({ row, of }) => {
-    const { core, signal } = ctx
-    const externalUserId = externalUserIdOf(row) ?? ''
-    const hasAccount = (await core.coreIdOf(externalUserId, { signal })) !== undefined
-    const heldBy = hasAccount ? undefined : await findConflictingAccount(core, row, { signal })
-    const entry: Row = {
-      type: 'row',
-      row: row.id,
-      record: of,
-      line: ctx.sourceIndex.lineOf(of),
-      externalUserId,
-      as: 'stalled',
-      status: row.status,
-      ...(heldBy !== undefined && { heldBy }),
-    }
-    onRow(entry, hasAccount || heldBy !== undefined)
-  })
+  await forEachConcurrently(
+    waitingRows(ctx, status),
+    ctx.settings.lookUps,
+    async ({ row, recordIndex }) => {
+      const { core, signal } = ctx
+      const externalUserId = externalUserIdOf(row) ?? ''
+      const hasAccount = (await core.coreIdOf(externalUserId, { signal })) !== undefined
+      const heldBy = hasAccount ? undefined : await findConflictingAccount(core, row, { signal })
+      const entry: Row = {
+        type: 'row',
+        row: row.id,
+        record: recordIndex,
+        line: ctx.sourceIndex.lineOf(recordIndex),
+        externalUserId,
+        as: 'stalled',
+        status: row.status,
+        ...(heldBy !== undefined && { heldBy }),
+      }
+      onRow(entry, hasAccount || heldBy !== undefined)
+    },
+  )
 }
 
 interface WaitingRow {
   readonly row: StagedRow
-  readonly of: number
+  readonly recordIndex: number
 }
 
 async function* waitingRows(
@@ -184,8 +191,8 @@ async function* waitingRows(
 ): AsyncGenerator<WaitingRow> {
   for await (const row of ctx.core.rows(status, { signal: ctx.signal })) {
     if (row.status === 'FAILED') continue
-    const of = identityOfRow(ctx, row)
-    if (of !== undefined) yield { row, of }
+    const recordIndex = recordIndexOfRow(ctx, row)
+    if (recordIndex !== undefined) yield { row, recordIndex }
   }
 }
 

@@ -7,7 +7,8 @@ const TESTS = fileURLToPath(new URL('../..', import.meta.url))
 /** What hands on events to something that the search cannot see by itself. */
 const OWN_SINK = /from '(?:pino|@opentelemetry\/sdk-[a-z-]+)'|\blogDecisions\(/
 /** What `telemetry.ts` makes is searched there. */
-const IS_SEARCHED = /\b(?:searchedLogger|searchedExporter|recordOutput)\(|support\/observe\/telemetry\.js'/
+const IS_SEARCHED =
+  /\b(?:searchedLogger|searchedExporter|recordOutput)\(|support\/observe\/telemetry\.js'/
 
 it('sees what each test gives to a logger or an exporter', async () => {
   const unseen: string[] = []

@@ -200,15 +200,15 @@ describe.concurrent('is a TypeError before anything is sent', () => {
     'another origin': [
       () => 'http://127.0.0.1:1/',
       {},
-      /http:\/\/127\.0\.0\.1:1 is not one of its/,
+      /http:\/\/127\.0\.0\.1:1 is not in the option/,
     ],
     'another host name of it': [
       (url) => url.replace('127.0.0.1', 'localhost'),
       {},
-      /not one of its/,
+      /not in the option/,
     ],
-    'another scheme': [() => 'data:text/plain,x', {}, /not one of its origins/],
-    'a blob of the origin': [(url) => `blob:${url}`, {}, /not one of its origins/],
+    'another scheme': [() => 'data:text/plain,x', {}, /not in the option `origins`/],
+    'a blob of the origin': [(url) => `blob:${url}`, {}, /not in the option `origins`/],
     'a relative address': [() => '/orders', {}, /absolute URL/],
     'a password': [(url) => url.replace('//', '//me:hush@'), {}, /user name or password/],
     'an authorization header': [

@@ -85,12 +85,14 @@ export function ignoreClientErrors(pool: PgPoolLike<unknown>): void {
 
 /** Acquires a client within `acquireMs`. A client that comes later is released immediately. */
 export function acquire<T>(pool: PgPoolLike<T>, acquireMs: number): Promise<AcquiredClient<T>> {
-  const limit = {
-    timeoutMs: acquireMs,
-    timeoutError: () => noConnection(acquireMs),
-    late: (acquired: AcquiredClient<T>) => acquired.release(true),
-  }
-  return withDeadline(limit, connect(pool))
+  return withDeadline(
+    {
+      timeoutMs: acquireMs,
+      timeoutError: () => noConnection(acquireMs),
+      onLateValue: ({ release }) => release(true),
+    },
+    connect(pool),
+  )
 }
 
 /**

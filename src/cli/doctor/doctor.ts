@@ -1,12 +1,18 @@
 import { withoutQuery } from '../../base/decision/key-set-event.js'
 import { formatFailure } from '../../verification/key-set/fetch-key-set.js'
+import type { Policy } from '../../verification/policy/policy.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, unreachableError } from '../frame/command-failure.js'
 import { POLICY_OPTION, readPolicy } from '../input/policy-file.js'
 import { readStandardInput } from '../input/standard-input.js'
-import { doctorLines } from './doctor-lines.js'
+import { columns } from '../output/columns.js'
+import { findingLines } from '../output/finding-lines.js'
+import { daysUntil, formatDuration, formatTime } from '../output/format-time.js'
 import { type Examination, examine } from './examine.js'
+import { type PublishedKey, UNUSABLE } from './published-key.js'
 import type { KeySetReply } from './request-key-set.js'
+import { CHECKED_CLAIMS, type TokenVerdict } from './token-verdict.js'
+import { CONDITIONS } from './verdict-step.js'
 
 export const doctor: Command = {
   name: 'doctor',
@@ -67,4 +73,108 @@ function jsonOf({ answer, tls, keys, clockOffsetSeconds, findings, verdict }: Ex
     faults: findings.faults,
     ...(verdict !== undefined && { verdict }),
   }
+}
+
+const INDENT = '  '
+
+function doctorLines(examination: Examination): string[] {
+  const { keys, findings, verdict, policy } = examination
+  const findingsShown = findingLines(findings)
+  return [
+    ...columns(summaryRows(examination)),
+    ...(keys.length === 0 ? [] : ['', 'Keys', ...columns(keys.map(keyRow), INDENT)]),
+    ...(findingsShown.length === 0 ? [] : ['', ...findingsShown]),
+    ...(verdict === undefined ? [] : ['', ...verdictLines(verdict, policy, examination.nowMs)]),
+  ]
+}
+
+function summaryRows({ answer, clockOffsetSeconds, tls, nowMs }: Examination): string[][] {
+  const { response } = answer
+  const rows = [['Key set', withoutQuery(answer.jwksUri)]]
+  if (response === undefined) return rows
+  rows.push(['Status', String(response.status)])
+  if (answer.outcome.ok) rows.push(['Cache', formatCache(answer)])
+  rows.push(['Clock', formatClock(clockOffsetSeconds)])
+  if (tls === undefined) return rows
+  const left = `${daysUntil(tls.validUntil, nowMs)} days`
+  const until = `certificate until ${formatTime(tls.validUntil)} (${left}), issued by ${tls.issuer}`
+  return [...rows, ['TLS', `${tls.protocol}, ${until}`]]
+}
+
+const MAX_HEADER_LENGTH = 120
+
+function formatCache({ outcome, response }: KeySetReply): string {
+  const said = response?.headers.get('cache-control')?.slice(0, MAX_HEADER_LENGTH)
+  const { leftSeconds } = outcome.ok ? outcome.freshness : { leftSeconds: undefined }
+  if (said === undefined) return 'no Cache-Control'
+  if (leftSeconds === undefined) return `${said}: no freshness lifetime`
+  const age = response?.headers.get('age')?.slice(0, MAX_HEADER_LENGTH)
+  const aged = age === undefined ? '' : `, ${age} s old (from a cache)`
+  return `${said}${aged}: fresh for ${formatDuration(leftSeconds)}`
+}
+
+function formatClock(offsetSeconds: number | undefined): string {
+  if (offsetSeconds === undefined) return 'no Date header to compare with'
+  if (offsetSeconds === 0) return 'agrees with ours'
+  const apart = formatDuration(Math.abs(offsetSeconds))
+  return `${apart} ${offsetSeconds > 0 ? 'ahead of' : 'behind'} ours`
+}
+
+function keyRow({ kid, kind, bits, ageSeconds, usable, reason }: PublishedKey): string[] {
+  return [
+    kid ?? '(no key id)',
+    kind,
+    bits === undefined ? '-' : `${bits} bits`,
+    ageSeconds === undefined ? '-' : `${formatDuration(ageSeconds)} old`,
+    usable || reason === undefined ? 'usable' : `not usable: ${UNUSABLE[reason]}`,
+  ]
+}
+
+const MAX_CLAIM_LENGTH = 200
+/** A receiver may still refuse an accepted token for one of these reasons. */
+const NOT_CHECKED = `${INDENT}not checked: a live denylist (see service-auth denylist) and earlier use of the token`
+
+function verdictLines(verdict: TokenVerdict, policy: Policy, nowMs: number): string[] {
+  const { outcome, reason, status, steps, claims, missingPermission } = verdict
+  const missing = missingPermission === undefined ? '' : ` (${missingPermission})`
+  const why = reason === undefined ? '' : `: ${reason}${missing}, the caller gets ${status}`
+  const results = { passed: 'passed', failed: 'FAILED', not_reached: '-' }
+  return [
+    `Token ${outcome}${why}`,
+    ...(outcome === 'accepted' ? [NOT_CHECKED] : []),
+    ...columns(
+      steps.map(({ step, result }) => [step, results[result], CONDITIONS[step]]),
+      INDENT,
+    ),
+    ...(claims === undefined ? [] : ['', 'Verified claims', ...claimLines(claims, policy, nowMs)]),
+  ]
+}
+
+function claimLines(
+  claims: Readonly<Record<string, unknown>>,
+  policy: Policy,
+  nowMs: number,
+): string[] {
+  const demanded: Readonly<Record<string, string>> = {
+    iss: policy.issuer,
+    aud: policy.audience,
+    source: policy.source,
+    token_type: policy.tokenType,
+  }
+  const rows = CHECKED_CLAIMS.map((claim) => {
+    const value = claims[claim]
+    const shown = value === undefined ? 'missing' : JSON.stringify(value).slice(0, MAX_CLAIM_LENGTH)
+    return [claim, shown, noteOn(value, demanded[claim], nowMs)]
+  })
+  return columns(rows, INDENT)
+}
+
+function noteOn(value: unknown, demanded: string | undefined, nowMs: number): string {
+  if (demanded !== undefined && value !== demanded) {
+    return `the policy requires ${JSON.stringify(demanded)}`
+  }
+  if (typeof value !== 'number') return ''
+  const seconds = nowMs / 1000 - value
+  const apart = formatDuration(Math.abs(seconds))
+  return `${formatTime(value)}, ${seconds < 0 ? `in ${apart}` : `${apart} ago`}`
 }

@@ -23,9 +23,8 @@ import {
   withMigration,
   withReports,
 } from './migrate-session.js'
-import { reportLines, summaryLines } from './report-lines.js'
+import { listStalledRows, reportLines, summaryLines } from './report-lines.js'
 import { showProgress } from './show-progress.js'
-import { listStalledRows } from './stalled-rows.js'
 import { type NeedingPerson, NOBODY, writeReports } from './write-reports.js'
 
 /** Creates the command with the functions that it calls. */

@@ -1,11 +1,15 @@
 import { basename, join } from 'node:path'
-import type { IdentityReport, MigrationReport } from '../../migration/run/report.js'
+import type { IdentityReport, MigrationReport, RowLeft } from '../../migration/run/report.js'
+import type { CommandResult } from '../frame/command.js'
 import { columns } from '../output/columns.js'
 import { formatDuration, formatTime } from '../output/format-time.js'
 import { countsThatAre, numberInWords } from './format-counts.js'
-import { ACCOUNTS_FILE, NEEDS_PERSON_FILE, REPORT_FILE } from './report-files.js'
-import { stalledRowLines } from './stalled-rows.js'
-import type { NeedingPerson } from './write-reports.js'
+import {
+  ACCOUNTS_FILE,
+  NEEDS_PERSON_FILE,
+  type NeedingPerson,
+  REPORT_FILE,
+} from './write-reports.js'
 
 /** The parts of a report that are shown to a person. */
 export interface ShownReport {
@@ -92,3 +96,34 @@ const adviceLines = ({ advice }: MigrationReport): string[] => spaced(advice)
 
 /** Puts an empty line before the lines, if there are any. */
 const spaced = (lines: readonly string[]): string[] => (lines.length === 0 ? [] : ['', ...lines])
+
+const SHOWN = 20
+
+/** The rows that still wait after a stall, as a table with a heading row. */
+function stalledRowLines(rows: readonly RowLeft[] = [], shown: number = SHOWN): string[] {
+  if (rows.length === 0) return []
+  const cells = rows
+    .slice(0, shown)
+    .map(({ id, externalUserId, status, heldBy }) => [
+      id,
+      externalUserId,
+      status,
+      heldBy === undefined ? '' : `held by ${heldBy}`,
+    ])
+  const more = rows.length - cells.length
+  return [
+    ...columns([['row', 'external id', 'status', ''], ...cells]),
+    ...(more > 0 ? [`and ${numberInWords(more)} more`] : []),
+  ]
+}
+
+/** Lists the rows that `unblock --yes` deletes. */
+export function listStalledRows({ state, rows = [] }: MigrationReport): CommandResult {
+  const json = { step: 'unblock', state, rows, isDeleted: false }
+  if (rows.length === 0) {
+    const errorLine = 'no run has stalled: there are no rows to delete'
+    return { exitCode: 2, lines: [], json, errorLine }
+  }
+  const heading = '--yes deletes these rows and looks up each of their users:'
+  return { exitCode: 2, lines: [heading, ...stalledRowLines(rows, rows.length)], json }
+}

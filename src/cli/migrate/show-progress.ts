@@ -2,7 +2,6 @@ import type { MigrationProgress } from '../../migration/run/migration.js'
 import type { CommandContext, Screen } from '../frame/command.js'
 import { formatDuration } from '../output/format-time.js'
 import { countsInWords, countsThatAre, numberInWords } from './format-counts.js'
-import { type Measure, measure } from './phase-progress.js'
 
 /** Shows the progress of a run. */
 export interface ProgressView {
@@ -165,3 +164,31 @@ const rateInWords = (rate: number): string =>
 
 const timeLeft = ({ done, total }: Measure, rate: number): string =>
   `${formatDuration((total - done) / rate)} left`
+
+/** The progress of one phase of a run. */
+interface Measure {
+  readonly phase: 'staging' | 'waiting' | 'reconciling'
+  readonly done: number
+  readonly total: number
+}
+
+/** Returns `undefined` for an event that happens once. */
+function measure({ type, counts, identities, rows }: MigrationProgress): Measure | undefined {
+  switch (type) {
+    case 'batch_staged':
+      return { phase: 'staging', done: identities - counts.pending, total: identities }
+    case 'waiting': {
+      const left = (rows?.new ?? 0) + (rows?.processing ?? 0)
+      // The core also counts foreign rows.
+      const total = Math.max(counts.staged, left)
+      return { phase: 'waiting', done: total - left, total }
+    }
+    case 'reconciling': {
+      const { reconciled, missing, differs, shared, accepted, staged } = counts
+      const done = reconciled + missing + differs + shared + accepted
+      return { phase: 'reconciling', done, total: done + staged }
+    }
+    default:
+      return undefined
+  }
+}

@@ -5,10 +5,15 @@ import type { Command, CommandContext, CommandResult } from '../frame/command.js
 import { unreachableError } from '../frame/command-failure.js'
 import { REDIS_OPTIONS, withRedis } from '../redis/redis-client.js'
 import { KEYS_OPTIONS, type KeyAccess, keeperFor, readKeyAccess } from './encryption-keys.js'
-import { RECORD_OPTIONS, readRecordName } from './record-name.js'
 import { formatState, keysError, whyNotSettleable } from './settle-checks.js'
 import { recordLines } from './settle-lines.js'
-import { REQUEST_OPTIONS, readSettleRequest, type SettleRequest } from './settle-request.js'
+import {
+  RECORD_OPTIONS,
+  REQUEST_OPTIONS,
+  readRecordName,
+  readSettleRequest,
+  type SettleRequest,
+} from './settle-request.js'
 
 export const settle: Command = {
   name: 'settle',

@@ -5,8 +5,8 @@ import { pause } from '../../base/pause.js'
 import { readBody } from '../../base/response-body.js'
 import { retryAfterMs } from '../../base/retry-after.js'
 import { type ApiKey, currentKey } from './api-key.js'
-import { operationUrl } from './core-address.js'
 import { CoreFailure } from './core-failure.js'
+import { operationUrl } from './core-options.js'
 
 /** The connection settings of the identity core. */
 export interface Core {

@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { readKey } from '../../base/idempotency-key.js'
-import { plainRequestOf, READS } from './plain-request.js'
 import { type ByteReader, cancel, readBytes } from './read-bytes.js'
-import { assertRedirect, headersOf, type Members, membersOf, requestError } from './request-init.js'
+import {
+  assertRedirect,
+  headersOf,
+  type Members,
+  membersOf,
+  plainRequestOf,
+  READS,
+  requestError,
+} from './request-init.js'
 import type { FetchSettings } from './service-fetch-options.js'
 
 type Input = Parameters<typeof globalThis.fetch>[0]

@@ -1,5 +1,5 @@
+import { systemCodeOf } from '../../base/connection-fault.js'
 import type { ClassifiedResponse } from './attempt-outcome.js'
-import { networkError } from './network-error.js'
 import { type ByteReader, cancel, readBytes } from './read-bytes.js'
 
 /** A response, as far as it is read within its attempt. */
@@ -112,4 +112,15 @@ function flow(
     },
     { highWaterMark: 0 },
   )
+}
+
+/**
+ * Returns the error for a missing or incomplete response. Of the error of `fetch` it keeps only Node's
+ * error code (`ECONNREFUSED`), because that error can hold received data, and a server may send the
+ * token back.
+ */
+export function networkError(thrown: unknown): TypeError {
+  const code = systemCodeOf(thrown)
+  const error = new TypeError(`the answer was lost${code === undefined ? '' : `: ${code}`}`)
+  return code === undefined ? error : Object.assign(error, { code })
 }

@@ -11,9 +11,13 @@ import {
   recordAttempt,
   retryContextOf,
 } from './call.js'
-import { networkError } from './network-error.js'
 import { cancel } from './read-bytes.js'
-import { classifiedResponse, type ReceivedResponse, receive } from './receive-response.js'
+import {
+  classifiedResponse,
+  networkError,
+  type ReceivedResponse,
+  receive,
+} from './receive-response.js'
 import { decideRetry } from './retry-decision.js'
 
 export type Attempt =

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { coreAddressFault, operationUrl } from '../../../src/client/core/core-address.js'
+import { coreAddressFault, operationUrl } from '../../../src/client/core/core-options.js'
 
 it.each(['https://core.example', 'https://core.example/below/', 'http://127.0.0.1:3567'])(
   'takes %s',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { limitConcurrency } from '../../../src/client/token-source/single-use-source.js'
+import { limitConcurrency } from '../../../src/client/token-source/token-source.js'
 
 it('work runs so many pieces at once, in the order in which it came, failures included', async () => {
   const turns = limitConcurrency(2)

@@ -1,10 +1,10 @@
 import { isRecord } from '../../base/options.js'
 import type { CallOptions, CoreClient } from '../core/core-client.js'
 import type { ImportUser } from '../core/import-user.js'
+import type { CoreTotpDevice, CoreUser } from '../core/reply.js'
 import { trimmed } from '../record-validation/core-trim.js'
 import { fieldOf } from '../record-validation/field.js'
 import { coreTenantIds } from '../record-validation/tenant-ids.js'
-import { type Account, type AskedIdentity, readAccount } from './account.js'
 import { compareLoginMethods } from './compare-login-methods.js'
 import { findConflictingAccount } from './conflicting-account.js'
 
@@ -122,3 +122,52 @@ function isSame(wanted: unknown, given: unknown): boolean {
   if (isRecord(wanted)) return isRecord(given) && compareObjects(wanted, given, '').length === 0
   return wanted === given
 }
+
+/** The core's data of an account, as far as the record has values to compare it with. */
+export interface Account {
+  readonly coreUserId: string
+  readonly user: CoreUser
+  /** The roles of each tenant. */
+  readonly roles: ReadonlyMap<string, readonly string[]>
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly totpDevices: readonly CoreTotpDevice[]
+}
+
+/** A user with its external id, under which the core stores roles, metadata and TOTP devices. */
+interface AskedIdentity {
+  readonly externalUserId: string
+  readonly user: ImportUser
+}
+
+/**
+ * Reads the account of an identity, one look-up after another. Returns `undefined` if the external id
+ * has no account.
+ *
+ * @throws CoreError if a call of the core fails.
+ */
+async function readAccount(
+  core: CoreClient,
+  { externalUserId, user }: AskedIdentity,
+  options: CallOptions = {},
+): Promise<Account | undefined> {
+  const coreUserId = await core.coreIdOf(externalUserId, options)
+  if (coreUserId === undefined) return undefined
+  const found = await core.user(coreUserId, options)
+  if (found === undefined) return undefined
+  const roles = new Map<string, readonly string[]>()
+  for (const tenantId of roleTenantsOf(user)) {
+    roles.set(tenantId, await core.rolesOf(tenantId, externalUserId, options))
+  }
+  const hasMetadata = Object.keys(user.userMetadata ?? {}).length > 0
+  const hasDevices = (user.totpDevices ?? []).length > 0
+  return {
+    coreUserId,
+    user: found,
+    roles,
+    metadata: hasMetadata ? await core.metadataOf(externalUserId, options) : {},
+    totpDevices: hasDevices ? await core.totpDevicesOf(externalUserId, options) : [],
+  }
+}
+
+const roleTenantsOf = ({ userRoles = [] }: ImportUser): ReadonlySet<string> =>
+  new Set(userRoles.flatMap(({ tenantIds }) => coreTenantIds(tenantIds)))

@@ -8,12 +8,12 @@ import {
 } from '../../base/options.js'
 import type { ApiKey } from '../../client/core/api-key.js'
 import { apiKeyOption, baseUrlFaults } from '../../client/core/core-options.js'
-import { allRows } from './all-rows.js'
 import type { CallOptions, CoreClient } from './core-client.js'
 import type { Operation } from './core-operation.js'
 import * as lookUps from './look-up-operations.js'
 import { ask, askPatiently, type Reach } from './send-request.js'
 import * as staging from './staging-operations.js'
+import { allRows } from './staging-operations.js'
 
 /** Options of `coreClient`. */
 export interface CoreClientOptions {

@@ -1,17 +1,17 @@
+import type { IncomingMessage } from 'node:http'
 import type { Request } from 'express'
-import { readBearer } from '../../base/raw-headers.js'
+import { wrongWiring } from '../../base/decision/service-auth-error.js'
+import { headerValues, readBearer } from '../../base/raw-headers.js'
 import type { ImportUser } from '../core/import-user.js'
 import type { UserWarningCode } from '../record-validation/user-finding.js'
 import type { Allowlist } from './allowlist.js'
-import { judgeRecord, judgeRequest } from './check-record.js'
 import { pass, refused, type Step, type Verdict } from './endpoint-result.js'
 import { holderOf } from './hook-tokens.js'
 import { importUnderKey, type KeySettings } from './import-under-key.js'
 import type { Issuer } from './issuer-options.js'
-import type { LoadUser } from './legacy-user.js'
+import { judgeRecord, type LoadUser } from './legacy-user.js'
 import { credentialKey, type MigrationLimiter, recordKey, secondsToWait, userKey } from './limit.js'
 import type { MigrationRequest } from './migration-request.js'
-import { isJsonInUtf8, readBody } from './read-json-body.js'
 import { type Course, need } from './request-context.js'
 
 export interface EndpointSettings extends KeySettings {
@@ -109,4 +109,88 @@ async function userFor(
   const query = { issuer, ...structuredClone(request), signal: course.signal }
   const found = await need(course, 'user_unavailable', () => loadUser(query))
   return judgeRecord(found, { request, allowed }, acceptWarnings)
+}
+
+/** Checks the request against the allowlist, before the user is loaded. */
+function judgeRequest(request: MigrationRequest, allowed: Allowlist): Step<MigrationRequest> {
+  const { organizationId, identities } = request
+  if (organizationId !== undefined && !allowed.hasOrganization(organizationId)) {
+    return refused('organization_not_allowed')
+  }
+  return identities.every(({ provider, connection }) => allowed.recipeOf(provider, connection))
+    ? pass(request)
+    : refused('connection_not_allowed')
+}
+
+const JSON_IN_UTF8 = /^application\/json[\t ]*(?:;[\t ]*charset=(?:utf-8|"utf-8")[\t ]*)?$/i
+
+/** Whether the headers declare JSON in UTF-8 (RFC 8259), with a single `Content-Type` and no content coding. */
+function isJsonInUtf8(request: IncomingMessage): boolean {
+  const [type, ...otherTypes] = headerValues(request, 'content-type')
+  const codings = headerValues(request, 'content-encoding')
+  return (
+    type !== undefined &&
+    otherTypes.length === 0 &&
+    JSON_IN_UTF8.test(type) &&
+    codings.every((coding) => coding.toLowerCase() === 'identity')
+  )
+}
+
+/** The bytes of a body, or why it could not be read. */
+type BodyRead =
+  | { readonly type: 'whole'; readonly bytes: Buffer }
+  | { readonly type: 'too_large' }
+  /** The connection was closed, or the signal aborted. */
+  | { readonly type: 'cut_off' }
+
+/**
+ * Reads at most `maxBytes` bytes. Later bytes, and bytes after the signal aborted, are discarded.
+ *
+ * @throws ServiceAuthError if the body was read before.
+ */
+async function readBody(
+  request: IncomingMessage,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<BodyRead> {
+  if (request.readableDidRead || request.readableEnded) {
+    throw wrongWiring('migrationEndpoint reads the body itself: no parser may stand before it')
+  }
+  if (Number(headerValues(request, 'content-length')[0] ?? 0) > maxBytes) {
+    request.resume()
+    return { type: 'too_large' }
+  }
+  return collect(request, maxBytes, signal)
+}
+
+function collect(
+  request: IncomingMessage,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<BodyRead> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const settle = (read: BodyRead): void => {
+      request.off('data', take).off('end', end).off('close', cutOff).off('error', cutOff)
+      // A later `error` event needs a listener.
+      request.on('error', () => {})
+      signal.removeEventListener('abort', cutOff)
+      request.resume()
+      resolve(read)
+    }
+    const take = (chunk: Buffer): void => {
+      size += chunk.byteLength
+      if (size > maxBytes) settle({ type: 'too_large' })
+      else chunks.push(chunk)
+    }
+    const end = (): void => settle({ type: 'whole', bytes: Buffer.concat(chunks) })
+    const cutOff = (): void => settle({ type: 'cut_off' })
+    if (request.destroyed || signal.aborted) {
+      cutOff()
+      return
+    }
+    request.on('data', take).on('end', end).on('close', cutOff).on('error', cutOff)
+    signal.addEventListener('abort', cutOff)
+  })
 }

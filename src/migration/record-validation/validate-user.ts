@@ -1,17 +1,16 @@
 import { isRecord } from '../../base/options.js'
 import type { ImportUser } from '../core/import-user.js'
 import { type Findings, openFindings } from './collect-findings.js'
+import { trimmed } from './core-trim.js'
 import { MAX_EXTERNAL_USER_ID_LENGTH } from './external-user-id.js'
 import { repeatedMethodsOf } from './login-keys.js'
 import { type ReadMethod, readLoginMethod } from './login-method.js'
-import { checkMetadata } from './metadata.js'
 import { type JsonObject, memberOf, optional, type Reading, required } from './read-field.js'
-import { PUBLIC_TENANT } from './tenant-ids.js'
-import { readTotpDevices } from './totp-devices.js'
+import { coreTenantIds, PUBLIC_TENANT } from './tenant-ids.js'
 import { checkUnknown } from './unknown-fields.js'
+import { checkMetadata, type ReadRole, readTotpDevices, readUserRoles } from './user-fields.js'
 import type { UserError, UserWarning } from './user-finding.js'
-import { type ReadRole, readUserRoles } from './user-roles.js'
-import { checkContext, lacks, type UserContext } from './validation-context.js'
+import { checkContext, type Feature, lacks, type UserContext } from './validation-context.js'
 
 /** The result of `validateUser`. */
 export type UserValidation =
@@ -144,3 +143,45 @@ function checkPrimaries(
 
 const isPrimary = (method: JsonObject): boolean =>
   Object.hasOwn(method, 'isPrimary') && method['isPrimary'] === true
+
+/** The tenants, roles, features and providers that the core needs to import a user. */
+export interface UserNeeds {
+  /** Ids as the core stores them, including `public`. */
+  readonly tenants: readonly string[]
+  readonly roles: readonly string[]
+  /** `mfa` includes `account_linking`. */
+  readonly features: readonly Feature[]
+  /** Third-party providers by tenant. The backend may configure them instead of the core. */
+  readonly providers: readonly { readonly tenantId: string; readonly thirdPartyId: string }[]
+}
+
+/** Expects a user that is valid without a context. */
+export function needsOf(user: ImportUser): UserNeeds {
+  const { loginMethods, userRoles = [] } = user
+  const tenants = new Set<string>()
+  for (const { tenantIds } of [...loginMethods, ...userRoles]) {
+    for (const tenantId of coreTenantIds(tenantIds)) tenants.add(tenantId)
+  }
+  return {
+    tenants: [...tenants],
+    roles: [...new Set(userRoles.map(({ role }) => trimmed(role)))],
+    features: featuresOf(user),
+    providers: loginMethods.flatMap(({ recipeId, tenantIds, thirdPartyId }) => {
+      if (recipeId !== 'thirdparty' || thirdPartyId === undefined) return []
+      return coreTenantIds(tenantIds).map((tenantId) => ({ tenantId, thirdPartyId }))
+    }),
+  }
+}
+
+function featuresOf({ loginMethods, userRoles = [], totpDevices }: ImportUser): Feature[] {
+  const features: Feature[] = []
+  if (loginMethods.length > 1 || loginMethods.some(({ isPrimary }) => isPrimary === true)) {
+    features.push('account_linking')
+  }
+  const isTenancyUsed = [...loginMethods, ...userRoles].some(({ tenantIds }) =>
+    tenantIds?.some((tenantId) => tenantId !== PUBLIC_TENANT),
+  )
+  if (isTenancyUsed) features.push('multi_tenancy')
+  if (totpDevices !== undefined) features.push('mfa')
+  return features
+}

@@ -2,9 +2,14 @@ import { createHash, type Hash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { MigrationError, type MigrationErrorCode } from '../run/migration-error.js'
-import { type ParsedLine, parseLine, parseRecord } from './parse-line.js'
 import { readLines } from './read-lines.js'
-import type { Source, SourceRecord } from './source.js'
+import {
+  type ParsedLine,
+  parseLine,
+  parseRecord,
+  type Source,
+  type SourceRecord,
+} from './source.js'
 
 export interface OpenSourceOptions {
   /** Maximum size of one record. */

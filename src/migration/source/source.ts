@@ -1,3 +1,7 @@
+import { isUtf8 } from 'node:buffer'
+import { parseJson } from '../../base/json.js'
+import type { Line } from './read-lines.js'
+
 /** A source of records. It is read several times and must return the same records each time. */
 export type Source =
   /** An NDJSON file in UTF-8, with one record per line. */
@@ -15,4 +19,67 @@ export interface SourceRecord {
   readonly text: string
   /** Length of `text` in UTF-8. */
   readonly bytes: number
+}
+
+/** A record, a blank line, or a message that describes the error without quoting the line. */
+export type ParsedLine =
+  | { readonly type: 'record'; readonly record: SourceRecord }
+  | { readonly type: 'blank' }
+  | { readonly type: 'fault'; readonly message: string }
+
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+const UTF_16_MARKS = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])]
+const CARRIAGE_RETURN = 0x0d
+const BLANK = /^[ \t\r]*$/
+const ARRAY = /^[ \t]*\[/
+
+const CUT = 'the file ends in the middle of this record'
+const NOT_JSON = 'this is not JSON: each line must be one whole record'
+const AN_ARRAY = 'here is an array: NDJSON has one record a line, without brackets around them'
+const NOT_AN_OBJECT = 'this is no JSON object'
+
+/** Parses a line of NDJSON, which may end with LF or CR LF. */
+export function parseLine({ number, bytes, ended }: Line, maxBytes: number): ParsedLine {
+  const content = bytes.at(-1) === CARRIAGE_RETURN ? bytes.subarray(0, -1) : bytes
+  if (content.length > maxBytes) return fault(`this line is longer than ${maxBytes} bytes`)
+  if (number === 1 && beginsWith(content, BYTE_ORDER_MARK)) {
+    return fault('the file begins with a byte order mark, and must be UTF-8 without one')
+  }
+  if (number === 1 && UTF_16_MARKS.some((mark) => beginsWith(content, mark))) {
+    return fault('the file is UTF-16, and must be UTF-8')
+  }
+  if (!isUtf8(content)) return fault(ended ? 'this line is not UTF-8' : CUT)
+  const text = content.toString()
+  if (BLANK.test(text)) return { type: 'blank' }
+  const value = parseJson(text)
+  if (ARRAY.test(text)) return fault(AN_ARRAY)
+  if (value === undefined) return fault(ended ? NOT_JSON : CUT)
+  if (!isObject(value)) return fault(NOT_AN_OBJECT)
+  return { type: 'record', record: { line: number, value, text, bytes: content.length } }
+}
+
+/** Converts a record from a program to JSON and back, because JSON is what will be sent. */
+export function parseRecord(given: unknown, line: number, maxBytes: number): ParsedLine {
+  const text = writeJson(given)
+  const value = text === undefined ? undefined : parseJson(text)
+  if (text === undefined || !isObject(value)) return fault(NOT_AN_OBJECT)
+  const bytes = Buffer.byteLength(text)
+  if (bytes > maxBytes) return fault(`this record is longer than ${maxBytes} bytes`)
+  return { type: 'record', record: { line, value, text, bytes } }
+}
+
+const fault = (message: string): ParsedLine => ({ type: 'fault', message })
+
+const beginsWith = (bytes: Buffer, mark: Buffer): boolean =>
+  bytes.subarray(0, mark.length).equals(mark)
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function writeJson(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
 }

@@ -1,4 +1,4 @@
-import type { Account } from '../../../src/migration/account/account.js'
+import type { Account } from '../../../src/migration/account/reconcile-user.js'
 import type { ImportLoginMethod, ImportUser } from '../../../src/migration/core/import-user.js'
 import type { CoreLoginMethod } from '../../../src/migration/core/reply.js'
 

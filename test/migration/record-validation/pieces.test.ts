@@ -5,7 +5,7 @@ import { coreInteger } from '../../../src/migration/record-validation/core-numbe
 import { isBlank, trimmed } from '../../../src/migration/record-validation/core-trim.js'
 import { externalUserIdOf } from '../../../src/migration/record-validation/external-user-id.js'
 import { loginKeysOf } from '../../../src/migration/record-validation/login-keys.js'
-import { needsOf } from '../../../src/migration/record-validation/requirements.js'
+import { needsOf } from '../../../src/migration/record-validation/validate-user.js'
 import { GOOD_USER, PASSWORD_USER } from './users.js'
 
 describe('a text, as Java sees it', () => {

@@ -1,8 +1,7 @@
 import { findingText } from '../../account/without-account-data.js'
 import type { CoreTenant } from '../../core/reply.js'
-import { needsOf, type UserNeeds } from '../../record-validation/requirements.js'
 import type { UserFinding, UserWarning } from '../../record-validation/user-finding.js'
-import { validateUser } from '../../record-validation/validate-user.js'
+import { needsOf, type UserNeeds, validateUser } from '../../record-validation/validate-user.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { IndexedRecord } from '../read-source.js'
 

@@ -1,11 +1,12 @@
+import { constants, createHmac, generateKeyPairSync, sign } from 'node:crypto'
+import { rs256, type Signer } from '../issuer/compact-token.js'
 import type { TestIssuer } from '../issuer/issuer.js'
-import { algorithmCases } from './algorithm-cases.js'
+import { publicJwk } from '../issuer/issuer-keys.js'
 import { claimCases, timeCases } from './claim-cases.js'
 import { createForge, type Forge } from './forge.js'
 import { formCases } from './form-cases.js'
 import { headerCases } from './header-cases.js'
-import type { HostileToken } from './hostile-case.js'
-import { signatureCases } from './signature-cases.js'
+import { type Draft, group, type HostileToken } from './hostile-case.js'
 
 /**
  * Values of the `Authorization` header that a receiver must refuse, each with the status that an
@@ -65,4 +66,135 @@ function authorizationCases({ good }: Forge): HostileToken[] {
     authorization,
     expect: 401,
   }))
+}
+
+/** Tokens whose signature does not match their header and payload. */
+export function signatureCases(forge: Forge): HostileToken[] {
+  return [
+    ...group('The signature covers header and payload, to the bit', [
+      ...bentCases(forge),
+      ...foreignCases(forge),
+    ]),
+  ]
+}
+
+function bentCases({ good, key, token }: Forge): Draft[] {
+  const sign = rs256(key.privateKey)
+  const bent = (bend: (signature: Buffer) => Uint8Array): string =>
+    token({ signer: (input) => bend(Buffer.from(sign(input))) })
+  const flip = (at: number, bit: number) => (signature: Buffer) => {
+    signature.writeUInt8(signature.readUInt8(at) ^ bit, at)
+    return signature
+  }
+  const unsigned = good.slice(0, good.lastIndexOf('.'))
+  return [
+    ['an empty signature', `${unsigned}.`],
+    ['one byte short', bent((signature) => signature.subarray(1))],
+    ['its last byte short', bent((signature) => signature.subarray(0, -1))],
+    ['one byte of one', bent(() => Buffer.of(1))],
+    ['an byte more in front', bent((signature) => Buffer.concat([Buffer.of(0), signature]))],
+    ['an byte more behind', bent((signature) => Buffer.concat([signature, Buffer.of(0)]))],
+    ['all zero', bent(() => Buffer.alloc(256))],
+    ['the number one', bent(() => Buffer.concat([Buffer.alloc(255), Buffer.of(1)]))],
+    ['all ones', bent(() => Buffer.alloc(256, 0xff))],
+    ['twice in a row', bent((signature) => Buffer.concat([signature, signature]))],
+    ['back to front', bent((signature) => signature.reverse())],
+    ['the first bit flipped', bent(flip(0, 0x80))],
+    ['a bit in the middle flipped', bent(flip(128, 0x01))],
+    ['the last bit flipped', bent(flip(255, 0x01))],
+  ]
+}
+
+function foreignCases({ good, key, attacker, staticKey, token, withClaims }: Forge): Draft[] {
+  const [header, payload, signature] = good.split('.')
+  const other = withClaims({ jti: 'another-token', permissions: ['everything'] })
+  const [, otherPayload, otherSignature] = other.split('.')
+  const otherHeader = token({ header: { alg: 'RS256', kid: key.kid } }).split('.')[0]
+  const sign = rs256(key.privateKey)
+  return [
+    ["another token's signature", `${header}.${payload}.${otherSignature}`],
+    ["another token's payload", `${header}.${otherPayload}.${signature}`],
+    ["another token's header", `${otherHeader}.${payload}.${signature}`],
+    ['header and payload exchanged', `${payload}.${header}.${signature}`],
+    ['payload and signature exchanged', `${header}.${signature}.${payload}`],
+    ['a signature of the payload alone', token({ signer: () => sign(Buffer.from(payload ?? '')) })],
+    ['a signature of nothing', token({ signer: () => sign(Buffer.of()) })],
+    [
+      "the static key's signature under the other kid",
+      token({ signer: rs256(staticKey.privateKey) }),
+    ],
+    ["a stranger's signature", token({ signer: rs256(attacker.privateKey) })],
+    ['the payload as its own signature', `${header}.${payload}.${payload}`],
+  ]
+}
+
+/** Tokens with any algorithm other than RS256. */
+export function algorithmCases(forge: Forge): HostileToken[] {
+  return [
+    ...group('The algorithm is exactly RS256', spellingCases(forge)),
+    ...group('Unsigned tokens prove nothing', noneCases(forge)),
+    ...group('The public key is no secret to sign with', hmacCases(forge)),
+    ...group('Other algorithms are refused, rightly signed or not', otherCases(forge)),
+  ]
+}
+
+function spellingCases({ header, token }: Forge): Draft[] {
+  const values = [undefined, null, '', 256, true, ['RS256'], { alg: 'RS256' }]
+  const spellings = ['rs256', 'Rs256', 'RS256 ', ' RS256', 'RS256\u0000', 'RS-256', 'RSA-SHA256']
+  return [...values, ...spellings].map(
+    (alg): Draft => [
+      `alg ${JSON.stringify(alg) ?? 'missing'}`,
+      token({ header: { ...header, alg } }),
+    ],
+  )
+}
+
+function noneCases({ header, token }: Forge): Draft[] {
+  return ['none', 'None', 'NONE', 'nOnE'].flatMap((alg): Draft[] => [
+    [
+      `alg ${alg}, an empty signature`,
+      token({ header: { ...header, alg }, signer: () => Buffer.of() }),
+    ],
+    [`alg ${alg}, a good signature`, token({ header: { ...header, alg } })],
+  ])
+}
+
+function hmacCases({ header, key, token }: Forge): Draft[] {
+  const { publicKey } = key
+  const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
+  const jwk = publicKey.export({ format: 'jwk' })
+  const secrets: [string, string | Buffer][] = [
+    ['SPKI PEM', pem],
+    ['SPKI PEM without its last line break', pem.trim()],
+    ['PKCS#1 PEM', publicKey.export({ type: 'pkcs1', format: 'pem' }).toString()],
+    ['SPKI DER', publicKey.export({ type: 'spki', format: 'der' })],
+    ['PKCS#1 DER', publicKey.export({ type: 'pkcs1', format: 'der' })],
+    ['JWK text', JSON.stringify(jwk)],
+    ['JWK text as published', JSON.stringify(publicJwk(key))],
+    ['modulus', Buffer.from(String(jwk.n), 'base64url')],
+    ['key id', key.kid],
+    ['empty string', ''],
+  ]
+  return secrets.map(([name, secret]): Draft => {
+    const signer: Signer = (input) => createHmac('sha256', secret).update(input).digest()
+    return [`HS256 with the ${name}`, token({ header: { ...header, alg: 'HS256' }, signer })]
+  })
+}
+
+function otherCases({ header, key, token }: Forge): Draft[] {
+  const { privateKey } = key
+  const pss = { key: privateKey, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 }
+  const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+  const ed = generateKeyPairSync('ed25519').privateKey
+  const signers: Record<string, Signer> = {
+    RS384: (input) => sign('sha384', input, privateKey),
+    RS512: (input) => sign('sha512', input, privateKey),
+    PS256: (input) => sign('sha256', input, pss),
+    ES256: (input) => sign('sha256', input, { key: ec, dsaEncoding: 'ieee-p1363' }),
+    EdDSA: (input) => sign(null, input, ed),
+  }
+  return Object.entries(signers).flatMap(([alg, signer]): Draft[] => [
+    [alg, token({ header: { ...header, alg }, signer })],
+    [`${alg} that says RS256`, token({ signer })],
+  ])
 }

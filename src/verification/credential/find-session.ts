@@ -1,5 +1,6 @@
+import { wrongWiring } from '../../base/decision/service-auth-error.js'
+import { headerValues, type WireHeaders } from '../../base/raw-headers.js'
 import { readAuthorization } from './authorization.js'
-import { type CookieCarrier, readSessionCookie } from './session-cookie.js'
 import { readSessionHeader, type SessionHeader } from './session-header.js'
 
 /** The session credential of a request, as far as it can be recognised before a signature is verified. */
@@ -35,3 +36,101 @@ const tokenOf = ({ header }: { header: SessionHeader }): PresentedSession => ({
   type: 'token',
   header,
 })
+
+/** The places where a session verifier may look: the headers, and the cookies that a parser read. */
+interface CookieCarrier extends WireHeaders {
+  readonly cookies?: unknown
+}
+
+/** The cookie of one name. `ambiguous`: readers may differ about its value. */
+type SessionCookie =
+  | { readonly type: 'absent' }
+  | { readonly type: 'ambiguous' }
+  | { readonly type: 'single'; readonly value: string }
+
+const NO_COOKIE: SessionCookie = { type: 'absent' }
+const AMBIGUOUS: SessionCookie = { type: 'ambiguous' }
+
+/**
+ * The cookie of this name, where all who read it find the same value: it is there once, spelt as it is,
+ * and `request.cookies`, if there are any, hold its value as it was sent.
+ *
+ * @throws ServiceAuthError when `rawHeaders` and `headers` hold different values of it.
+ */
+function readSessionCookie(request: CookieCarrier, name: string): SessionCookie {
+  const cookies = cookiesSent(name, request)
+  const parsed = request.cookies as Readonly<Record<string, unknown>> | null | undefined
+  const cookie = cookies[0]
+  if (cookie === undefined) return parsed?.[name] === undefined ? NO_COOKIE : AMBIGUOUS
+  const { spelling, value } = cookie
+  if (cookies.length > 1 || spelling !== name || value === undefined) return AMBIGUOUS
+  if (parsed && parsed[name] !== value) return AMBIGUOUS
+  return { type: 'single', value }
+}
+
+interface Cookie {
+  /** The name as it was sent. */
+  readonly spelling: string
+  /** `undefined` if there is no `=`. */
+  readonly value: string | undefined
+}
+
+const NO_COOKIES: readonly Cookie[] = []
+
+function cookiesSent(name: string, request: CookieCarrier): readonly Cookie[] {
+  const sent = headerValues(request, 'cookie')
+  if (sent.length === 0) return NO_COOKIES
+  const cookies = sent.flatMap((header) => cookiesNamed(name, header))
+  assertSameInHeaders(cookies, name, request)
+  return cookies
+}
+
+/** All that anybody may take for a cookie of this name. */
+function cookiesNamed(name: string, header: string): Cookie[] {
+  return header
+    .split(';')
+    .map(readCookie)
+    .filter(({ spelling }) => decodeName(spelling) === name)
+}
+
+function readCookie(pair: string): Cookie {
+  const equals = pair.indexOf('=')
+  if (equals < 0) return { spelling: pair.trim(), value: undefined }
+  return { spelling: pair.slice(0, equals).trim(), value: withoutSpaces(pair.slice(equals + 1)) }
+}
+
+const SPACES = /^[\t ]*$/
+
+/** Without spaces at its end. To some readers a no-break space is none, so it remains. */
+function withoutSpaces(value: string): string {
+  const trimmed = value.trimEnd()
+  return SPACES.test(value.slice(trimmed.length)) ? trimmed : value
+}
+
+/** Some readers decode percent signs in names, before or after they trim. */
+function decodeName(spelling: string): string {
+  try {
+    return spelling.includes('%') ? decodeURIComponent(spelling).trim() : spelling
+  } catch {
+    return spelling
+  }
+}
+
+function assertSameInHeaders(
+  cookies: readonly Cookie[],
+  name: string,
+  { headers }: CookieCarrier,
+): void {
+  const text = headers['cookie']
+  const headerCookies = typeof text === 'string' ? cookiesNamed(name, text) : []
+  const isSame =
+    headerCookies.length === cookies.length &&
+    headerCookies.every(
+      ({ spelling, value }, at) =>
+        spelling === cookies[at]?.spelling && value === cookies[at]?.value,
+    )
+  if (isSame) return
+  throw wrongWiring(
+    'cookie cannot be read: the request’s headers hold other session cookies than its rawHeaders, and a verifier of sessions would read those',
+  )
+}

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { algorithmCases } from '../../../src/testing/hostile-tokens/algorithm-cases.js'
+import { algorithmCases } from '../../../src/testing/hostile-tokens/hostile-tokens.js'
 import { countReasons, judgeCases } from '../reasons.js'
 
 it('each is refused, for the reason that it was made for', async () => {

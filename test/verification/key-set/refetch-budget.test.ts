@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createRefetchBudget } from '../../../src/verification/key-set/remote-source.js'
+import { createRefetchBudget } from '../../../src/verification/key-set/remote-key-set.js'
 
 it('grants two fetches in any thirty seconds, a sliding window', () => {
   const budget = createRefetchBudget(() => {})

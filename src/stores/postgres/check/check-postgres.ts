@@ -6,14 +6,16 @@ import { lockLiteral } from '../sql/literals.js'
 import { onlyRow, textIn } from '../sql/read-columns.js'
 import { createStatements } from '../sql/statements.js'
 import { sqlStateOf } from '../sql-state.js'
-import { schemaFacts, schemaFaults, untrustedObjects } from './schema-facts.js'
 import {
   type Findings,
   foreignServer,
   SERVER_FACTS,
   SERVER_NAME,
+  schemaFacts,
+  schemaFaults,
   serverFindings,
-} from './server-facts.js'
+  untrustedObjects,
+} from './postgres-facts.js'
 
 export interface CheckOptions {
   readonly schema: string

@@ -6,7 +6,7 @@ import {
 import {
   foreignServer,
   serverFindings,
-} from '../../../../src/stores/postgres/check/server-facts.js'
+} from '../../../../src/stores/postgres/check/postgres-facts.js'
 import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
 import { migration } from '../../../../src/stores/postgres/schema.js'
 import { startPgbouncer } from '../../../support/postgres/pgbouncer.js'

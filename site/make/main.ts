@@ -19,7 +19,13 @@ const MAKERS: readonly string[] = ['../benchmarks/pages.js', '../reference/pages
 
 async function readDocuments(): Promise<ReadonlyMap<string, string>> {
   const inDocs = await readdir(join(ROOT, 'docs'), { recursive: true })
-  const atRoot = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
+  const atRoot = [
+    'README.md',
+    'CONTRIBUTING.md',
+    'CODE_OF_CONDUCT.md',
+    'SECURITY.md',
+    'CHANGELOG.md',
+  ]
   const ofExample = 'example-app/identity-core/README.md'
   const files = [...atRoot, ofExample, ...inDocs.map((one) => `docs/${one}`)]
   const documents = files.filter((file) => file.endsWith('.md')).sort()

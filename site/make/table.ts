@@ -158,6 +158,7 @@ export const GROUPS: readonly Group[] = [
       },
       { path: 'migration-endpoint', holds: ['docs/migration-endpoint.md#*'] },
       { path: 'upgrading', holds: ['docs/upgrading.md#*'] },
+      { path: 'versioning', holds: ['docs/versioning.md#*'] },
       { path: 'changelog', holds: ['CHANGELOG.md#*'] },
     ],
   },
@@ -183,6 +184,7 @@ export const GROUPS: readonly Group[] = [
     pages: [
       { path: 'architecture', holds: ['docs/architecture.md#*'] },
       { path: 'contributing', holds: ['CONTRIBUTING.md#*'] },
+      { path: 'code-of-conduct', holds: ['CODE_OF_CONDUCT.md#*'] },
       { path: 'stand-in-core', holds: ['example-app/identity-core/README.md#*'] },
     ],
   },

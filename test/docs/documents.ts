@@ -5,6 +5,12 @@ import { ROOT } from './blocks.js'
 export async function allDocuments(): Promise<readonly string[]> {
   const inDocs = await readdir(`${ROOT}docs`, { recursive: true })
   const found = inDocs.filter((path) => path.endsWith('.md')).map((path) => `docs/${path}`)
-  const others = ['CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'bench/README.md']
+  const others = [
+    'CONTRIBUTING.md',
+    'CODE_OF_CONDUCT.md',
+    'SECURITY.md',
+    'CHANGELOG.md',
+    'bench/README.md',
+  ]
   return ['README.md', ...others, ...found.sort()]
 }

@@ -1,0 +1,46 @@
+// Tags the version of package.json and pushes the tag, on which the workflow publishes it:
+// npm run release [-- --dry-run]
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+
+const options = process.argv.slice(2)
+if (options.some((one) => one !== '--dry-run')) {
+  console.error('Usage: npm run release [-- --dry-run]')
+  process.exit(2)
+}
+
+const git = (...args) => execFileSync('git', args, { encoding: 'utf8' }).trim()
+const readJson = (file) => JSON.parse(readFileSync(file, 'utf8'))
+const { version, repository } = readJson('package.json')
+const tag = `v${version}`
+
+const entry = `## [${version}] - `
+const checks = [
+  [repository !== undefined, 'package.json has no repository: npm needs it for the provenance.'],
+  [
+    git('status', '--porcelain') === '',
+    'There are changes without a commit: commit or stash them.',
+  ],
+  [
+    readFileSync('CHANGELOG.md', 'utf8').includes(`\n${entry}`),
+    `CHANGELOG.md has no entry for this version: add "${entry}<date>".`,
+  ],
+  [
+    readJson('package-lock.json').version === version,
+    `package-lock.json has another version: run npm version ${version} --no-git-tag-version --allow-same-version.`,
+  ],
+  [git('tag', '--list', tag) === '', `The tag ${tag} exists: set the next version.`],
+]
+
+const faults = checks.filter(([passes]) => !passes).map(([, fault]) => fault)
+for (const fault of faults) console.error(fault)
+if (faults.length > 0) process.exit(1)
+
+const commands = [
+  ['tag', tag],
+  ['push', 'origin', tag],
+]
+for (const command of commands) {
+  console.log(`git ${command.join(' ')}`)
+  if (options.length === 0) git(...command)
+}

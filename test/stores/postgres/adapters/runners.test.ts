@@ -157,10 +157,12 @@ describe.each(OPEN_RUNNERS)('a runner on %s', (name, openRunner) => {
     const { runner, write, writeNested } = open()
     const nested = await runner.transaction(async (tx) => {
       const { transaction: handle, revoke } = revocableTransaction(tx)
-      const outliving = writeNested(handle, 'select pg_sleep(2)')
+      const outliving = writeNested(handle, `select pg_sleep(2) /* outliving ${name} */`)
       outliving.catch(() => {})
+      // By its text: a statement that an earlier test gave up may still sleep.
       await until('it sleeps', async () => {
-        const sleeping = "select 1 from pg_stat_activity where wait_event = 'PgSleep'"
+        const sleeping = `select 1 from pg_stat_activity
+          where wait_event = 'PgSleep' and query like '%outliving ${name} %'`
         return (await server.query(sleeping)).length > 0
       })
       revoke()

@@ -49,7 +49,7 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
     ...['reserved', 'replayed', 'answer_unsent', 'transaction_used_late'],
     ...membersOf('RunEnd'),
   ],
-  'Why an outcome is unknown': valuesOf('IdempotencyNews', 'found'),
+  'Why an outcome is unknown': valuesOf('IdempotencyDetails', 'found'),
   'Fetches of the key set': valuesOf('KeySetChange', 'type'),
   'Why a fetch has failed': membersOf('FetchFailureCode'),
   'Why a key was skipped': membersOf('SkipReason'),
@@ -74,7 +74,7 @@ describe('the run-book and the pages on errors and calls', () => {
   })
 
   it('tell of every reason that an idempotency event can have', () => {
-    const literal = valuesOf('IdempotencyNews', 'reason')
+    const literal = valuesOf('IdempotencyDetails', 'reason')
     expect(literal.sort()).toEqual([
       'answer_unsent',
       'commit_refused',

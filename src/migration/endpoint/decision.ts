@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel'
+import { notify, openChannel } from '../../base/decision/observers.js'
 
 /** Whether the account is new. This list is closed. */
 export type MigrationAcceptance =
@@ -85,7 +85,7 @@ export type MigrationDecision = DecisionContext & Verdict
 /** Called with each decision. If it throws or rejects, the error is ignored. */
 export type MigrationDecisionObserver = (decision: MigrationDecision) => unknown
 
-const migration = channel('express-service-auth:migration')
+const migration = openChannel('migration')
 
 /** Publishes a decision. Never throws. Without observers and subscribers, `make` is not called. */
 export function announceMigrationDecision(
@@ -93,15 +93,13 @@ export function announceMigrationDecision(
   make: () => MigrationDecision,
 ): void {
   if (observe === undefined && !migration.hasSubscribers) return
-  let decision: MigrationDecision | undefined
+  let decision: MigrationDecision
   try {
     decision = Object.freeze(make())
-    const returned = observe?.(decision)
-    if (typeof returned === 'object') Promise.resolve(returned).catch(ignore)
   } catch {
-    // An error of the observer, or of reading the app's request, does not affect the answer.
+    // An error of reading the app's request does not affect the answer.
+    return
   }
-  if (decision !== undefined && migration.hasSubscribers) migration.publish(decision)
+  if (observe !== undefined) notify(observe, decision)
+  if (migration.hasSubscribers) migration.publish(decision)
 }
-
-function ignore(): void {}

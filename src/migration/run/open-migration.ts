@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel'
+import { notify, openChannel } from '../../base/decision/observers.js'
 import { abortWith } from '../../base/on-abort.js'
 import { patientClient } from '../core/open-core-client.js'
 import { identityReports } from './identities.js'
@@ -109,14 +109,12 @@ function oneAtATime(): OneAtATime {
       return result
     },
     async ended() {
-      await underWay?.catch(ignore)
+      await underWay?.catch(() => {})
     },
   }
 }
 
-function ignore(): void {}
-
-const migrations = channel('express-service-auth:migration')
+const migrations = openChannel('migration')
 
 /** Returns a function that publishes progress events. An error of the observer is ignored. */
 function createEmitter(
@@ -132,20 +130,8 @@ function createEmitter(
       identities: sizeOf(state),
       ...about,
     }
-    callObserver(observe, event)
+    if (observe !== undefined) notify(observe, event)
     if (migrations.hasSubscribers) migrations.publish(event)
-  }
-}
-
-function callObserver(
-  observe: ((event: MigrationProgress) => unknown) | undefined,
-  event: MigrationProgress,
-): void {
-  try {
-    const returned = observe?.(event)
-    if (typeof returned === 'object') Promise.resolve(returned).catch(ignore)
-  } catch {
-    // An error of the observer does not affect the run.
   }
 }
 

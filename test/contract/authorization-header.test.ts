@@ -158,7 +158,7 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
     }
   })
 
-  it('is demanded of OPTIONS too: a pre-flight is no bypass', async () => {
+  it('is demanded of OPTIONS too: a preflight request does not bypass it', async () => {
     const receiver = await start()
     const headers = [
       'Origin: https://attacker.invalid',

@@ -140,7 +140,7 @@ describe('admitting a request', () => {
     expect(finds()).toBe(once)
   })
 
-  it('forgets a flight that failed', async () => {
+  it('forgets a pending decision that failed', async () => {
     const { issuer, admit } = await setUp({
       clock: () => {
         if (broken) throw new Error('no time')

@@ -28,14 +28,12 @@ export async function openJournaledState(journal: Journal): Promise<JournaledSta
     /** Writes are queued, so that the state gets the entries in the journal's order. */
     write(entries) {
       const written = last.then(() => append([entries].flat()))
-      last = written.catch(ignore)
+      last = written.catch(() => {})
       return written
     },
     entries: () => readEntries(journal),
   }
 }
-
-function ignore(): void {}
 
 /** @throws MigrationError `bad_journal` if a line is not an entry of this version. */
 export async function* readEntries(journal: Journal): AsyncGenerator<Entry> {

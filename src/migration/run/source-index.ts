@@ -49,12 +49,10 @@ export function createOnce(
       builder ??= await take(signal)
       return builder
     })
-    last = sourceIndex.catch(ignore)
+    last = sourceIndex.catch(() => {})
     return sourceIndex
   }
 }
-
-function ignore(): void {}
 
 /** @throws MigrationError `bad_source`, `bad_corrections`, `bad_journal`. */
 export async function createSourceIndexBuilder(

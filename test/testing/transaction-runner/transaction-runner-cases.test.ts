@@ -41,7 +41,7 @@ describe('transactionRunnerCases', () => {
     await own.end()
   })
 
-  it.each(Object.entries(BROKEN_RUNNERS))('turn down a runner that %s', async (_, breakIt) => {
+  it.each(Object.entries(BROKEN_RUNNERS))('reject a runner that %s', async (_, breakIt) => {
     const own = openPool()
     const sound = ownRunner(own)
     const broken = { ...sound, ...breakIt(sound, own) }

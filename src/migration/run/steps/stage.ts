@@ -20,7 +20,7 @@ export async function stage(ctx: MigrationContext): Promise<void> {
       const { done, value } = await next
       if (done === true) return
       next = batches.next()
-      next.catch(ignore)
+      next.catch(() => {})
       await sendUntilResolved(ctx, value)
     }
   } finally {
@@ -42,8 +42,6 @@ async function sendUntilResolved(ctx: MigrationContext, batch: Batch): Promise<v
     unsent = unsent.filter(({ recordIndex }) => UNSENT.has(stateOf(state, recordIndex)))
   }
 }
-
-function ignore(): void {}
 
 /** The records of one call, in their order. */
 type Batch = readonly IndexedRecord[]

@@ -43,7 +43,7 @@ export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
       let isSound = true
       try {
         // `work` reaches `batch` synchronously, which sends `begin` with its statements. Then the call of
-        // `begin` below does nothing; it is for other callers, whose `work` sends no statement at once.
+        // `begin` below does nothing; it is for other callers, whose `work` sends no statement immediately.
         const working = work(tx)
         pipeline.begin()
         const result = await working

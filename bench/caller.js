@@ -1,7 +1,9 @@
 /*
  * A caller: `fetch` and `serviceFetch` by turns, one call after the other, each until its body is
- * read. Asked over IPC with `{ dist, url, token, kind, calls }`; answers with milliseconds of each.
+ * read. Asked over IPC with `{ build, url, token, kind, calls }`; answers with milliseconds of each.
  */
+import { importEntry } from './build.js'
+
 const WARM_UP_CALLS = 3000
 
 const ORDER = JSON.stringify({ item: 'book', quantity: 2, note: 'leave it at the door' })
@@ -12,8 +14,8 @@ function requestOf(kind) {
   return { method: 'POST', body: ORDER, headers }
 }
 
-async function takeTurns({ dist, url, token, kind, calls }) {
-  const { serviceFetch } = await import(new URL('client/index.js', dist))
+async function takeTurns({ build, url, token, kind, calls }) {
+  const { serviceFetch } = await importEntry(build, './client')
   const source = { token: async () => token }
   const call = serviceFetch(source, { origins: [new URL(url).origin] })
   const request = requestOf(kind)

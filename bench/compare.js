@@ -21,7 +21,7 @@ export async function compare(bench, { title, ours, others }) {
 
 function rivals(bench, ours, others) {
   if (bench.otherBuild === undefined) return others
-  const settings = { ...ours.settings, dist: bench.otherBuild }
+  const settings = { ...ours.settings, build: bench.otherBuild }
   const sameOfOtherBuild = { ...ours, settings, label: `the other build: ${ours.label}` }
   return [sameOfOtherBuild, ...others.filter(({ isPeer }) => !isPeer)]
 }

@@ -30,7 +30,7 @@ export function recordOf(index) {
       {
         recipeId: 'thirdparty',
         thirdPartyId: 'google',
-        thirdPartyUserId: String(index).padStart(21, '1'),
+        thirdPartyUserId: String(index).padStart(21, '0'),
         ...common,
       },
     ],

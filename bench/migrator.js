@@ -1,24 +1,28 @@
 /*
  * Stages users into a core, by a run of a migration or by plain `fetch`. Asked over IPC with
- * `{ dist, url, apiKey, isOurs, users, isMeasuringHeap }`; answers with the milliseconds of staging, and with
+ * `{ build, url, apiKey, isOurs, users, isMeasuringHeap }`; answers with the milliseconds of staging, and with
  * the peak of the heap in bytes where that is measured.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { importEntry } from './build.js'
 import { recordOf } from './migration-record.js'
 
 const BATCH_USERS = 1000
+const MAX_USERS = 100_000
+/** Users whom no other process has imported into the same core. */
+const FIRST = process.pid * MAX_USERS
 
 function* records(users) {
-  for (let index = 0; index < users; index += 1) yield recordOf(index)
+  for (let index = 0; index < users; index += 1) yield recordOf(FIRST + index)
 }
 
 async function stagePlainly({ url, apiKey, users }) {
   const headers = { 'api-key': apiKey, 'content-type': 'application/json; charset=utf-8' }
   const startedAt = performance.now()
   for (let from = 0; from < users; from += BATCH_USERS) {
-    const batch = Array.from({ length: BATCH_USERS }, (_, index) => recordOf(from + index))
+    const batch = Array.from({ length: BATCH_USERS }, (_, index) => recordOf(FIRST + from + index))
     const body = JSON.stringify({ users: batch })
     const response = await fetch(`${url}/bulk-import/users`, { method: 'POST', headers, body })
     const { users: staged } = JSON.parse(await response.text())
@@ -27,11 +31,8 @@ async function stagePlainly({ url, apiKey, users }) {
   return { milliseconds: performance.now() - startedAt }
 }
 
-async function stageByRun({ dist, url, apiKey, users, isMeasuringHeap }) {
-  const load = (path) => import(new URL(path, dist))
-  const { coreClient } = await load('migration/core/open-core-client.js')
-  const { fileJournal } = await load('migration/journal/file-journal.js')
-  const { openMigration } = await load('migration/run/open-migration.js')
+async function stageByRun({ build, url, apiKey, users, isMeasuringHeap }) {
+  const { coreClient, fileJournal, openMigration } = await importEntry(build, './migration')
   const folder = await mkdtemp(join(tmpdir(), 'bench-migration-'))
   const stop = new AbortController()
   let peak = 0
@@ -54,13 +55,11 @@ async function stageByRun({ dist, url, apiKey, users, isMeasuringHeap }) {
     batchUsers: BATCH_USERS,
     batchBytes: 10_000_000,
     lookUps: 16,
-    // Ids of third parties come again in the records.
-    acceptWarnings: ['login_twice'],
     onProgress({ type, users: inBatch = 0 }) {
       if (isMeasuringHeap) look()
       if (type === 'waiting') stop.abort()
       if (type !== 'batch_staged') return
-      // The first batch tells when staging has begun.
+      // Staging has begun with the first batch.
       if (staged === 0) startedAt = performance.now()
       staged += inBatch
       endedAt = performance.now()

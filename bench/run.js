@@ -63,8 +63,8 @@ try {
   const fresh = await issuer.mint(FRESH)
   const pools = { few: await issuer.mint(FEW), fresh, strangers: issuer.strangers(FRESH) }
   await load.ask({ pools })
-  const dist = new URL('../dist/', import.meta.url).href
-  const settings = { issuer: issuer.issuer, redisUrl: redis.url, dist }
+  const build = new URL('../', import.meta.url).href
+  const settings = { issuer: issuer.issuer, redisUrl: redis.url, build }
   const bench = { load, issuer, redis, settings, otherBuild }
   for (const [name, section] of Object.entries(SECTIONS)) {
     if (named.length > 0 && !named.includes(name)) continue
@@ -81,12 +81,12 @@ try {
   await redis.stop()
 }
 
-/** The folder of another build of this package, as a URL, where one is to be compared. */
+/** The folder of another copy of this package that has been built, as a URL. */
 function findOtherBuild(folder) {
   if (folder === undefined) return undefined
   const path = fromWhereAsked(folder)
-  if (existsSync(`${path}/index.js`)) return pathToFileURL(`${path}/`).href
-  console.error(`BENCH_OTHER: there is no ${path}/index.js`)
+  if (existsSync(`${path}/dist`)) return pathToFileURL(`${path}/`).href
+  console.error(`BENCH_OTHER: there is no ${path}/dist`)
   process.exit(1)
 }
 

@@ -1,11 +1,12 @@
 /*
- * Sweeps in a process of its own: `node sweeper.js <dist> <url>`. Asked over IPC; answers with what it
+ * Sweeps in a process of its own: `node sweeper.js <build> <url>`. Asked over IPC; answers with what it
  * deleted, and the moments of its begin and end.
  */
 import { Pool } from 'pg'
+import { importEntry } from './build.js'
 
-const [dist, connectionString] = process.argv.slice(2)
-const { fromPg, postgresStore } = await import(new URL('stores/postgres/index.js', dist))
+const [build, connectionString] = process.argv.slice(2)
+const { fromPg, postgresStore } = await importEntry(build, './postgres')
 const store = postgresStore(fromPg(new Pool({ connectionString, max: 1 })), { sweepSeconds: false })
 
 const now = () => performance.timeOrigin + performance.now()

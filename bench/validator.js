@@ -1,7 +1,8 @@
 /*
  * Reads records of a migration: with `JSON.parse` alone, or with `validateUser` after it. Asked over
- * IPC with `{ dist, isOurs, turnMs }`; answers with microseconds of processor time for a record.
+ * IPC with `{ build, isOurs, turnMs }`; answers with microseconds of processor time for a record.
  */
+import { importEntry } from './build.js'
 import { recordOf } from './migration-record.js'
 
 const RECORDS = 5000
@@ -15,8 +16,8 @@ const CONTEXT = {
 const rows = Array.from({ length: RECORDS }, (_, index) => JSON.stringify(recordOf(index)))
 let next = 0
 
-async function takeTurn({ dist, isOurs, turnMs }) {
-  const { validateUser } = await import(new URL('migration/user/validate-user.js', dist))
+async function takeTurn({ build, isOurs, turnMs }) {
+  const { validateUser } = await importEntry(build, './migration')
   const read = isOurs
     ? (row) => validateUser(JSON.parse(row), CONTEXT).ok
     : (row) => JSON.parse(row).externalUserId !== undefined

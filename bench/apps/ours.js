@@ -8,16 +8,14 @@ import {
 import express from 'express'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
+import { importEntry } from '../build.js'
 import { bareReadApp, createLargeOrder, createOrder, orderOf, readApp } from './handlers.js'
 
 /** The SDK's default. */
 const EXPORT_INTERVAL_MS = 60_000
 
-/** The build of this package that is measured: `dist` is its folder, as a URL. */
-const packageOf = ({ dist }) => import(new URL('index.js', dist))
-
 async function open(settings) {
-  const { serviceAuth } = await packageOf(settings)
+  const { serviceAuth } = await importEntry(settings.build)
   const auth = serviceAuth({
     issuer: settings.issuer,
     audience: 'orders',
@@ -32,14 +30,14 @@ async function open(settings) {
 }
 
 export async function read(settings) {
-  const { requirePermissions } = await packageOf(settings)
+  const { requirePermissions } = await importEntry(settings.build)
   return readApp(await open(settings), requirePermissions('orders:read'))
 }
 
 /** The same behind an `acceptOneOf`, whose sessions nobody sends. */
 export async function eitherRead(settings) {
   const { acceptOneOf, requirePermissions, serviceCredential, sessionCredential } =
-    await packageOf(settings)
+    await importEntry(settings.build)
   const noSession = (_req, res) => res.sendStatus(401)
   const gate = acceptOneOf([
     { name: 'service', ...serviceCredential(await open(settings)) },
@@ -52,7 +50,7 @@ export const bareRead = () => bareReadApp()
 
 /** A read with the live denylist of this prefix. */
 export async function denylistRead({ prefix, ...settings }) {
-  const { redisDenylist } = await import(new URL('stores/redis/index.js', settings.dist))
+  const { redisDenylist } = await importEntry(settings.build, './redis')
   const redis = new Redis(settings.redisUrl, { lazyConnect: true })
   const denylist = redisDenylist(redis, { prefix })
   return await read({ ...settings, denylist })
@@ -60,8 +58,8 @@ export async function denylistRead({ prefix, ...settings }) {
 
 /** A read that is counted by the real SDK and told to a log, which has nothing to write. */
 export async function observedRead(settings) {
-  const { logDecisions, requirePermissions } = await packageOf(settings)
-  const { instrument } = await import(new URL('otel/index.js', settings.dist))
+  const { logDecisions, requirePermissions } = await importEntry(settings.build)
+  const { instrument } = await importEntry(settings.build, './otel')
   const auth = await open(settings)
   const exporter = new InMemoryMetricExporter(AggregationTemporality.DELTA)
   const reader = new PeriodicExportingMetricReader({
@@ -76,7 +74,7 @@ export async function observedRead(settings) {
 
 /** A write behind `serviceAuth`; what is given stands behind the body parser. */
 export async function write(settings, ...handlers) {
-  const { requirePermissions } = await packageOf(settings)
+  const { requirePermissions } = await importEntry(settings.build)
   const app = express()
   app.use(await open(settings))
   app.post('/orders', requirePermissions('orders:write'), express.json(), ...handlers)
@@ -86,32 +84,32 @@ export async function write(settings, ...handlers) {
 export const plainWrite = (settings) => write(settings, createOrder)
 
 /** Patient: a machine that stalls for a moment is no fault that is measured here. */
-export async function storeOf({ dist, redisUrl }) {
-  const { redisStore } = await import(new URL('stores/redis/index.js', dist))
+export async function storeOf({ build, redisUrl }) {
+  const { redisStore } = await importEntry(build, './redis')
   return redisStore(new Redis(redisUrl), { timeoutMs: 5000 })
 }
 
 export async function idempotentWrite(settings) {
-  const { requireIdempotencyKey } = await packageOf(settings)
+  const { requireIdempotencyKey } = await importEntry(settings.build)
   const guard = requireIdempotencyKey({ store: await storeOf(settings) })
   return write(settings, guard, createOrder)
 }
 
 export async function largeWrite(settings) {
-  const { requireIdempotencyKey } = await packageOf(settings)
+  const { requireIdempotencyKey } = await importEntry(settings.build)
   const guard = requireIdempotencyKey({ store: await storeOf(settings) })
   return write(settings, guard, createLargeOrder)
 }
 
 export async function encryptedWrite(settings) {
-  const { encryptedStore, requireIdempotencyKey } = await packageOf(settings)
+  const { encryptedStore, requireIdempotencyKey } = await importEntry(settings.build)
   const keys = { '2026-01': randomBytes(32) }
   const store = encryptedStore(await storeOf(settings), { keys, current: '2026-01' })
   return write(settings, requireIdempotencyKey({ store }), createLargeOrder)
 }
 
 export async function singleUseWrite(settings) {
-  const { requireSingleUse } = await packageOf(settings)
+  const { requireSingleUse } = await importEntry(settings.build)
   const guard = requireSingleUse({ store: await storeOf(settings) })
   return write(settings, guard, createOrder)
 }

@@ -1,14 +1,14 @@
 /* The same write on each library, in a transaction of its own and in that of the store. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
+import { importEntry } from '../build.js'
 import { orderOf } from './handlers.js'
 import { storeOf, write } from './ours.js'
 
 const CONNECTIONS = 16
 const INSERT = 'insert into orders (item, quantity) values ($1, $2)'
 
-const postgresOf = ({ dist }) => import(new URL('stores/postgres/index.js', dist))
-const packageOf = ({ dist }) => import(new URL('index.js', dist))
+const postgresOf = ({ build }) => importEntry(build, './postgres')
 
 /** What each library makes of a write: alone, and in the transaction of a request. */
 const LIBRARIES = { pg: onPg, kysely: onKysely, typeOrm: onTypeOrm, prisma: onPrisma }
@@ -21,7 +21,7 @@ export async function bare(settings) {
 
 /** The same handler on the same pool, coupled. */
 export async function coupled(settings) {
-  const { requireIdempotencyKey } = await packageOf(settings)
+  const { requireIdempotencyKey } = await importEntry(settings.build)
   const { runner, insert } = await LIBRARIES[settings.library](settings)
   const { postgresStore } = await postgresOf(settings)
   const store = postgresStore(runner, { sweepSeconds: false })
@@ -35,14 +35,14 @@ export async function coupled(settings) {
 
 /** The handler's own transaction behind a store on Redis. */
 export async function leased(settings) {
-  const { requireIdempotencyKey } = await packageOf(settings)
+  const { requireIdempotencyKey } = await importEntry(settings.build)
   const { transact } = await onPg(settings)
   const guard = requireIdempotencyKey({ store: await storeOf(settings) })
   return write(settings, guard, answering(transact))
 }
 
 export async function usedToken(settings) {
-  const { requireSingleUse } = await packageOf(settings)
+  const { requireSingleUse } = await importEntry(settings.build)
   const { fromPg, postgresStore } = await postgresOf(settings)
   const store = postgresStore(fromPg(poolOf(settings)), { sweepSeconds: false })
   return write(

@@ -43,7 +43,7 @@ async function runHeat(bench, { kind, app, path }) {
   const { node, port } = await startApp(bench, { app })
   try {
     const url = `http://127.0.0.1:${port}${path}`
-    const question = { dist: bench.settings.dist, url, token, kind, calls: CALLS }
+    const question = { build: bench.settings.build, url, token, kind, calls: CALLS }
     const { times, fault } = await caller.ask(question)
     if (fault !== undefined) throw new Error(fault)
     return times

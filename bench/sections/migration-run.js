@@ -15,25 +15,25 @@ const fileOf = (name) => new URL(`../${name}`, import.meta.url).pathname
 
 /** What a run costs beside plain calls with the same users, and what its memory grows by with users. */
 export async function migrationRun(bench) {
-  const { dist } = bench.settings
+  const { build } = bench.settings
   const standIn = await prepareStandInCore(API_KEY)
-  const sink = startNode(LOAD_CORE, fileOf('sink-core.js'))
+  const fastCore = startNode(LOAD_CORE, fileOf('fast-core.js'))
   try {
-    const { url } = await sink.answer()
-    const inSink = (question) => ask({ ...question, url, dist, apiKey: API_KEY })
+    const { url } = await fastCore.answer()
+    const inFastCore = (question) => ask({ ...question, url, build, apiKey: API_KEY })
     const inStandIn = async (question) => {
       const core = await standIn.start()
       try {
-        return await ask({ ...question, url: core.url, dist, apiKey: API_KEY })
+        return await ask({ ...question, url: core.url, build, apiKey: API_KEY })
       } finally {
         await core.stop()
       }
     }
     await compareStaging(inStandIn, { core: 'the stand-in core', aim: MIN_RATIO })
-    await compareStaging(inSink, { core: 'a core that keeps nothing' })
-    await compareHeaps(inSink)
+    await compareStaging(inFastCore, { core: 'a core without a database' })
+    await compareHeaps(inFastCore)
   } finally {
-    await sink.stop()
+    await fastCore.stop()
     await standIn.remove()
   }
 }

@@ -7,7 +7,7 @@ export async function migrationValidate(bench) {
   await compareTurns({
     title: 'a record of a migration',
     program: 'validator.js',
-    question: { dist: bench.settings.dist },
+    question: { build: bench.settings.build },
     labels: ['JSON.parse', 'JSON.parse and validateUser'],
     aim: MIN_RATIO,
   })

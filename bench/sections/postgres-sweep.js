@@ -20,7 +20,7 @@ export async function postgresSweep(bench) {
     settings: { library: 'pg', postgresUrl: url },
   })
   const file = new URL('../sweeper.js', import.meta.url).pathname
-  const sweeper = startNode(LOAD_CORE, file, [bench.settings.dist, url])
+  const sweeper = startNode(LOAD_CORE, file, [bench.settings.build, url])
   await sweeper.answer()
   const result = Buffer.alloc(100)
   try {

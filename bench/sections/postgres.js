@@ -1,3 +1,4 @@
+import { importEntry } from '../build.js'
 import { startPostgres } from '../postgres.js'
 import { compareThroughput } from '../throughput.js'
 import { postgresCost, startWire } from './postgres-cost.js'
@@ -18,7 +19,7 @@ export async function postgres(bench) {
   const server = await startPostgres()
   const slow = await startWire(server, DELAY_MS)
   try {
-    const { migration } = await import(new URL('stores/postgres/index.js', bench.settings.dist))
+    const { migration } = await importEntry(bench.settings.build, './postgres')
     await server.pool.query(migration())
     await server.pool.query(
       'create table orders (id bigserial primary key, item text not null, quantity integer not null)',

@@ -91,5 +91,5 @@ export { type RemoteKeySetOptions, remoteKeySet } from './verification/key-set/r
 export type { CallersOption } from './verification/policy/callers.js'
 export type { Denylist, DenylistOption } from './verification/policy/denylist-option.js'
 export type { ServiceIdentity } from './verification/policy/identity.js'
-export type { ServiceAuthPolicy } from './verification/policy/policy.js'
+export type { OAuth2Policy, ServiceAuthPolicy } from './verification/policy/policy-options.js'
 export type { TokenCacheHealth } from './verification/token/accepted-tokens.js'

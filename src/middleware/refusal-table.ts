@@ -39,6 +39,8 @@ const REFUSALS: Record<RefusalReason, Refusal<401 | 403>> &
   key_id_invalid: INVALID_TOKEN,
   header_parameter_forbidden: INVALID_TOKEN,
   static_key_refused: INVALID_TOKEN,
+  token_type_invalid: INVALID_TOKEN,
+  id_token: INVALID_TOKEN,
   key_denied: INVALID_TOKEN,
   key_unknown: INVALID_TOKEN,
   signature_invalid: INVALID_TOKEN,

@@ -7,7 +7,8 @@ import type { ValidIdentity } from '../verification/policy/check-claims.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 import type { KeySetAddress } from '../verification/policy/key-set-address.js'
 import { permissionSet } from '../verification/policy/permission-set.js'
-import { parsePolicy, type ServiceAuthPolicy } from '../verification/policy/policy.js'
+import { parsePolicy } from '../verification/policy/policy.js'
+import type { OAuth2Policy, ServiceAuthPolicy } from '../verification/policy/policy-options.js'
 import type { TokenCacheHealth } from '../verification/token/accepted-tokens.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { admittingHandler } from './guard.js'
@@ -54,7 +55,7 @@ export interface ServiceAuth extends AnyRouteHandler {
  *
  * @throws TypeError when the policy is incomplete, unknown in part or contradictory.
  */
-export function serviceAuth(policy: ServiceAuthPolicy): ServiceAuth {
+export function serviceAuth(policy: ServiceAuthPolicy | OAuth2Policy): ServiceAuth {
   const checked = parsePolicy(policy)
   const { keySet, close } = openKeySet(checked.keySet, checked.clock)
   const source = sourceOf(keySet)

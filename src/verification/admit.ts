@@ -1,11 +1,10 @@
 import { readClock } from '../base/clock.js'
-import { isStaticKeyId } from '../base/compact-jws.js'
 import { allow, type Decision, deny } from '../base/decision/reason.js'
 import { readBearer, type WireHeaders } from '../base/raw-headers.js'
 import type { KeySource, VerificationKey } from './key-set/key-set.js'
 import { checkClaims, type ValidIdentity } from './policy/check-claims.js'
 import { denialNow } from './policy/denial.js'
-import type { Policy } from './policy/policy.js'
+import { type Policy, refusesStaticKey } from './policy/policy.js'
 import { createAcceptedTokens, type TokenCacheHealth } from './token/accepted-tokens.js'
 import { type ParsedToken, parseToken, verifySignature } from './token/signed-token.js'
 
@@ -61,6 +60,7 @@ function unlessDenied(decision: Decision<Admitted>, policy: Policy): Decision<Ad
 async function admitToken(token: string, deps: Dependencies): Promise<Decision<Admitted>> {
   const parsed = parseToken(token)
   if (!parsed.ok) return parsed
+  if (!isOfType(parsed.value, deps.policy)) return deny('token_type_invalid')
   const keyCheck = checkKey(parsed.value, deps)
   if (!keyCheck.ok) return keyCheck
   const verified = await verifySignature(parsed.value, deps.keySource)
@@ -70,9 +70,21 @@ async function admitToken(token: string, deps: Dependencies): Promise<Decision<A
   return checked.ok ? allow({ ...checked.value, key }) : checked
 }
 
+/** RFC 9068, section 4: a media type, so its case does not count and `application/` may be left out. */
+const ACCESS_TOKEN_TYPE = /^(?:application\/)?at\+jwt$/i
+const ANY_JWT_TYPE = /^(?:application\/)?(?:at\+)?jwt$/i
+
+/** The core signs service tokens and others with the same `typ`, so there it says nothing. */
+function isOfType({ typ }: ParsedToken, { tokens }: Policy): boolean {
+  if (tokens.kind === 'service') return true
+  if (tokens.accessTokenType === 'any' && typ === undefined) return true
+  const accepted = tokens.accessTokenType === 'any' ? ANY_JWT_TYPE : ACCESS_TOKEN_TYPE
+  return typeof typ === 'string' && accepted.test(typ)
+}
+
 /** A key that the policy refuses costs no verification. */
 function checkKey({ kid }: ParsedToken, { policy, keySource }: Dependencies): Decision<undefined> {
-  const isRefusedStatic = isStaticKeyId(kid) && policy.staticKeys === 'refuse'
+  const isRefusedStatic = refusesStaticKey(kid, policy)
   if (!isRefusedStatic && !policy.denied.keys.has(kid)) return allow(undefined)
   const evidence = keySource.current(kid) === undefined ? {} : { keyId: kid }
   return deny(isRefusedStatic ? 'static_key_refused' : 'key_denied', evidence)

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { type DecisionEvent, requireIdempotencyKey, requireSingleUse } from 'express-service-auth'
 import { type HostileToken, hostileTokens } from 'express-service-auth/testing'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import type { Receiver } from '../support/receiver/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
@@ -27,8 +27,11 @@ async function misjudged(receiver: Receiver, cases: readonly HostileToken[]): Pr
 }
 
 describe.each(EXPRESS_MAJORS)('the hostile tokens, on $major', ({ express }) => {
-  it('each get the bytes of their row, and nothing else happens', async () => {
-    const own = await createTestIssuer()
+  it.each([
+    ['service tokens', createTestIssuer],
+    ['OAuth 2.0 access tokens', createOAuth2TestIssuer],
+  ])('of %s each get the bytes of their row, and nothing else happens', async (_, create) => {
+    const own = await create()
     onTestFinished(() => own.close())
     const { store, asked } = recordingStore()
     const auth = authFor(own.policy())

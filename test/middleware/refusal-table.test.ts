@@ -30,6 +30,8 @@ const ROWS: Record<Reason, string> = {
   algorithm_not_allowed: INVALID_TOKEN,
   key_id_invalid: INVALID_TOKEN,
   header_parameter_forbidden: INVALID_TOKEN,
+  token_type_invalid: INVALID_TOKEN,
+  id_token: INVALID_TOKEN,
   static_key_refused: INVALID_TOKEN,
   key_denied: INVALID_TOKEN,
   key_unknown: INVALID_TOKEN,

@@ -3,7 +3,8 @@ import { createTestIssuer, type TestIssuer } from '../../src/testing/issuer/issu
 import { type Admit, createAdmit } from '../../src/verification/admit.js'
 import type { KeySource, VerificationKey } from '../../src/verification/key-set/key-set.js'
 import { sourceOf } from '../../src/verification/key-set/key-set.js'
-import { parsePolicy, type ServiceAuthPolicy } from '../../src/verification/policy/policy.js'
+import { parsePolicy } from '../../src/verification/policy/policy.js'
+import type { ServiceAuthPolicy } from '../../src/verification/policy/policy-options.js'
 import { ManualDenylist } from '../support/stores/manual-denylist.js'
 
 async function setUp(policy: Partial<ServiceAuthPolicy> = {}) {

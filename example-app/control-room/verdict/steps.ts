@@ -40,6 +40,8 @@ export const STEP_OF_REASON: Readonly<Record<Reason, Step>> = {
   session_token_malformed: 'Form of the token',
   header_parameter_forbidden: 'Header and algorithm',
   algorithm_not_allowed: 'Header and algorithm',
+  token_type_invalid: 'Header and algorithm',
+  id_token: 'Claims',
   key_id_invalid: 'Key id',
   static_key_refused: 'Key is known',
   key_unknown: 'Key is known',

@@ -11,8 +11,8 @@ import { daysUntil, formatDuration, formatTime } from '../output/format-time.js'
 import { type Examination, examine } from './examine.js'
 import { type PublishedKey, UNUSABLE } from './published-key.js'
 import type { KeySetReply } from './request-key-set.js'
-import { CHECKED_CLAIMS, type TokenVerdict } from './token-verdict.js'
-import { CONDITIONS } from './verdict-step.js'
+import { checkedClaims, type TokenVerdict } from './token-verdict.js'
+import { conditionOf } from './verdict-step.js'
 
 export const doctor: Command = {
   name: 'doctor',
@@ -143,7 +143,7 @@ function verdictLines(verdict: TokenVerdict, policy: Policy, nowMs: number): str
     `Token ${outcome}${why}`,
     ...(outcome === 'accepted' ? [NOT_CHECKED] : []),
     ...columns(
-      steps.map(({ step, result }) => [step, results[result], CONDITIONS[step]]),
+      steps.map(({ step, result }) => [step, results[result], conditionOf(step, policy)]),
       INDENT,
     ),
     ...(claims === undefined ? [] : ['', 'Verified claims', ...claimLines(claims, policy, nowMs)]),
@@ -155,13 +155,12 @@ function claimLines(
   policy: Policy,
   nowMs: number,
 ): string[] {
-  const demanded: Readonly<Record<string, string>> = {
-    iss: policy.issuer,
-    aud: policy.audience,
-    source: policy.source,
-    token_type: policy.tokenType,
-  }
-  const rows = CHECKED_CLAIMS.map((claim) => {
+  const { issuer: iss, audience: aud, tokens } = policy
+  const demanded: Readonly<Record<string, string>> =
+    tokens.kind === 'oauth2'
+      ? { iss, aud }
+      : { iss, aud, source: tokens.source, token_type: tokens.tokenType }
+  const rows = checkedClaims(policy).map((claim) => {
     const value = claims[claim]
     const shown = value === undefined ? 'missing' : JSON.stringify(value).slice(0, MAX_CLAIM_LENGTH)
     return [claim, shown, noteOn(value, demanded[claim], nowMs)]
@@ -170,7 +169,8 @@ function claimLines(
 }
 
 function noteOn(value: unknown, demanded: string | undefined, nowMs: number): string {
-  if (demanded !== undefined && value !== demanded) {
+  const isDemanded = value === demanded || (Array.isArray(value) && value.includes(demanded))
+  if (demanded !== undefined && !isDemanded) {
     return `the policy requires ${JSON.stringify(demanded)}`
   }
   if (typeof value !== 'number') return ''

@@ -98,10 +98,10 @@ function findingsOnKeys({ answer, keys, policy }: KeySetFacts): KeySetFinding[] 
 const isUnusableByItself = ({ usable, reason }: PublishedKey): boolean =>
   !usable && reason !== 'static_key_refused' && reason !== 'key_denied'
 
-function findingsOnGoodKeys(good: readonly PublishedKey[], policy: Policy): KeySetFinding[] {
+function findingsOnGoodKeys(good: readonly PublishedKey[], _policy: Policy): KeySetFinding[] {
   if (good.length === 0) return fault('no_usable_key', 'no key can verify RS256 signatures')
   if (good.every(({ kind }) => kind === 'static')) {
-    return policy.staticKeys === 'refuse'
+    return good.some(({ reason }) => reason === 'static_key_refused')
       ? fault(
           'static_keys_only',
           'all keys are static, and the policy refuses static keys: every token is refused',

@@ -2,7 +2,7 @@ import { isStaticKeyId } from '../../base/compact-jws.js'
 import type { SkipReason } from '../../base/decision/key-set-event.js'
 import { isRecord } from '../../base/options.js'
 import type { UsableKeys } from '../../verification/key-set/usable-keys.js'
-import type { Policy } from '../../verification/policy/policy.js'
+import { type Policy, refusesStaticKey } from '../../verification/policy/policy.js'
 
 /** A member of a key set, as a receiver with this policy sees it. */
 export interface PublishedKey {
@@ -58,7 +58,10 @@ export function publishedKeys(
     const ageSeconds = ageOf(kid, nowMs)
     return {
       kid: kid?.slice(0, MAX_SHOWN_LENGTH) ?? null,
-      kind: kid !== null && isStaticKeyId(kid) ? 'static' : 'dynamic',
+      kind:
+        kid !== null && policy.tokens.kind === 'service' && isStaticKeyId(kid)
+          ? 'static'
+          : 'dynamic',
       ...(bits !== undefined && { bits }),
       ...(ageSeconds !== undefined && { ageSeconds }),
       usable: reason === undefined,
@@ -68,9 +71,7 @@ export function publishedKeys(
 }
 
 function policyReason(kid: string, policy: Policy): UnusableReason | undefined {
-  if (isStaticKeyId(kid) && policy.staticKeys === 'refuse') {
-    return 'static_key_refused'
-  }
+  if (refusesStaticKey(kid, policy)) return 'static_key_refused'
   return policy.denied.keys.has(kid) ? 'key_denied' : undefined
 }
 

@@ -5,7 +5,7 @@ import { createAdmit } from '../../verification/admit.js'
 import type { KeySource } from '../../verification/key-set/key-set.js'
 import type { Policy } from '../../verification/policy/policy.js'
 import { parseToken, verifySignature } from '../../verification/token/signed-token.js'
-import { STEPS, type Step, stepOf } from './verdict-step.js'
+import { type Step, stepOf, stepsOf } from './verdict-step.js'
 
 /** A receiver's decision on a token. JSON-serialisable. */
 export interface TokenVerdict {
@@ -23,10 +23,12 @@ export interface TokenVerdict {
 export type StepResult = 'passed' | 'failed' | 'not_reached'
 
 /** The claims that a policy checks. Other claims may hold private data. */
-export const CHECKED_CLAIMS: readonly Step[] = STEPS.slice(
-  STEPS.indexOf('iss'),
-  STEPS.indexOf('jti') + 1,
-)
+export function checkedClaims(policy: Policy): readonly Step[] {
+  const steps = stepsOf(policy)
+  return steps.slice(steps.indexOf('iss'), steps.indexOf('jti') + 1).filter(isClaim)
+}
+
+const isClaim = (step: Step): boolean => step !== 'access_token'
 
 const SCHEME = /^bearer /i
 
@@ -41,13 +43,14 @@ export async function checkToken(
 ): Promise<TokenVerdict> {
   const authorization = SCHEME.test(text) ? text : `Bearer ${text}`
   const denial = await denialOf(authorization, policy, keySource)
-  const failed = denial === undefined ? STEPS.length : STEPS.indexOf(stepOf(denial))
-  const isVerified = failed > STEPS.indexOf('payload')
+  const all = stepsOf(policy)
+  const failed = denial === undefined ? all.length : all.indexOf(stepOf(denial))
+  const isVerified = failed > all.indexOf('payload')
   const token = authorization.slice('Bearer '.length)
   return {
     ...(denial === undefined ? { outcome: 'accepted' } : resultOf(denial.reason)),
-    steps: STEPS.map((step, index) => ({ step, result: resultAt(index, failed) })),
-    ...(isVerified && { claims: await claimsOf(token, keySource) }),
+    steps: all.map((step, index) => ({ step, result: resultAt(index, failed) })),
+    ...(isVerified && { claims: await claimsOf(token, policy, keySource) }),
     ...(denial?.evidence.permission !== undefined && {
       missingPermission: denial.evidence.permission,
     }),
@@ -76,10 +79,14 @@ async function denialOf(
 }
 
 /** Returns the claims of a verified token; an empty object for any other token. */
-async function claimsOf(token: string, keySource: KeySource): Promise<Record<string, unknown>> {
+async function claimsOf(
+  token: string,
+  policy: Policy,
+  keySource: KeySource,
+): Promise<Record<string, unknown>> {
   const screened = parseToken(token)
   const verified = screened.ok ? await verifySignature(screened.value, keySource) : screened
   const members = verified.ok ? verified.value.payload.members : {}
-  const judged = CHECKED_CLAIMS.filter((claim) => members[claim] !== undefined)
+  const judged = checkedClaims(policy).filter((claim) => members[claim] !== undefined)
   return Object.fromEntries(judged.map((claim) => [claim, members[claim]]))
 }

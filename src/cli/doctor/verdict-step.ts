@@ -1,7 +1,12 @@
 import type { Denial, Reason } from '../../base/decision/reason.js'
+import { permissionsClaimOf } from '../../verification/policy/check-claims.js'
+import type { Policy, TokenRules } from '../../verification/policy/policy.js'
 
-/** The steps of the decision on a token, in order. A step with the name of a claim checks that claim. */
-export const STEPS = [
+/** A step of the decision on a token. A step with the name of a claim checks that claim. */
+export type Step = keyof typeof CONDITIONS | 'scope' | 'scp' | 'roles'
+
+/** The steps, in order. */
+export const stepsOf = ({ tokens }: Policy): readonly Step[] => [
   'bearer',
   'header',
   'key',
@@ -9,10 +14,9 @@ export const STEPS = [
   'payload',
   'iss',
   'aud',
-  'source',
-  'token_type',
+  ...kindSteps(tokens),
   'sub',
-  'permissions',
+  permissionsClaimOf(tokens) as Step,
   'exp',
   'iat',
   'nbf',
@@ -21,12 +25,27 @@ export const STEPS = [
   'denylist',
   'caller',
   'required_permissions',
-] as const
+]
 
-export type Step = (typeof STEPS)[number]
+function kindSteps(tokens: TokenRules): Step[] {
+  if (tokens.kind === 'service') return ['source', 'token_type']
+  return tokens.accessTokenType === 'any' ? ['access_token'] : []
+}
 
-/** The condition that each step checks. */
-export const CONDITIONS: Record<Step, string> = {
+/** The condition that a step checks. */
+export function conditionOf(step: Step, { tokens }: Policy): string {
+  if (step === 'scope' || step === 'scp' || step === 'roles') return PERMISSIONS_IF_ANY
+  if (tokens.kind === 'service') return CONDITIONS[step]
+  if (step === 'permissions') return PERMISSIONS_IF_ANY
+  if (step !== 'header') return CONDITIONS[step]
+  return tokens.accessTokenType === 'any'
+    ? `${CONDITIONS.header}; its typ, if any, is JWT or at+jwt`
+    : `${CONDITIONS.header}; its typ is at+jwt`
+}
+
+const PERMISSIONS_IF_ANY = 'the permissions, if any, have the type of this claim'
+
+const CONDITIONS = {
   bearer: 'there is one Authorization header, with Bearer and a token',
   header: 'the header has RS256, a key id and no parameter that changes how the token is read',
   key: 'the key is in the key set, and the policy allows it',
@@ -36,6 +55,7 @@ export const CONDITIONS: Record<Step, string> = {
   aud: 'the token is for this receiver',
   source: 'the source is the one in the policy',
   token_type: 'the type is the one in the policy',
+  access_token: 'no claim shows that it is an ID token or another token',
   sub: 'the token names its caller',
   permissions: 'the token lists its permissions',
   exp: 'the token has an expiry time in seconds',
@@ -46,7 +66,7 @@ export const CONDITIONS: Record<Step, string> = {
   denylist: "the policy's denylist does not deny the token",
   caller: 'the caller is approved',
   required_permissions: 'the token grants the permissions that the policy requires',
-}
+} as const
 
 /** A step, or a marker: the refusal's claim is the step, or another guard refuses. */
 type DecidingStep = Step | 'the claim' | 'another guard'
@@ -65,6 +85,8 @@ const DECIDED_AT: Record<Reason, DecidingStep> = {
   key_unknown: 'key',
   key_set_unavailable: 'key',
   signature_invalid: 'signature',
+  token_type_invalid: 'header',
+  id_token: 'access_token',
   claim_missing: 'the claim',
   claim_invalid: 'the claim',
   token_expired: 'times',

@@ -6,7 +6,7 @@ const CENTURY = 100 * 365 * 24 * HOUR
 
 /** Correctly signed tokens that the policy does not accept. */
 export function claimCases(forge: Forge): HostileToken[] {
-  const texts = ['iss', 'aud', 'sub', 'source', 'token_type']
+  const texts = forge.isOAuth2 ? ['iss', 'sub'] : ['iss', 'aud', 'sub', 'source', 'token_type']
   return [
     ...texts.flatMap((claim) =>
       group(`${claim} is required, and is text`, typeCases(forge, claim)),
@@ -19,7 +19,7 @@ export function claimCases(forge: Forge): HostileToken[] {
       ),
     ),
     ...group('Nothing inherited is an approved caller', inheritedCallers(forge), 403),
-    ...group('Permissions are a list of texts', permissionCases(forge)),
+    ...(forge.isOAuth2 ? [] : group('Permissions are a list of texts', permissionCases(forge))),
     ...group('Own members named like inherited ones are inert', inertCases(forge)),
     ...group('A token id is text of 1 to 256 characters', jtiCases(forge)),
     ...group('A user session is no service', [

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { OAuth2Policy, ServiceAuthPolicy } from '../../verification/policy/policy-options.js'
 import { compactToken, type Part, rs256, type Signer } from '../issuer/compact-token.js'
 import { keyRingOf, type TestIssuer } from '../issuer/issuer.js'
 import { createSigningKey, type SigningKey } from '../issuer/issuer-keys.js'
@@ -7,6 +8,8 @@ type Members = Readonly<Record<string, unknown>>
 
 /** Makes tokens that an issuer would never issue, with its keys or an attacker's. */
 export interface Forge {
+  /** Whether the tokens are OAuth 2.0 access tokens. */
+  readonly isOAuth2: boolean
   readonly key: SigningKey
   readonly staticKey: SigningKey
   readonly attacker: SigningKey
@@ -27,13 +30,12 @@ export interface Forge {
 
 let attacker: SigningKey | undefined
 
-export function createForge(issuer: TestIssuer): Forge {
+export function createForge(issuer: TestIssuer<ServiceAuthPolicy | OAuth2Policy>): Forge {
   const ring = keyRingOf(issuer)
   const key = ring.current()
   attacker ??= createSigningKey(`d-${randomUUID()}`)
   const good = issuer.token()
-  const claims = decode(good.split('.')[1])
-  const header = { kid: key.kid, typ: 'JWT', alg: 'RS256' }
+  const [header, claims] = good.split('.', 2).map(decode) as [Members, Members]
   const token: Forge['token'] = (parts) =>
     compactToken(
       parts.header ?? header,
@@ -41,6 +43,7 @@ export function createForge(issuer: TestIssuer): Forge {
       parts.signer ?? rs256(key.privateKey),
     )
   return {
+    isOAuth2: issuer.policy().tokens === 'oauth2',
     key,
     staticKey: ring.staticKey,
     attacker,
@@ -57,6 +60,6 @@ export function createForge(issuer: TestIssuer): Forge {
   }
 }
 
-function decode(segment = ''): Members {
+function decode(segment: string): Members {
   return JSON.parse(Buffer.from(segment, 'base64url').toString())
 }

@@ -15,9 +15,11 @@ export function headerCases(forge: Forge): HostileToken[] {
       ['version null', forge.withHeader({ version: null })],
     ]),
     ...group('The key comes from the key set, never from the token', suppliedKeyCases(forge)),
-    ...group('Static keys sign no service tokens', [
-      ['signed by the static key', forge.token(byStaticKey(forge))],
-    ]),
+    ...(forge.isOAuth2
+      ? []
+      : group('Static keys sign no service tokens', [
+          ['signed by the static key', forge.token(byStaticKey(forge))],
+        ])),
     ...group('A JWE is no JWS', [['a JWE to the public key of the issuer', encrypted(forge)]]),
   ]
 }

@@ -1,4 +1,5 @@
 import { constants, createHmac, generateKeyPairSync, sign } from 'node:crypto'
+import type { OAuth2Policy, ServiceAuthPolicy } from '../../verification/policy/policy-options.js'
 import { rs256, type Signer } from '../issuer/compact-token.js'
 import type { TestIssuer } from '../issuer/issuer.js'
 import { publicJwk } from '../issuer/issuer-keys.js'
@@ -7,6 +8,7 @@ import { createForge, type Forge } from './forge.js'
 import { formCases } from './form-cases.js'
 import { headerCases } from './header-cases.js'
 import { type Draft, group, type HostileToken } from './hostile-case.js'
+import { oauth2Cases } from './oauth2-cases.js'
 
 /**
  * Values of the `Authorization` header that a receiver must refuse, each with the status that an
@@ -15,7 +17,9 @@ import { type Draft, group, type HostileToken } from './hostile-case.js'
  *
  * @throws TypeError if the issuer was not made by `createTestIssuer`.
  */
-export function hostileTokens(issuer: TestIssuer): HostileToken[] {
+export function hostileTokens(
+  issuer: TestIssuer<ServiceAuthPolicy | OAuth2Policy>,
+): HostileToken[] {
   const forge = createForge(issuer)
   return [
     ...authorizationCases(forge),
@@ -25,6 +29,7 @@ export function hostileTokens(issuer: TestIssuer): HostileToken[] {
     ...signatureCases(forge),
     ...timeCases(forge),
     ...claimCases(forge),
+    ...(forge.isOAuth2 ? oauth2Cases(forge) : []),
   ]
 }
 

@@ -11,21 +11,26 @@ import {
   parseOptions,
 } from '../../base/options.js'
 import type { KeySet } from '../../verification/key-set/key-set.js'
-import type { ServiceAuthPolicy } from '../../verification/policy/policy.js'
+import type { OAuth2Policy, ServiceAuthPolicy } from '../../verification/policy/policy-options.js'
 
 /** Options of `createTestIssuer`, for its policy and the default content of its tokens. */
 export interface TestIssuerOptions {
+  /**
+   * The kind of its tokens: `'service'` as the core signs them, or `'oauth2'` for access tokens of RFC
+   * 9068 with the permissions in `scope`. Default: `'service'`.
+   */
+  readonly tokens?: 'service' | 'oauth2' | undefined
   /** `iss`. Default: the address of the key set's server, or `https://issuer.test` without one. */
   readonly issuer?: string | undefined
   /** `aud`. Default: `orders`. */
   readonly audience?: string | undefined
-  /** `source`. Default: `microservice`. */
+  /** `source`, of service tokens only. Default: `microservice`. */
   readonly source?: string | undefined
-  /** `token_type`. Default: `service-access`. */
+  /** `token_type`, of service tokens only. Default: `service-access`. */
   readonly tokenType?: string | undefined
   /** `sub`, the one approved caller. Default: `billing`. */
   readonly caller?: string | undefined
-  /** `permissions`. Default: `orders:read` and `orders:write`. */
+  /** `permissions`, or the names in `scope`. Default: `orders:read` and `orders:write`. */
   readonly permissions?: readonly string[] | undefined
   /** Seconds from `iat` to `exp`, 1 to 604,800. Default: 300. */
   readonly lifetimeSeconds?: number | undefined
@@ -38,6 +43,9 @@ export interface TestIssuerOptions {
 }
 
 const schema = optionsObject({
+  tokens: z
+    .enum(['service', 'oauth2'], { error: "must be 'service' or 'oauth2'" })
+    .default('service'),
   issuer: nonEmptyString().optional(),
   audience: nonEmptyString().default('orders'),
   source: nonEmptyString().default('microservice'),
@@ -53,6 +61,7 @@ const schema = optionsObject({
 })
 
 export interface Settings {
+  readonly tokens: 'service' | 'oauth2'
   readonly issuer?: string | undefined
   readonly audience: string
   readonly source: string
@@ -78,37 +87,45 @@ interface Published {
 /** Returns a policy that accepts the issuer's tokens, unless an override changes that. */
 export function policyOf(
   settings: Settings & Published,
-  overrides: Partial<ServiceAuthPolicy> = {},
-): ServiceAuthPolicy {
-  const { url, audience, source, tokenType, caller, http, jwksUri, keySet, clock } = settings
+  overrides: Partial<ServiceAuthPolicy | OAuth2Policy> = {},
+): ServiceAuthPolicy | OAuth2Policy {
+  const { url, audience, caller, http, jwksUri, keySet, clock } = settings
   const isElsewhere = ['keySet', 'jwksUri', 'apiBasePath'].some((name) =>
     Object.hasOwn(overrides, name),
   )
-  return {
+  const { tokens, source, tokenType } = settings
+  const policy = {
     issuer: url,
     audience,
-    source,
-    tokenType,
+    ...(tokens === 'oauth2'
+      ? { tokens, permissionsClaim: 'scope' as const }
+      : { source, tokenType }),
     callers: [caller],
     ...(clock !== undefined && { clock }),
     ...(!isElsewhere && (http ? { jwksUri } : { keySet })),
     ...overrides,
   }
+  return policy as ServiceAuthPolicy | OAuth2Policy
 }
 
 /** Returns the claims of a token that the policy accepts, with a new `jti` for each call. */
 export function claimsOf(url: string, settings: Settings): Record<string, unknown> {
-  const { audience, source, tokenType, caller, permissions, lifetimeSeconds } = settings
+  const { audience, caller, lifetimeSeconds } = settings
   const now = Math.floor(readClock(settings.clock ?? Date.now) / 1000)
   return {
     iss: url,
     aud: audience,
     sub: caller,
-    source,
-    token_type: tokenType,
-    permissions,
+    ...kindClaims(settings),
     iat: now,
     exp: now + lifetimeSeconds,
     jti: randomUUID(),
   }
+}
+
+function kindClaims(settings: Settings): Record<string, unknown> {
+  const { tokens, source, tokenType, caller, permissions } = settings
+  return tokens === 'oauth2'
+    ? { client_id: caller, scope: permissions.join(' ') }
+    : { source, token_type: tokenType, permissions }
 }

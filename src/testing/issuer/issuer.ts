@@ -1,13 +1,13 @@
 import type { KeySet } from '../../verification/key-set/key-set.js'
 import { remoteKeySet } from '../../verification/key-set/remote-key-set.js'
-import type { ServiceAuthPolicy } from '../../verification/policy/policy.js'
+import type { OAuth2Policy, ServiceAuthPolicy } from '../../verification/policy/policy-options.js'
 import { compactToken, rs256 } from './compact-token.js'
 import { createKeyRing, createSigningKey, type KeyRing, type SigningKey } from './issuer-keys.js'
 import { inProcessFetch, type Publication, startKeySetServer } from './issuer-server.js'
 import { claimsOf, parseSettings, policyOf, type TestIssuerOptions } from './issuer-settings.js'
 
-/** An issuer of service tokens, with its own keys, in the process of a test. */
-export interface TestIssuer {
+/** An issuer of tokens, with its own keys, in the process of a test. */
+export interface TestIssuer<Policy extends AnyPolicy = ServiceAuthPolicy> {
   /** The `iss` of its tokens. */
   readonly url: string
   /** The address of its key set. Nothing listens there if `http` is `false`. */
@@ -21,7 +21,7 @@ export interface TestIssuer {
   /** The number of requests for the key set, including failed ones. */
   readonly fetches: number
   /** A policy that accepts `token()`; `overrides` replace its fields. */
-  policy(overrides?: Partial<ServiceAuthPolicy>): ServiceAuthPolicy
+  policy(overrides?: Partial<Policy>): Policy
   /**
    * A signed token (RS256) that `policy()` accepts. `claims` and `header` replace its defaults;
    * `undefined` removes a member. The issuer's key that `header.kid` names signs it, even if that
@@ -55,14 +55,16 @@ export interface TestIssuer {
 const JWKS_PATH = '/auth/jwt/jwks.json'
 const MAX_DELAY_MS = 600_000
 
-const rings = new WeakMap<TestIssuer, KeyRing>()
+type AnyPolicy = ServiceAuthPolicy | OAuth2Policy
+
+const rings = new WeakMap<object, KeyRing>()
 
 /**
  * The keys of an issuer, for tokens that `token()` cannot make.
  *
  * @throws TypeError if it was not made by `createTestIssuer`.
  */
-export function keyRingOf(issuer: TestIssuer): KeyRing {
+export function keyRingOf(issuer: TestIssuer<AnyPolicy>): KeyRing {
   const ring = rings.get(issuer)
   if (ring === undefined) throw new TypeError('the issuer must be made by createTestIssuer')
   return ring
@@ -74,15 +76,29 @@ export function keyRingOf(issuer: TestIssuer): KeyRing {
  *
  * @throws TypeError (as a rejection) if an option is unknown, of the wrong type or out of range.
  */
-export async function createTestIssuer(options: TestIssuerOptions = {}): Promise<TestIssuer> {
+export function createTestIssuer(
+  options: TestIssuerOptions & { readonly tokens: 'oauth2' },
+): Promise<TestIssuer<OAuth2Policy>>
+export function createTestIssuer(options?: TestIssuerOptions): Promise<TestIssuer>
+export async function createTestIssuer(
+  options: TestIssuerOptions = {},
+): Promise<TestIssuer<AnyPolicy>> {
   return startIssuer(options, createSigningKey)
 }
 
 /** Like `createTestIssuer`, with keys that `makeKey` makes. */
+export function startIssuer(
+  options: TestIssuerOptions & { readonly tokens: 'oauth2' },
+  makeKey: (kid: string) => SigningKey,
+): Promise<TestIssuer<OAuth2Policy>>
+export function startIssuer(
+  options: TestIssuerOptions,
+  makeKey: (kid: string) => SigningKey,
+): Promise<TestIssuer>
 export async function startIssuer(
   options: TestIssuerOptions,
   makeKey: (kid: string) => SigningKey,
-): Promise<TestIssuer> {
+): Promise<TestIssuer<AnyPolicy>> {
   const settings = parseSettings(options)
   const ring = createKeyRing(makeKey)
   const { document } = ring
@@ -96,7 +112,8 @@ export async function startIssuer(
     clock: settings.clock,
     ...(server === undefined && { fetch: inProcessFetch(publication) }),
   })
-  const issuer: TestIssuer = {
+  const typ = settings.tokens === 'oauth2' ? 'at+jwt' : 'JWT'
+  const issuer: TestIssuer<AnyPolicy> = {
     url,
     jwksUri,
     keySet,
@@ -108,7 +125,8 @@ export async function startIssuer(
       return publication.fetches
     },
     policy: (overrides) => policyOf({ url, jwksUri, keySet, ...settings }, overrides),
-    token: (claims, header) => tokenOf(ring, { ...claimsOf(url, settings), ...claims }, header),
+    token: (claims, header) =>
+      tokenOf(ring, { ...claimsOf(url, settings), ...claims }, { typ, ...header }),
     rotate: () => ring.rotate().kid,
     remove: (kid) => ring.remove(kid),
     ...controlsOf(publication),
@@ -142,9 +160,9 @@ function controlsOf(publication: Publication): Pick<TestIssuer, 'down' | 'up' | 
 function tokenOf(
   ring: KeyRing,
   claims: Record<string, unknown>,
-  overrides: Readonly<Record<string, unknown>> = {},
+  members: Readonly<Record<string, unknown>>,
 ): string {
-  const header = { kid: ring.current().kid, typ: 'JWT', alg: 'RS256', ...overrides }
+  const header = { kid: ring.current().kid, alg: 'RS256', ...members }
   const named = typeof header.kid === 'string' ? ring.find(header.kid) : undefined
   return compactToken(header, claims, rs256((named ?? ring.current()).privateKey))
 }

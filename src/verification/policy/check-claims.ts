@@ -2,7 +2,7 @@ import { allow, type Decision, type Denial, deny } from '../../base/decision/rea
 import { denialOf } from './denial.js'
 import { identityOf, type ServiceIdentity } from './identity.js'
 import { type PermissionSet, permissionSet } from './permission-set.js'
-import type { Policy } from './policy.js'
+import type { Policy, TokenRules } from './policy.js'
 
 /** The claims that the core signed, and the key. */
 interface SignedClaims {
@@ -20,9 +20,9 @@ export interface ValidIdentity {
 }
 
 /**
- * Checks the claims of a verified token against the policy (RFC 7519, section 4.1, and the claims `source`,
- * `token_type` and `permissions`). `now` is in seconds since the epoch. The checks that end in a 401
- * come before those that end in a 403.
+ * Checks the claims of a verified token against the policy (RFC 7519, section 4.1, and those of its kind of
+ * tokens). `now` is in seconds since the epoch. The checks that end in a 401 come before those that end in
+ * a 403.
  */
 export function checkClaims(
   token: SignedClaims,
@@ -70,20 +70,63 @@ interface ReadClaims {
 type Claims = Readonly<Record<string, unknown>>
 
 function readClaims(claims: Claims, policy: Policy): Decision<ReadClaims> {
-  const { sub, permissions, exp, iat, nbf, jti } = claims
-  const denial =
-    mismatch(claims, 'iss', policy.issuer) ??
-    mismatch(claims, 'aud', policy.audience) ??
-    mismatch(claims, 'source', policy.source) ??
-    mismatch(claims, 'token_type', policy.tokenType)
+  const { sub, exp, iat, nbf, jti } = claims
+  const denial = mismatch(claims, 'iss', policy.issuer) ?? kindDenial(claims, policy)
   if (denial !== undefined) return denial
   if (typeof sub !== 'string' || sub === '') return claimDenial('sub', sub)
-  if (!isStringList(permissions)) return claimDenial('permissions', permissions)
+  const permissionsClaim = permissionsClaimOf(policy.tokens)
+  const permissions = permissionsIn(claims[permissionsClaim], policy.tokens)
+  if (permissions === undefined) return claimDenial(permissionsClaim, claims[permissionsClaim])
   if (!isFiniteNumber(exp)) return claimDenial('exp', exp)
   if (iat !== undefined && !isFiniteNumber(iat)) return claimDenial('iat', iat)
   if (nbf !== undefined && !isFiniteNumber(nbf)) return claimDenial('nbf', nbf)
   if (jti !== undefined && !isTokenId(jti)) return claimDenial('jti', jti)
   return allow({ caller: sub, permissions, exp, iat, nbf, tokenId: jti })
+}
+
+/** The audience, and what shows that the token is of the kind that the policy requires. */
+function kindDenial(claims: Claims, { audience, tokens }: Policy): Denial | undefined {
+  if (tokens.kind === 'service') {
+    return (
+      mismatch(claims, 'aud', audience) ??
+      mismatch(claims, 'source', tokens.source) ??
+      mismatch(claims, 'token_type', tokens.tokenType)
+    )
+  }
+  const { aud } = claims
+  const isForUs = aud === audience || (isStringList(aud) && aud.includes(audience))
+  if (!isForUs) return claimDenial('aud', aud)
+  return tokens.accessTokenType === 'any' ? otherTokenDenial(claims) : undefined
+}
+
+/** Claims of ID tokens and logout tokens (OpenID Connect Core, Back-Channel Logout). */
+const OTHER_TOKENS_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash', 'events']
+/** Keycloak's claim `typ`. */
+const OTHER_TOKENS_TYPES: readonly unknown[] = ['ID', 'Refresh', 'Logout']
+
+/** Without `at+jwt` nothing proves that a token is an access token; these claims prove that it is none. */
+function otherTokenDenial(claims: Claims): Denial | undefined {
+  const claim = OTHER_TOKENS_TYPES.includes(claims['typ'])
+    ? 'typ'
+    : OTHER_TOKENS_CLAIMS.find((name) => Object.hasOwn(claims, name))
+  return claim === undefined ? undefined : deny('id_token', { claim })
+}
+
+/** The claim that lists the token's permissions. */
+export const permissionsClaimOf = (tokens: TokenRules): string =>
+  tokens.kind === 'service' ? 'permissions' : tokens.permissionsClaim
+
+/** The permissions in a claim; `undefined` if the claim has a wrong type. */
+function permissionsIn(value: unknown, tokens: TokenRules): readonly string[] | undefined {
+  if (tokens.kind === 'oauth2') {
+    const { permissionsClaim } = tokens
+    if (value === undefined) return []
+    const isText = permissionsClaim === 'scope' || permissionsClaim === 'scp'
+    // RFC 6749, section 3.3: names separated by spaces.
+    if (isText && typeof value === 'string') return value.split(' ').filter((name) => name !== '')
+    if (permissionsClaim === 'scope') return undefined
+  }
+  return isStringList(value) ? value : undefined
 }
 
 const mismatch = (claims: Claims, claim: string, expected: string): Denial | undefined =>

@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import { isStaticKeyId } from '../../base/compact-jws.js'
 import type { DecisionObserver } from '../../base/decision/decision-event.js'
 import {
   flag,
   functionOf,
+  isRecord,
   nonEmptyString,
   numberBetween,
   optionsObject,
@@ -12,88 +14,32 @@ import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
 import type { KeySet } from '../key-set/key-set.js'
 import { sourceOf } from '../key-set/key-set.js'
 import { staleIfErrorOption } from '../key-set/remote-key-set.js'
-import {
-  type CallersOption,
-  type Ceilings,
-  callersOption,
-  unreachablePermissions,
-} from './callers.js'
-import { type DenylistOption, denylistOption } from './denylist-option.js'
+import { type Ceilings, callersOption, unreachablePermissions } from './callers.js'
+import { denylistOption } from './denylist-option.js'
 import { type KeySetAddress, keySetAddressFaults, keySetAddressOf } from './key-set-address.js'
+import type { PermissionsClaim } from './policy-options.js'
 
-/** Requirements on a token and its caller: the options of `serviceAuth`. */
-export interface ServiceAuthPolicy {
-  /**
-   * Exact `iss`: the API domain of the core. Without `jwksUri` or `keySet` an absolute `http(s)` URL
-   * without query, fragment or trailing slash.
-   */
-  readonly issuer: string
-  /** Exact `aud`: the name of this receiver. A token whose `aud` is an array is refused. */
-  readonly audience: string
-  /** Exact `source`. */
-  readonly source: string
-  /** Exact `token_type`. */
-  readonly tokenType: string
-  /**
-   * The approved `sub` values, at least one. In the record form each caller has a ceiling: permissions
-   * in a token beyond it do not count; with an empty one the caller has none.
-   */
-  readonly callers: CallersOption
-  /**
-   * Permissions required of every request after this middleware: not an empty list, and all within the
-   * ceiling of one caller. Default: none.
-   */
-  readonly permissions?: readonly string[] | undefined
-  /**
-   * The key set is at `{issuer}{apiBasePath}/jwt/jwks.json`. Begins with a slash and does not end with
-   * one. Default: `/auth`.
-   */
-  readonly apiBasePath?: string | undefined
-  /** The address of the key set, instead of the one made of `issuer` and `apiBasePath`. */
-  readonly jwksUri?: string | undefined
-  /**
-   * A key set made by `remoteKeySet`, shared among several policies. Not together with `jwksUri`, `apiBasePath`,
-   * `allowInsecureHttp` or `staleIfErrorSeconds`: it has its own.
-   */
-  readonly keySet?: KeySet | undefined
-  /** Whether a `kid` that starts with `s-`, a static key of the core, may sign. Default: `'refuse'`. */
-  readonly staticKeys?: 'refuse' | 'accept' | undefined
-  /** Seconds, 0 to 60, granted to `exp`, `nbf` and `iat`. Default: 5. */
-  readonly clockToleranceSeconds?: number | undefined
-  /** Seconds, 1 to 604,800: the longest life of a token that is accepted. Default: 3600. */
-  readonly maxLifetimeSeconds?: number | undefined
-  /**
-   * Tokens to refuse immediately, cached ones included: fixed, live or a list of both. A live denylist is
-   * asked for each request; while one is unknown, requests get the 503. Default: none.
-   */
-  readonly denylist?: DenylistOption | undefined
-  /**
-   * How many verified tokens are remembered, 1 to 1,000,000, by digest; `false` for none. `max` also
-   * bounds their size: `max` KiB of tokens in all. Default: `{ max: 10000 }`.
-   */
-  readonly tokenCache?: { readonly max: number } | false | undefined
-  /** Allows `http:` key-set addresses beyond loopback. Default: `false`. */
-  readonly allowInsecureHttp?: boolean | undefined
-  /**
-   * Seconds, 0 to 3600: how long the key set stays in use past its `max-age` while it cannot be fetched.
-   * Default: 0.
-   */
-  readonly staleIfErrorSeconds?: number | undefined
-  /** Called with every decision of this middleware. */
-  readonly onDecision?: DecisionObserver | undefined
-  /** The time in milliseconds since the epoch. Default: `Date.now`. */
-  readonly clock?: (() => number) | undefined
-}
+/** What a policy requires of its kind of tokens. */
+export type TokenRules =
+  | {
+      readonly kind: 'service'
+      readonly source: string
+      readonly tokenType: string
+      readonly staticKeys: 'refuse' | 'accept'
+    }
+  | {
+      readonly kind: 'oauth2'
+      readonly permissionsClaim: PermissionsClaim
+      readonly accessTokenType: 'at+jwt' | 'any'
+    }
 
 /** A checked policy, with its defaults. */
 export interface Policy {
   readonly issuer: string
   readonly audience: string
-  readonly source: string
-  readonly tokenType: string
+  readonly tokens: TokenRules
   readonly ceilings: Ceilings
   readonly permissions: readonly string[]
-  readonly staticKeys: 'refuse' | 'accept'
   readonly clockToleranceSeconds: number
   readonly maxLifetimeSeconds: number
   /** The entries of the fixed denylists. */
@@ -111,23 +57,17 @@ const MAX_CACHED_TOKENS = 1_000_000
 const strings = (): z.ZodArray<z.ZodString> =>
   z.array(nonEmptyString(), { error: 'must be a list of strings' })
 
-const policySchema = optionsObject({
+const commonShape = {
   issuer: nonEmptyString(),
   audience: nonEmptyString(),
-  source: nonEmptyString(),
-  tokenType: nonEmptyString(),
   callers: callersOption,
   permissions: strings().min(1, { error: 'must not be empty' }).default([]),
-  apiBasePath: nonEmptyString().optional(),
   jwksUri: nonEmptyString().optional(),
   keySet: z
     .custom<KeySet>((value) => sourceOf(value) !== undefined, {
       error: 'must be a key set made by remoteKeySet',
     })
     .optional(),
-  staticKeys: z
-    .enum(['refuse', 'accept'], { error: "must be 'refuse' or 'accept'" })
-    .default('refuse'),
   clockToleranceSeconds: numberBetween(0, 60, 'seconds').default(5),
   maxLifetimeSeconds: numberBetween(1, 604_800, 'seconds').default(3600),
   denylist: denylistOption.prefault({}),
@@ -140,6 +80,37 @@ const policySchema = optionsObject({
   staleIfErrorSeconds: staleIfErrorOption().optional(),
   onDecision: functionOf<DecisionObserver>().optional(),
   clock: functionOf<() => number>().default(() => () => Date.now()),
+}
+
+const onlyFor = (tokens: TokenRules['kind']): z.ZodOptional<z.ZodUndefined> =>
+  z.undefined({ error: `is only for tokens: '${tokens}'` }).optional()
+
+const serviceSchema = optionsObject({
+  ...commonShape,
+  tokens: z.literal('service', { error: "must be 'service' or 'oauth2'" }).default('service'),
+  source: nonEmptyString(),
+  tokenType: nonEmptyString(),
+  apiBasePath: nonEmptyString().optional(),
+  staticKeys: z
+    .enum(['refuse', 'accept'], { error: "must be 'refuse' or 'accept'" })
+    .default('refuse'),
+  permissionsClaim: onlyFor('oauth2'),
+  accessTokenType: onlyFor('oauth2'),
+})
+
+const oauth2Schema = optionsObject({
+  ...commonShape,
+  tokens: z.literal('oauth2'),
+  permissionsClaim: z.enum(['scope', 'scp', 'permissions', 'roles'], {
+    error: "must be 'scope', 'scp', 'permissions' or 'roles'",
+  }),
+  accessTokenType: z
+    .enum(['at+jwt', 'any'], { error: "must be 'at+jwt' or 'any'" })
+    .default('at+jwt'),
+  source: onlyFor('service'),
+  tokenType: onlyFor('service'),
+  apiBasePath: onlyFor('service'),
+  staticKeys: onlyFor('service'),
 })
 
 /**
@@ -148,18 +119,23 @@ const policySchema = optionsObject({
  * @throws TypeError naming every faulty path and what it should have been.
  */
 export function parsePolicy(input: unknown): Policy {
-  const options = parseOptions('serviceAuth policy', policySchema, input, (raw) => [
-    ...keySetAddressFaults(raw),
-    ...unreachablePermissions(raw),
-  ])
+  const isOAuth2 = isRecord(input) && input['tokens'] === 'oauth2'
+  const options = parseOptions(
+    'serviceAuth policy',
+    isOAuth2 ? oauth2Schema : serviceSchema,
+    input,
+    (raw) => [
+      ...(isOAuth2 ? missingKeySet(raw) : []),
+      ...keySetAddressFaults(raw),
+      ...unreachablePermissions(raw),
+    ],
+  )
   return Object.freeze({
     issuer: options.issuer,
     audience: options.audience,
-    source: options.source,
-    tokenType: options.tokenType,
+    tokens: tokenRulesOf(options),
     ceilings: options.callers,
     permissions: options.permissions,
-    staticKeys: options.staticKeys,
     clockToleranceSeconds: options.clockToleranceSeconds,
     maxLifetimeSeconds: options.maxLifetimeSeconds,
     ...options.denylist,
@@ -169,3 +145,24 @@ export function parsePolicy(input: unknown): Policy {
     keySet: keySetAddressOf(options),
   })
 }
+
+type Options = z.output<typeof serviceSchema> | z.output<typeof oauth2Schema>
+
+function tokenRulesOf(options: Options): TokenRules {
+  if (options.tokens === 'oauth2') {
+    const { permissionsClaim, accessTokenType } = options
+    return { kind: 'oauth2', permissionsClaim, accessTokenType }
+  }
+  const { source, tokenType, staticKeys } = options
+  return { kind: 'service', source, tokenType, staticKeys }
+}
+
+/** Without discovery, nothing of an OAuth 2.0 issuer says where its key set is. */
+const missingKeySet = ({ jwksUri, keySet }: Readonly<Record<string, unknown>>): string[] =>
+  jwksUri === undefined && keySet === undefined
+    ? ["jwksUri or keySet is required with tokens: 'oauth2'"]
+    : []
+
+/** Whether the key is a static one of the core that may not sign. Other issuers have no static keys. */
+export const refusesStaticKey = (kid: string, { tokens }: Policy): boolean =>
+  tokens.kind === 'service' && tokens.staticKeys === 'refuse' && isStaticKeyId(kid)

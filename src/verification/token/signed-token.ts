@@ -7,6 +7,8 @@ import type { KeySource, VerificationKey } from '../key-set/key-set.js'
 export interface ParsedToken {
   readonly token: string
   readonly kid: string
+  /** The `typ` of the header, of any type. */
+  readonly typ: unknown
 }
 
 /**
@@ -25,8 +27,8 @@ export function parseToken(token: string): Decision<ParsedToken> {
     return deny('header_parameter_forbidden')
   }
   if (header['alg'] !== 'RS256') return deny('algorithm_not_allowed')
-  const { kid } = header
-  return isKeyId(kid) ? allow({ token, kid }) : deny('key_id_invalid')
+  const { kid, typ } = header
+  return isKeyId(kid) ? allow({ token, kid, typ }) : deny('key_id_invalid')
 }
 
 /** The verified payload, and its key. */
@@ -45,7 +47,7 @@ const ALGORITHMS = { algorithms: ['RS256'] }
  * @throws Unavailable if the key set does not know whether it has the key.
  */
 export async function verifySignature(
-  { token, kid }: ParsedToken,
+  { token, kid }: Pick<ParsedToken, 'token' | 'kid'>,
   keySource: KeySource,
 ): Promise<Decision<VerifiedToken>> {
   const candidate = keySource.current(kid) ?? (await keySource.find(kid))

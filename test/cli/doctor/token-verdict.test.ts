@@ -2,7 +2,7 @@ import { hostileTokens } from 'express-service-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { Unavailable } from '../../../src/base/decision/unavailable.js'
 import { checkToken, type TokenVerdict } from '../../../src/cli/doctor/token-verdict.js'
-import { STEPS, type Step, stepOf } from '../../../src/cli/doctor/verdict-step.js'
+import { type Step, stepOf, stepsOf } from '../../../src/cli/doctor/verdict-step.js'
 import { createAdmit } from '../../../src/verification/admit.js'
 import { type KeySource, sourceOf } from '../../../src/verification/key-set/key-set.js'
 import { readKeySet } from '../../../src/verification/key-set/usable-keys.js'
@@ -23,6 +23,7 @@ const policy = parsePolicy({
   permissions: ['orders:read'],
   denylist: { tokenIds: ['stolen'] },
 })
+const STEPS = stepsOf(policy)
 const GOOD = { permissions: ['orders:read'], jti: 'a' }
 
 const judge = (text: string, source: KeySource = keySource): Promise<TokenVerdict> =>

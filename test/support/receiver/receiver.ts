@@ -1,4 +1,9 @@
-import { type ServiceAuth, type ServiceAuthPolicy, serviceAuth } from 'express-service-auth'
+import {
+  type OAuth2Policy,
+  type ServiceAuth,
+  type ServiceAuthPolicy,
+  serviceAuth,
+} from 'express-service-auth'
 import { onTestFinished } from 'vitest'
 import { openReceiver, type Receiver, type ReceiverOptions } from './open-receiver.js'
 
@@ -12,7 +17,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
 }
 
 /** A `serviceAuth` that is closed when the test is over. */
-export function authFor(policy: ServiceAuthPolicy): ServiceAuth {
+export function authFor(policy: ServiceAuthPolicy | OAuth2Policy): ServiceAuth {
   const auth = serviceAuth(policy)
   onTestFinished(() => auth.close())
   return auth

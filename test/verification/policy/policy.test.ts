@@ -41,7 +41,7 @@ describe('a policy without an optional field', () => {
     const policy = parsePolicy(COMPLETE)
     expect(policy).toMatchObject({
       permissions: [],
-      staticKeys: 'refuse',
+      tokens: { kind: 'service', staticKeys: 'refuse' },
       clockToleranceSeconds: 5,
       maxLifetimeSeconds: 3600,
       tokenCacheMax: 10_000,

@@ -1,0 +1,113 @@
+import type { Forge } from './forge.js'
+import { type Draft, group, type HostileToken, nameOf } from './hostile-case.js'
+
+/** Correctly signed tokens of an OAuth 2.0 issuer that are no access tokens for this receiver. */
+export function oauth2Cases(forge: Forge): HostileToken[] {
+  return [
+    ...group('The typ of an access token is at+jwt', typeCases(forge)),
+    ...group('The audience is the receiver, or a list that contains it', audienceCases(forge)),
+    ...group('A scope is text', scopeCases(forge)),
+    ...group('An ID token is no access token', idTokenCases(forge)),
+    ...group('A user of an approved client is no approved caller', userCases(forge), 403),
+  ]
+}
+
+function typeCases({ withHeader }: Forge): Draft[] {
+  const types = [
+    undefined,
+    null,
+    '',
+    1,
+    true,
+    {},
+    ['at+jwt'],
+    'JWT',
+    'jwt',
+    'application/jwt',
+    'at',
+    'atjwt',
+    'at jwt',
+    'at%2Bjwt',
+    'at+jwt ',
+    ' at+jwt',
+    'at+jwt\n',
+    'at+jwt\u0000',
+    'at+jwt; charset=utf-8',
+    'at+jwt,JWT',
+    'at+jwts',
+    'xat+jwt',
+    '\u0430t+jwt',
+    'text/at+jwt',
+    'application/application/at+jwt',
+    '/at+jwt',
+    'dpop+jwt',
+    'logout+jwt',
+    'token-introspection+jwt',
+    'secevent+jwt',
+  ]
+  return types.map((typ): Draft => [nameOf('typ', typ), withHeader({ typ })])
+}
+
+function audienceCases({ claims, withClaims }: Forge): Draft[] {
+  const right = claims['aud']
+  const values = [
+    undefined,
+    null,
+    '',
+    0,
+    true,
+    {},
+    [],
+    ['another'],
+    [[right]],
+    [right, 1],
+    [null, right],
+    [right, [right]],
+    { 0: right, length: 1 },
+    { [String(right)]: true },
+    `${right} another`,
+    `${right},another`,
+    `${right}/`,
+    String(right).toUpperCase(),
+    [`${right} `],
+    '*',
+    ['*'],
+  ]
+  return values.map((aud): Draft => [nameOf('aud', aud, right), withClaims({ aud })])
+}
+
+function scopeCases({ claims, withClaims }: Forge): Draft[] {
+  const { scope } = claims
+  const names = String(scope).split(' ')
+  const values = [null, 1, true, {}, [], names, [scope], [[scope]], { 0: scope, length: 1 }]
+  return values.map((value): Draft => [nameOf('scope', value), withClaims({ scope: value })])
+}
+
+/** As OpenID Connect Core, section 2, describes them, of the client that is an approved caller. */
+function idTokenCases({ claims, header, token }: Forge): Draft[] {
+  const { iss, sub, iat, exp, aud } = claims
+  const idToken = { iss, sub, iat, exp, azp: sub, auth_time: iat, nonce: 'n-0S6_WzA2Mj' }
+  return [
+    ['an ID token for the client', { ...idToken, aud: sub }],
+    ['an ID token for the receiver', { ...idToken, aud }],
+    ['an ID token for both', { ...idToken, aud: [sub, aud] }],
+  ].map(
+    ([name, payload]): Draft => [
+      String(name),
+      token({ header: { ...header, typ: 'JWT' }, payload: JSON.stringify(payload) }),
+    ],
+  )
+}
+
+function userCases({ claims, withClaims }: Forge): Draft[] {
+  const { sub: client } = claims
+  const user = { sub: 'auth0|5f7c8ec7c33c6c004bbafe82', client_id: client, azp: client }
+  return [
+    ['a user, by the approved client', withClaims(user)],
+    ['a user named like the client with a prefix', withClaims({ ...user, sub: `user:${client}` })],
+    [
+      'a user, with the scope of everything',
+      withClaims({ ...user, scope: `${claims['scope']} openid profile` }),
+    ],
+  ]
+}

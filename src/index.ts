@@ -65,7 +65,7 @@ export type {
 } from './middleware/idempotency-key/idempotency-options.js'
 export { requireIdempotencyKey } from './middleware/idempotency-key/require-idempotency-key.js'
 export { type AcceptedCredential, serviceOf } from './middleware/request-state.js'
-export { requirePermissions } from './middleware/require-permissions.js'
+export { requireAnyPermission, requirePermissions } from './middleware/require-permissions.js'
 export { requireSingleUse, type SingleUseOptions } from './middleware/require-single-use.js'
 export { type Health, type ServiceAuth, serviceAuth } from './middleware/service-auth.js'
 export {

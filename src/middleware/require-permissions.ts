@@ -1,4 +1,5 @@
-import { allow, deny } from '../base/decision/reason.js'
+import { allow, type Decision, deny } from '../base/decision/reason.js'
+import type { ServiceIdentity } from '../verification/policy/identity.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { guardHandler } from './guard.js'
 
@@ -8,23 +9,50 @@ import { guardHandler } from './guard.js'
  *
  * @throws TypeError when there is no name, or one that is no non-empty string.
  */
-export function requirePermissions(...names: [string, ...string[]]): AnyRouteHandler {
-  if (names.length === 0) throw new TypeError('requirePermissions: must be given at least one name')
+export const requirePermissions = (...names: [string, ...string[]]): AnyRouteHandler =>
+  permissionGuard('requirePermissions', names, requireEach)
+
+/**
+ * Refuses with 403 unless the caller holds one of the permissions. Needs a `serviceAuth` before it;
+ * without one, `next(error)`.
+ *
+ * @throws TypeError when there is no name, or one that is no non-empty string.
+ */
+export const requireAnyPermission = (...names: [string, ...string[]]): AnyRouteHandler =>
+  permissionGuard('requireAnyPermission', names, requireOne)
+
+type Requirement = (required: readonly string[], identity: ServiceIdentity) => Decision<void>
+
+function permissionGuard(
+  by: 'requirePermissions' | 'requireAnyPermission',
+  names: readonly string[],
+  decide: Requirement,
+): AnyRouteHandler {
+  if (names.length === 0) throw new TypeError(`${by}: must be given at least one name`)
   names.forEach((name, index) => {
     if (typeof name === 'string' && name !== '') return
     throw new TypeError(
-      `requirePermissions: names[${index}] must be a non-empty string (each name is an argument of its own)`,
+      `${by}: names[${index}] must be a non-empty string (each name is an argument of its own)`,
     )
   })
   const required = [...names]
   return guardHandler<void>({
-    by: 'requirePermissions',
-    decide({ admission: { identity } }) {
-      const missing = required.find((name) => !identity.permissions.has(name))
-      if (missing === undefined) return allow(undefined)
-      const { name: caller, keyId } = identity
-      return deny('permission_missing', { permission: missing, caller, keyId })
-    },
+    by,
+    decide: ({ admission: { identity } }) => decide(required, identity),
     observers: ({ admission }) => admission.observers,
   })
 }
+
+/** Accepts a caller that holds all of the permissions. */
+export const requireEach: Requirement = (required, identity) => {
+  const missing = required.find((name) => !identity.permissions.has(name))
+  return missing === undefined ? allow(undefined) : permissionMissing(missing, identity)
+}
+
+const requireOne: Requirement = (required, identity) =>
+  required.some((name) => identity.permissions.has(name))
+    ? allow(undefined)
+    : permissionMissing(required.join(' '), identity)
+
+const permissionMissing = (permission: string, { name: caller, keyId }: ServiceIdentity) =>
+  deny('permission_missing', { permission, caller, keyId })

@@ -1,4 +1,4 @@
-import { requirePermissions } from 'express-service-auth'
+import { type DecisionEvent, requireAnyPermission, requirePermissions } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
@@ -8,16 +8,18 @@ import { FORBIDDEN } from '../support/receiver/refusal-bytes.js'
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())
 
-describe('requirePermissions', () => {
+describe.each([requirePermissions, requireAnyPermission])('%o', (require) => {
   it('needs at least one name', () => {
-    expect(() => (requirePermissions as () => unknown)()).toThrow(TypeError)
+    expect(() => (require as () => unknown)()).toThrow(TypeError)
   })
 
   it.each([undefined, null, '', 1, ['orders:read'], {}, /x/])('takes no %j for a name', (name) => {
-    expect(() => requirePermissions('a', name as string)).toThrow(/names\[1\]/)
-    expect(() => requirePermissions(name as string)).toThrow(TypeError)
+    expect(() => require('a', name as string)).toThrow(/names\[1\]/)
+    expect(() => require(name as string)).toThrow(TypeError)
   })
+})
 
+describe('requirePermissions', () => {
   it.each(EXPRESS_MAJORS)(
     'wants all of its names, to the letter, on $major',
     async ({ express }) => {
@@ -55,4 +57,33 @@ describe('requirePermissions', () => {
       expect((await ask('/router/none')).status).toBe(403)
     },
   )
+})
+
+describe('requireAnyPermission', () => {
+  it.each(EXPRESS_MAJORS)('wants one of its names, on $major', async ({ express }) => {
+    const events: DecisionEvent[] = []
+    const receiver = await startReceiver({
+      express,
+      mount: (app) =>
+        app.use(
+          authFor(issuer.policy({ onDecision: (event) => events.push(event) })),
+          requireAnyPermission('a', 'b'),
+        ),
+    })
+    const ask = (...permissions: string[]): Promise<string> =>
+      receiver.rawWith(`Bearer ${issuer.token({ permissions })}`)
+    for (const one of [['a'], ['b', 'c'], ['a', 'b']]) {
+      expect(await ask(...one)).toContain(' 200 OK')
+    }
+    for (const none of [['A'], ['a b'], ['c'], []]) expect(await ask(...none)).toBe(FORBIDDEN)
+    expect(events.at(-1)).toEqual({
+      outcome: 'refused',
+      reason: 'permission_missing',
+      status: 403,
+      by: 'requireAnyPermission',
+      permission: 'a b',
+      caller: 'billing',
+      keyId: issuer.kid,
+    })
+  })
 })

@@ -37,6 +37,7 @@ describe('the published declarations', () => {
       expect.arrayContaining([
         'serviceAuth',
         'requirePermissions',
+        'requireAnyPermission',
         'requireSingleUse',
         'requireIdempotencyKey',
         'serviceOf',

@@ -88,6 +88,7 @@ export const PASSED_BY = {
   serviceAuth: 'Caller approved',
   acceptOneOf: 'Caller approved',
   requirePermissions: 'Permissions',
+  requireAnyPermission: 'Permissions',
   requireSingleUse: 'Token used once',
   requireIdempotencyKey: 'Idempotency-Key',
 } as const satisfies Record<string, Step>

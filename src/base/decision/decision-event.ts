@@ -6,7 +6,12 @@ import type { Evidence, RefusalReason, UndecidedReason } from './reason.js'
  *
  * @inline
  */
-export type DecidedBy = 'serviceAuth' | 'acceptOneOf' | 'requirePermissions' | 'requireSingleUse'
+export type DecidedBy =
+  | 'serviceAuth'
+  | 'acceptOneOf'
+  | 'requirePermissions'
+  | 'requireAnyPermission'
+  | 'requireSingleUse'
 
 /**
  * Fields of every decision.

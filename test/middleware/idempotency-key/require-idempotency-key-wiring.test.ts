@@ -1,5 +1,6 @@
 import {
   memoryStore,
+  requireAnyPermission,
   requireIdempotencyKey,
   requirePermissions,
   requireSingleUse,
@@ -179,30 +180,34 @@ describe.each(EXPRESS_MAJORS)('A programming error about the key, $major', ({ ex
     expect((await call(served.port, { path: '/named', key: newKey() })).status).toBe(200)
   })
 
-  it.each(['a second key', 'serviceAuth', 'requirePermissions', 'requireSingleUse'])(
-    'is %s after it, and the key is released',
-    async (name) => {
-      const after = {
-        'a second key': () => requireIdempotencyKey({ store }),
-        serviceAuth: () => serviceAuth(issuer.policy()),
-        requirePermissions: () => requirePermissions('orders:write'),
-        requireSingleUse: () => requireSingleUse({ store: memoryStore() }),
-      }[name]
-      let isWrong = true
-      const receiver = await start({
-        inner: [(req, res, next) => (isWrong ? after?.()(req, res, next) : next())],
-      })
-      const key = newKey()
-      await expectFault(receiver, { key }, /before|second/)
-      await expectFault(receiver, { key }, /before|second/)
-      expect(store.endings).toEqual([
-        { type: 'released', answer: true },
-        { type: 'released', answer: true },
-      ])
-      isWrong = false
-      expect((await call(receiver.port, { key })).status).toBe(200)
-    },
-  )
+  it.each([
+    'a second key',
+    'serviceAuth',
+    'requirePermissions',
+    'requireAnyPermission',
+    'requireSingleUse',
+  ])('is %s after it, and the key is released', async (name) => {
+    const after = {
+      'a second key': () => requireIdempotencyKey({ store }),
+      serviceAuth: () => serviceAuth(issuer.policy()),
+      requirePermissions: () => requirePermissions('orders:write'),
+      requireAnyPermission: () => requireAnyPermission('orders:write'),
+      requireSingleUse: () => requireSingleUse({ store: memoryStore() }),
+    }[name]
+    let isWrong = true
+    const receiver = await start({
+      inner: [(req, res, next) => (isWrong ? after?.()(req, res, next) : next())],
+    })
+    const key = newKey()
+    await expectFault(receiver, { key }, /before|second/)
+    await expectFault(receiver, { key }, /before|second/)
+    expect(store.endings).toEqual([
+      { type: 'released', answer: true },
+      { type: 'released', answer: true },
+    ])
+    isWrong = false
+    expect((await call(receiver.port, { key })).status).toBe(200)
+  })
 
   it('comes before a missing key, which comes before the store', async () => {
     const receiver = await start()

@@ -58,6 +58,12 @@ export {
 } from './middleware/accept-one-of/session-credential.js'
 export type { AnyRouteHandler } from './middleware/any-route.js'
 export type {
+  Authenticate,
+  AuthenticateOptions,
+  Authentication,
+  HeadersInput,
+} from './middleware/authenticate.js'
+export type {
   CoupledIdempotencyOptions,
   IdempotencyOptions,
   LeasedIdempotencyOptions,

@@ -6,7 +6,7 @@ import {
   type DecisionObserver,
   isObserved,
 } from '../base/decision/decision-event.js'
-import { type Decision, deny, type UndecidedReason } from '../base/decision/reason.js'
+import { type Decision, type Denial, deny, type UndecidedReason } from '../base/decision/reason.js'
 import { toServiceAuthError } from '../base/decision/service-auth-error.js'
 import { Unavailable } from '../base/decision/unavailable.js'
 import { type AnyRouteHandler, fitAnyRoute } from './any-route.js'
@@ -83,7 +83,7 @@ function concludeLater<State extends RequestState, T>(
     (settled) => conclude(guard, settled, exchange),
     (error: unknown) => {
       // Only `Unavailable` becomes a 503; everything else goes to `next(error)`.
-      if (error instanceof Unavailable) conclude(guard, deny(UNDECIDED[error.what]), exchange)
+      if (error instanceof Unavailable) conclude(guard, undecided(error), exchange)
       else {
         exchange.state.reservation?.context.release()
         exchange.next(toServiceAuthError(guard.by, error))
@@ -91,6 +91,9 @@ function concludeLater<State extends RequestState, T>(
     },
   )
 }
+
+/** The denial of a request that could not be decided. */
+export const undecided = ({ what }: Unavailable): Denial => deny(UNDECIDED[what])
 
 const UNDECIDED: Record<Unavailable['what'], UndecidedReason> = {
   key_set: 'key_set_unavailable',

@@ -96,6 +96,9 @@ export const resultOf = (reason: Reason): DecisionResult =>
     ? { outcome: 'undecided', reason, status: REFUSALS[reason].status }
     : { outcome: 'refused', reason, status: REFUSALS[reason].status }
 
+/** The response to a reason, for servers other than Express. */
+export const refusalOf = (reason: Reason): Refusal<401 | 403 | 503> => REFUSALS[reason]
+
 /**
  * Sends the refusal and returns its status: the same bytes and headers for all reasons of one row.
  *

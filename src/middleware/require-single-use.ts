@@ -56,7 +56,10 @@ export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
     ...(within === 'transaction' && { afterKeyOf: store }),
     decide({ request, admission, consumedIn }) {
       if (consumedIn?.has(store)) return allow(undefined)
-      return consume(admission, within === 'transaction' ? inTransaction(store, request) : store)
+      return consumeOnce(
+        admission,
+        within === 'transaction' ? inTransaction(store, request) : store,
+      )
     },
     accept(_value, state) {
       state.consumedIn ??= new Set()
@@ -73,7 +76,15 @@ const inTransaction = (store: SingleUseStore, request: object): SingleUseStore =
   consume: (id, ttlMs) => (store as CoupledStore).consumeWithin(request, id, ttlMs),
 })
 
-async function consume(admission: Admission, store: SingleUseStore): Promise<Decision<void>> {
+/**
+ * Consumes the token of an accepted caller.
+ *
+ * @throws Unavailable when the store fails.
+ */
+export async function consumeOnce(
+  admission: Pick<Admission, 'identity' | 'clock' | 'clockToleranceSeconds'>,
+  store: SingleUseStore,
+): Promise<Decision<void>> {
   const { identity, clock, clockToleranceSeconds } = admission
   const { issuer, name: caller, keyId } = identity
   // Own properties only: an inherited `tokenId` does not come from the token.

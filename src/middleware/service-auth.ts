@@ -11,6 +11,7 @@ import { parsePolicy } from '../verification/policy/policy.js'
 import type { OAuth2Policy, ServiceAuthPolicy } from '../verification/policy/policy-options.js'
 import type { TokenCacheHealth } from '../verification/token/accepted-tokens.js'
 import type { AnyRouteHandler } from './any-route.js'
+import { type Authenticate, createAuthenticate } from './authenticate.js'
 import { admittingHandler } from './guard.js'
 import { denylistReady, startPolling } from './live-denylists.js'
 import type { Admission } from './request-state.js'
@@ -42,6 +43,8 @@ export interface ServiceAuth extends AnyRouteHandler {
    * tries again.
    */
   ready(): Promise<void>
+  /** Decides on a request without Express. */
+  readonly authenticate: Authenticate
   /** The state of the key set, the live denylists and the token cache, from memory. */
   health(): Health
   /** Stops background work, of a key set of its own only: no shared key set, and no denylist. */
@@ -89,7 +92,8 @@ export function serviceAuth(policy: ServiceAuthPolicy | OAuth2Policy): ServiceAu
     ...(liveDenylists.length > 0 && { denylists: liveDenylists.map((each) => each.health()) }),
     ...(checked.tokenCacheMax > 0 && { tokenCache: admit.tokenCache() }),
   })
-  const auth = Object.assign(handler, { ready, health, close })
+  const authenticate = createAuthenticate({ admit, observers: own, clock, clockToleranceSeconds })
+  const auth = Object.assign(handler, { authenticate, ready, health, close })
   serviceAuths.add(auth)
   return withAddress(auth, addressOf(keySet))
 }

@@ -90,5 +90,6 @@ export const PASSED_BY = {
   requirePermissions: 'Permissions',
   requireAnyPermission: 'Permissions',
   requireSingleUse: 'Token used once',
+  authenticate: 'Caller approved',
   requireIdempotencyKey: 'Idempotency-Key',
 } as const satisfies Record<string, Step>

@@ -1,0 +1,197 @@
+import {
+  announceDecision,
+  type DecisionEvent,
+  type DecisionObserver,
+  isObserved,
+} from '../base/decision/decision-event.js'
+import {
+  allow,
+  type Decision,
+  type Reason,
+  type RefusalReason,
+  type UndecidedReason,
+} from '../base/decision/reason.js'
+import { toServiceAuthError, wrongWiring } from '../base/decision/service-auth-error.js'
+import { Unavailable } from '../base/decision/unavailable.js'
+import { hasFunctions, isRecord } from '../base/options.js'
+import type { WireHeaders } from '../base/raw-headers.js'
+import type { SingleUseStore } from '../idempotency/single-use.js'
+import type { Admit } from '../verification/admit.js'
+import type { ServiceIdentity } from '../verification/policy/identity.js'
+import { undecided } from './guard.js'
+import { refusalOf, resultOf } from './refusal-table.js'
+import { requireEach } from './require-permissions.js'
+import { consumeOnce } from './require-single-use.js'
+
+/**
+ * The headers of a request: a Node request (its `rawHeaders` count), a `Headers`, or an object of names and
+ * values. In an object own members count, in any case; `undefined` and an empty list are no header.
+ */
+export type HeadersInput =
+  | { readonly rawHeaders: readonly string[] }
+  | Headers
+  | Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** What `authenticate` requires beyond the policy. */
+export interface AuthenticateOptions {
+  /** Permissions that the caller must hold, as with `requirePermissions`. Default: none. */
+  readonly permissions?: string | readonly string[] | undefined
+  /** Where the token is consumed, as with `requireSingleUse`, once the permissions are there. Default: nowhere. */
+  readonly singleUse?: SingleUseStore | undefined
+}
+
+/** The decision on a request. Frozen. */
+export type Authentication =
+  | { readonly outcome: 'accepted'; readonly service: ServiceIdentity }
+  | (RefusedAnswer & {
+      readonly outcome: 'refused'
+      readonly status: 401 | 403
+      /** For operators only: do not send it to the caller. */
+      readonly reason: RefusalReason
+    })
+  | (RefusedAnswer & {
+      readonly outcome: 'undecided'
+      readonly status: 503
+      /** For operators only: do not send it to the caller. */
+      readonly reason: UndecidedReason
+    })
+
+/** The rest of the response to send. */
+interface RefusedAnswer {
+  /** By lower-case name, without `content-length`. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Not for the response to a HEAD request. */
+  readonly body: string
+}
+
+/**
+ * Decides on a request like the middleware and the guards behind it, without Express: same checks, order,
+ * responses and events (`by: 'authenticate'`, one event a call).
+ *
+ * @throws ServiceAuthError (as a rejection) `wrong_wiring` for an unknown option or a wrong input, and
+ * `internal` if a store or a clock fails. Never rejects because of what a caller sends.
+ */
+export type Authenticate = (
+  headers: HeadersInput,
+  options?: AuthenticateOptions,
+) => Promise<Authentication>
+
+/** What `authenticate` shares with its `serviceAuth`. */
+interface Shared {
+  readonly admit: Admit
+  readonly observers: readonly DecisionObserver[]
+  readonly clock: () => number
+  readonly clockToleranceSeconds: number
+}
+
+export function createAuthenticate(shared: Shared): Authenticate {
+  return async function authenticate(headers, options = {}) {
+    let decision: Decision<ServiceIdentity>
+    try {
+      decision = await decide(shared, wireHeaders(headers), parseOptions(options))
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw toServiceAuthError('authenticate', error)
+      decision = undecided(error)
+    }
+    announce(decision, shared.observers)
+    return decision.ok
+      ? Object.freeze({ outcome: 'accepted', service: decision.value })
+      : answerTo(decision.reason)
+  }
+}
+
+interface Requirements {
+  readonly permissions: readonly string[]
+  readonly singleUse: SingleUseStore | undefined
+}
+
+async function decide(
+  { admit, clock, clockToleranceSeconds }: Shared,
+  headers: WireHeaders,
+  { permissions, singleUse }: Requirements,
+): Promise<Decision<ServiceIdentity>> {
+  const admitted = await admit(headers)
+  if (!admitted.ok) return admitted
+  const { identity } = admitted.value
+  const permitted = requireEach(permissions, identity)
+  if (!permitted.ok) return permitted
+  if (singleUse === undefined) return allow(identity)
+  const consumed = await consumeOnce({ identity, clock, clockToleranceSeconds }, singleUse)
+  return consumed.ok ? allow(identity) : consumed
+}
+
+function announce(
+  decision: Decision<ServiceIdentity>,
+  observers: readonly DecisionObserver[],
+): void {
+  if (!isObserved(observers)) return
+  const by = 'authenticate'
+  const event: DecisionEvent = decision.ok
+    ? { outcome: 'accepted', by, caller: decision.value.name, keyId: decision.value.keyId }
+    : { ...resultOf(decision.reason), by, ...decision.evidence }
+  announceDecision(observers, Object.freeze(event))
+}
+
+function answerTo(reason: Reason): Authentication {
+  const { headers, body } = refusalOf(reason)
+  const sent = headers
+    .map(([name, value]) => [name.toLowerCase(), value] as const)
+    .filter(([name]) => name !== 'content-length')
+  return Object.freeze({
+    ...resultOf(reason),
+    headers: Object.freeze(Object.fromEntries(sent)),
+    body: body.toString(),
+  }) as Authentication
+}
+
+const OPTIONS: readonly string[] = ['permissions', 'singleUse']
+
+/** @throws ServiceAuthError `wrong_wiring`. */
+function parseOptions(options: AuthenticateOptions): Requirements {
+  if (!isRecord(options)) throw wrongWiring('authenticate: the options must be an object')
+  for (const name of Object.keys(options)) {
+    if (!OPTIONS.includes(name)) throw wrongWiring(`authenticate: ${name} is not an option`)
+  }
+  const { permissions = [], singleUse } = options as AuthenticateOptions
+  const names = typeof permissions === 'string' ? [permissions] : permissions
+  if (!Array.isArray(names) || !names.every((name) => typeof name === 'string' && name !== '')) {
+    throw wrongWiring('authenticate: permissions must be a non-empty string or a list of such')
+  }
+  if (singleUse !== undefined && !hasFunctions(singleUse, ['consume'])) {
+    throw wrongWiring('authenticate: singleUse must be a store with consume')
+  }
+  return { permissions: names, singleUse }
+}
+
+/** @throws ServiceAuthError `wrong_wiring` for anything but headers. */
+function wireHeaders(input: HeadersInput): WireHeaders {
+  if (!isRecord(input)) throw wrongWiring(NO_HEADERS)
+  if (Array.isArray(input['rawHeaders'])) return input as unknown as WireHeaders
+  const values = isHeaders(input) ? fromHeaders(input) : fromRecord(input)
+  return { rawHeaders: values.flatMap((value) => ['authorization', value]), headers: {} }
+}
+
+const NO_HEADERS =
+  'authenticate: the headers must be a Node request, a Headers or an object of names and values'
+
+const isHeaders = (input: object): input is Headers =>
+  'get' in input && typeof input.get === 'function' && Symbol.iterator in input
+
+/** A `Headers` joins repeated fields by a comma, which no token has. */
+function fromHeaders(headers: Headers): string[] {
+  const value: unknown = headers.get('authorization')
+  if (value === null) return []
+  if (typeof value !== 'string') throw wrongWiring(NO_HEADERS)
+  return [value]
+}
+
+function fromRecord(record: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(record).flatMap((name) => {
+    if (name.toLowerCase() !== 'authorization') return []
+    const value = record[name]
+    if (value === undefined) return []
+    const values: unknown[] = Array.isArray(value) ? value : [value]
+    if (!values.every((each) => typeof each === 'string')) throw wrongWiring(NO_HEADERS)
+    return values
+  })
+}

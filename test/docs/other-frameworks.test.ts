@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto'
+import { Client, credentials, Metadata, status } from '@grpc/grpc-js'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { WebSocket } from 'ws'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { freePort } from '../support/network/free-port.js'
+import { type PlacedBlocks, placeBlocks } from './blocks.js'
+import { keepRunning, type RunningApp, startBlock } from './running-blocks.js'
+
+const issuer = await createTestIssuer()
+const environment = { ISSUER: issuer.url }
+let placed: PlacedBlocks
+beforeAll(async () => {
+  placed = await placeBlocks('other-frameworks', 'docs/other-frameworks.md')
+})
+afterAll(async () => {
+  await placed.remove()
+  await issuer.close()
+})
+
+const bearer = (claims: Record<string, unknown> = {}) => ({
+  authorization: `Bearer ${issuer.token(claims)}`,
+})
+
+async function start(heading: string): Promise<RunningApp> {
+  const app = await startBlock(placed, heading, environment)
+  onTestFinished(async () => void (await app.stop('SIGKILL')))
+  return app
+}
+
+describe.each(['node:http', 'Fastify', 'Hono', 'A fetch handler', 'Koa', 'NestJS'])(
+  '%s',
+  (name) => {
+    it('accepts a service, and answers a refusal as the middleware does', async () => {
+      const { url } = await start(name)
+      const accepted = await fetch(url, { headers: bearer() })
+      expect([accepted.status, await accepted.text()]).toEqual([200, 'Hello, billing'])
+
+      const refused = await fetch(url, { headers: bearer({ aud: 'invoices' }) })
+      expect(refused.status).toBe(401)
+      expect(refused.headers.get('www-authenticate')).toBe(
+        'Bearer realm="service", error="invalid_token"',
+      )
+      expect(refused.headers.get('cache-control')).toBe('no-store')
+      expect(refused.headers.get('content-type')).toContain('application/problem+json')
+      expect(await refused.json()).toEqual({
+        type: 'about:blank',
+        title: 'Unauthorized',
+        status: 401,
+      })
+      const forbidden = await fetch(url, { headers: bearer({ permissions: [] }) })
+      expect(forbidden.status).toBe(403)
+      const head = await fetch(url, { method: 'HEAD' })
+      expect([head.status, await head.text()]).toEqual([401, ''])
+    })
+  },
+)
+
+describe('WebSockets', () => {
+  it('opens for a service, and answers the upgrade of another', async () => {
+    const { url } = await start('WebSockets')
+    const open = (headers: Record<string, string>) =>
+      new Promise((resolve) => {
+        const socket = new WebSocket(url.replace('http', 'ws'), { headers })
+        socket.on('message', (data) => {
+          resolve(String(data))
+          socket.close()
+        })
+        socket.on('unexpected-response', (_, response) => {
+          resolve([response.statusCode, response.headers['www-authenticate']])
+          socket.terminate()
+        })
+        socket.on('error', () => {})
+      })
+    expect(await open(bearer())).toBe('Hello, billing')
+    expect(await open({})).toEqual([401, 'Bearer realm="service"'])
+  })
+})
+
+describe('gRPC', () => {
+  it('accepts a service, and maps refusals to statuses', async () => {
+    const port = await freePort()
+    const app = await keepRunning(placed, 'gRPC', { ...environment, PORT: String(port) })
+    onTestFinished(() => app.end())
+    const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure())
+    onTestFinished(() => client.close())
+    await new Promise<void>((resolve, reject) => {
+      client.waitForReady(Date.now() + 20_000, (error) => (error ? reject(error) : resolve()))
+    })
+    const call = (headers: Record<string, string>) =>
+      new Promise((resolve) => {
+        const metadata = new Metadata()
+        for (const [key, value] of Object.entries(headers)) metadata.add(key, value)
+        const path = '/orders.Orders/Hello'
+        client.makeUnaryRequest(path, Buffer.from, String, '', metadata, (error, text) =>
+          resolve(error?.code ?? text),
+        )
+      })
+    expect(await call(bearer())).toBe('Hello, billing')
+    expect(await call({})).toBe(status.UNAUTHENTICATED)
+    expect(await call(bearer({ permissions: [] }))).toBe(status.PERMISSION_DENIED)
+  })
+})
+
+describe('@fastify/express, with idempotent writes', () => {
+  it('runs a write once', async () => {
+    const { url } = await start('@fastify/express, with idempotent writes')
+    const key = randomUUID()
+    const write = () =>
+      fetch(`${url}/orders`, {
+        method: 'POST',
+        headers: { ...bearer(), 'content-type': 'application/json', 'idempotency-key': key },
+        body: JSON.stringify({ item: 'book' }),
+      })
+    const first = await write()
+    const text = await first.text()
+    expect([first.status, JSON.parse(text).item]).toEqual([201, 'book'])
+    const second = await write()
+    expect([second.status, await second.text()]).toEqual([201, text])
+    expect((await fetch(`${url}/orders`, { method: 'POST' })).status).toBe(401)
+  })
+})
+
+describe('Report only', () => {
+  it('lets every request pass and logs what would be refused', async () => {
+    const app = await start('Report only')
+    expect((await fetch(app.url, { headers: bearer() })).status).toBe(200)
+    expect((await fetch(app.url, { headers: bearer({ aud: 'invoices' }) })).status).toBe(200)
+    await expect.poll(app.complaints).toContain('would be refused: claim_invalid')
+  })
+})

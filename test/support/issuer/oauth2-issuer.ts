@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import Provider, { type JWK } from 'oidc-provider'
 
 export const CLIENT = 'billing'
-export const SECRET = 'a-secret-of-the-test-of-more-than-32-bytes'
+const SECRET = 'a-secret-of-the-test-of-more-than-32-bytes'
 export const AUDIENCE = 'https://orders.example.com'
 
 /** A real OAuth 2.0 issuer (`oidc-provider`), whose clients get tokens by client credentials. */

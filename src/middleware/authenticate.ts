@@ -20,6 +20,7 @@ import type { Admit } from '../verification/admit.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 import { undecided } from './guard.js'
 import { refusalOf, resultOf } from './refusal-table.js'
+import type { Terms } from './request-state.js'
 import { requireEach } from './require-permissions.js'
 import { consumeOnce } from './require-single-use.js'
 
@@ -76,24 +77,30 @@ export type Authenticate = (
   options?: AuthenticateOptions,
 ) => Promise<Authentication>
 
-/** What `authenticate` shares with its `serviceAuth`. */
-interface Shared {
-  readonly admit: Admit
-  readonly observers: readonly DecisionObserver[]
-  readonly clock: () => number
-  readonly clockToleranceSeconds: number
-}
+/** Decides on a request, and calls `choose` with the terms of the policy that decides. */
+export type AdmitByTerms = (
+  headers: WireHeaders,
+  choose: (terms: Terms) => void,
+) => ReturnType<Admit>
 
-export function createAuthenticate(shared: Shared): Authenticate {
+/** `terms` hold until `admit` has chosen others. */
+export function createAuthenticate(terms: Terms, admit: AdmitByTerms): Authenticate {
   return async function authenticate(headers, options = {}) {
+    let chosen = terms
     let decision: Decision<ServiceIdentity>
     try {
-      decision = await decide(shared, wireHeaders(headers), parseOptions(options))
+      const requirements = parseOptions(options)
+      const admitted = await admit(wireHeaders(headers), (others) => {
+        chosen = others
+      })
+      decision = admitted.ok
+        ? await requireAll(admitted.value.identity, requirements, chosen)
+        : admitted
     } catch (error) {
       if (!(error instanceof Unavailable)) throw toServiceAuthError('authenticate', error)
       decision = undecided(error)
     }
-    announce(decision, shared.observers)
+    announce(decision, chosen.observers)
     return decision.ok
       ? Object.freeze({ outcome: 'accepted', service: decision.value })
       : answerTo(decision.reason)
@@ -105,14 +112,11 @@ interface Requirements {
   readonly singleUse: SingleUseStore | undefined
 }
 
-async function decide(
-  { admit, clock, clockToleranceSeconds }: Shared,
-  headers: WireHeaders,
+async function requireAll(
+  identity: ServiceIdentity,
   { permissions, singleUse }: Requirements,
+  { clock, clockToleranceSeconds }: Terms,
 ): Promise<Decision<ServiceIdentity>> {
-  const admitted = await admit(headers)
-  if (!admitted.ok) return admitted
-  const { identity } = admitted.value
   const permitted = requireEach(permissions, identity)
   if (!permitted.ok) return permitted
   if (singleUse === undefined) return allow(identity)

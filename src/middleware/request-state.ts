@@ -4,13 +4,17 @@ import { wrongWiring } from '../base/decision/service-auth-error.js'
 import type { IdempotencyContext } from '../idempotency/idempotency-context.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 
-/** The result of `serviceAuth` for a request. */
-export interface Admission {
-  /** The guards go by this one, whatever has been assigned to `req.service`. */
-  readonly identity: ServiceIdentity
+/** The parts of a policy that guards use. */
+export interface Terms {
   readonly observers: readonly DecisionObserver[]
   readonly clock: () => number
   readonly clockToleranceSeconds: number
+}
+
+/** The result of `serviceAuth` for a request. */
+export interface Admission extends Terms {
+  /** The guards go by this one, whatever has been assigned to `req.service`. */
+  readonly identity: ServiceIdentity
 }
 
 /** The credential that an `acceptOneOf` accepted: the name of the choice, and the owner. */
@@ -32,6 +36,8 @@ export interface RequestState {
   /** Whose state it is: a copy, a proxy or a wrapper of the request is another one. */
   readonly request: Request
   admission: Admission | undefined
+  /** Those of the policy by which the last `serviceAuth` decides. */
+  terms: Terms | undefined
   /** How many `serviceAuth` and `acceptOneOf` have not accepted the request: all must, or nothing counts. */
   unaccepted: number
   /** The credential that each `acceptOneOf` accepted. */
@@ -58,6 +64,7 @@ export function beginState(request: Request): RequestState {
   const state: RequestState = {
     request,
     admission: undefined,
+    terms: undefined,
     unaccepted: 0,
     credentials: undefined,
     consumedIn: undefined,

@@ -5,8 +5,8 @@ import type { KeySource, VerificationKey } from './key-set/key-set.js'
 import { checkClaims, type ValidIdentity } from './policy/check-claims.js'
 import { denialNow } from './policy/denial.js'
 import { type Policy, refusesStaticKey } from './policy/policy.js'
-import { createAcceptedTokens, type TokenCacheHealth } from './token/accepted-tokens.js'
-import { type ParsedToken, parseToken, verifySignature } from './token/signed-token.js'
+import { createAcceptedTokens, digestOf, type TokenCacheHealth } from './token/accepted-tokens.js'
+import { type ParsedToken, parseToken, verifySignature, withPayload } from './token/signed-token.js'
 
 /** The policy and keys that a receiver checks tokens with. */
 interface Dependencies {
@@ -19,46 +19,110 @@ interface Admitted extends ValidIdentity {
   readonly key: VerificationKey
 }
 
-/** Decides on a request by its headers; synchronously for a cached token. */
-export interface Admit {
-  (headers: WireHeaders): Decision<ValidIdentity> | Promise<Decision<ValidIdentity>>
+/** Decides on tokens by one policy. */
+export interface TokenVerifier {
+  readonly policy: Policy
+  /** The decision on a token that was accepted earlier, by its digest; `undefined` for any other. */
+  recall(digest: string): Decision<ValidIdentity> | undefined
+  /** Decides on a token that was not recalled. Rejects with `Unavailable` if the key set is unreachable. */
+  verify(token: Token): Promise<Decision<ValidIdentity>>
   /** Counters of the cache of verified tokens. */
   tokenCache(): TokenCacheHealth
 }
 
-/**
- * The pipeline from the headers to an identity.
- *
- * The returned function rejects with `Unavailable` if the key set cannot be reached.
- */
-export function createAdmit(policy: Policy, keySource: KeySource): Admit {
+interface Token {
+  readonly token: string
+  readonly digest: string
+  /** Its parts, if they have been read. */
+  readonly parsed?: ParsedToken
+}
+
+export function createVerifier(policy: Policy, keySource: KeySource): TokenVerifier {
   const deps = { policy, keySource }
   const accepted = createAcceptedTokens<Admitted>({
     max: policy.tokenCacheMax,
-    decide: (token) => admitToken(token, deps),
     isStillValid: (admitted) => isStillValid(admitted, deps),
   })
-  const admit = (
-    headers: WireHeaders,
-  ): Decision<ValidIdentity> | Promise<Decision<ValidIdentity>> => {
-    const bearer = readBearer(headers)
-    if (!bearer.ok) return bearer
-    const decision = accepted.decide(bearer.value)
-    // A new decision has already checked the live denylists; a cached one has not.
-    return decision instanceof Promise ? decision : unlessDenied(decision, policy)
+  return {
+    policy,
+    recall(digest) {
+      const decision = accepted.find(digest)
+      // A new decision checks the live denylists; this token may have been denied since.
+      return decision && (denialNow(decision.value.identity, policy) ?? decision)
+    },
+    verify: ({ token, digest, parsed }) =>
+      accepted.decide(token, digest, () => admitToken(token, deps, parsed)),
+    tokenCache: accepted.health,
   }
-  return Object.assign(admit, { tokenCache: accepted.health })
 }
 
-/** Checks a cached token against the live denylists, because it may have been denied since. */
-function unlessDenied(decision: Decision<Admitted>, policy: Policy): Decision<Admitted> {
-  if (!decision.ok) return decision
-  return denialNow(decision.value.identity, policy) ?? decision
+/** Decides on a request by its headers; synchronously for a cached token. */
+export type Admit = (
+  headers: WireHeaders,
+) => Decision<ValidIdentity> | Promise<Decision<ValidIdentity>>
+
+/** The decision on a request by one policy. */
+export function createAdmit(verifier: TokenVerifier): Admit {
+  return (headers) => {
+    const bearer = readBearer(headers)
+    if (!bearer.ok) return bearer
+    const token = bearer.value
+    const digest = digestOf(token)
+    return verifier.recall(digest) ?? verifier.verify({ token, digest })
+  }
+}
+
+/** The verifier that decides on a request, as soon as it is known. */
+type OnChosen = (verifier: TokenVerifier) => void
+
+/**
+ * The decision on a request by the policy of its token's `iss`. Nothing else is read from the payload until
+ * that policy has verified the token, `iss` included.
+ */
+export function createAdmitByIssuer(
+  verifiers: readonly TokenVerifier[],
+): (headers: WireHeaders, onChosen: OnChosen) => ReturnType<Admit> {
+  return (headers, onChosen) => {
+    const bearer = readBearer(headers)
+    if (!bearer.ok) return bearer
+    const token = bearer.value
+    const digest = digestOf(token)
+    for (const verifier of verifiers) {
+      const recalled = verifier.recall(digest)
+      if (recalled === undefined) continue
+      onChosen(verifier)
+      return recalled
+    }
+    const form = parseToken(token)
+    const parsed = form.ok ? withPayload(form.value) : form
+    if (!parsed.ok) return parsed
+    const chosen = chooseByIssuer(parsed.value.payload.members, verifiers)
+    if (!chosen.ok) return chosen
+    onChosen(chosen.value)
+    return chosen.value.verify({ token, digest, parsed: parsed.value })
+  }
+}
+
+function chooseByIssuer(
+  claims: Readonly<Record<string, unknown>>,
+  verifiers: readonly TokenVerifier[],
+): Decision<TokenVerifier> {
+  const { iss } = claims
+  if (iss === undefined) return deny('claim_missing', { claim: 'iss' })
+  // Two policies of one issuer differ in their kind of tokens.
+  const kind = Object.hasOwn(claims, 'token_type') ? 'service' : 'oauth2'
+  const ofIssuer = verifiers.filter(({ policy }) => policy.issuer === iss)
+  const chosen = ofIssuer.find(({ policy }) => policy.tokens.kind === kind) ?? ofIssuer[0]
+  return chosen === undefined ? deny('claim_invalid', { claim: 'iss' }) : allow(chosen)
 }
 
 /** Form, key, signature, claims: the first failing check decides. */
-async function admitToken(token: string, deps: Dependencies): Promise<Decision<Admitted>> {
-  const parsed = parseToken(token)
+async function admitToken(
+  token: string,
+  deps: Dependencies,
+  read?: ParsedToken,
+): Promise<Decision<Admitted>> {
+  const parsed = read === undefined ? parseToken(token) : allow(read)
   if (!parsed.ok) return parsed
   if (!isOfType(parsed.value, deps.policy)) return deny('token_type_invalid')
   const keyCheck = checkKey(parsed.value, deps)

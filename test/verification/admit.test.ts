@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createTestIssuer, type TestIssuer } from '../../src/testing/issuer/issuer.js'
-import { type Admit, createAdmit } from '../../src/verification/admit.js'
+import { type Admit, createAdmit, createVerifier } from '../../src/verification/admit.js'
 import type { KeySource, VerificationKey } from '../../src/verification/key-set/key-set.js'
 import { sourceOf } from '../../src/verification/key-set/key-set.js'
 import { parsePolicy } from '../../src/verification/policy/policy.js'
@@ -24,7 +24,7 @@ async function setUp(policy: Partial<ServiceAuthPolicy> = {}) {
     },
   }
   await issuer.keySet.ready()
-  const admit = createAdmit(parsePolicy(issuer.policy(policy)), counted)
+  const admit = createAdmit(createVerifier(parsePolicy(issuer.policy(policy)), counted))
   return {
     issuer,
     admit,

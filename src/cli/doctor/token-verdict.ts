@@ -1,7 +1,7 @@
 import { type Denial, deny, type Reason } from '../../base/decision/reason.js'
 import { Unavailable } from '../../base/decision/unavailable.js'
 import { resultOf } from '../../middleware/refusal-table.js'
-import { createAdmit } from '../../verification/admit.js'
+import { createAdmit, createVerifier } from '../../verification/admit.js'
 import type { KeySource } from '../../verification/key-set/key-set.js'
 import type { Policy } from '../../verification/policy/policy.js'
 import { parseToken, verifySignature } from '../../verification/token/signed-token.js'
@@ -67,7 +67,7 @@ async function denialOf(
   policy: Policy,
   keySource: KeySource,
 ): Promise<Denial | undefined> {
-  const admit = createAdmit(policy, keySource)
+  const admit = createAdmit(createVerifier(policy, keySource))
   try {
     const rawHeaders = ['Authorization', authorization]
     const decision = await admit({ rawHeaders, headers: { authorization } })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { functionOf, nonEmptyString, optionsObject, parseOptions } from '../../base/options.js'
 import type { ServiceIdentity } from '../../verification/policy/identity.js'
 import { serviceOf } from '../request-state.js'
-import { isServiceAuth, type ServiceAuth } from '../service-auth.js'
+import { isServiceAuth, type MultiIssuerAuth, type ServiceAuth } from '../service-auth.js'
 
 /** The owner of a credential: anything but a promise, which would not be awaited. */
 export type NoPromise =
@@ -36,7 +36,7 @@ export interface Choice<Identity = NoPromise> {
 /** A choice whose verifier is a `serviceAuth`: the identity is `serviceOf`. */
 export interface ServiceChoice extends Omit<Choice, 'verify' | 'identity'> {
   /** The result of `serviceAuth`. */
-  readonly verify: ServiceAuth
+  readonly verify: ServiceAuth | MultiIssuerAuth
   /** Not given: it is `serviceOf`. */
   readonly identity?: undefined
 }

@@ -2,14 +2,14 @@ import type { Request } from 'express'
 import { readAuthorization } from '../../verification/credential/authorization.js'
 import type { ServiceIdentity } from '../../verification/policy/identity.js'
 import { serviceOf } from '../request-state.js'
-import { isServiceAuth, type ServiceAuth } from '../service-auth.js'
+import { isServiceAuth, type MultiIssuerAuth, type ServiceAuth } from '../service-auth.js'
 
 /** The part of a choice that says which credential it is. `acceptOneOf` wants a name beside it. */
 export interface ServiceCredential {
   /** Whether the request brings an `Authorization` header that is not a session's. */
   presented(request: Request): boolean
   /** The `serviceAuth` that was given. */
-  readonly verify: ServiceAuth
+  readonly verify: ServiceAuth | MultiIssuerAuth
   /** The caller that it has accepted. */
   identity(request: Request): ServiceIdentity
 }
@@ -20,7 +20,7 @@ export interface ServiceCredential {
  *
  * @throws TypeError when it is given anything but what `serviceAuth` returns.
  */
-export function serviceCredential(auth: ServiceAuth): ServiceCredential {
+export function serviceCredential(auth: ServiceAuth | MultiIssuerAuth): ServiceCredential {
   if (!isServiceAuth(auth)) {
     throw new TypeError('serviceCredential: must be given what serviceAuth returns')
   }

@@ -114,14 +114,14 @@ const oauth2Schema = optionsObject({
 })
 
 /**
- * Checks a policy when the middleware is made.
+ * Checks a policy when the middleware is made. `place` is its place in a list of policies.
  *
  * @throws TypeError naming every faulty path and what it should have been.
  */
-export function parsePolicy(input: unknown): Policy {
+export function parsePolicy(input: unknown, place = ''): Policy {
   const isOAuth2 = isRecord(input) && input['tokens'] === 'oauth2'
   const options = parseOptions(
-    'serviceAuth policy',
+    `serviceAuth policy${place}`,
     isOAuth2 ? oauth2Schema : serviceSchema,
     input,
     (raw) => [
@@ -144,6 +144,30 @@ export function parsePolicy(input: unknown): Policy {
     clock: options.clock,
     keySet: keySetAddressOf(options),
   })
+}
+
+const MAX_POLICIES = 8
+
+/**
+ * Checks several policies when the middleware is made.
+ *
+ * @throws TypeError if one is faulty, or if two accept the same tokens.
+ */
+export function parsePolicies(inputs: readonly unknown[]): readonly Policy[] {
+  if (inputs.length < 2 || inputs.length > MAX_POLICIES) {
+    throw new TypeError(`serviceAuth policies: must be a list of 2 to ${MAX_POLICIES} policies`)
+  }
+  const policies = Array.from(inputs, (input, index) => parsePolicy(input, `[${index}]`))
+  for (const [index, { issuer, tokens }] of policies.entries()) {
+    const same = policies.findIndex(
+      (other) => other.issuer === issuer && other.tokens.kind === tokens.kind,
+    )
+    if (same === index) continue
+    throw new TypeError(
+      `serviceAuth policies: [${same}] and [${index}] have one issuer and the same tokens`,
+    )
+  }
+  return policies
 }
 
 type Options = z.output<typeof serviceSchema> | z.output<typeof oauth2Schema>

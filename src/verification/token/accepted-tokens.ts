@@ -5,7 +5,6 @@ import type { Decision } from '../../base/decision/reason.js'
 interface Options<T> {
   /** How many accepted tokens are cached; 0 for none. */
   readonly max: number
-  decide(token: string): Promise<Decision<T>>
   /** Whether an earlier decision to accept is still correct. */
   isStillValid(accepted: T): boolean
 }
@@ -25,17 +24,16 @@ export interface TokenCacheHealth {
 }
 
 export interface AcceptedTokens<T> {
-  decide(token: string): Decision<T> | Promise<Decision<T>>
+  /** The decision on a token that was accepted earlier and still is. */
+  find(digest: string): Accepted<T> | undefined
+  /** Decides on a token that was not found. Equal tokens that arrive together share one decision. */
+  decide(token: string, digest: string, by: () => Promise<Decision<T>>): Promise<Decision<T>>
   health(): TokenCacheHealth
 }
 
-/**
- * Caches accepted tokens, and lets equal tokens that arrive together share one decision. Refusals are not
- * cached, because anybody could fill the memory with them.
- */
+/** Caches accepted tokens. Refusals are not cached, because anybody could fill the memory with them. */
 export function createAcceptedTokens<T extends object>({
   max,
-  decide,
   isStillValid,
 }: Options<T>): AcceptedTokens<T> {
   const cache = createTokenCache<Accepted<T>>(max)
@@ -43,9 +41,13 @@ export function createAcceptedTokens<T extends object>({
   let hits = 0
   let misses = 0
 
-  async function decideOnce(token: string, digest: string): Promise<Decision<T>> {
+  async function decideOnce(
+    token: string,
+    digest: string,
+    by: () => Promise<Decision<T>>,
+  ): Promise<Decision<T>> {
     try {
-      const decision = await decide(token)
+      const decision = await by()
       if (decision.ok) cache.set(digest, decision, token.length)
       return decision
     } finally {
@@ -54,18 +56,21 @@ export function createAcceptedTokens<T extends object>({
   }
 
   return {
-    decide(token) {
-      const digest = digestOf(token)
+    find(digest) {
       const cached = cache.get(digest)
-      if (cached !== undefined && isStillValid(cached.value)) {
+      if (cached === undefined) return undefined
+      if (isStillValid(cached.value)) {
         hits += 1
         return cached
       }
+      cache.delete(digest)
+      return undefined
+    },
+    decide(token, digest, by) {
       misses += 1
-      if (cached !== undefined) cache.delete(digest)
       const pending = inFlight.get(digest)
       if (pending !== undefined) return pending
-      const decision = decideOnce(token, digest)
+      const decision = decideOnce(token, digest, by)
       inFlight.set(digest, decision)
       return decision
     },

@@ -9,6 +9,8 @@ export interface ParsedToken {
   readonly kid: string
   /** The `typ` of the header, of any type. */
   readonly typ: unknown
+  /** The payload, if it had to be read before it was verified. */
+  readonly payload?: JsonObject
 }
 
 /**
@@ -31,6 +33,13 @@ export function parseToken(token: string): Decision<ParsedToken> {
   return isKeyId(kid) ? allow({ token, kid, typ }) : deny('key_id_invalid')
 }
 
+/** Reads the payload before it is verified: only to choose the policy that verifies it. */
+export function withPayload(parsed: ParsedToken): Decision<Required<ParsedToken>> {
+  const [, segment = ''] = parsed.token.split('.', 2)
+  const payload = readJsonObject(Buffer.from(segment, 'base64url'))
+  return payload === undefined ? deny('token_malformed') : allow({ ...parsed, payload })
+}
+
 /** The verified payload, and its key. */
 export interface VerifiedToken {
   readonly key: VerificationKey
@@ -47,7 +56,7 @@ const ALGORITHMS = { algorithms: ['RS256'] }
  * @throws Unavailable if the key set does not know whether it has the key.
  */
 export async function verifySignature(
-  { token, kid }: Pick<ParsedToken, 'token' | 'kid'>,
+  { token, kid, payload: unverified }: Pick<ParsedToken, 'token' | 'kid' | 'payload'>,
   keySource: KeySource,
 ): Promise<Decision<VerifiedToken>> {
   const candidate = keySource.current(kid) ?? (await keySource.find(kid))
@@ -62,7 +71,8 @@ export async function verifySignature(
   // The set may have been replaced meanwhile: a key that is no longer in it verifies nothing.
   const key = keySource.current(kid) ?? (await keySource.find(kid))
   if (key?.thumbprint !== candidate.thumbprint) return deny('key_unknown')
-  const payload = readJsonObject(bytes)
+  // A segment has one spelling, so what was read from it before is what the key has signed.
+  const payload = unverified ?? readJsonObject(bytes)
   if (payload === undefined) return deny('token_malformed', { keyId: kid })
   return allow({ key, payload })
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Unavailable } from '../../../src/base/decision/unavailable.js'
 import { checkToken, type TokenVerdict } from '../../../src/cli/doctor/token-verdict.js'
 import { type Step, stepOf, stepsOf } from '../../../src/cli/doctor/verdict-step.js'
-import { createAdmit } from '../../../src/verification/admit.js'
+import { createAdmit, createVerifier } from '../../../src/verification/admit.js'
 import { type KeySource, sourceOf } from '../../../src/verification/key-set/key-set.js'
 import { readKeySet } from '../../../src/verification/key-set/usable-keys.js'
 import { parsePolicy } from '../../../src/verification/policy/policy.js'
@@ -118,7 +118,7 @@ describe('every hostile token', () => {
     const own = parsePolicy(issuer.policy())
     const source = sourceOf(issuer.keySet)
     if (source === undefined) throw new Error('the issuer has a key set')
-    const admit = createAdmit(own, source)
+    const admit = createAdmit(createVerifier(own, source))
     let judged = 0
     for (const { name, authorization } of hostileTokens(issuer)) {
       if (!/^bearer /i.test(authorization)) continue

@@ -1,0 +1,67 @@
+import { createVerifier, type TokenVerifier } from '../verification/admit.js'
+import type { DenylistHealth } from '../verification/denylist/live-denylist.js'
+import { type KeySet, type KeySetHealth, sourceOf } from '../verification/key-set/key-set.js'
+import { remoteKeySet } from '../verification/key-set/remote-key-set.js'
+import type { KeySetAddress } from '../verification/policy/key-set-address.js'
+import type { Policy } from '../verification/policy/policy.js'
+import type { TokenCacheHealth } from '../verification/token/accepted-tokens.js'
+import { denylistReady, startPolling } from './live-denylists.js'
+import type { Terms } from './request-state.js'
+
+/** The state of what a `serviceAuth` depends on. JSON-serialisable. */
+export interface Health {
+  /** The key set of the policy. */
+  readonly keySet: KeySetHealth
+  /** The live denylists of the policy, in its order; not there when it has none. */
+  readonly denylists?: readonly DenylistHealth[]
+  /** Not there with `tokenCache: false`. */
+  readonly tokenCache?: TokenCacheHealth
+}
+
+/** A policy with its key set and the verifier of its tokens. */
+export interface OpenPolicy {
+  readonly verifier: TokenVerifier
+  readonly keySet: KeySet
+  readonly terms: Terms
+  ready(): Promise<void>
+  health(): Health
+  close(): void
+}
+
+/** Opens the key set of a policy, and starts to poll its live denylists. */
+export function openPolicy(policy: Policy): OpenPolicy {
+  const { keySet, close } = openKeySet(policy.keySet, policy.clock)
+  const source = sourceOf(keySet)
+  if (source === undefined) throw new TypeError('serviceAuth policy: keySet has no source')
+  const { issuer, liveDenylists, clock, clockToleranceSeconds, onDecision } = policy
+  const verifier = createVerifier(policy, source)
+  for (const denylist of liveDenylists) startPolling(denylist, issuer)
+  return {
+    verifier,
+    keySet,
+    terms: {
+      observers: onDecision === undefined ? [] : [onDecision],
+      clock,
+      clockToleranceSeconds,
+    },
+    async ready() {
+      await Promise.all([keySet.ready(), ...liveDenylists.map(denylistReady)])
+    },
+    health: () => ({
+      keySet: keySet.health(),
+      ...(liveDenylists.length > 0 && { denylists: liveDenylists.map((each) => each.health()) }),
+      ...(policy.tokenCacheMax > 0 && { tokenCache: verifier.tokenCache() }),
+    }),
+    close,
+  }
+}
+
+function openKeySet(
+  address: KeySetAddress,
+  clock: () => number,
+): { keySet: KeySet; close: () => void } {
+  if (address.kind === 'shared') return { keySet: address.keySet, close: () => {} }
+  const { kind: _, ...options } = address
+  const keySet = remoteKeySet({ ...options, clock })
+  return { keySet, close: () => keySet.close() }
+}

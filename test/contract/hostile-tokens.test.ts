@@ -1,13 +1,13 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { createServer } from 'node:http'
 import { type DecisionEvent, requireIdempotencyKey, requireSingleUse } from 'express-service-auth'
 import { type HostileToken, hostileTokens } from 'express-service-auth/testing'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
+import { collectEvents } from '../support/observe/channel-events.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import type { Receiver } from '../support/receiver/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
 import { FORBIDDEN, INVALID_TOKEN } from '../support/receiver/refusal-bytes.js'
+import { serve } from '../support/receiver/serve.js'
 import { recordingStore } from '../support/stores/recording-store.js'
 
 const issuer = await createTestIssuer()
@@ -85,17 +85,16 @@ describe.each(EXPRESS_MAJORS)('the hostile tokens, on $major', ({ express }) => 
 
   it('never make the receiver fetch what they point to', async () => {
     let visits = 0
-    const trap = createServer((_request, response) => {
+    const trap = await serve((_request, response) => {
       visits += 1
       response.end('{"keys":[]}')
-    }).listen(0, '127.0.0.1')
-    onTestFinished(() => void trap.close())
+    })
+    onTestFinished(trap.close)
     const receiver = await startReceiver({
       express,
       mount: (app) => app.use(authFor(issuer.policy())),
     })
-    const address = trap.address()
-    const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/jwks.json`
+    const url = `${trap.url}/jwks.json`
     for (const header of [{ jku: url }, { x5u: url }, { kid: url }, { iss: url }]) {
       const answer = await receiver.rawWith(`Bearer ${issuer.token({ iss: url }, header)}`)
       expect(answer).toBe(INVALID_TOKEN)
@@ -105,10 +104,7 @@ describe.each(EXPRESS_MAJORS)('the hostile tokens, on $major', ({ express }) => 
 
   it('leave nothing of theirs in any event', async () => {
     const events: DecisionEvent[] = []
-    const published: unknown[] = []
-    const listener = (event: unknown): number => published.push(event)
-    subscribe('express-service-auth:decision', listener)
-    onTestFinished(() => void unsubscribe('express-service-auth:decision', listener))
+    const published = collectEvents('decision')
     const receiver = await startReceiver({
       express,
       mount: (app) =>

@@ -1,8 +1,9 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Request } from 'express'
 import { type DecisionEvent, type DecisionObserver, requirePermissions } from 'express-service-auth'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { collectEvents } from '../support/observe/channel-events.js'
+import { collectUnhandledErrors } from '../support/observe/unhandled-errors.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
 
@@ -34,10 +35,7 @@ const HOSTILE_OBSERVERS: Record<string, DecisionObserver> = {
 describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => {
   it('is every decision on the request, in order, on the channel and in onDecision', async () => {
     const events: DecisionEvent[] = []
-    const published: unknown[] = []
-    const listener = (event: unknown): number => published.push(event)
-    subscribe('express-service-auth:decision', listener)
-    onTestFinished(() => void unsubscribe('express-service-auth:decision', listener))
+    const published = collectEvents('decision')
     const receiver = await startReceiver({
       express,
       mount(app) {
@@ -92,10 +90,7 @@ describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => 
   it.each(Object.entries(HOSTILE_OBSERVERS))(
     'changes nothing where the observer %s',
     async (_name, onDecision) => {
-      const rejections: unknown[] = []
-      const onRejection = (reason: unknown): number => rejections.push(reason)
-      process.on('unhandledRejection', onRejection)
-      onTestFinished(() => void process.off('unhandledRejection', onRejection))
+      const unhandled = collectUnhandledErrors()
       const receiver = await startReceiver({
         express,
         mount: (app) =>
@@ -109,30 +104,14 @@ describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => 
       ]
       expect(statuses).toEqual([200, 403, 401, 401])
       expect(receiver.errors).toEqual([])
-      expect(rejections).toEqual([])
+      expect(unhandled).toEqual([])
     },
   )
 
   it.each<[string, unknown, boolean]>([
     ['a number', 42, true],
-    ['zero', 0, true],
-    ['a fraction', 1.5, true],
     ['text', 'req-1_!~', true],
-    ['128 characters', 'x'.repeat(128), true],
-    ['129 characters', 'x'.repeat(129), false],
-    ['no characters', '', false],
-    ['a blank', 'a b', false],
     ['a line break', 'a\nb', false],
-    ['a line break at the end', 'a\n', false],
-    ['a control character', 'a\u0000', false],
-    ['an umlaut', '\u00e4', false],
-    ['NaN', Number.NaN, false],
-    ['Infinity', Number.POSITIVE_INFINITY, false],
-    ['a bigint', 1n, false],
-    ['an object', { toString: () => 'x' }, false],
-    ['a list', ['x'], false],
-    ['true', true, false],
-    ['null', null, false],
   ])('carries a req.id that is %s: %s, %s', async (_name, id, carried) => {
     const events: DecisionEvent[] = []
     const receiver = await startReceiver({

@@ -8,6 +8,7 @@ import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { FAULT_STATUS } from '../support/receiver/open-receiver.js'
+import { ignoreErrors } from '../support/receiver/own-error.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
 import { FORBIDDEN, INVALID_TOKEN } from '../support/receiver/refusal-bytes.js'
 
@@ -91,9 +92,7 @@ describe.each(EXPRESS_MAJORS)('several serviceAuth on one request, on $major', (
     const receiver = await startReceiver({
       express,
       mount(app) {
-        app.use(authFor(issuer.policy()), authFor(broken))
-        app.use(((_error, _request, _response, next) =>
-          next()) satisfies import('express').ErrorRequestHandler)
+        app.use(authFor(issuer.policy()), authFor(broken), ignoreErrors)
         app.use(requirePermissions('orders:read'))
       },
     })

@@ -5,7 +5,7 @@ import { requestIdOf } from '../../src/middleware/request-id.js'
 const idOf = (id: unknown): unknown => requestIdOf({ id } as unknown as Request)
 
 it('the id of a request is the number or the visible text that the app has set', () => {
-  for (const id of [0, -1, 1.5, 'a', '!~', 'x'.repeat(128)]) expect(idOf(id)).toBe(id)
+  for (const id of [0, -1, 1.5, 'a', 'req-1_!~', 'x'.repeat(128)]) expect(idOf(id)).toBe(id)
 })
 
 it('anything else is none', () => {
@@ -16,11 +16,15 @@ it('anything else is none', () => {
     ' ',
     'a b',
     'a\n',
+    'a\nb',
+    'a\u0000',
     'x'.repeat(129),
     'ä',
     Number.NaN,
+    Number.POSITIVE_INFINITY,
     1n,
-    {},
+    true,
+    { toString: () => 'x' },
     ['a'],
   ]
   for (const id of ids) expect(idOf(id)).toBeUndefined()

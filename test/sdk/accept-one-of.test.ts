@@ -1,5 +1,5 @@
 import cookieParser from 'cookie-parser'
-import type { RequestHandler } from 'express'
+import type { Express, RequestHandler } from 'express'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { IdentityCore } from '../../example-app/identity-core/identity-core.js'
 import { decodeToken } from '../example-app/decode-token.js'
@@ -13,9 +13,10 @@ import {
   startCore,
 } from '../support/core/backend-sdk.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { openSessionReceiver } from '../support/receiver/session-receiver.js'
 import { until } from '../support/until.js'
-import { type AppOptions, answerTo, openApp, SERVICE_CLAIMS } from './gate.js'
-import { bearer, linesOf, type Presents } from './presents.js'
+import { type AppOptions, answerTo, blocking, openApp, SERVICE_CLAIMS } from './gate.js'
+import { bearer, linesOf, type Presents, resigned } from './presents.js'
 import { type Asked, CELLS } from './walk-cells.js'
 
 const USER = '200 {"name":"user","id":"alice"}'
@@ -28,6 +29,7 @@ type App = Awaited<ReturnType<typeof openApp>>
 
 let core: IdentityCore
 const asked: Asked[] = []
+const told: string[] = []
 let sdks: Readonly<Record<AntiCsrf, BackendSdk>>
 
 const keySetUri = () => `${core.issuer}/auth/jwt/jwks.json`
@@ -73,7 +75,7 @@ beforeAll(async () => {
   sdks = openBackendSdks(core)
   for (const suite of suites) {
     const sdk = sdks[suite.antiCsrf]
-    const app = await openApp({ ...suite, sdk, asked, jwksUri: keySetUri() })
+    const app = await openApp({ ...suite, sdk, asked, told, jwksUri: keySetUri() })
     walks.set(suite, { app, given: await presentAt(app.url, sdk) })
   }
 })
@@ -83,16 +85,18 @@ afterAll(async () => {
 })
 beforeEach(() => {
   asked.length = 0
+  told.length = 0
 })
 
 describe.each(suites)('$major, anti-CSRF $antiCsrf, $parser', (suite) => {
-  it('asks whom it should, and answers so, in each cell of the table', async () => {
+  it('asks whom it should, and answers and tells so, in each cell of the table', async () => {
     const { app, given } = walkOf(suite)
     const walked = []
     for (const { title, send } of CELLS) {
       asked.length = 0
+      told.length = 0
       const answer = await answerTo(app, send(given))
-      walked.push({ title, asked: asked.join() || 'nobody', answer })
+      walked.push({ title, asked: asked.join() || 'nobody', answer, told: told.join() })
     }
     expect(walked).toEqual(CELLS.map(({ send: _, ...expected }) => expected))
   })
@@ -114,8 +118,24 @@ describe.each(suites)('$major, anti-CSRF $antiCsrf, $parser', (suite) => {
       }
       expect(await answerTo(app, [bearer(given.service)], method)).toBe(SERVICE)
       expect(asked).toEqual(['the SDK', 'the SDK', 'serviceAuth'])
+      expect(told).toEqual(['identity_missing', 'identity_missing', 'accepted'])
     },
   )
+
+  it('passes the answers of the SDK on to the byte', async () => {
+    const { app, given } = walkOf(suite)
+    const sdk = sdks[suite.antiCsrf]
+    const mount = (to: Express) => to.use(sdk.verifySession(blocking))
+    const alone = await openSessionReceiver({ ...suite, sdk, mount })
+    onTestFinished(() => alone.close())
+    for (const { token } of [given.blockedCookie, given.blockedHeader]) {
+      for (const headers of [[bearer(token)], [bearer(resigned(token))]]) {
+        const answer = await app.raw({ method: 'POST', headers })
+        expect(answer).toBe(await alone.raw({ method: 'POST', headers }))
+        expect(answer).toMatch(/^HTTP\/1\.1 40[13] /)
+      }
+    }
+  })
 })
 
 describe('after a rotation', () => {
@@ -141,7 +161,7 @@ describe('after a rotation', () => {
 describe.each(EXPRESS_MAJORS)('$major', ({ express }) => {
   async function start(more: Partial<AppOptions>): Promise<App> {
     const sdk = sdks.NONE
-    const app = await openApp({ express, sdk, asked, jwksUri: keySetUri(), ...more })
+    const app = await openApp({ express, sdk, asked, told, jwksUri: keySetUri(), ...more })
     onTestFinished(() => app.close())
     return app
   }
@@ -171,12 +191,14 @@ describe.each(EXPRESS_MAJORS)('$major', ({ express }) => {
     const app = await start({ deniedKeys: [kidOf(cookie.token)] })
     expect(await answerTo(app, linesOf(cookie))).toBe(INVALID)
     expect(await answerTo(app, linesOf(header))).toBe(INVALID)
+    expect(told).toEqual(['key_denied', 'key_denied'])
     expect(asked).toEqual([])
   })
 
   it('refuses a cookie where the app holds another of that name', async () => {
     const { url } = await start({})
     const [sent, held] = [await logIn(url, 'cookie'), await logIn(url, 'cookie', 'bob')]
+    const header = await logIn(url, 'header')
     const before: RequestHandler = (request, _response, next) => {
       request.cookies = { sAccessToken: held.token }
       next()
@@ -184,6 +206,9 @@ describe.each(EXPRESS_MAJORS)('$major', ({ express }) => {
     const app = await start({ before })
     expect(await answerTo(app, linesOf(sent))).toBe(INVALID)
     expect(await answerTo(app, [])).toBe(INVALID)
+    expect(await answerTo(app, linesOf(header))).toBe(INVALID)
+    const malformed = 'session_token_malformed'
+    expect(told).toEqual([malformed, malformed, 'credentials_ambiguous'])
     expect(asked).toEqual([])
   })
 

@@ -46,7 +46,7 @@ export const SERVICE_CLAIMS = {
 }
 
 /** Refuses one user, as the claims of an app would. */
-const blocking: VerifySessionOptions = {
+export const blocking: VerifySessionOptions = {
   overrideGlobalClaimValidators: (_validators, session) => [
     {
       id: 'blocked',
@@ -64,6 +64,8 @@ export interface AppOptions {
   readonly jwksUri: string
   /** Where it is noted who was asked to verify. */
   readonly asked: Asked[]
+  /** Where it is noted what the gate tells: a reason, or `accepted`. */
+  readonly told: string[]
   readonly before?: RequestHandler | undefined
   readonly verifying?: VerifySessionOptions
   readonly deniedKeys?: string[]
@@ -73,12 +75,15 @@ export interface AppOptions {
 export async function openApp(
   options: AppOptions,
 ): Promise<Pick<Receiver, 'url' | 'raw' | 'close'>> {
-  const { express, sdk, before } = options
+  const { express, sdk, before, told } = options
   const auth = watchedAuth(options)
-  const gate = acceptOneOf([
-    { name: 'user', ...watchedSession(options) },
-    { name: 'service', ...serviceCredential(auth), authorize: requirePermissions(PERMISSION) },
-  ])
+  const gate = acceptOneOf(
+    [
+      { name: 'user', ...watchedSession(options) },
+      { name: 'service', ...serviceCredential(auth), authorize: requirePermissions(PERMISSION) },
+    ],
+    { onDecision: (event) => told.push('reason' in event ? event.reason : event.outcome) },
+  )
   const handler: RequestHandler = (request, response) => {
     const { name, identity } = gate.credentialOf(request)
     response.json({ name, id: name === 'user' ? identity.getUserId() : identity.name })

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { KeySetEvent } from 'express-service-auth'
-import { onTestFinished } from 'vitest'
+import { collectEvents } from './channel-events.js'
 
 const CHANNEL = 'express-service-auth:keys'
 
@@ -8,14 +8,7 @@ const CHANNEL = 'express-service-auth:keys'
 
 /** What is announced from here to the end of the test, by the address of the set. */
 export function collectKeySetEvents(): (jwksUri: string) => readonly KeySetEvent[] {
-  const events: KeySetEvent[] = []
-  const listen = (event: unknown): void => {
-    events.push(event as KeySetEvent)
-  }
-  subscribe(CHANNEL, listen)
-  onTestFinished(() => {
-    unsubscribe(CHANNEL, listen)
-  })
+  const events = collectEvents('keys')
   return (jwksUri) => events.filter((event) => event.jwksUri === jwksUri)
 }
 

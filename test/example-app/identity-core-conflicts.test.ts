@@ -56,99 +56,47 @@ async function imported(core: StandInCore, users: readonly Person[]) {
   })
 }
 
-const ANY_ID = '[0-9a-f-]{36}'
-const STORAGE = 'io.supertokens.pluginInterface.exceptions.StorageQueryException'
-
-function escaped(text: string): RegExp {
-  const literal = text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  return new RegExp(`^${literal.replaceAll('<id>', ANY_ID).replaceAll('<ms>', '\\d+')}$`)
-}
-
-/** As recorded: the error of the database for the values of a statement. */
-function batch(statement: string, error: string, entry = 0): string {
-  return `java.sql.BatchUpdateException: Batch entry ${entry} ${statement} was aborted: ERROR: ${error}  Call getNextException to see other errors in the batch.`
-}
-
 const email = `taken-${Date.now()}@example.com`
 const number = phoneNumber()
 const provider = withProvider('of-provider@example.com')
-const providerUserId = provider.thirdPartyUserId
-
-const passwordless = (column: string, values: string, value: string) =>
-  `${STORAGE}: ${batch(
-    `INSERT INTO passwordless_user_to_tenant(app_id, tenant_id, user_id, email, phone_number) VALUES(('public'), ('public'), ('<id>'), ${values})`,
-    `duplicate key value violates unique constraint "passwordless_user_to_tenant_${column}_key"\n  Detail: Key (app_id, tenant_id, ${column})=(public, public, ${value}) already exists.`,
-  )}`
-
-const thirdParty = `${STORAGE}: ${batch(
-  `INSERT INTO thirdparty_user_to_tenant(app_id, tenant_id, user_id, third_party_id, third_party_user_id) VALUES(('public'), ('public'), ('<id>'), ('google'), ('${providerUserId}'))`,
-  `duplicate key value violates unique constraint "thirdparty_user_to_tenant_third_party_user_id_key"\n  Detail: Key (app_id, tenant_id, third_party_id, third_party_user_id)=(public, public, google, ${providerUserId}) already exists.`,
-)}`
+const passwordless = { recipeId: 'passwordless', email }
 
 const E003 = `E003: A user with email ${email} already exists in emailpassword loginMethod.`
 const E006 = `E006: A user with email ${email} already exists in passwordless loginMethod.`
 const E007 = `E007: A user with phoneNumber ${number} already exists in passwordless loginMethod.`
 
-/** What another account holds, what direct import says then, and whether the row fails. */
-const TAKEN: readonly [string, CoreVersion, object, string, boolean][] = [
-  ['an address with a password', '10.1', withPassword(email), E003, true],
-  ['an address with a password', '11.4', withPassword(email), E003, true],
-  [
-    'an address without a password',
-    '10.1',
-    { recipeId: 'passwordless', email },
-    passwordless('email', `('${email}'), (NULL)`, email),
-    false,
-  ],
-  ['an address without a password', '11.4', { recipeId: 'passwordless', email }, E006, true],
-  [
-    'a number',
-    '10.1',
-    withPhone(number),
-    passwordless('phone_number', `(NULL), ('${number}')`, number),
-    false,
-  ],
-  ['a number', '11.4', withPhone(number), E007, true],
-  ['a user of a provider', '10.1', provider, thirdParty, false],
-  ['a user of a provider', '11.4', provider, 'translated', false],
+/** A login that another account holds, and the text of a row that has it where the core names it. */
+const TAKEN: readonly [string, CoreVersion, object, string?][] = [
+  ['an address with a password', '10.1', withPassword(email), E003],
+  ['an address with a password', '11.4', withPassword(email), E003],
+  ['an address without a password', '10.1', passwordless],
+  ['an address without a password', '11.4', passwordless, E006],
+  ['a number', '10.1', withPhone(number)],
+  ['a number', '11.4', withPhone(number), E007],
+  ['a user of a provider', '10.1', provider],
+  ['a user of a provider', '11.4', provider],
 ]
 
-describe.each(TAKEN)('%s that is taken, to core %s', (_, version, login, text, isNamed) => {
-  const loginMethods = [login]
-
-  it('is refused by direct import, and makes a row fail or stay for good', async () => {
+it.each(TAKEN)(
+  '%s that is taken makes a row of core %s fail, or stay for good',
+  async (_, version, login, text) => {
     const core = coreOf(version)
+    const loginMethods = [login]
     await post(core, '/bulk-import/import', person({ loginMethods }))
-    const { status, json } = await post(core, '/bulk-import/import', person({ loginMethods }))
-    expect(status).toBe(400)
-    expect(json).toEqual({ errors: [expect.stringMatching(escaped(text))] })
-
-    const [bad, innocent, other] = await imported(core, [
-      person({ loginMethods }),
-      person(),
-      person(),
-    ])
-    expect(other).toBe('account')
-    expect({ bad, innocent }).toEqual(
-      isNamed
-        ? { bad: `FAILED ${text}`, innocent: 'account' }
-        : { bad: 'PROCESSING', innocent: 'PROCESSING' },
+    const users = [person({ loginMethods }), person(), person()]
+    const stuck = ['PROCESSING', 'PROCESSING', 'account']
+    expect(await imported(core, users)).toEqual(
+      text === undefined ? stuck : [`FAILED ${text}`, 'account', 'account'],
     )
-  })
-})
+  },
+)
 
 describe.each(VERSIONS)('core %s', (version) => {
-  it('takes an external id that is taken for a fault of its database', async () => {
+  it('keeps back the row of an external id that is taken', async () => {
     const core = coreOf(version)
     const known = person()
-    await post(core, '/bulk-import/import', known)
     const { externalUserId } = known
-    const { json } = await post(core, '/bulk-import/import', person({ externalUserId }))
-    const text = `${STORAGE}: ${batch(
-      `INSERT INTO userid_mapping (app_id, supertokens_user_id, external_user_id) VALUES(('public'), ('<id>'), ('${externalUserId}'))`,
-      `duplicate key value violates unique constraint "userid_mapping_external_user_id_key"\n  Detail: Key (app_id, external_user_id)=(public, ${externalUserId}) already exists.`,
-    )}`
-    expect(json).toEqual({ errors: [expect.stringMatching(escaped(text))] })
+    await post(core, '/bulk-import/import', known)
     const rows = await imported(core, [person({ externalUserId }), person()])
     expect(rows).toEqual(['PROCESSING', 'PROCESSING'])
   })
@@ -160,46 +108,10 @@ describe.each(VERSIONS)('core %s', (version) => {
     const core = coreOf(version)
     const userRoles = tenants.map((tenantIds) => ({ role: 'editor', tenantIds }))
     const bad = person({ userRoles })
-    const text = `${STORAGE}: ${batch(
-      `INSERT INTO user_roles(app_id, tenant_id, user_id, role) VALUES(('public'), ('public'), ('${bad.externalUserId}'), ('editor'))`,
-      `duplicate key value violates unique constraint "user_roles_pkey"\n  Detail: Key (app_id, tenant_id, user_id, role)=(public, public, ${bad.externalUserId}, editor) already exists.`,
-      1,
-    )}`
-    const { status, json } = await post(core, '/bulk-import/import', bad)
-    const javaClass = 'io.supertokens.pluginInterface.exceptions.StorageTransactionLogicException'
-    expect({ status, json }).toEqual({ status: 400, json: { errors: [`${javaClass}: ${text}`] } })
+    const { externalUserId: id } = bad
+    const text = `io.supertokens.pluginInterface.exceptions.StorageQueryException: java.sql.BatchUpdateException: Batch entry 1 INSERT INTO user_roles(app_id, tenant_id, user_id, role) VALUES(('public'), ('public'), ('${id}'), ('editor')) was aborted: ERROR: duplicate key value violates unique constraint "user_roles_pkey"\n  Detail: Key (app_id, tenant_id, user_id, role)=(public, public, ${id}, editor) already exists.  Call getNextException to see other errors in the batch.`
     const rows = await imported(core, [bad, person(), person()])
     expect(rows).toEqual([`FAILED ${text}`, `FAILED ${text}`, 'account'])
-  })
-
-  it('links the methods of a user without a primary one, as if the oldest were', async () => {
-    const core = coreOf(version)
-    const address = `several-${Date.now()}@example.com`
-    const login = withPassword(address)
-    const user = person({ loginMethods: [withProvider(address), login] })
-    const [state] = await imported(core, [user])
-    expect(state).toBe('account')
-    const path = `${core.url}/user/id?userId=${user.externalUserId}`
-    const response = await fetch(path, { headers: { 'api-key': core.apiKey } })
-    const methods = [
-      { recipeId: 'emailpassword', recipeUserId: user.externalUserId },
-      { recipeId: 'thirdparty' },
-    ]
-    expect(await response.json()).toMatchObject({
-      user: { id: user.externalUserId, isPrimaryUser: true, loginMethods: methods },
-    })
-  })
-
-  it('makes two primary users of one address in a chunk, and refuses a third', async () => {
-    const core = coreOf(version)
-    const address = `primary-${Date.now()}@example.com`
-    const isPrimary = true
-    const first = person({ loginMethods: [withPassword(address, { isPrimary })] })
-    const second = person({ loginMethods: [withProvider(address, { isPrimary })] })
-    expect(await imported(core, [first, second])).toEqual(['account', 'account'])
-    const third = person({ loginMethods: [withProvider(address, { isPrimary })] })
-    const [row] = await imported(core, [third])
-    expect(row).toMatch(/^FAILED E022: We tried to create the primary user for the userId /)
   })
 
   it('names each login that another account holds in a further tenant', async () => {
@@ -209,17 +121,13 @@ describe.each(VERSIONS)('core %s', (version) => {
     await post(core, '/bulk-import/import', person({ loginMethods: [inShop] }))
     const inBoth = withPassword(address, { tenantIds: ['public', 'shop'] })
     const [row] = await imported(core, [person({ loginMethods: [inBoth] })])
-    expect(row).toMatch(
-      escaped(
-        `FAILED E014: We tried to add the userId <id> to the tenantId shop but another user with email ${address} already exists.`,
-      ),
+    expect(row?.replace(/[0-9a-f-]{36}/, 'of the core')).toBe(
+      `FAILED E014: We tried to add the userId of the core to the tenantId shop but another user with email ${address} already exists.`,
     )
   })
 })
 
 const NUL = 'a\0b'
-const unstorable = (parameter: number) =>
-  `invalid byte sequence for encoding "UTF8": 0x00\n  Where: unnamed portal parameter $${parameter}`
 
 describe('a NUL', () => {
   it.each<[string, object]>([
@@ -237,48 +145,10 @@ describe('a NUL', () => {
     }
   })
 
-  it.each<[CoreVersion, string, object, string]>([
-    [
-      '10.1',
-      'an external id',
-      { externalUserId: NUL },
-      `${STORAGE}: org.postgresql.util.PSQLException: ERROR: ${unstorable(2)}`,
-    ],
-    ['10.1', 'an address', { loginMethods: [withPassword(NUL)] }, 'translated'],
-    [
-      '10.1',
-      'an address without a password',
-      { loginMethods: [{ recipeId: 'passwordless', email: NUL }] },
-      `${STORAGE}: ${batch("INSERT INTO passwordless_users(app_id, user_id, email, phone_number, time_joined) VALUES(('public'), ('<id>'), ('a\0'), (NULL), ('<ms>'::int8))", unstorable(3))}`,
-    ],
-    [
-      '10.1',
-      'an address of a provider',
-      { loginMethods: [withProvider(NUL, { thirdPartyUserId: 'g-1' })] },
-      `${STORAGE}: ${batch("INSERT INTO thirdparty_users(app_id, third_party_id, third_party_user_id, user_id, email, time_joined) VALUES(('public'), ('google'), ('g-1'), ('<id>'), ('a\0'), ('<ms>'::int8))", unstorable(5))}`,
-    ],
-    [
-      '10.1',
-      'a number',
-      { loginMethods: [withPhone(NUL)] },
-      `${STORAGE}: ${batch("INSERT INTO passwordless_users(app_id, user_id, email, phone_number, time_joined) VALUES(('public'), ('<id>'), (NULL), ('a\0'), ('<ms>'::int8))", unstorable(4))}`,
-    ],
-    ['11.4', 'a number', { loginMethods: [withPhone(NUL)] }, 'translated'],
-  ])('is refused by direct import to core %s in %s', async (version, _, change, text) => {
-    const { status, json } = await post(coreOf(version), '/bulk-import/import', person(change))
-    expect(status).toBe(400)
-    expect(json).toEqual({ errors: [expect.stringMatching(escaped(text))] })
-  })
-
-  it('in a device name is refused by direct import with the whole statement', async () => {
-    const totpDevices = [{ secretKey: 'JBSWY3DPEHPK3PXP', deviceName: NUL }]
-    const user = person({ totpDevices })
-    const { json } = await post(coreOf('10.1'), '/bulk-import/import', user)
-    const changes =
-      "secret_key = ('JBSWY3DPEHPK3PXP'), period = ('30'::int4), skew = ('1'::int4), created_at = ('<ms>'::int8), verified = ('TRUE')"
-    const statement = `INSERT INTO totp_user_devices (app_id, user_id, device_name, secret_key, period, skew, verified, created_at) VALUES (('public'), ('${user.externalUserId}'), ('a\0'), ('JBSWY3DPEHPK3PXP'), ('30'::int4), ('1'::int4), ('TRUE'), ('<ms>'::int8)) ON CONFLICT (app_id, user_id, device_name) DO UPDATE SET ${changes}`
-    const text = `java.lang.Exception: E036: ${batch(statement, unstorable(3))}`
-    expect(json).toEqual({ errors: [expect.stringMatching(escaped(text))] })
+  it('in a number is refused by direct import to core 11.4, and not named', async () => {
+    const user = person({ loginMethods: [withPhone(NUL)] })
+    const { status, json } = await post(coreOf('11.4'), '/bulk-import/import', user)
+    expect({ status, json }).toEqual({ status: 400, json: { errors: ['translated'] } })
   })
 
   it('is kept in metadata', async () => {

@@ -110,16 +110,6 @@ describe('a run of the job', () => {
     )
   })
 
-  it('imports one of two that claim one login', async () => {
-    const first = person()
-    const twin = person({ loginMethods: first.loginMethods })
-    const others = people(3)
-    await stage([first, twin, ...others])
-    await runJobToEnd(core)
-    expect([...(await failures()).keys()]).toEqual([twin.externalUserId])
-    expect(await missing([first, ...others])).toEqual([])
-  })
-
   it('fails a whole chunk when nobody is to blame', async () => {
     const users = people(12)
     await stage(users)

@@ -1,20 +1,20 @@
 import express from 'express'
 import { type ServiceAuth, serviceAuth } from 'express-service-auth'
 import { createTestIssuer, hostileTokens, type TestIssuer } from 'express-service-auth/testing'
+import fc from 'fast-check'
 import { openReceiver, type Receiver } from '../support/receiver/open-receiver.js'
-import { mutate } from './mutate.js'
+import { mutantsOf } from './mutations.js'
 import { signatureOracle } from './oracle.js'
-import { type Random, seededRandom } from './random.js'
 import { asHeaderValue, sendAll } from './wire.js'
 
-export interface FuzzOptions {
+interface FuzzOptions {
   readonly seed: number
   readonly seconds: number
   /** Goes on until there were so many, on a machine that is slow. */
   readonly leastExecutions?: number
 }
 
-export interface FuzzReport {
+interface FuzzReport {
   readonly executions: number
   readonly statuses: Readonly<Record<number, number>>
   /** Of the heap, between the first tenth of the run and its end; garbage is collected where it can be. */
@@ -27,21 +27,26 @@ const BATCH = 200
 const ALLOWED = new Set([200, 401, 403])
 const MAX_VIOLATIONS = 10
 
-/** Sends mutated credentials to a real server, and watches that only the contract's outcomes happen. */
+/**
+ * Sends mutated credentials to a real server, and watches that only the contract's outcomes happen.
+ * fast-check makes them. Its runner awaits each case before the next and ends after so many; this loop
+ * sends hundreds at once on one connection, ends after so much time, and watches the heap.
+ */
 export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
   const { seed, seconds, leastExecutions = 0 } = options
-  const random = seededRandom(seed)
   const issuer = await createTestIssuer()
   const auth = serviceAuth(issuer.policy())
   await auth.ready()
   const receiver = await startReceiver(auth)
   const corpus = seedsOf(issuer)
+  const credentials = credentialsFrom(corpus)
   const isSigned = await signatureOracle(issuer.jwksUri)
   const statuses: Record<number, number> = {}
   const violations: string[] = []
   const started = performance.now()
   const elapsed = (): number => (performance.now() - started) / 1000
   let executions = 0
+  let batches = 0
   // Each as it is, so that some are let in whatever the seed picks afterwards.
   let values: readonly string[] = corpus
   let heapAtStart: number | undefined
@@ -55,7 +60,8 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
     })
     if (answers.length < values.length) violations.push('the server hung up')
     executions += answers.length
-    values = Array.from({ length: BATCH }, () => nextValue(corpus, random))
+    values = fc.sample(credentials, { seed: seed + batches, numRuns: BATCH })
+    batches += 1
     if (heapAtStart === undefined && elapsed() > seconds / 10) heapAtStart = heapUsed()
   }
   const grownBytes = heapUsed() - (heapAtStart ?? heapUsed())
@@ -76,9 +82,15 @@ function seedsOf(issuer: TestIssuer): string[] {
   return [...good.map((token) => `Bearer ${token}`), ...hostile]
 }
 
-function nextValue(corpus: readonly string[], random: Random): string {
-  const value = random.pick(corpus)
-  return random.chance(0.02) ? value : asHeaderValue(mutate(value, random, corpus))
+/** Most have a mutated token, some another scheme as well, and some are as they are. */
+function credentialsFrom(corpus: readonly string[]): fc.Arbitrary<string> {
+  const tokens = corpus.map((credential) => credential.replace(/^bearer /i, ''))
+  const withScheme = mutantsOf(tokens).map((token) => `Bearer ${token}`)
+  return fc.oneof(
+    { weight: 2, arbitrary: fc.constantFrom(...corpus) },
+    { weight: 20, arbitrary: mutantsOf(corpus).map(asHeaderValue) },
+    { weight: 78, arbitrary: withScheme.map(asHeaderValue) },
+  )
 }
 
 const startReceiver = (auth: ServiceAuth): Promise<Receiver> =>

@@ -1,6 +1,9 @@
 import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 
-/** Says of a header value whether a key of the set has signed it, by other means than the package's. */
+/**
+ * Says of a header value whether a key of the set has signed it. By node:crypto alone: the package
+ * verifies with jose, and an oracle on the same library would share its faults.
+ */
 export async function signatureOracle(jwksUri: string): Promise<(value: string) => boolean> {
   const { keys } = (await (await fetch(jwksUri)).json()) as { keys: JsonWebKey[] }
   const publicKeys = keys.map((key) => createPublicKey({ key, format: 'jwk' }))

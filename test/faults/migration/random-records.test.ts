@@ -10,12 +10,12 @@ import { USER_WARNING_CODES } from '../../../src/migration/record-validation/use
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import type { IdentityReport, MigrationReport } from '../../../src/migration/run/report.js'
 import { signIn } from '../../example-app/core-client.js'
-import { type Random, seededRandom } from '../../fuzz/random.js'
 import {
   accountsByExternalId,
   type StandInCore,
   startStandInCore,
 } from '../../support/core/stand-in-core.js'
+import { type Random, seededRandom } from './random.js'
 import {
   HASHED_PASSWORD,
   type RandomLogin,

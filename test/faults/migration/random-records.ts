@@ -1,5 +1,5 @@
 import phone from 'google-libphonenumber'
-import type { Random } from '../../fuzz/random.js'
+import type { Random } from './random.js'
 
 export interface RandomLogin {
   readonly recipeId: string

@@ -1,9 +1,4 @@
-import {
-  type DecisionEvent,
-  remoteKeySet,
-  requirePermissions,
-  serviceOf,
-} from 'express-service-auth'
+import { type DecisionEvent, requirePermissions, serviceOf } from 'express-service-auth'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
@@ -110,35 +105,5 @@ describe.each(EXPRESS_MAJORS)('several serviceAuth on one request, on $major', (
     })
     await receiver.call(issuer.token())
     expect(events.map(({ by }) => by)).toEqual(['serviceAuth', 'serviceAuth', 'requirePermissions'])
-  })
-
-  it('share one key set where they are given one', async () => {
-    const own = await createTestIssuer()
-    onTestFinished(() => own.close())
-    const keySet = remoteKeySet({ jwksUri: own.jwksUri })
-    onTestFinished(() => keySet.close())
-    const auths = ['orders', 'payments'].map((audience) =>
-      authFor(own.policy({ audience, keySet })),
-    )
-    const receiver = await startReceiver({
-      express,
-      mount: (app) => auths.forEach((auth, index) => void app.use(`/${index}`, auth)),
-    })
-    await Promise.all(auths.map((auth) => auth.ready()))
-    expect(own.fetches).toBe(1)
-    for (const [index, aud] of ['orders', 'payments'].entries()) {
-      const reply = await receiver.call(own.token({ aud }), { path: `/${index}` })
-      expect(reply.status).toBe(200)
-      expect((await receiver.call(own.token({ aud }), { path: `/${1 - index}` })).status).toBe(401)
-    }
-    expect(own.fetches).toBe(1)
-    // A policy closes what it has made, never what it was given.
-    auths[0]?.close()
-    const rotated = own.rotate()
-    const reply = await receiver.call(own.token({ aud: 'payments' }), { path: '/1' })
-    expect(reply.status).toBe(200)
-    expect(keySet.health().keys).toContain(rotated)
-    const { ageSeconds: _age, ...state } = keySet.health()
-    expect(auths[1]?.health()).toMatchObject({ keySet: state })
   })
 })

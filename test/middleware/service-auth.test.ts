@@ -41,33 +41,6 @@ describe('serviceAuth', () => {
     }
   })
 
-  it('closes a key set of its own, which stays in use until it expires', async () => {
-    const issuer = await startIssuer()
-    const auth = authFor(issuer.policy())
-    const receiver = await startReceiver({
-      express: EXPRESS_MAJORS[1]?.express as never,
-      mount: (app) => app.use(auth),
-    })
-    await auth.ready()
-    auth.close()
-    auth.close()
-    expect((await receiver.call(issuer.token())).status).toBe(200)
-    const rotated = issuer.rotate()
-    expect((await receiver.call(issuer.token({}, { kid: rotated }))).status).toBe(401)
-    expect(issuer.fetches).toBe(1)
-  })
-
-  it('takes the clock of the policy for its key set, too', async () => {
-    let now = 1_800_000_000_000
-    const issuer = await createTestIssuer({ clock: () => now, maxAgeSeconds: 60 })
-    onTestFinished(() => issuer.close())
-    const auth = authFor(issuer.policy())
-    await auth.ready()
-    expect(auth.health().keySet.expiresAt).toBeCloseTo(1_800_000_060, 0)
-    now += 61_000
-    expect(auth.health().keySet.state).toBe('expired')
-  })
-
   it('is a TypeError without a policy', () => {
     expect(() => (serviceAuth as () => unknown)()).toThrow(TypeError)
   })

@@ -1,10 +1,17 @@
-import { type KeySet, type RemoteKeySetOptions, remoteKeySet } from 'express-service-auth'
+import {
+  type KeySet,
+  type RemoteKeySetOptions,
+  remoteKeySet,
+  serviceAuth,
+} from 'express-service-auth'
 import { onTestFinished } from 'vitest'
 import { type KeySource, sourceOf } from '../../../src/verification/key-set/key-set.js'
 import { type ManualClock, manualClock } from '../manual-clock.js'
+import { behind, startReceiver } from '../receiver/receiver.js'
 import { type Behaviour, type KeySetServer, startKeySetServer } from './key-set-server.js'
+import { POLICY } from './signing-keys.js'
 
-export interface OpenKeySet {
+interface OpenKeySet {
   readonly server: KeySetServer
   readonly clock: ManualClock
   readonly keySet: KeySet
@@ -12,19 +19,33 @@ export interface OpenKeySet {
   readonly source: KeySource
 }
 
+/** A server of key sets that ends with the test. */
+export async function openKeySetServer(...behaviours: Behaviour[]): Promise<KeySetServer> {
+  const server = await startKeySetServer(...behaviours)
+  onTestFinished(() => server.close())
+  return server
+}
+
 /** A key set and its server, until the end of the test. */
 export async function openKeySet(
   behaviours: readonly Behaviour[],
   options: Partial<RemoteKeySetOptions> = {},
 ): Promise<OpenKeySet> {
-  const server = await startKeySetServer(...behaviours)
+  const server = await openKeySetServer(...behaviours)
   const clock = manualClock()
   const keySet = remoteKeySet({ jwksUri: server.url, clock, ...options })
-  onTestFinished(() => {
-    keySet.close()
-    return server.close()
-  })
+  onTestFinished(() => keySet.close())
   const source = sourceOf(keySet)
   if (source === undefined) throw new Error('the key set has no source')
   return { server, clock, keySet, source }
+}
+
+/** The same, and a receiver that judges by `POLICY` and these keys. */
+export async function openReceiverOfKeySet(
+  behaviours: readonly Behaviour[],
+  options: Partial<RemoteKeySetOptions> = {},
+) {
+  const opened = await openKeySet(behaviours, options)
+  const auth = serviceAuth({ ...POLICY, keySet: opened.keySet, clock: opened.clock })
+  return { ...opened, auth, receiver: await startReceiver(behind(auth)) }
 }

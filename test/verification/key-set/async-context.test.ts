@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { execFile } from 'node:child_process'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { promisify } from 'node:util'
 import type { RequestHandler } from 'express'
 import { type KeySet, type KeySetEvent, remoteKeySet, serviceAuth } from 'express-service-auth'
@@ -10,10 +9,11 @@ import {
   hangUp,
   type KeySetServer,
   serve,
-  startKeySetServer,
 } from '../../support/issuer/key-set-server.js'
+import { openKeySetServer } from '../../support/issuer/open-key-set.js'
 import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 import { type ManualClock, manualClock } from '../../support/manual-clock.js'
+import { onEvent } from '../../support/observe/channel-events.js'
 import { compile } from '../../support/process/compile.js'
 import { behind, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
 import { until } from '../../support/until.js'
@@ -40,14 +40,12 @@ interface Stage {
 
 /** A receiver whose requests each run in a store of their own, on a key set that was made in another. */
 async function stage(...behaviours: Behaviour[]): Promise<Stage> {
-  const server = await startKeySetServer(...behaviours)
+  const server = await openKeySetServer(...behaviours)
   const clock = manualClock()
   const events: [KeySetEvent['type'], string | undefined][] = []
-  const listen = (message: unknown): void => {
-    const { type, jwksUri } = message as KeySetEvent
+  onEvent('keys', ({ type, jwksUri }) => {
     if (jwksUri === server.url) events.push([type, storage.getStore()])
-  }
-  subscribe('express-service-auth:keys', listen)
+  })
   const recording: typeof fetch = (input, init) => {
     fetches.push(storage.getStore())
     return fetch(input, init)
@@ -59,11 +57,7 @@ async function stage(...behaviours: Behaviour[]): Promise<Stage> {
   const inStore: RequestHandler = (request, response, next) =>
     storage.run('request', () => auth(request, response, next))
   const receiver = await startReceiver(behind(inStore))
-  onTestFinished(async () => {
-    unsubscribe('express-service-auth:keys', listen)
-    keySet.close()
-    await server.close()
-  })
+  onTestFinished(() => keySet.close())
   return { server, clock, keySet, receiver, events }
 }
 
@@ -112,7 +106,7 @@ it('nor is the fetch of ready() in the context of whoever calls it', async () =>
 })
 
 it('a request keeps its own context while it waits for a fetch', async () => {
-  const server = await startKeySetServer(good)
+  const server = await openKeySetServer(good)
   const clock = manualClock()
   const auth = serviceAuth({ ...POLICY, jwksUri: server.url, clock })
   const seen: unknown[] = []
@@ -126,10 +120,7 @@ it('a request keeps its own context while it waits for a fetch', async () => {
       })
     }),
   )
-  onTestFinished(async () => {
-    auth.close()
-    await server.close()
-  })
+  onTestFinished(() => auth.close())
   await receiver.call(tokenFrom(key, { now: clock() }))
   expect(seen).toEqual(['request'])
 })

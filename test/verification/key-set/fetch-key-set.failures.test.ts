@@ -1,56 +1,34 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { fetchKeySet, type KeySetRequest } from '../../../src/verification/key-set/fetch-key-set.js'
+import { describe, expect, it } from 'vitest'
+import { fetchKeySet } from '../../../src/verification/key-set/fetch-key-set.js'
 import {
   type Behaviour,
   bomb,
   flood,
   hangUp,
-  type KeySetServer,
   MEBIBYTE,
   padded,
   redirectTo,
   refusingUrl,
   respond,
   serve,
-  startKeySetServer,
 } from '../../support/issuer/key-set-server.js'
+import { openKeySetServer } from '../../support/issuer/open-key-set.js'
 import { until } from '../../support/until.js'
-
-const DOCUMENT = { keys: [{ kid: 'a' }] }
-const LIMIT = 64 * 1024
-
-async function serverThat(...behaviours: Behaviour[]): Promise<KeySetServer> {
-  const server = await startKeySetServer(...behaviours)
-  onTestFinished(() => server.close())
-  return server
-}
-
-const request = (jwksUri: string, more: Partial<KeySetRequest> = {}): KeySetRequest => ({
-  jwksUri,
-  fetch: globalThis.fetch,
-  timeoutMs: 10_000,
-  clock: Date.now,
-  validators: undefined,
-  earlierMaxAgeSeconds: undefined,
-  signal: new AbortController().signal,
-  ...more,
-})
-
-const failure = (code: string): unknown => expect.objectContaining({ name: 'FetchFailure', code })
+import { DOCUMENT, failure, LIMIT, request } from './fetch-kit.js'
 
 describe('a failure is', () => {
   it.each([201, 203, 204, 206, 400, 401, 403, 404, 410, 429, 500, 502, 503, 504])(
     'the status %d, whatever the body',
     async (status) => {
       const body = status === 204 ? '' : JSON.stringify(DOCUMENT)
-      const server = await serverThat(respond(`${status} Status`, body))
+      const server = await openKeySetServer(respond(`${status} Status`, body))
       await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('status'))
     },
   )
 
   it.each([301, 302, 303, 307, 308])('the redirect %d, which is not followed', async (status) => {
-    const elsewhere = await serverThat(serve(DOCUMENT))
-    const server = await serverThat(respond(`${status} Go`, '', { location: elsewhere.url }))
+    const elsewhere = await openKeySetServer(serve(DOCUMENT))
+    const server = await openKeySetServer(respond(`${status} Go`, '', { location: elsewhere.url }))
     await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('status'))
     server.behave(redirectTo('/jwks.json'))
     await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('status'))
@@ -71,7 +49,7 @@ describe('a failure is', () => {
   it.each(['<!doctype html><title>Sign in</title>', '', '{"keys":[', 'undefined', '\u0000'])(
     'what is no JSON: %j',
     async (body) => {
-      const server = await serverThat(respond('200 OK', body))
+      const server = await openKeySetServer(respond('200 OK', body))
       await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('malformed'))
     },
   )
@@ -82,18 +60,18 @@ describe('a failure is', () => {
       Buffer.from([0xff]),
       Buffer.from('"}'),
     ])
-    const server = await serverThat(respond('200 OK', body))
+    const server = await openKeySetServer(respond('200 OK', body))
     await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('malformed'))
   })
 
   it('a byte more than 64 KiB', async () => {
-    const server = await serverThat(respond('200 OK', padded(DOCUMENT, LIMIT + 1)))
+    const server = await openKeySetServer(respond('200 OK', padded(DOCUMENT, LIMIT + 1)))
     await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('too_large'))
   })
 
   it('10 MiB, of which little is read', async () => {
     const { behaviour, taken } = flood(DOCUMENT, 10 * MEBIBYTE)
-    const server = await serverThat(behaviour)
+    const server = await openKeySetServer(behaviour)
     await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('too_large'))
     await until('the connection is gone', async () => server.connections() === 0)
     expect(taken()).toBeLessThan(8 * MEBIBYTE)
@@ -103,7 +81,7 @@ describe('a failure is', () => {
     ['gzip', 512],
     ['br', 64],
   ] as const)('a %s bomb of %d MiB, which is not unpacked', async (encoding, mebibytes) => {
-    const server = await serverThat(bomb(DOCUMENT, encoding, mebibytes))
+    const server = await openKeySetServer(bomb(DOCUMENT, encoding, mebibytes))
     const before = process.memoryUsage().rss
     await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('too_large'))
     expect(process.memoryUsage().rss - before).toBeLessThan(128 * MEBIBYTE)
@@ -111,7 +89,7 @@ describe('a failure is', () => {
 
   it('a compressed answer that is garbled or cut off', async () => {
     const garbled = respond('200 OK', 'no gzip', { 'content-encoding': 'gzip' })
-    const server = await serverThat(garbled)
+    const server = await openKeySetServer(garbled)
     await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('network'))
     const cutOff: Behaviour = (socket) => {
       socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"keys":[]}')
@@ -122,7 +100,7 @@ describe('a failure is', () => {
 
   it('a connection that is refused, reset or talks no HTTP', async () => {
     await expect(fetchKeySet(request(await refusingUrl()))).rejects.toEqual(failure('network'))
-    const server = await serverThat(hangUp)
+    const server = await openKeySetServer(hangUp)
     await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('network'))
     const babble: Behaviour = (socket) => {
       socket.write('220 smtp.example ESMTP\r\n\r\n')

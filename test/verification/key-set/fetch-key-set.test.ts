@@ -1,5 +1,5 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { fetchKeySet, type KeySetRequest } from '../../../src/verification/key-set/fetch-key-set.js'
+import { describe, expect, it } from 'vitest'
+import { fetchKeySet } from '../../../src/verification/key-set/fetch-key-set.js'
 import {
   type Behaviour,
   bomb,
@@ -8,43 +8,21 @@ import {
   flood,
   hang,
   headersThenHang,
-  type KeySetServer,
   MEBIBYTE,
   padded,
   respond,
   serve,
   serveTagged,
-  startKeySetServer,
 } from '../../support/issuer/key-set-server.js'
+import { openKeySetServer } from '../../support/issuer/open-key-set.js'
 import { manualClock } from '../../support/manual-clock.js'
 import { until } from '../../support/until.js'
-
-const DOCUMENT = { keys: [{ kid: 'a' }] }
-const LIMIT = 64 * 1024
-
-async function serverThat(...behaviours: Behaviour[]): Promise<KeySetServer> {
-  const server = await startKeySetServer(...behaviours)
-  onTestFinished(() => server.close())
-  return server
-}
-
-const request = (jwksUri: string, more: Partial<KeySetRequest> = {}): KeySetRequest => ({
-  jwksUri,
-  fetch: globalThis.fetch,
-  timeoutMs: 10_000,
-  clock: Date.now,
-  validators: undefined,
-  earlierMaxAgeSeconds: undefined,
-  signal: new AbortController().signal,
-  ...more,
-})
-
-const failure = (code: string): unknown => expect.objectContaining({ name: 'FetchFailure', code })
+import { DOCUMENT, failure, LIMIT, request } from './fetch-kit.js'
 
 describe('a good answer', () => {
   it('brings the document, its validators and its freshness', async () => {
     const headers = { etag: '"1"', 'last-modified': 'yesterday', 'cache-control': 'max-age=60' }
-    const server = await serverThat(serve(DOCUMENT, headers))
+    const server = await openKeySetServer(serve(DOCUMENT, headers))
     expect(await fetchKeySet(request(server.url, { clock: manualClock() }))).toEqual({
       kind: 'modified',
       document: DOCUMENT,
@@ -54,7 +32,7 @@ describe('a good answer', () => {
   })
 
   it('is asked for as JSON, with GET, without validators and without credentials', async () => {
-    const server = await serverThat(serve(DOCUMENT))
+    const server = await openKeySetServer(serve(DOCUMENT))
     await fetchKeySet(request(server.url))
     const [asked] = server.requests
     expect(asked?.line).toBe('GET /jwks.json HTTP/1.1')
@@ -70,18 +48,18 @@ describe('a good answer', () => {
       clock.advance(20)
       serve(DOCUMENT, { 'cache-control': 'max-age=60', age: '10' })(socket, asked)
     }
-    const server = await serverThat(slow)
+    const server = await openKeySetServer(slow)
     const { freshness } = await fetchKeySet(request(server.url, { clock }))
     expect(freshness.leftSeconds).toBe(30)
   })
 
   it('may have exactly 64 KiB', async () => {
-    const server = await serverThat(respond('200 OK', padded(DOCUMENT, LIMIT)))
+    const server = await openKeySetServer(respond('200 OK', padded(DOCUMENT, LIMIT)))
     expect(await fetchKeySet(request(server.url))).toMatchObject({ document: DOCUMENT })
   })
 
   it('may come compressed, and in pieces', async () => {
-    const server = await serverThat(bomb(DOCUMENT, 'gzip', 0), bomb(DOCUMENT, 'br', 0))
+    const server = await openKeySetServer(bomb(DOCUMENT, 'gzip', 0), bomb(DOCUMENT, 'br', 0))
     expect(await fetchKeySet(request(server.url))).toMatchObject({ document: DOCUMENT })
     expect(await fetchKeySet(request(server.url))).toMatchObject({ document: DOCUMENT })
     server.behave(drip(DOCUMENT, 1))
@@ -93,7 +71,7 @@ describe('a 304', () => {
   const validators = { etag: '"1"', lastModified: 'Thu, 01 Jan 2026 00:00:00 GMT' }
 
   it('is asked for with what the server gave, and keeps the earlier max-age', async () => {
-    const server = await serverThat(serveTagged(DOCUMENT, '"1"'))
+    const server = await openKeySetServer(serveTagged(DOCUMENT, '"1"'))
     const asking = request(server.url, { validators, earlierMaxAgeSeconds: 60 })
     expect(await fetchKeySet({ ...asking, clock: manualClock() })).toEqual({
       kind: 'not_modified',
@@ -109,7 +87,7 @@ describe('a 304', () => {
     ['for a set that came without validators', {}],
     ['for a set whose validators were empty', { etag: '', lastModified: '' }],
   ])('is a failure where it was not asked for: %s', async (_name, unasked) => {
-    const server = await serverThat(respond('304 Not Modified', ''))
+    const server = await openKeySetServer(respond('304 Not Modified', ''))
     const asking = request(server.url, { validators: unasked })
     await expect(fetchKeySet(asking)).rejects.toEqual(failure('status'))
   })
@@ -123,7 +101,7 @@ describe('the deadline bounds the whole exchange', () => {
     ['a body of one byte a second', drip(DOCUMENT, 1000)],
     ['headers that drip', dripHeaders(DOCUMENT, 10)],
   ])('%s', async (_name, behaviour) => {
-    const server = await serverThat(behaviour)
+    const server = await openKeySetServer(behaviour)
     const startedAt = performance.now()
     const asking = request(server.url, { timeoutMs: 200 })
     await expect(fetchKeySet(asking)).rejects.toEqual(failure('timeout'))
@@ -143,7 +121,7 @@ describe('the deadline bounds the whole exchange', () => {
 })
 
 it('is given up when its signal says so, and lets go of the connection', async () => {
-  const server = await serverThat(headersThenHang)
+  const server = await openKeySetServer(headersThenHang)
   const giveUp = new AbortController()
   const asking = fetchKeySet(request(server.url, { signal: giveUp.signal }))
   await server.requested(1)
@@ -158,7 +136,7 @@ it('lets go of the connection after an answer that it did not read to the end', 
     socket.write('HTTP/1.1 404 Not Found\r\ncontent-length: 99999999\r\n\r\n')
     behaviour(socket, asked)
   }
-  const server = await serverThat(notFound)
+  const server = await openKeySetServer(notFound)
   await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('status'))
   await until('the connection is gone', async () => server.connections() === 0)
 })

@@ -8,8 +8,8 @@ import {
   type KeySetServer,
   respond,
   serve,
-  startKeySetServer,
 } from '../../support/issuer/key-set-server.js'
+import { openKeySetServer } from '../../support/issuer/open-key-set.js'
 import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 import { collectKeySetEvents } from '../../support/observe/key-set-events.js'
 
@@ -20,13 +20,10 @@ async function fetcherOf(
   ...behaviours: Behaviour[]
 ): Promise<{ server: KeySetServer; fetcher: Fetcher; events: () => readonly KeySetEvent[] }> {
   const eventsOf = collectKeySetEvents()
-  const server = await startKeySetServer(...behaviours)
+  const server = await openKeySetServer(...behaviours)
   const options = { jwksUri: server.url, fetch: globalThis.fetch, timeoutMs: 5000, clock: Date.now }
   const fetcher = createFetcher(options)
-  onTestFinished(() => {
-    fetcher.close()
-    return server.close()
-  })
+  onTestFinished(() => fetcher.close())
   return { server, fetcher, events: () => eventsOf(server.url) }
 }
 

@@ -1,18 +1,11 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { remoteKeySet, serviceAuth } from 'express-service-auth'
-import { expect, it, onTestFinished } from 'vitest'
-import {
-  type Behaviour,
-  hang,
-  serve,
-  startKeySetServer,
-} from '../../support/issuer/key-set-server.js'
-import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
-import { manualClock } from '../../support/manual-clock.js'
+import { expect, it } from 'vitest'
+import { type Behaviour, hang, serve } from '../../support/issuer/key-set-server.js'
+import { openReceiverOfKeySet } from '../../support/issuer/open-key-set.js'
+import { makeSigningKey, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 import { pipeline } from '../../support/network/pipeline.js'
 import { compile } from '../../support/process/compile.js'
-import { behind, startReceiver } from '../../support/receiver/receiver.js'
 
 const old = makeSigningKey('d-1')
 const young = makeSigningKey('d-2')
@@ -20,14 +13,8 @@ const before = serve({ keys: [old.jwk] })
 const after = serve({ keys: [young.jwk, old.jwk] })
 
 async function stage(behaviour: Behaviour) {
-  const server = await startKeySetServer(behaviour)
-  const clock = manualClock()
-  const keySet = remoteKeySet({ jwksUri: server.url, clock, timeoutMs: 60_000 })
-  const receiver = await startReceiver(behind(serviceAuth({ ...POLICY, keySet, clock })))
-  onTestFinished(async () => {
-    keySet.close()
-    await server.close()
-  })
+  const opened = await openReceiverOfKeySet([behaviour], { timeoutMs: 60_000 })
+  const { clock, keySet, receiver } = opened
   await keySet.ready()
   const tokenOf = (key: typeof old, jti = 'a'): string =>
     tokenFrom(key, { now: clock(), claims: { jti } })
@@ -37,7 +24,7 @@ async function stage(behaviour: Behaviour) {
     const name = `random-${++floods}`
     return pipeline(receiver.port, count, (index) => withKid(random, `${name}-${index}`))
   }
-  return { server, clock, receiver, tokenOf, flood }
+  return { ...opened, tokenOf, flood }
 }
 
 it('ten thousand random kids cost two fetches, and a rotated key waits for no more than the budget', async () => {

@@ -1,5 +1,5 @@
-import { type RemoteKeySetOptions, remoteKeySet, serviceAuth } from 'express-service-auth'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import type { RemoteKeySetOptions } from 'express-service-auth'
+import { describe, expect, it } from 'vitest'
 import {
   type Behaviour,
   bomb,
@@ -14,19 +14,15 @@ import {
   refusingUrl,
   respond,
   serve,
-  startKeySetServer,
 } from '../../support/issuer/key-set-server.js'
+import { openReceiverOfKeySet } from '../../support/issuer/open-key-set.js'
 import {
   makeSigningKey,
-  POLICY,
   type PublicJwk,
   shapeOfKey,
   tokenFrom,
   withKid,
 } from '../../support/issuer/signing-keys.js'
-import { manualClock } from '../../support/manual-clock.js'
-import { nextKeySetEvent } from '../../support/observe/key-set-events.js'
-import { behind, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
 
 const key = makeSigningKey('d-1')
 const good = { keys: [key.jwk] }
@@ -72,28 +68,8 @@ function unsuitable(): unknown[] {
   ]
 }
 
-interface Stage {
-  readonly receiver: Receiver
-  readonly server: Awaited<ReturnType<typeof startKeySetServer>>
-  readonly clock: ReturnType<typeof manualClock>
-  readonly auth: ReturnType<typeof serviceAuth>
-}
-
-async function stage(
-  behaviour: Behaviour,
-  options: Partial<RemoteKeySetOptions> = {},
-): Promise<Stage> {
-  const server = await startKeySetServer(behaviour)
-  const clock = manualClock()
-  const keySet = remoteKeySet({ jwksUri: server.url, clock, timeoutMs: 5000, ...options })
-  const auth = serviceAuth({ ...POLICY, keySet, clock })
-  const receiver = await startReceiver(behind(auth))
-  onTestFinished(async () => {
-    keySet.close()
-    await server.close()
-  })
-  return { receiver, server, clock, auth }
-}
+const stage = (behaviour: Behaviour, options: Partial<RemoteKeySetOptions> = {}) =>
+  openReceiverOfKeySet([behaviour], { timeoutMs: 5000, ...options })
 
 const OUT_OF_REACH = { status: 503, retryAfter: '5', challenge: undefined }
 const INVALID = { status: 401, challenge: 'Bearer realm="service", error="invalid_token"' }
@@ -173,27 +149,5 @@ describe('a key set with one bad key', () => {
     expect(await receiver.call(tokenFrom(key, { now: clock() }))).toMatchObject(INVALID)
     const other = tokenFrom(key, { now: clock(), kid: 'good' })
     expect(await receiver.call(other)).toMatchObject({ status: 200 })
-  })
-})
-
-describe('max-age', () => {
-  it.each([
-    ['max-age=0', 10],
-    ['max-age=1', 10],
-    ['max-age=604800', 3600],
-    [undefined, 3600],
-    ['max-age=garbage', 3600],
-  ])('%s: the set verifies for %d seconds of an outage, then the 503', async (header, seconds) => {
-    const headers = header === undefined ? {} : { 'cache-control': header }
-    const { receiver, server, clock } = await stage(serve(good, headers))
-    expect(await receiver.call(tokenFrom(key, { now: clock() }))).toMatchObject({ status: 200 })
-    server.behave(hangUp)
-    clock.advance(seconds - 0.001)
-    const failed = nextKeySetEvent('failed', server)
-    const token = tokenFrom(key, { now: clock() })
-    expect(await receiver.call(token)).toMatchObject({ status: 200 })
-    await failed
-    clock.advance(0.001)
-    expect(await receiver.call(token)).toMatchObject(OUT_OF_REACH)
   })
 })

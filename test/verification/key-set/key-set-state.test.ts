@@ -160,12 +160,6 @@ describe('a failure', () => {
     }
   })
 
-  it('does not back off for longer after a thousand failures', () => {
-    const state = stateMachine()
-    for (let count = 0; count < 2000; count++) state.failed(0, 1)
-    expect(state.nextFetchAfterSeconds()).toBe(30)
-  })
-
   it('starts over after a success', () => {
     const state = stateMachine()
     for (let count = 0; count < 9; count++) state.failed(0)
@@ -200,12 +194,5 @@ describe('a clock that was set back', () => {
     state.fetched(1000, ['a'])
     expect(state.isRefreshDue(999)).toBe(true)
     expect(state.health(999)).toMatchObject({ state: 'stale', ageSeconds: 0, keys: ['a'] })
-  })
-
-  it('does not lengthen a back-off beyond half a minute', () => {
-    const state = stateMachine()
-    state.failed(1000)
-    expect(state.isBackingOff(1000)).toBe(true)
-    expect(state.isBackingOff(900)).toBe(false)
   })
 })

@@ -1,48 +1,20 @@
-import { remoteKeySet, serviceAuth } from 'express-service-auth'
-import { expect, it, onTestFinished } from 'vitest'
-import {
-  type Behaviour,
-  hangUp,
-  respond,
-  serve,
-  startKeySetServer,
-} from '../../support/issuer/key-set-server.js'
-import { makeSigningKey, POLICY, tokenFrom } from '../../support/issuer/signing-keys.js'
-import { manualClock } from '../../support/manual-clock.js'
+import { expect, it } from 'vitest'
+import { type Behaviour, hangUp, respond, serve } from '../../support/issuer/key-set-server.js'
+import { openReceiverOfKeySet } from '../../support/issuer/open-key-set.js'
+import { makeSigningKey, tokenFrom } from '../../support/issuer/signing-keys.js'
 import { nextKeySetEvent } from '../../support/observe/key-set-events.js'
-import { behind, startReceiver } from '../../support/receiver/receiver.js'
 
 const key = makeSigningKey('d-1')
 const good = serve({ keys: [key.jwk] })
 
 async function stage(behaviour: Behaviour) {
-  const server = await startKeySetServer(behaviour)
-  const clock = manualClock()
-  const keySet = remoteKeySet({ jwksUri: server.url, clock })
-  const receiver = await startReceiver(behind(serviceAuth({ ...POLICY, keySet, clock })))
-  onTestFinished(async () => {
-    keySet.close()
-    await server.close()
-  })
+  const opened = await openReceiverOfKeySet([behaviour])
+  const { clock } = opened
   const tokens = Array.from({ length: 200 }, (_, index) =>
     tokenFrom(key, { now: clock(), claims: { jti: `${index}`, exp: clock() / 1000 + 3600 } }),
   )
-  return { server, clock, keySet, receiver, tokens }
+  return { ...opened, tokens }
 }
-
-it('two hundred first requests at once cause one fetch, and all of them pass', async () => {
-  const { server, receiver, tokens } = await stage(good)
-  const answers = await Promise.all(tokens.map((token) => receiver.call(token)))
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-  expect(server.requests).toHaveLength(1)
-})
-
-it('two hundred first requests at once cause one fetch and its retry in an outage', async () => {
-  const { server, receiver, tokens } = await stage(respond('503 Service Unavailable', ''))
-  const answers = await Promise.all(tokens.map((token) => receiver.call(token)))
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]))
-  expect(server.requests).toHaveLength(2)
-})
 
 it.each<[string, Behaviour]>([
   ['that resets connections', hangUp],

@@ -1,13 +1,8 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { expect, it, onTestFinished } from 'vitest'
-import {
-  type Behaviour,
-  hang,
-  hangUp,
-  serve,
-  startKeySetServer,
-} from '../../support/issuer/key-set-server.js'
+import { expect, it } from 'vitest'
+import { type Behaviour, hang, hangUp, serve } from '../../support/issuer/key-set-server.js'
+import { openKeySetServer } from '../../support/issuer/open-key-set.js'
 import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 import { compile } from '../../support/process/compile.js'
 
@@ -21,8 +16,7 @@ it.each<[string, Behaviour]>([
   ['under way', hang],
   ['policy', serve(document)],
 ])('a key set that is left open does not hold the process open: %s', async (state, behaviour) => {
-  const server = await startKeySetServer(behaviour)
-  onTestFinished(() => server.close())
+  const server = await openKeySetServer(behaviour)
   const command = [child, state, server.url, JSON.stringify(document)]
   const run = promisify(execFile)(process.execPath, command, { timeout: 15_000 })
   const told = state === 'failed' ? 'ServiceAuthError\nleft\n' : 'left\n'

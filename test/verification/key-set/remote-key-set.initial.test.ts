@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { hang, hangUp, refusingUrl, serve } from '../../support/issuer/key-set-server.js'
+import { hang, hangUp, serve } from '../../support/issuer/key-set-server.js'
 import { openKeySet } from '../../support/issuer/open-key-set.js'
 import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 import { collectKeySetEvents, nextKeySetEvent } from '../../support/observe/key-set-events.js'
@@ -29,26 +29,6 @@ describe('initial', () => {
     server.behave(serve({ keys: [other] }))
     await keySet.ready()
     expect(keySet.health()).toMatchObject({ state: 'fresh', keys: ['b'] })
-  })
-
-  it('lives through an outage for maxStaleSeconds', async () => {
-    const jwksUri = await refusingUrl()
-    const { clock, keySet } = await openKeySet([], {
-      jwksUri,
-      initial: DOCUMENT,
-      maxStaleSeconds: 100,
-    })
-    await expect(keySet.ready()).rejects.toThrow()
-    clock.advance(99.9)
-    expect(keySet.health()).toMatchObject({ state: 'stale', keys: ['a'] })
-    clock.advance(0.1)
-    expect(keySet.health()).toMatchObject({ state: 'expired', keys: [] })
-  })
-
-  it('is asked for without validators', async () => {
-    const { server, keySet } = await openKeySet([serve(DOCUMENT)], { initial: DOCUMENT })
-    await keySet.ready()
-    expect(server.requests[0]?.headers.has('if-none-match')).toBe(false)
   })
 
   it.each<[string, object]>([

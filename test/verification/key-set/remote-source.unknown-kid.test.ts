@@ -119,18 +119,6 @@ describe('an unknown kid', () => {
     expect(server.requests).toHaveLength(1 + 1 + 2)
   })
 
-  it('of a real rotation is found once the budget that others spent allows a fetch', async () => {
-    const { server, clock, keySet, source } = await openKeySet([before])
-    await keySet.ready()
-    await source.find('x')
-    await source.find('y')
-    server.behave(after)
-    expect(await source.find('b')).toBeUndefined()
-    clock.advance(30)
-    expect(await source.find('b')).toMatchObject({ kid: 'b' })
-    expect(server.requests).toHaveLength(4)
-  })
-
   it('is the 503 when its fetch fails, and causes none while the back-off runs', async () => {
     const { server, clock, keySet, source } = await openKeySet([before, hangUp])
     await keySet.ready()

@@ -1,8 +1,9 @@
-import { remoteKeySet, serviceAuth } from 'express-service-auth'
-import { expect, it, onTestFinished } from 'vitest'
-import { type KeySetServer, serve, startKeySetServer } from '../../support/issuer/key-set-server.js'
+import { serviceAuth } from 'express-service-auth'
+import { expect, it } from 'vitest'
+import { serve } from '../../support/issuer/key-set-server.js'
+import { openReceiverOfKeySet } from '../../support/issuer/open-key-set.js'
 import { makeSigningKey, POLICY, tokenFrom } from '../../support/issuer/signing-keys.js'
-import { type ManualClock, manualClock } from '../../support/manual-clock.js'
+import type { ManualClock } from '../../support/manual-clock.js'
 import { nextKeySetEvent } from '../../support/observe/key-set-events.js'
 import { behind, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
 
@@ -11,27 +12,14 @@ const young = makeSigningKey('d-2')
 const impostor = makeSigningKey('d-1')
 const INVALID = { status: 401, challenge: 'Bearer realm="service", error="invalid_token"' }
 
-interface Stage {
-  readonly server: KeySetServer
-  readonly clock: ManualClock
-  readonly receivers: readonly Receiver[]
-  /** Swaps the set for what the server has now. */
-  refresh(): Promise<void>
-}
-
 /** Two receivers, one with a token cache and one without, on one key set. */
-async function stage(): Promise<Stage> {
-  const server = await startKeySetServer(serve({ keys: [old.jwk] }))
-  const clock = manualClock()
-  const keySet = remoteKeySet({ jwksUri: server.url, clock })
-  const cached = await startReceiver(behind(serviceAuth({ ...POLICY, keySet, clock })))
+async function stage() {
+  const opened = await openReceiverOfKeySet([serve({ keys: [old.jwk] })])
+  const { server, clock, keySet, receiver: cached } = opened
   const plain = await startReceiver(
     behind(serviceAuth({ ...POLICY, keySet, clock, tokenCache: false })),
   )
-  onTestFinished(async () => {
-    keySet.close()
-    await server.close()
-  })
+  /** Swaps the set for what the server has now. */
   const refresh = async (): Promise<void> => {
     clock.advance(300)
     const fetched = nextKeySetEvent('fetched', server)

@@ -1,11 +1,7 @@
-import { remoteKeySet, type ServiceAuth, serviceAuth } from 'express-service-auth'
+import { type ServiceAuth, serviceAuth } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
-import {
-  hangUp,
-  type KeySetServer,
-  serve,
-  startKeySetServer,
-} from '../../support/issuer/key-set-server.js'
+import { hangUp, serve } from '../../support/issuer/key-set-server.js'
+import { openKeySet, openKeySetServer } from '../../support/issuer/open-key-set.js'
 import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 import { manualClock } from '../../support/manual-clock.js'
 import { nextKeySetEvent } from '../../support/observe/key-set-events.js'
@@ -13,19 +9,11 @@ import { behind, type Receiver, startReceiver } from '../../support/receiver/rec
 
 const key = makeSigningKey('d-1')
 
-async function serverOfKey(): Promise<KeySetServer> {
-  const server = await startKeySetServer(serve({ keys: [key.jwk] }))
-  onTestFinished(() => server.close())
-  return server
-}
-
+const serverOfKey = () => openKeySetServer(serve({ keys: [key.jwk] }))
 const receiverBehind = (auth: ServiceAuth): Promise<Receiver> => startReceiver(behind(auth))
 
 it('one key set serves several policies with one fetch and one budget', async () => {
-  const server = await serverOfKey()
-  const clock = manualClock()
-  const keySet = remoteKeySet({ jwksUri: server.url, clock })
-  onTestFinished(() => keySet.close())
+  const { server, clock, keySet } = await openKeySet([serve({ keys: [key.jwk] })])
   const orders = serviceAuth({ ...POLICY, keySet, clock })
   const stock = serviceAuth({ ...POLICY, audience: 'stock', keySet, clock })
   const receivers = [await receiverBehind(orders), await receiverBehind(stock)] as const
@@ -41,10 +29,7 @@ it('one key set serves several policies with one fetch and one budget', async ()
 })
 
 it("a policy's close leaves a shared set open", async () => {
-  const server = await serverOfKey()
-  const clock = manualClock()
-  const keySet = remoteKeySet({ jwksUri: server.url, clock })
-  onTestFinished(() => keySet.close())
+  const { server, clock, keySet } = await openKeySet([serve({ keys: [key.jwk] })])
   const auth = serviceAuth({ ...POLICY, keySet, clock })
   auth.close()
   await auth.ready()

@@ -2,6 +2,7 @@ import { type LiveDenylist, ServiceAuthError, serviceAuth } from 'express-servic
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { expectOwnError } from '../support/receiver/own-error.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
 import { ManualDenylist } from '../support/stores/manual-denylist.js'
 
@@ -78,11 +79,7 @@ describe('a serviceAuth with live denylists', () => {
       for (const fail of [reject(cause), throwing(cause)]) {
         list.readiness = fail
         const error: unknown = await auth.ready().catch((thrown: unknown) => thrown)
-        expect(error).toBeInstanceOf(ServiceAuthError)
-        expect(error).toMatchObject({ code: 'unavailable', cause })
-        for (const name of ['status', 'statusCode', 'headers']) {
-          expect(name in Object(error)).toBe(false)
-        }
+        expectOwnError(error, { code: 'unavailable', cause })
       }
     }
     const own = [

@@ -87,11 +87,6 @@ describe('the state of a request', () => {
     expect(() => serviceOf(request)).toThrow(ServiceAuthError)
   })
 
-  it('takes nothing from req.service', () => {
-    const request = Object.assign(newRequest(), { service: ADMISSION.identity })
-    expect(() => serviceOf(request)).toThrow(ServiceAuthError)
-  })
-
   it('lets no check come after the key, and frees the key', () => {
     const state = beginState(newRequest())
     expect(() => assertBeforeKey(state, 'x')).not.toThrow()

@@ -87,14 +87,4 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse on Redis, on $major', ({ express
     await until('it is back', async () => (await receiver.call(newToken())).status === 200)
     expect(receiver.errors).toEqual([])
   })
-
-  it('answers 503 once its store is closed', async () => {
-    const { store } = openStore(redis)
-    const receiver = await startReceiver({
-      express,
-      mount: (app) => app.use(authFor(issuer.policy()), requireSingleUse({ store })),
-    })
-    store.close()
-    expect(await receiver.rawWith(`Bearer ${newToken()}`)).toBe(UNAVAILABLE)
-  })
 })

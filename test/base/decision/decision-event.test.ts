@@ -1,10 +1,12 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import {
   announceDecision,
   type DecisionEvent,
   isObserved,
 } from '../../../src/base/decision/decision-event.js'
+import { collectEvents } from '../../support/observe/channel-events.js'
+import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
 import { leaveChannels } from '../../support/secret-search/index.js'
 
 // Here it matters that nobody else listens.
@@ -23,15 +25,9 @@ it('a decision is observed where somebody listens, on the channel or directly', 
 })
 
 it('each observer is told, whatever the others do', async () => {
-  const rejections: unknown[] = []
-  const onRejection = (reason: unknown): number => rejections.push(reason)
-  process.on('unhandledRejection', onRejection)
-  onTestFinished(() => void process.off('unhandledRejection', onRejection))
+  const unhandled = collectUnhandledErrors()
   const told: DecisionEvent[] = []
-  const published: unknown[] = []
-  const listener = (event: unknown): number => published.push(event)
-  subscribe('express-service-auth:decision', listener)
-  onTestFinished(() => void unsubscribe('express-service-auth:decision', listener))
+  const published = collectEvents('decision')
   const observers = [
     () => {
       throw new Error('thrown')
@@ -47,5 +43,5 @@ it('each observer is told, whatever the others do', async () => {
   expect(published).toEqual([EVENT])
   // Unhandled rejections are reported after the microtasks of their turn.
   await new Promise(setImmediate)
-  expect(rejections).toEqual([])
+  expect(unhandled).toEqual([])
 })

@@ -1,13 +1,9 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { ErrorRequestHandler, RequestHandler } from 'express'
-import {
-  type IdempotencyEvent,
-  type IdempotencyStore,
-  memoryStore,
-  type Reservation,
-} from 'express-service-auth'
+import { type IdempotencyStore, memoryStore, type Reservation } from 'express-service-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { collectEvents, onEvent } from '../../support/observe/channel-events.js'
+import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
@@ -17,13 +13,7 @@ import { until } from '../../support/until.js'
 
 leaveChannels()
 
-function collect(): readonly IdempotencyEvent[] {
-  const events: IdempotencyEvent[] = []
-  const listen = (event: unknown): void => void events.push(event as IdempotencyEvent)
-  subscribe('express-service-auth:idempotency', listen)
-  onTestFinished(() => void unsubscribe('express-service-auth:idempotency', listen))
-  return events
-}
+const collect = () => collectEvents('idempotency')
 
 describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }) => {
   it('tells what became of each request, and never the key', async () => {
@@ -109,12 +99,7 @@ describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }
   it('tells how a run ended in the context of its request, wherever its handler answers', async () => {
     const storage = new AsyncLocalStorage<string>()
     const contexts: unknown[] = []
-    const listen = (event: unknown): void => {
-      const { reason } = event as IdempotencyEvent
-      contexts.push([reason, storage.getStore()])
-    }
-    subscribe('express-service-auth:idempotency', listen)
-    onTestFinished(() => void unsubscribe('express-service-auth:idempotency', listen))
+    onEvent('idempotency', ({ reason }) => contexts.push([reason, storage.getStore()]))
     const elsewhere = new AsyncResource('elsewhere')
     const receiver = await openOrders({
       express,
@@ -140,10 +125,7 @@ describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }
 
   it('lets every run end where the id of a request cannot be read any more', async () => {
     const events = collect()
-    const faults: unknown[] = []
-    const note = (error: unknown): number => faults.push(error)
-    process.on('unhandledRejection', note)
-    onTestFinished(() => void process.off('unhandledRejection', note))
+    const unhandled = collectUnhandledErrors()
     const store = watchedStore(memoryStore())
     const receiver = await openOrders({
       express,
@@ -162,7 +144,7 @@ describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }
     await call(receiver.port, { key: newKey(), path: '/orders/1?end=1' })
     await until('both have ended', async () => store.endings.length === 2)
     await new Promise((resolve) => setImmediate(resolve))
-    expect(faults).toEqual([])
+    expect(unhandled).toEqual([])
     expect(events.map(({ reason }) => reason)).toEqual(['reserved', 'reserved'])
   })
 

@@ -1,10 +1,10 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setTimeout as delay } from 'node:timers/promises'
 import express from 'express'
 import { memoryStore, requireSingleUse, type StoreEvent } from 'express-service-auth'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { callStore } from '../../../src/base/decision/store-call.js'
 import { issuer } from '../../support/issuer/issuer.js'
+import { collectEvents } from '../../support/observe/channel-events.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
 import { authFor, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
@@ -14,13 +14,7 @@ import { until } from '../../support/until.js'
 
 leaveChannels()
 
-function collect(): readonly StoreEvent[] {
-  const events: StoreEvent[] = []
-  const listen = (event: unknown): void => void events.push(event as StoreEvent)
-  subscribe('express-service-auth:store', listen)
-  onTestFinished(() => void unsubscribe('express-service-auth:store', listen))
-  return events
-}
+const collect = () => collectEvents('store')
 
 const toldOf = (events: readonly StoreEvent[]): string[] =>
   events.map(({ operation, ok }) => `${operation} ${ok ? 'ok' : 'failed'}`)

@@ -137,29 +137,25 @@ describeReceivers('A response that is not held back', (bench) => {
     expect(answer.isBroken).toBe(false)
   })
 
-  it('ends when its handler destroys it', async () => {
-    const receiver = await bench.start(
+  it.each<[string, RequestHandler]>([
+    [
+      'destroys it',
       async (_req, res) => {
         res.write('x'.repeat(200))
         await once(res, 'drain')
         res.destroy()
       },
-      { maxResponseBytes: 100, whenAbandoned: 'rerun' },
-    )
-    const key = newKey()
-    expect((await call(receiver.port, { key })).isBroken).toBe(true)
-    await until('the end', async () => types().at(-1) === 'streamed')
-    expect((await call(receiver.port, { key })).problem).toBe('result-not-stored')
-  })
-
-  it('ends also when it is destroyed before the record says that it flows', async () => {
-    const receiver = await bench.start(
+    ],
+    [
+      'destroys it before the record says that it flows',
       (_req, res) => {
         res.write('x'.repeat(200))
         res.destroy()
       },
-      { maxResponseBytes: 100, whenAbandoned: 'rerun' },
-    )
+    ],
+  ])('ends when its handler %s', async (_what, handler) => {
+    const options = { maxResponseBytes: 100, whenAbandoned: 'rerun' } as const
+    const receiver = await bench.start(handler, options)
     const key = newKey()
     expect((await call(receiver.port, { key })).isBroken).toBe(true)
     await until('the end', async () => types().at(-1) === 'streamed')
@@ -167,14 +163,11 @@ describeReceivers('A response that is not held back', (bench) => {
   })
 
   it('ends, too, when it outgrows the limit after its caller hung up', async () => {
-    let enter = (_: Response): void => {}
-    const entered = new Promise<Response>((resolve) => {
-      enter = resolve
-    })
+    const stages = makeStage()
     const receiver = await bench.start(
       async (_req, res) => {
         const isClosed = once(res, 'close')
-        enter(res)
+        stages.enter(res)
         await isClosed
         Readable.from(Array.from({ length: 50 }, () => 'x'.repeat(20))).pipe(res)
       },
@@ -182,7 +175,7 @@ describeReceivers('A response that is not held back', (bench) => {
     )
     const key = newKey()
     const raw = await callRaw(receiver.port, { key })
-    await entered
+    await stages.entered
     raw.socket.destroy()
     await until('the end', async () => types().at(-1) === 'streamed')
     expect((await call(receiver.port, { key })).problem).toBe('result-not-stored')

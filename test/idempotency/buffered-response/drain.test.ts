@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { watchDrain } from '../../../src/idempotency/buffered-response/buffer-response.js'
 
 const made = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
@@ -48,39 +48,24 @@ describe('watchDrain', () => {
     response.on = inner
     drain.stop()
     expect(response.on).toBe(inner)
-    let calls = 0
-    response.on('drain', () => {
-      calls += 1
-    })
+    const calls = vi.fn()
+    response.on('drain', calls)
     drain.emitDrain()
-    expect(calls).toBe(0)
+    expect(calls).not.toHaveBeenCalled()
   })
 
-  it('calls nobody twice where an outer layer wraps listeners, as context managers do', () => {
+  it.each<[string, (listener: () => void) => () => void]>([
+    ['wraps listeners, as context managers do', (listener) => () => listener()],
+    ['only listens in', (listener) => listener],
+  ])('calls nobody twice where an outer middleware %s', (_what, passedOn) => {
     const response = made()
     const own = response.on
     response.on = ((name: string, listener: () => void) =>
-      Reflect.apply(own, response, [name, () => listener()])) as typeof own
+      Reflect.apply(own, response, [name, passedOn(listener)])) as typeof own
     const drain = watchDrain(response)
-    let calls = 0
-    response.on('drain', () => {
-      calls += 1
-    })
+    const calls = vi.fn()
+    response.on('drain', calls)
     drain.emitDrain()
-    expect(calls).toBe(1)
-  })
-
-  it('calls nobody twice where an outer middleware only listens in', () => {
-    const response = made()
-    const own = response.on
-    response.on = ((...args: [string, () => void]) =>
-      Reflect.apply(own, response, args)) as typeof own
-    const drain = watchDrain(response)
-    let calls = 0
-    response.on('drain', () => {
-      calls += 1
-    })
-    drain.emitDrain()
-    expect(calls).toBe(1)
+    expect(calls).toHaveBeenCalledOnce()
   })
 })

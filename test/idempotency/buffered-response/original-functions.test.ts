@@ -33,17 +33,8 @@ function interception() {
       calls.push([name, ...args].join(' '))
       return name
     }
-  const hold = createReplacer<State>({
-    setHeader: noted('setHeader'),
-    setHeaders: noted('setHeaders'),
-    appendHeader: noted('appendHeader'),
-    removeHeader: noted('removeHeader'),
-    writeHead: noted('writeHead'),
-    flushHeaders: noted('flushHeaders'),
-    write: noted('write'),
-    end: noted('end'),
-    destroy: noted('destroy'),
-  })
+  const functions = Object.fromEntries(NAMES.map((name) => [name, noted(name)]))
+  const hold = createReplacer<State>(functions as Parameters<typeof createReplacer<State>>[0])
   return (response: ServerResponse): State => {
     let state: State | undefined
     hold(response, (originals) => {

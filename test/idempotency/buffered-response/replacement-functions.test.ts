@@ -18,33 +18,15 @@ describe('What a response is written with', () => {
     }
   })
 
-  it('comes with its encoding and callback in any place', () => {
-    const callback = (): void => {}
-    expect(parseWriteArguments([callback])).toEqual({
-      chunk: undefined,
-      encoding: undefined,
-      callback,
-    })
-    expect(parseWriteArguments(['a', callback])).toEqual({
-      chunk: 'a',
-      encoding: undefined,
-      callback,
-    })
-    expect(parseWriteArguments(['a', 'hex', callback])).toEqual({
-      chunk: 'a',
-      encoding: 'hex',
-      callback,
-    })
-    expect(parseWriteArguments(['a', null, callback])).toEqual({
-      chunk: 'a',
-      encoding: undefined,
-      callback,
-    })
-    expect(parseWriteArguments([])).toEqual({
-      chunk: undefined,
-      encoding: undefined,
-      callback: undefined,
-    })
+  const callback = (): void => {}
+  it.each([
+    [[], {}],
+    [[callback], { callback }],
+    [['a', callback], { chunk: 'a', callback }],
+    [['a', null, callback], { chunk: 'a', callback }],
+    [['a', 'hex', callback], { chunk: 'a', encoding: 'hex', callback }],
+  ])('comes with its encoding and callback in any place: %j', (given, read) => {
+    expect(parseWriteArguments(given)).toEqual(read)
   })
 
   it('is copied, so that its owner may use it again', () => {

@@ -1,14 +1,12 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { OutgoingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { pipeline, Readable, Transform } from 'node:stream'
 import type { RequestHandler, Response } from 'express'
 import { expect, it } from 'vitest'
+import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { describeReceivers, makeStage, problemOf } from '../../support/receiver/each-receiver.js'
 import { call, callRaw, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
-
-const CHANNEL = 'express-service-auth:idempotency'
 
 describeReceivers('A response that ends in another way than by its own functions', (bench) => {
   it.each<[string, (res: Response) => unknown]>([
@@ -37,9 +35,7 @@ describeReceivers('A response that ends in another way than by its own functions
     ['socket.end behind the head', (res) => res.writeHead(200).req.socket.end()],
     ['socket.end with bytes', (res) => res.socket?.end('HTTP/1.1 200 OK\r\n\r\n')],
   ])('ends its run at once, the outcome unknown: %s', async (_way, endAround) => {
-    const told: unknown[] = []
-    const note = (event: unknown) => told.push((event as { reason: string }).reason)
-    subscribe(CHANNEL, note)
+    const events = hearIdempotency()
     const receiver = await bench.start((_req, res) => void endAround(res), { leaseSeconds: 3600 })
     const key = newKey()
     await call(receiver.port, { key })
@@ -47,8 +43,7 @@ describeReceivers('A response that ends in another way than by its own functions
     expect(bench.store.endings).toEqual([{ type: 'abandoned', answer: true }])
     expect(await problemOf(receiver.port, key)).toBe('outcome-unknown')
     expect(receiver.handled).toBe(1)
-    unsubscribe(CHANNEL, note)
-    expect(told).toContain('abandoned')
+    expect(events.map(({ reason }) => reason)).toContain('abandoned')
   })
 
   it.each<[string, (res: Response) => unknown]>([

@@ -13,6 +13,7 @@ import { beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
 import { issuerBehindSecretQuery } from '../../support/issuer/secret-query.js'
 import { createTestIssuer } from '../../support/issuer/test-issuer.js'
+import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
 import { authFor, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
@@ -253,10 +254,7 @@ it.each<[string, () => unknown]>([
   ],
   ['rejects', () => Promise.reject(new Error('disk full'))],
 ])('changes nothing where the logger %s', async (_what, fail) => {
-  const faults: unknown[] = []
-  const note = (error: unknown): number => faults.push(error)
-  process.on('uncaughtException', note).on('unhandledRejection', note)
-  onTestFinished(() => void process.off('uncaughtException', note).off('unhandledRejection', note))
+  const unhandled = collectUnhandledErrors()
   const stop = log({ info: fail, warn: fail, error: fail }, { accepted: true, burst: 1 })
   const receiver = await openReads()
   expect((await receiver.call(issuer.token({ permissions: ['orders:read'] }))).status).toBe(200)
@@ -264,7 +262,7 @@ it.each<[string, () => unknown]>([
   expect((await receiver.call()).status).toBe(401)
   stop()
   await new Promise((resolve) => setImmediate(resolve))
-  expect(faults).toEqual([])
+  expect(unhandled).toEqual([])
 })
 
 it.each<[string, unknown, unknown, RegExp]>([

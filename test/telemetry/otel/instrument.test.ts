@@ -7,6 +7,7 @@ import { type InstrumentOptions, instrument } from 'express-service-auth/otel'
 import { expect, it, onTestFinished } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
 import { meter, traceRequests } from '../../support/observe/telemetry.js'
+import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
 import { authFor, startReceiver } from '../../support/receiver/receiver.js'
@@ -66,10 +67,7 @@ it('costs nothing but itself where there is no SDK', async () => {
 })
 
 it('keeps the faults of a meter and of a span away from requests', async () => {
-  const uncaught: unknown[] = []
-  const note = (error: unknown): number => uncaught.push(error)
-  process.on('uncaughtException', note)
-  onTestFinished(() => void process.off('uncaughtException', note))
+  const unhandled = collectUnhandledErrors()
   const fail = (): never => {
     throw new Error('a fault of telemetry')
   }
@@ -99,7 +97,7 @@ it('keeps the faults of a meter and of a span away from requests', async () => {
   expect((await call(receiver.port, { key })).status).toBe(201)
   expect((await call(receiver.port)).status).toBe(400)
   await new Promise((resolve) => setImmediate(resolve))
-  expect(uncaught).toEqual([])
+  expect(unhandled).toEqual([])
 })
 
 it.each<[string, unknown, RegExp]>([

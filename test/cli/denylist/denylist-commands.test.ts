@@ -174,9 +174,7 @@ describe('bad input changes nothing', () => {
       /--reason must be/,
     ],
     ['a long value', ['deny', 'token', 'x'.repeat(257), ...WHY], /the value of token must be/],
-    ['milliseconds', ['deny', 'issued-before', '1790000000000', ...WHY], /not milliseconds/],
     ['no zone', ['deny', 'issued-before', '2026-01-01T00:00:00', ...WHY], /with a zone/],
-    ['no date', ['deny', 'issued-before', '2026-13-01T00:00:00Z', ...WHY], /with a zone/],
     ['a cut-off ahead', ['deny', 'issued-before', ahead, ...WHY], /more than 60 s ahead/],
     [
       'a large tolerance',

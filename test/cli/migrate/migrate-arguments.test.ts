@@ -1,11 +1,9 @@
-import { symlink } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { migrateWith } from '../../../src/cli/migrate/migrate.js'
 import { MIGRATE_OPTIONS } from '../../../src/cli/migrate/migrate-options.js'
 import type { Core } from '../../../src/cli/migrate/migrate-session.js'
 import { knowSecret } from '../../support/secret-search/index.js'
-import { runHere, temporaryFile, temporaryFolder } from '../kit.js'
+import { runHere, temporaryFile } from '../kit.js'
 
 const KEY = 'migration-key-0123456789'
 knowSecret('an API key', KEY)
@@ -129,19 +127,15 @@ describe('the API key', () => {
     expect((await reaching(RUN, `${KEY}\n`)).core).toMatchObject({ apiKey: KEY })
   })
 
-  it.each([0o640, 0o644, 0o604])('is refused from a file with mode %o', async (mode) => {
-    const file = await temporaryFile(KEY, mode)
-    const link = join(await temporaryFolder(), 'key')
-    await symlink(file, link)
-    for (const path of [file, link]) {
-      const ran = await reaching(['run', '--api-key-file', path, ...WHERE])
-      expect(ran).toMatchObject({
-        exitCode: 2,
-        stderr:
-          'service-auth: other users can read or change the --api-key-file file: run chmod 600 on it\n',
-        core: undefined,
-      })
-    }
+  it('is refused from a file that others can read', async () => {
+    const file = await temporaryFile(KEY, 0o604)
+    const ran = await reaching(['run', '--api-key-file', file, ...WHERE])
+    expect(ran).toMatchObject({
+      exitCode: 2,
+      stderr:
+        'service-auth: other users can read or change the --api-key-file file: run chmod 600 on it\n',
+      core: undefined,
+    })
   })
 
   it.each(['', '\n', `${KEY} ${KEY}`, `${KEY}\n${KEY}`, `${KEY}\u00a0`])(

@@ -239,16 +239,11 @@ describe('the --keys file', () => {
     expect(ran.stderr).toMatch(/^service-auth: the --keys file must contain .*\n$/)
   })
 
-  it('is refused when it is not JSON, is not there, or others can read it', async () => {
+  it('is refused when others can read it', async () => {
     const text = JSON.stringify({ current: 'june', keys: { june: good } })
-    for (const [file, why] of [
-      [await temporaryFile(text.slice(1)), 'is not JSON'],
-      ['/nowhere/keys.json', 'cannot be opened'],
-      [await temporaryFile(text, 0o640), 'other users can read or change the --keys file'],
-    ] as const) {
-      const ran = await settle(server, 'a'.repeat(24), '--keys', file)
-      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-      expect(ran.stderr).toContain(why)
-    }
+    const file = await temporaryFile(text, 0o640)
+    const ran = await settle(server, 'a'.repeat(24), '--keys', file)
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toContain('other users can read or change the --keys file')
   })
 })

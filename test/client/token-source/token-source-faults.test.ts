@@ -58,14 +58,8 @@ describe('a core that is not well', () => {
       answers(200, '{"status":"UNSUPPORTED_ALGORITHM_ERROR"}'),
     ],
     ['gives no JWT', 'token_unexpected', answers(200, JSON.stringify({ ...OK, jwt: 'x' }))],
-    ['signs with a static key', 'token_unexpected', mints({ kid: 's-5c1e6a1e' })],
     ['signs otherwise', 'token_unexpected', mints({ alg: 'RS512' })],
-    ['makes a session', 'token_unexpected', mints({ version: '5' })],
-    ['is not the issuer', 'token_unexpected', mints({}, { iss: 'https://other.example' })],
-    ['serves another caller', 'token_unexpected', mints({}, { sub: 'reporting' })],
     ['grants more', 'token_unexpected', mints({}, { permissions: ['admin'] })],
-    ['gives a hundred years', 'token_unexpected', mints({}, { exp: 4_853_600_000 })],
-    ['gives an older token', 'token_unexpected', mints({}, { jti: 'older' })],
   ])('that %s: %s', async ([, code, lie], { onTestFinished }) => {
     const core = await startLyingCore(lie, onTestFinished)
     let requests = 0

@@ -143,19 +143,6 @@ describe('a token that a receiver has refused', () => {
     expect(await source.token({ after: first })).toBe(others[0])
   })
 
-  it('is replaced at most every 5 s; between, the same one comes back', async () => {
-    const { source, clock, seen } = countedSource()
-    const first = await tokenOf(source)
-    const second = await tokenOf(source, first)
-    expect(await source.token({ after: second })).toBe(second)
-    clock.advance(4.999)
-    expect(await source.token({ after: second })).toBe(second)
-    expect(seen.requests).toBe(2)
-    clock.advance(0.001)
-    expect(await tokenOf(source, second)).not.toBe(second)
-    expect(seen.requests).toBe(3)
-  })
-
   it('comes back where the core gives no other, and stays in use', async () => {
     const { source, seen } = countedSource()
     const token = await tokenOf(source)

@@ -12,11 +12,8 @@ import {
   type ServiceFetchOptions,
   serviceFetch,
 } from 'express-service-auth/client'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  type IdentityCore,
-  startIdentityCore,
-} from '../../example-app/identity-core/identity-core.js'
+import { afterAll, describe, expect, it } from 'vitest'
+import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
 import { manualClock } from '../support/manual-clock.js'
 import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.js'
 import { openReceiver, type Receiver } from '../support/receiver/open-receiver.js'
@@ -24,10 +21,7 @@ import { knowSecret } from '../support/secret-search/index.js'
 import { API_DOMAIN, API_KEY } from './claims.js'
 import { failure, sourceAt, type WhenFinished } from './kit.js'
 
-let core: IdentityCore
-beforeAll(async () => {
-  core = await startIdentityCore({ apiKey: API_KEY })
-})
+const core = await startIdentityCore({ apiKey: API_KEY })
 afterAll(() => core.close())
 
 interface Orders extends Receiver {

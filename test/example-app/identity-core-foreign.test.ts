@@ -1,15 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  type IdentityCore,
-  startIdentityCore,
-} from '../../example-app/identity-core/identity-core.js'
+import { afterAll, describe, expect, it } from 'vitest'
+import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
 import { rawRequest } from '../support/network/raw-exchange.js'
 import { API_KEY, mintBody } from './core-client.js'
 
-let core: IdentityCore
-beforeAll(async () => {
-  core = await startIdentityCore({ apiKey: API_KEY })
-})
+const core = await startIdentityCore({ apiKey: API_KEY })
 afterAll(() => core.close())
 
 const portOf = (url: string): number => Number(new URL(url).port)

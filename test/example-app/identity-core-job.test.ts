@@ -1,24 +1,19 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
 import { ALL_FEATURES } from '../../example-app/identity-core/users/users.js'
 import { person, withPassword } from '../core/people.js'
 import {
   accountsByExternalId,
   runJobToEnd,
-  type StandInCore,
   startStandInCore,
 } from '../support/core/stand-in-core.js'
 
 const MAX_BODY_BYTES = 500_000
 
-let core: StandInCore
-
-beforeAll(async () => {
-  core = await startStandInCore({
-    roles: ['admin'],
-    tenants: [{ tenantId: 'shop', thirdPartyIds: ['google'] }],
-    largestBodyBytes: MAX_BODY_BYTES,
-  })
+const core = await startStandInCore({
+  roles: ['admin'],
+  tenants: [{ tenantId: 'shop', thirdPartyIds: ['google'] }],
+  largestBodyBytes: MAX_BODY_BYTES,
 })
 afterAll(() => core.close())
 afterEach(async () => {

@@ -1,8 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  type IdentityCore,
-  startIdentityCore,
-} from '../../example-app/identity-core/identity-core.js'
+import { afterAll, describe, expect, it } from 'vitest'
+import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
 import { knowToken } from '../support/secret-search/index.js'
 import { API_KEY } from './core-client.js'
 import { decodeToken } from './decode-token.js'
@@ -12,12 +9,9 @@ const NOW_SECONDS = 1_800_000_000
 const HOUR_SECONDS = 3600
 const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/)
 
-let core: IdentityCore
 let now = NOW_MS
 
-beforeAll(async () => {
-  core = await startIdentityCore({ apiKey: API_KEY, clock: () => now })
-})
+const core = await startIdentityCore({ apiKey: API_KEY, clock: () => now })
 afterAll(() => core.close())
 
 const wanted = {

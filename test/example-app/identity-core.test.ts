@@ -1,20 +1,13 @@
 import { createPublicKey, verify } from 'node:crypto'
 import { Agent, get } from 'node:http'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import {
-  type IdentityCore,
-  startIdentityCore,
-} from '../../example-app/identity-core/identity-core.js'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
 import { API_KEY, fetchKeySet, mintBody, mintedBy, postMint } from './core-client.js'
 import { decodeToken } from './decode-token.js'
 
 const NOW_MS = 1_800_000_000_500
 
-let core: IdentityCore
-
-beforeAll(async () => {
-  core = await startIdentityCore({ apiKey: API_KEY, clock: () => NOW_MS })
-})
+const core = await startIdentityCore({ apiKey: API_KEY, clock: () => NOW_MS })
 afterAll(() => core.close())
 
 describe('a minted token', () => {

@@ -1,9 +1,6 @@
 import { reportOf, serviceFetch, tokenSource } from 'express-service-auth/client'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import {
-  type IdentityCore,
-  startIdentityCore,
-} from '../../example-app/identity-core/identity-core.js'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
 import { listen } from '../../example-app/listen.js'
 import type { Order } from '../../example-app/orders/order.js'
 import { createOrders } from '../../example-app/orders/orders.js'
@@ -32,10 +29,7 @@ class Book extends Map<string, Order> {
   }
 }
 
-let core: IdentityCore
-beforeAll(async () => {
-  core = await startIdentityCore({ apiKey: API_KEY })
-})
+const core = await startIdentityCore({ apiKey: API_KEY })
 afterAll(() => core.close())
 
 function openCaller(proxy: TcpProxy) {

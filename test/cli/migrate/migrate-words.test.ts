@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type StandInCore, startStandInCore } from '../../support/core/stand-in-core.js'
+import { afterAll, describe, expect, it } from 'vitest'
+import { startStandInCore } from '../../support/core/stand-in-core.js'
 import { runHere } from '../kit.js'
 import { linesOf, projectOf, userNamed } from './migrate-kit.js'
 
-let core: StandInCore
-
-beforeAll(async () => {
-  core = await startStandInCore()
-})
+const core = await startStandInCore()
 afterAll(() => core.close())
 
 describe('the numbers of a check', () => {

@@ -1,18 +1,14 @@
 import { readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
-import { type StandInCore, startStandInCore } from '../../support/core/stand-in-core.js'
+import { startStandInCore } from '../../support/core/stand-in-core.js'
 import { until } from '../../support/until.js'
 import type { Ran } from '../kit.js'
 import { linesOf, type Project, projectOf as projectOn, userNamed } from './migrate-kit.js'
 
-let core: StandInCore
-
-beforeAll(async () => {
-  core = await startStandInCore({ job: { intervalMs: 20 } })
-})
+const core = await startStandInCore({ job: { intervalMs: 20 } })
 afterAll(() => core.close())
 
 /** So nothing has to be staged, and no job be waited for. */

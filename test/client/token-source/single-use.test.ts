@@ -1,8 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  type IdentityCore,
-  startIdentityCore,
-} from '../../../example-app/identity-core/identity-core.js'
+import { afterAll, describe, expect, it } from 'vitest'
+import { startIdentityCore } from '../../../example-app/identity-core/identity-core.js'
 import { manualClock } from '../../support/manual-clock.js'
 import { API_KEY } from '../claims.js'
 import { failure, sourceAt, tokenOf } from '../kit.js'
@@ -10,11 +7,7 @@ import { answers, hangs, mints, startLyingCore } from '../lying-core.js'
 
 const MAX_AT_ONCE = 8
 
-let core: IdentityCore
-
-beforeAll(async () => {
-  core = await startIdentityCore({ apiKey: API_KEY })
-})
+const core = await startIdentityCore({ apiKey: API_KEY })
 afterAll(() => core.close())
 
 /** A `fetch` that counts how many of its requests are under way. */

@@ -1,9 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  type IdentityCore,
-  startIdentityCore,
-} from '../../../example-app/identity-core/identity-core.js'
+import { afterAll, describe, expect, it } from 'vitest'
+import { startIdentityCore } from '../../../example-app/identity-core/identity-core.js'
 import { decodeToken } from '../../example-app/decode-token.js'
 import { manualClock } from '../../support/manual-clock.js'
 import { API_KEY, CLAIMS } from '../claims.js'
@@ -12,13 +9,10 @@ import { hangs, mints, startLyingCore } from '../lying-core.js'
 
 const HOUR_MS = 3_600_000
 
-let core: IdentityCore
 /** Another core would only be another clock, and its keys take long to make. */
 let coreIsAheadMs = 0
 
-beforeAll(async () => {
-  core = await startIdentityCore({ apiKey: API_KEY, clock: () => Date.now() + coreIsAheadMs })
-})
+const core = await startIdentityCore({ apiKey: API_KEY, clock: () => Date.now() + coreIsAheadMs })
 afterAll(() => core.close())
 
 /** A source of the core's, the requests that it has sent, and a way to cut it off. */

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { importOne } from '../../../src/migration/import-one/import-one.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import { SYSTEM_TIMING } from '../../../src/migration/run/timing.js'
 import { signIn } from '../../example-app/core-client.js'
-import { type StandInCore, startStandInCore } from '../../support/core/stand-in-core.js'
+import { startStandInCore } from '../../support/core/stand-in-core.js'
 import { knowSecret } from '../../support/secret-search/index.js'
 import { memoryJournal } from '../run/support/memory-journal.js'
 import { sourceOf } from '../run/support/people.js'
@@ -56,10 +56,7 @@ function userWith(prefix: string, text: string): ImportUser {
   }
 }
 
-let standIn: StandInCore
-beforeAll(async () => {
-  standIn = await startStandInCore({ roles: NAMES.map((name) => `role ${TEXTS[name]}`) })
-}, 60_000)
+const standIn = await startStandInCore({ roles: NAMES.map((name) => `role ${TEXTS[name]}`) })
 afterAll(() => standIn.close())
 
 const client = () => coreClient({ baseUrl: standIn.url, apiKey: standIn.apiKey })

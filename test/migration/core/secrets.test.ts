@@ -1,17 +1,10 @@
 import { inspect } from 'node:util'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import type { CoreClient } from '../../../src/migration/core/core-client.js'
 import { cutSecrets } from '../../../src/migration/core/cut-secrets.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { knowSecret, recordOutput } from '../../support/secret-search/index.js'
-import {
-  API_KEY,
-  ok,
-  type Reply,
-  replies,
-  type ScriptedCore,
-  startScriptedCore,
-} from './scripted-core.js'
+import { API_KEY, ok, type Reply, replies, startScriptedCore } from './scripted-core.js'
 
 const HASH = '$argon2id$v=19$m=65536,t=2,p=1$c2FsdHNhbHQ$aGFzaG9mdGhlcGFzc3dvcmQ'
 const OTHERS_HASH = '$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy'
@@ -64,11 +57,9 @@ const TEXTS: readonly [string, string][] = [
   ],
 ]
 
-let core: ScriptedCore
 let reply: Reply
-beforeAll(async () => {
-  core = await startScriptedCore(() => reply)
-})
+
+const core = await startScriptedCore(() => reply)
 afterAll(() => core.close())
 
 const know = (): void => {

@@ -1,5 +1,5 @@
 import { memoryStore } from 'express-service-auth'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import type { MigrationEndpointOptions } from '../../../src/migration/endpoint/endpoint-options.js'
 import {
@@ -12,12 +12,9 @@ import {
   TOKEN,
   UNAVAILABLE,
 } from './kit.js'
-import { openSmallCore, type SmallCore } from './small-core.js'
+import { openSmallCore } from './small-core.js'
 
-let core: SmallCore
-beforeAll(async () => {
-  core = await openSmallCore()
-})
+const core = await openSmallCore()
 afterAll(() => core.close())
 
 describe.concurrent('functions that are given', () => {

@@ -12,12 +12,9 @@ import {
   PASSWORD_LOGIN,
   TOKEN,
 } from './kit.js'
-import { openSmallCore, type SmallCore } from './small-core.js'
+import { openSmallCore } from './small-core.js'
 
-let core: SmallCore
-beforeAll(async () => {
-  core = await openSmallCore()
-})
+const core = await openSmallCore()
 afterAll(() => core.close())
 
 describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {

@@ -1,17 +1,14 @@
 import { memoryStore } from 'express-service-auth'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { watchedStore } from '../../support/stores/watched-store.js'
 import { until } from '../../support/until.js'
 import { bodyAbout, legacyUser, newId, openEndpoint, PASSWORD_LOGIN } from './kit.js'
-import { openSmallCore, type SmallCore } from './small-core.js'
+import { openSmallCore } from './small-core.js'
 
 /** For what comes before the part that hangs, also on a busy machine. */
 const LONG_ENOUGH_MS = 3000
 
-let core: SmallCore
-beforeAll(async () => {
-  core = await openSmallCore()
-})
+const core = await openSmallCore()
 afterAll(() => core.close())
 
 describe.concurrent('when the time is over', () => {

@@ -1,13 +1,10 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { bodyAbout, newId, openEndpoint, type PostOptions } from './kit.js'
-import { openSmallCore, type SmallCore } from './small-core.js'
+import { openSmallCore } from './small-core.js'
 
-let core: SmallCore
-beforeAll(async () => {
-  core = await openSmallCore()
-})
+const core = await openSmallCore()
 afterAll(() => core.close())
 
 /** What is wrong with a request, in the order in which a caller is told. */

@@ -1,5 +1,5 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import {
   bodyAbout,
@@ -10,14 +10,11 @@ import {
   openEndpoint,
   TOKEN,
 } from './kit.js'
-import { openSmallCore, type SmallCore } from './small-core.js'
+import { openSmallCore } from './small-core.js'
 
 const MAX_BODY_BYTES = 2048
 
-let core: SmallCore
-beforeAll(async () => {
-  core = await openSmallCore()
-})
+const core = await openSmallCore()
 afterAll(() => core.close())
 
 const problem = (status: number, title: string, more: readonly string[] = []): string => {

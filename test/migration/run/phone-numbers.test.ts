@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { importAccount } from '../../../src/migration/endpoint/import-under-key.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import { SYSTEM_TIMING } from '../../../src/migration/run/timing.js'
-import { type StandInCore, startStandInCore } from '../../support/core/stand-in-core.js'
+import { startStandInCore } from '../../support/core/stand-in-core.js'
 import { memoryJournal } from './support/memory-journal.js'
 import { sourceOf } from './support/people.js'
 
@@ -24,10 +24,7 @@ const userOf = (phoneNumber: string): ImportUser => ({
   loginMethods: [{ recipeId: 'passwordless', phoneNumber }],
 })
 
-let standIn: StandInCore
-beforeAll(async () => {
-  standIn = await startStandInCore()
-}, 60_000)
+const standIn = await startStandInCore()
 afterAll(() => standIn.close())
 
 const client = () => coreClient({ baseUrl: standIn.url, apiKey: standIn.apiKey })

@@ -3,20 +3,17 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { createTestIssuer } from 'express-service-auth/testing'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, it } from 'vitest'
+import { afterAll, it } from 'vitest'
 import { issuer } from '../../issuer/issuer.js'
 import { makeSigningKey, tokenFrom } from '../../issuer/signing-keys.js'
 import { openExchange } from '../../network/raw-exchange.js'
-import { type Served, serve } from '../../receiver/serve.js'
+import { serve } from '../../receiver/serve.js'
 import { startRedis } from '../../redis/redis.js'
 import { knowEnvironment, knowRedisClient, knowSecret } from '../index.js'
 
 // Each test sends a secret of its own in another way and prints it.
 
-let served: Served
-beforeAll(async () => {
-  served = await serve((_request, response) => void response.end())
-})
+const served = await serve((_request, response) => void response.end())
 afterAll(() => served.close())
 
 it('a token by fetch', async () => {

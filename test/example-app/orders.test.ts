@@ -101,13 +101,6 @@ it('takes a token for a write once, on all instances together', async () => {
   expect(events.at(-1)).toMatchObject({ by: 'requireSingleUse', reason: 'token_replayed' })
 })
 
-it('answers 422 when a key comes again with another order', async () => {
-  await write(await tokenOf('billing', 'orders:write'), { key: 'e' })
-  const body = { ...LAMP, quantity: 3 }
-  const response = await write(await tokenOf('billing', 'orders:write'), { key: 'e', body })
-  expect(response.status).toBe(422)
-})
-
 it('answers 400 without a key, or to what is no order', async () => {
   expect((await write(await tokenOf('billing', 'orders:write'))).status).toBe(400)
   const token = await tokenOf('billing', 'orders:write')

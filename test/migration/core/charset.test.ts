@@ -1,15 +1,14 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { importOne } from '../../../src/migration/import-one/import-one.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
-import { SYSTEM_TIMING } from '../../../src/migration/run/timing.js'
 import { signIn } from '../../example-app/core-client.js'
 import { startStandInCore } from '../../support/core/stand-in-core.js'
 import { knowSecret } from '../../support/secret-search/index.js'
 import { memoryJournal } from '../run/support/memory-journal.js'
 import { sourceOf } from '../run/support/people.js'
+import { QUICK_TIMING } from '../run/support/quick-timing.js'
 
 const TEXTS = {
   'Latin-1': 'ëß',
@@ -113,7 +112,7 @@ describe('each text that is sent to the core is kept as it is, up to the passwor
         acceptWarnings: ['phone_not_e164'],
         onProgress: ({ type }) => (type === 'waiting' ? standIn.runJob() : undefined),
       },
-      { ...SYSTEM_TIMING, sleep: (_, signal) => sleep(5, undefined, { signal }) },
+      QUICK_TIMING,
     )
     expect(await migration.run()).toMatchObject({
       state: 'complete',

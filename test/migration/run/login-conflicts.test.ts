@@ -4,17 +4,11 @@ import type { ImportLoginMethod, ImportUser } from '../../../src/migration/core/
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import type { MigrationOptions } from '../../../src/migration/run/migration.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
-import { SYSTEM_TIMING } from '../../../src/migration/run/timing.js'
 import { type StandInCore, startStandInCore } from '../../support/core/stand-in-core.js'
 import { memoryJournal } from './support/memory-journal.js'
 import { person, sourceOf } from './support/people.js'
+import { QUICK_TIMING } from './support/quick-timing.js'
 import { listOf } from './support/scene.js'
-
-/** The seconds of a run, as milliseconds. */
-const QUICK = {
-  ...SYSTEM_TIMING,
-  sleep: (ms: number, signal: AbortSignal) => SYSTEM_TIMING.sleep(Math.min(ms, 5), signal),
-}
 
 let standIn: StandInCore
 let client: CoreClient
@@ -47,7 +41,7 @@ function begin() {
         onProgress: ({ type }) => (type === 'waiting' ? standIn.runJob() : undefined),
         ...options,
       },
-      QUICK,
+      QUICK_TIMING,
     )
   return { name: (what: string) => `${prefix}-${what}`, staged, open, journal }
 }

@@ -1,13 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, it } from 'vitest'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { importAccount } from '../../../src/migration/endpoint/import-under-key.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
-import { SYSTEM_TIMING } from '../../../src/migration/run/timing.js'
 import { startStandInCore } from '../../support/core/stand-in-core.js'
 import { memoryJournal } from './support/memory-journal.js'
 import { sourceOf } from './support/people.js'
+import { QUICK_TIMING } from './support/quick-timing.js'
 
 /** With a trunk prefix, which the core removes. */
 const NUMBERS = [
@@ -37,7 +36,7 @@ it('users of numbers with a trunk prefix are reconciled, and known to the endpoi
       journal: memoryJournal(),
       onProgress: ({ type }) => (type === 'waiting' ? standIn.runJob() : undefined),
     },
-    { ...SYSTEM_TIMING, sleep: (_, signal) => sleep(5, undefined, { signal }) },
+    QUICK_TIMING,
   )
   expect(await migration.run()).toMatchObject({
     state: 'complete',

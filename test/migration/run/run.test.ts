@@ -8,7 +8,6 @@ import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import type { MigrationOptions } from '../../../src/migration/run/migration.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import type { IdentityReport } from '../../../src/migration/run/report.js'
-import { SYSTEM_TIMING } from '../../../src/migration/run/timing.js'
 import {
   accountsByExternalId,
   type StandInCore,
@@ -16,12 +15,7 @@ import {
 } from '../../support/core/stand-in-core.js'
 import { serve } from '../../support/receiver/serve.js'
 import { people, person } from './support/people.js'
-
-/** The seconds of a run, as milliseconds. */
-const QUICK = {
-  ...SYSTEM_TIMING,
-  sleep: (ms: number, signal: AbortSignal) => SYSTEM_TIMING.sleep(Math.min(ms, 5), signal),
-}
+import { QUICK_TIMING } from './support/quick-timing.js'
 
 type CoreAt = Partial<Parameters<typeof coreClient>[0]>
 
@@ -94,7 +88,7 @@ describe('a run on the stand-in core', () => {
           await standIn.runJob()
         },
       },
-      QUICK,
+      QUICK_TIMING,
     )
   }
 

@@ -21,7 +21,7 @@ export function baseUrlFaults(
  * Returns why an address cannot be the core's, `undefined` if it can. Does not repeat the address,
  * which may hold a secret.
  */
-export function coreAddressFault(baseUrl: string, allowInsecureHttp: boolean): string | undefined {
+function coreAddressFault(baseUrl: string, allowInsecureHttp: boolean): string | undefined {
   const fault = addressFault(baseUrl, allowInsecureHttp)
   if (fault !== undefined) return fault
   // An empty query counts, too: an appended path would become part of it.

@@ -1,9 +1,11 @@
 import type { ImportLoginMethod } from '../core/import-user.js'
 import type { CoreLoginMethod } from '../core/reply.js'
-import { coreInteger } from '../record-validation/core-number.js'
-import { lowerCased } from '../record-validation/core-trim.js'
-import { corePhoneNumber } from '../record-validation/phone-number.js'
-import { coreTenantIds } from '../record-validation/tenant-ids.js'
+import {
+  coreInteger,
+  corePhoneNumber,
+  coreTenantIds,
+  lowerCased,
+} from '../record-validation/stored-form.js'
 
 /** A method of a record, in the form in which the core returns it. */
 interface WantedMethod {

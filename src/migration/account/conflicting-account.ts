@@ -1,9 +1,8 @@
 import type { AccountInfo, CallOptions, CoreClient } from '../core/core-client.js'
 import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
 import type { CoreUser } from '../core/reply.js'
-import { lowerCased, trimmed } from '../record-validation/core-trim.js'
 import { becomesPrimary } from '../record-validation/login-keys.js'
-import { coreTenantIds } from '../record-validation/tenant-ids.js'
+import { coreTenantIds, lowerCased, trimmed } from '../record-validation/stored-form.js'
 
 /** A login of a user that an account of the core already has. */
 export interface TakenLogin {

@@ -1,6 +1,6 @@
 import { isRecord } from '../../base/options.js'
 import { secretsOf } from '../core/cut-secrets.js'
-import { lowerCased } from '../record-validation/core-trim.js'
+import { lowerCased } from '../record-validation/stored-form.js'
 import {
   USER_WARNING_CODES,
   type UserErrorCode,

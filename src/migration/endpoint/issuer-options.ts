@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isRecord, nonEmptyString, optionsObject } from '../../base/options.js'
-import { coreTenantId } from '../record-validation/tenant-ids.js'
+import { coreTenantId } from '../record-validation/stored-form.js'
 import {
   type Allowlist,
   allowlistOf,

@@ -6,7 +6,7 @@ import type {
   ImportUser,
   ImportUserRole,
 } from '../core/import-user.js'
-import { coreTenantId } from '../record-validation/tenant-ids.js'
+import { coreTenantId } from '../record-validation/stored-form.js'
 import type { UserWarningCode } from '../record-validation/user-finding.js'
 import { validateUser } from '../record-validation/validate-user.js'
 import type { Allowlist } from './allowlist.js'

@@ -1,7 +1,5 @@
 import type { ImportLoginMethod } from '../core/import-user.js'
-import { lowerCased } from './core-trim.js'
-import { corePhoneNumber } from './phone-number.js'
-import { coreTenantIds } from './tenant-ids.js'
+import { corePhoneNumber, coreTenantIds, lowerCased } from './stored-form.js'
 
 /** A login method of a record or of an account. */
 export type LoginSource = Omit<ImportLoginMethod, 'recipeId'> & { readonly recipeId: string }

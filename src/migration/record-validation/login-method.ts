@@ -1,10 +1,9 @@
-import { coreInteger } from './core-number.js'
 import { readPassword } from './password.js'
-import { isStoredInE164 } from './phone-number.js'
 import { ending, optional, type Reading, required } from './read-field.js'
-import { readTenantIds } from './tenant-ids.js'
+import { coreInteger, isStoredInE164 } from './stored-form.js'
 import { checkUnknown } from './unknown-fields.js'
 import type { UserContext } from './validation-context.js'
+import { readTenantIds } from './validation-context.js'
 
 const LONGEST = { email: 255, thirdPartyId: 28, thirdPartyUserId: 256, phoneNumber: 256 } as const
 /** The lengths in the core's messages. For `email` it differs from the actual limit. */

@@ -1,5 +1,5 @@
-import { trimmed } from './core-trim.js'
 import { optional, type Reading } from './read-field.js'
+import { trimmed } from './stored-form.js'
 
 const MAX_HASH_LENGTH = 256
 

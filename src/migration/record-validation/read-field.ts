@@ -1,7 +1,6 @@
 import { isRecord } from '../../base/options.js'
-import type { Findings } from './collect-findings.js'
-import { isBlank } from './core-trim.js'
-import { checkText, checkUnicode } from './stored-text.js'
+import { isBlank } from './stored-form.js'
+import type { Findings } from './user-finding.js'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -100,3 +99,26 @@ export const ending = ({ object, field, findings }: Reading, suffix: string): Re
 /** Returns the path of a member whose name is known. */
 export const memberOf = (field: string, name: string): string =>
   field === '' ? name : `${field}.${name}`
+
+/** Any other name may contain account data, for example in an object whose keys are e-mail addresses. */
+const PLAIN_NAME = /^[A-Za-z_$][\w$-]{0,63}$/
+
+/** Returns the path of a member, with `…` for a name that is not plain. */
+export function fieldOf(parent: string, name: string): string {
+  if (!PLAIN_NAME.test(name)) return `${parent}["…"]`
+  return parent === '' ? name : `${parent}.${name}`
+}
+
+/** Refuses lone surrogates, because the core stores question marks for them, which makes different texts equal. */
+export function checkUnicode(text: string, field: string, findings: Findings): void {
+  if (text.isWellFormed()) return
+  const message = 'A lone surrogate is not a character: the core would store a question mark.'
+  findings.refuse('not_unicode', field, message)
+}
+
+/** Also refuses NUL, which Postgres cannot store in text, so that the row would stay `PROCESSING` forever. */
+function checkText(text: string, field: string, findings: Findings): void {
+  checkUnicode(text, field, findings)
+  if (!text.includes('\0')) return
+  findings.refuse('nul', field, 'The database of the core cannot store NUL (U+0000).')
+}

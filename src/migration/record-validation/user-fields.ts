@@ -1,13 +1,16 @@
-import type { Findings } from './collect-findings.js'
-import { coreInteger } from './core-number.js'
-import { trimmed } from './core-trim.js'
-import { fieldOf } from './field.js'
-import { LEVEL_OF_MEMBERS, MAX_LEVELS, TOO_DEEP } from './nesting-limit.js'
-import { isAbsent, type JsonObject, optional, type Reading, required } from './read-field.js'
-import { checkUnicode } from './stored-text.js'
-import { coreTenantId, readTenantIds } from './tenant-ids.js'
-import { checkUnknown } from './unknown-fields.js'
-import { has, lacks, type UserContext } from './validation-context.js'
+import {
+  checkUnicode,
+  fieldOf,
+  isAbsent,
+  type JsonObject,
+  optional,
+  type Reading,
+  required,
+} from './read-field.js'
+import { coreInteger, coreTenantId, trimmed } from './stored-form.js'
+import { checkUnknown, LEVEL_OF_MEMBERS, MAX_LEVELS, TOO_DEEP } from './unknown-fields.js'
+import type { Findings } from './user-finding.js'
+import { has, lacks, readTenantIds, type UserContext } from './validation-context.js'
 
 const MAX_ROLE_LENGTH = 255
 const ROLE_SUFFIX = ' for a user role.'

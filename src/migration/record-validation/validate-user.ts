@@ -1,15 +1,18 @@
 import { isRecord } from '../../base/options.js'
 import type { ImportUser } from '../core/import-user.js'
-import { type Findings, openFindings } from './collect-findings.js'
-import { trimmed } from './core-trim.js'
-import { MAX_EXTERNAL_USER_ID_LENGTH } from './external-user-id.js'
 import { repeatedMethodsOf } from './login-keys.js'
 import { type ReadMethod, readLoginMethod } from './login-method.js'
 import { type JsonObject, memberOf, optional, type Reading, required } from './read-field.js'
-import { coreTenantIds, PUBLIC_TENANT } from './tenant-ids.js'
+import {
+  coreTenantIds,
+  MAX_EXTERNAL_USER_ID_LENGTH,
+  PUBLIC_TENANT,
+  trimmed,
+} from './stored-form.js'
 import { checkUnknown } from './unknown-fields.js'
 import { checkMetadata, type ReadRole, readTotpDevices, readUserRoles } from './user-fields.js'
 import type { UserError, UserWarning } from './user-finding.js'
+import { type Findings, openFindings } from './user-finding.js'
 import { checkContext, type Feature, lacks, type UserContext } from './validation-context.js'
 
 /** The result of `validateUser`. */

@@ -1,3 +1,6 @@
+import { lowerCased, ONLY_PUBLIC, PUBLIC_TENANT } from './stored-form.js'
+import type { Findings } from './user-finding.js'
+
 /** Existing names. A set is faster than a list. */
 export type Names = ReadonlySet<string> | readonly string[]
 
@@ -31,3 +34,35 @@ export function checkContext(context: UserContext): void {
     throw new TypeError(`validateUser: ${name} must be a list or a set of names`)
   }
 }
+
+interface Place {
+  readonly field: string
+  /** The end of the message on an unknown tenant. */
+  readonly suffix: string
+  readonly findings: Findings
+}
+
+/** Returns the valid tenants of a list, in the form that the core stores. */
+export function readTenantIds(
+  given: readonly string[] | undefined,
+  { field, suffix, findings }: Place,
+  context: UserContext,
+): readonly string[] {
+  if (given === undefined) return ONLY_PUBLIC
+  const tenantIds: string[] = []
+  for (const [index, tenantId] of given.entries()) {
+    const place = `${field}.tenantIds[${index}]`
+    if (tenantId === PUBLIC_TENANT) tenantIds.push(tenantId)
+    else if (lacks(context, 'multi_tenancy')) {
+      findings.refuse('feature_missing', place, NO_MULTITENANCY)
+    } else if (isUnknown(lowerCased(tenantId), context)) {
+      findings.refuse('tenant_missing', place, `Invalid tenantId: ${tenantId}${suffix}`)
+    } else tenantIds.push(lowerCased(tenantId))
+  }
+  return tenantIds
+}
+
+const NO_MULTITENANCY = 'Multitenancy must be enabled before importing users to a different tenant.'
+
+const isUnknown = (tenantId: string, { tenants }: UserContext): boolean =>
+  tenants !== undefined && tenantId !== PUBLIC_TENANT && !has(tenants, tenantId)

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { CoreClient } from '../core/core-client.js'
-import { externalUserIdOf } from '../record-validation/external-user-id.js'
+import { externalUserIdOf } from '../record-validation/stored-form.js'
 import { createDigestTable, type DigestTable } from '../source/digest-table.js'
 import { type OpenSource, openSource } from '../source/open-source.js'
 import type { Source, SourceRecord } from '../source/source.js'

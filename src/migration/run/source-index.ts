@@ -1,4 +1,4 @@
-import { externalUserIdOf } from '../record-validation/external-user-id.js'
+import { externalUserIdOf } from '../record-validation/stored-form.js'
 import { type OpenCorrections, openCorrections } from '../source/corrections.js'
 import type { Source } from '../source/source.js'
 import type { JournaledState } from './journaled-state.js'

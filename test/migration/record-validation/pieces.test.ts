@@ -1,10 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
-import { coreInteger } from '../../../src/migration/record-validation/core-number.js'
-import { isBlank, trimmed } from '../../../src/migration/record-validation/core-trim.js'
-import { externalUserIdOf } from '../../../src/migration/record-validation/external-user-id.js'
 import { loginKeysOf } from '../../../src/migration/record-validation/login-keys.js'
+import {
+  coreInteger,
+  externalUserIdOf,
+  isBlank,
+  trimmed,
+} from '../../../src/migration/record-validation/stored-form.js'
 import { needsOf } from '../../../src/migration/record-validation/validate-user.js'
 import { GOOD_USER, PASSWORD_USER } from './users.js'
 

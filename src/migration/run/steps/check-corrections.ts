@@ -1,6 +1,6 @@
 import { findingText } from '../../account/without-account-data.js'
 import type { ImportUser } from '../../core/import-user.js'
-import { trimmed } from '../../record-validation/core-trim.js'
+import { trimmed } from '../../record-validation/stored-form.js'
 import type { UserFinding } from '../../record-validation/user-finding.js'
 import { validateUser } from '../../record-validation/validate-user.js'
 import type { Correction, OpenCorrections } from '../../source/corrections.js'

@@ -1,7 +1,7 @@
 import { findTakenLogin } from '../../account/conflicting-account.js'
 import { type RowError, readRowError } from '../../account/row-error.js'
 import type { StagedRow } from '../../core/reply.js'
-import { externalUserIdOf } from '../../record-validation/external-user-id.js'
+import { externalUserIdOf } from '../../record-validation/stored-form.js'
 import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'

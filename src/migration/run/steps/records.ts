@@ -1,5 +1,5 @@
 import type { StagedRow } from '../../core/reply.js'
-import { externalUserIdOf } from '../../record-validation/external-user-id.js'
+import { externalUserIdOf } from '../../record-validation/stored-form.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { IndexedRecord } from '../read-source.js'
 

@@ -1,7 +1,7 @@
 import { findConflictingAccount } from '../../account/conflicting-account.js'
 import { CoreError } from '../../core/core-error.js'
 import type { StagedRow } from '../../core/reply.js'
-import { externalUserIdOf } from '../../record-validation/external-user-id.js'
+import { externalUserIdOf } from '../../record-validation/stored-form.js'
 import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { EntryOf } from '../state/journal-entry.js'

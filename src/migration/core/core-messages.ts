@@ -56,47 +56,6 @@ export function conflictCodeOf(text: string): string | undefined {
   return duplicateIn(text) === undefined ? undefined : UNKNOWN_CONFLICT
 }
 
-const FIELDS = [
-  ...['externalUserId', 'userMetadata', 'userRoles', 'role', 'tenantIds', 'totpDevices'],
-  ...['secretKey', 'period', 'skew', 'deviceName', 'loginMethods', 'recipeId', 'isVerified'],
-  ...['isPrimary', 'timeJoinedInMSSinceEpoch', 'email', 'phoneNumber', 'passwordHash'],
-  ...['hashingAlgorithm', 'plainTextPassword', 'thirdPartyId', 'thirdPartyUserId'],
-].join('|')
-const TYPES = 'string|integer|boolean|object|array of string|array of object'
-const SUFFIXES =
-  ' for a user role| for a totp device| for a loginMethod| for an emailpassword recipe| for a thirdparty recipe| for a passwordless recipe'
-const QUOTING_FIELDS =
-  'externalUserId|role|TOTP secretKey|TOTP deviceName|email|phoneNumber|thirdPartyId|thirdPartyUserId'
-
-/** The messages of the core's validation; `[\s\S]*` stands for quoted values. */
-const VALIDATION_TEXTS = [
-  `(?:${FIELDS}) (?:is required|should be of type (?:${TYPES}))(?:${SUFFIXES})?\\.?`,
-  `(?:${QUOTING_FIELDS}) [\\s\\S]* is too long\\. Max length is \\d+\\.`,
-  'passwordHash is too long\\. Max length is \\d+\\.',
-  'externalUserId [\\s\\S]* is not unique\\. It is already used by another user\\.',
-  'Role [\\s\\S]* does not exist\\.',
-  'TenantId [\\s\\S]* for a user role does not exist in loginMethods\\.',
-  'MFA must be enabled to import totp devices\\.',
-  'period should be > 0 for a totp device\\.',
-  'skew should be >= 0 for a totp device\\.',
-  'At least one loginMethod is required\\.',
-  'Account linking must be enabled to import multiple loginMethods\\.',
-  'No two loginMethods can have isPrimary as true\\.',
-  'Invalid recipeId for loginMethod\\. Pass one of emailpassword, thirdparty or, passwordless!',
-  'Multitenancy must be enabled before importing users to a different tenant\\.',
-  'Invalid tenantId: [\\s\\S]* for (?:an? )?[a-z ]+\\.',
-  "LoginMethod '[\\s\\S]*' has no tenantId",
-  'All tenants for a user must share the same database for [a-z]+ recipe\\.',
-  'timeJoined cannot be (?:in future|< 0) for a loginMethod\\.',
-  'Either [\\s\\S]* is required for an? [a-z]+ recipe\\.',
-  'Invalid hashingAlgorithm for emailpassword recipe\\. Pass one of bcrypt, argon2 or, firebase_scrypt!',
-  'Password hash is in invalid (?:BCrypt|Argon2|Firebase SCrypt) format',
-].map((text) => new RegExp(`^(?:${text})$`))
-
-/** Whether a text is a message of the core's validation. */
-export const isValidationText = (text: string): boolean =>
-  VALIDATION_TEXTS.some((form) => form.test(text))
-
 /** The core's texts on a malformed request. They contain no data of a user. */
 const PLAIN_REFUSALS = [
   'Invalid Json Input',

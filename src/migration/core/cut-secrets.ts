@@ -1,5 +1,6 @@
 import { isRecord } from '../../base/options.js'
-import { blamesTheUser, duplicateIn, isValidationText, writtenCodeOf } from './core-messages.js'
+import { blamesTheUser, duplicateIn, writtenCodeOf } from './core-messages.js'
+import { isValidationText } from './known-texts.js'
 
 const CUT = '…'
 

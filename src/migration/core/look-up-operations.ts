@@ -1,7 +1,38 @@
+import { z } from 'zod'
+import { isRecord } from '../../base/options.js'
 import type { AccountInfo } from './core-client.js'
 import { formed, MAX_ANSWER_BYTES, MAX_RECORDS_BYTES, type Operation } from './core-operation.js'
 import type { CoreTenant, CoreTotpDevice, CoreUser } from './reply.js'
-import * as schemas from './reply-schemas.js'
+
+// A schema drops the members that it does not name, for example additions of a newer core.
+
+const ok = z.literal('OK')
+const text = z.string()
+const texts = z.array(text)
+const thirdParty = z.object({ id: text, userId: text })
+
+/** An account in a reply. */
+export const coreUser: z.ZodType<CoreUser> = z.object({
+  id: text,
+  isPrimaryUser: z.boolean(),
+  tenantIds: texts,
+  timeJoined: z.number(),
+  emails: texts,
+  phoneNumbers: texts,
+  thirdParty: z.array(thirdParty),
+  loginMethods: z.array(
+    z.object({
+      recipeId: text,
+      recipeUserId: text,
+      tenantIds: texts,
+      verified: z.boolean(),
+      timeJoined: z.number(),
+      email: z.exactOptional(text),
+      phoneNumber: z.exactOptional(text),
+      thirdParty: z.exactOptional(thirdParty),
+    }),
+  ),
+})
 
 type LookUp<T> = Pick<Operation<T>, 'path' | 'accept'> & Partial<Operation<T>>
 
@@ -12,26 +43,34 @@ const lookUp = <T>(operation: LookUp<T>): Operation<T> => ({
   ...operation,
 })
 
-export const findCoreId = (externalUserId: string): Operation<string | undefined> => {
-  const read = formed(schemas.mappingReply, (reply) => reply)
-  return lookUp({
+const mapping = z.discriminatedUnion('status', [
+  z.object({ status: ok, superTokensUserId: text, externalUserId: text }),
+  z.object({ status: z.literal('UNKNOWN_MAPPING_ERROR') }),
+])
+
+export const findCoreId = (externalUserId: string): Operation<string | undefined> =>
+  lookUp({
     path: '/recipe/userid/map',
     query: { userId: externalUserId, userIdType: 'EXTERNAL' },
     accept: (reply) => {
-      const mapping = read(reply)?.value
-      if (mapping?.status !== 'OK') return mapping && { value: undefined }
+      const { data } = mapping.safeParse(reply)
+      if (data?.status !== 'OK') return data && { value: undefined }
       // The account of another id is not a valid reply. The core trims the id.
-      const isAsked = mapping.externalUserId.trim() === externalUserId.trim()
-      return isAsked ? { value: mapping.superTokensUserId } : undefined
+      const isAsked = data.externalUserId.trim() === externalUserId.trim()
+      return isAsked ? { value: data.superTokensUserId } : undefined
     },
   })
-}
+
+const foundUser = z.discriminatedUnion('status', [
+  z.object({ status: ok, user: coreUser }),
+  z.object({ status: z.literal('UNKNOWN_USER_ID_ERROR') }),
+])
 
 export const findUser = (userId: string): Operation<CoreUser | undefined> =>
   lookUp({
     path: '/user/id',
     query: { userId },
-    accept: formed(schemas.userReply, (reply) => (reply.status === 'OK' ? reply.user : undefined)),
+    accept: formed(foundUser, (reply) => (reply.status === 'OK' ? reply.user : undefined)),
   })
 
 export const findUsersWith = (
@@ -42,38 +81,65 @@ export const findUsersWith = (
     prefix: prefixOf(tenantId),
     path: '/users/by-accountinfo',
     query: { ...info, doUnionOfAccountInfo: 'false' },
-    accept: formed(schemas.usersReply, ({ users }) => users),
+    accept: formed(z.object({ status: ok, users: z.array(coreUser) }), ({ users }) => users),
   })
+
+const roleNames = z.object({ status: ok, roles: texts })
 
 export const findRolesOf = (tenantId: string, userId: string): Operation<readonly string[]> =>
   lookUp({
     prefix: prefixOf(tenantId),
     path: '/recipe/user/roles',
     query: { userId },
-    accept: formed(schemas.rolesReply, ({ roles }) => roles),
+    accept: formed(roleNames, ({ roles }) => roles),
   })
+
+const userMetadata = z.object({
+  status: ok,
+  metadata: z.custom<Record<string, unknown>>(isRecord),
+})
 
 export const findMetadataOf = (userId: string): Operation<Readonly<Record<string, unknown>>> =>
   lookUp({
     path: '/recipe/user/metadata',
     query: { userId },
     maxAnswerBytes: MAX_RECORDS_BYTES,
-    accept: formed(schemas.metadataReply, ({ metadata }) => metadata),
+    accept: formed(userMetadata, ({ metadata }) => metadata),
   })
+
+const totpDevices = z.object({
+  status: ok,
+  devices: z.array(
+    z.object({ name: text, period: z.number(), skew: z.number(), verified: z.boolean() }),
+  ),
+})
 
 export const findTotpDevicesOf = (userId: string): Operation<readonly CoreTotpDevice[]> =>
   lookUp({
     path: '/recipe/totp/device/list',
     query: { userId },
-    accept: formed(schemas.totpDevicesReply, ({ devices }) => devices),
+    accept: formed(totpDevices, ({ devices }) => devices),
   })
+
+/** Drops the client secrets of the providers. */
+const tenantList = z.object({
+  status: ok,
+  tenants: z.array(
+    z.object({
+      tenantId: text,
+      thirdParty: z.exactOptional(
+        z.object({ providers: z.exactOptional(z.array(z.object({ thirdPartyId: text }))) }),
+      ),
+    }),
+  ),
+})
 
 export const listTenants = (): Operation<readonly CoreTenant[]> =>
   lookUp({
     path: '/recipe/multitenancy/tenant/list/v2',
-    accept: formed(schemas.tenantsReply, ({ tenants }) =>
-      tenants.map(({ tenantId, thirdParty }) => {
-        const thirdPartyIds = thirdParty?.providers?.map((provider) => provider.thirdPartyId)
+    accept: formed(tenantList, ({ tenants }) =>
+      tenants.map(({ tenantId, thirdParty: ofTenant }) => {
+        const thirdPartyIds = ofTenant?.providers?.map((provider) => provider.thirdPartyId)
         return { tenantId, ...(thirdPartyIds !== undefined && { thirdPartyIds }) }
       }),
     ),
@@ -82,13 +148,13 @@ export const listTenants = (): Operation<readonly CoreTenant[]> =>
 export const listRoles = (): Operation<readonly string[]> =>
   lookUp({
     path: '/recipe/roles',
-    accept: formed(schemas.rolesReply, ({ roles }) => roles),
+    accept: formed(roleNames, ({ roles }) => roles),
   })
 
 export const listFeatures = (): Operation<readonly string[]> =>
   lookUp({
     path: '/ee/featureflag',
-    accept: formed(schemas.featuresReply, ({ features }) => features),
+    accept: formed(z.object({ status: ok, features: texts }), ({ features }) => features),
   })
 
 /** Tenant ids that are safe in a path. Dots would lead to another path, `appid-` to another app. */

@@ -8,12 +8,13 @@ import {
 } from '../../base/options.js'
 import type { ApiKey } from '../../client/core/api-key.js'
 import { apiKeyOption, baseUrlFaults } from '../../client/core/core-options.js'
-import type { CallOptions, CoreClient } from './core-client.js'
+import type { CallOptions, CoreClient, RowQuery } from './core-client.js'
+import { CoreError } from './core-error.js'
 import type { Operation } from './core-operation.js'
 import * as lookUps from './look-up-operations.js'
+import type { RowStatus, StagedRow } from './reply.js'
 import { ask, askPatiently, type Reach } from './send-request.js'
 import * as staging from './staging-operations.js'
-import { allRows } from './staging-operations.js'
 
 /** Options of `coreClient`. */
 export interface CoreClientOptions {
@@ -106,3 +107,50 @@ function clientOf(reach: Reach, askCore: typeof ask): CoreClient {
     features: async (options) => run(lookUps.listFeatures(), options),
   } satisfies CoreClient)
 }
+
+/** The core's limit of rows per page. */
+const MAX_ROWS = 500
+
+/** Reads a page. Resolves with `too_large` if the page must be requested with fewer rows. */
+type PageOf = (
+  query: RowQuery & { readonly limit: number },
+) => Promise<staging.RowPage | 'too_large'>
+
+/**
+ * Yields the rows of all pages. A page that is too large is requested again with half the rows.
+ *
+ * @throws CoreError if the pages do not end.
+ */
+async function* allRows(
+  pageOf: PageOf,
+  status: RowStatus | undefined,
+): AsyncGenerator<StagedRow, void, undefined> {
+  const tokens = new Set<string>()
+  let limit = MAX_ROWS
+  let paginationToken: string | undefined
+  for (;;) {
+    const page = await pageOf({
+      limit,
+      ...(status !== undefined && { status }),
+      ...(paginationToken !== undefined && { paginationToken }),
+    })
+    if (page === 'too_large') {
+      if (limit === 1) throw leadsNowhere('one row is too large')
+      limit = Math.floor(limit / 2)
+      continue
+    }
+    yield* page.users
+    paginationToken = page.nextPaginationToken
+    if (paginationToken === undefined) return
+    if (page.users.length === 0) throw leadsNowhere('a page has no rows and is not the last')
+    if (tokens.has(paginationToken)) throw leadsNowhere('the pages of rows begin again')
+    tokens.add(paginationToken)
+  }
+}
+
+const leadsNowhere = (why: string): CoreError =>
+  new CoreError(`GET /bulk-import/users: ${why}`, {
+    code: 'malformed_reply',
+    outcome: 'refused',
+    status: 200,
+  })

@@ -1,5 +1,6 @@
+import { z } from 'zod'
+import { isRecord } from '../../base/options.js'
 import type { DirectImport, RowQuery, Staging } from './core-client.js'
-import { CoreError } from './core-error.js'
 import {
   type Accepted,
   formed,
@@ -8,9 +9,41 @@ import {
   type Operation,
 } from './core-operation.js'
 import { cutSecrets, secretsOf } from './cut-secrets.js'
-import type { ImportUser } from './import-user.js'
+import type { ImportUser, RecipeId } from './import-user.js'
+import { coreUser } from './look-up-operations.js'
 import type { RowStatus, StagedRow } from './reply.js'
-import * as schemas from './reply-schemas.js'
+
+// A schema drops the members that it does not name, for example the secrets of rows and additions of a
+// newer core.
+
+const ok = z.literal('OK')
+const text = z.string()
+const texts = z.array(text)
+/** Not compared with the known recipes, because a row may have a recipe of a newer core. */
+const recipeId = z.custom<RecipeId>((value) => typeof value === 'string')
+
+/** A core before 10.1.1 returns no users. */
+const stagedUsers = z.object({
+  status: ok,
+  users: z.exactOptional(
+    z.array(
+      z.object({
+        userId: text,
+        loginMethods: z.array(
+          z.object({
+            recipeId,
+            userId: text,
+            tenants: texts,
+            email: z.exactOptional(text.nullable()),
+            phoneNumber: z.exactOptional(text.nullable()),
+            thirdpartyId: z.exactOptional(text),
+            thirdpartyUserId: z.exactOptional(text),
+          }),
+        ),
+      }),
+    ),
+  ),
+})
 
 export const stage = (users: readonly ImportUser[]): Operation<Staging> => ({
   method: 'POST',
@@ -19,9 +52,9 @@ export const stage = (users: readonly ImportUser[]): Operation<Staging> => ({
   time: 'staging',
   maxAnswerBytes: MAX_RECORDS_BYTES,
   accept: (reply) => {
-    const result = schemas.staged.safeParse(reply)
-    if (!result.success) return undefined
-    const { users: staged } = result.data
+    const { data } = stagedUsers.safeParse(reply)
+    if (data === undefined) return undefined
+    const { users: staged } = data
     // Every core replies to an empty call without users.
     if (staged === undefined) return { value: { outcome: 'staged' } }
     return staged.length === users.length
@@ -31,18 +64,21 @@ export const stage = (users: readonly ImportUser[]): Operation<Staging> => ({
   acceptRefusal: (reply) => stagingRejection(reply, users),
 })
 
+/** The 400 of staging. */
+const rejectedUsers = z.object({
+  users: z.array(z.object({ index: z.int().nonnegative(), errors: texts.nonempty() })).nonempty(),
+})
+
 function stagingRejection(
   reply: unknown,
   users: readonly ImportUser[],
 ): Accepted<Staging> | undefined {
-  const result = schemas.stagingRejection.safeParse(reply)
-  if (!result.success) return undefined
-  const rejected = result.data.users
-  if (rejected.some(({ index }) => index >= users.length)) return undefined
+  const { data } = rejectedUsers.safeParse(reply)
+  if (data === undefined || data.users.some(({ index }) => index >= users.length)) return undefined
   return {
     value: {
       outcome: 'rejected',
-      users: rejected.map(({ index, errors }) => {
+      users: data.users.map(({ index, errors }) => {
         const secrets = secretsOf(users[index])
         return { index, errors: errors.map((text) => cutSecrets(text, secrets)) }
       }),
@@ -56,11 +92,56 @@ export const importDirectly = (user: ImportUser): Operation<DirectImport> => ({
   body: user,
   time: 'staging',
   maxAnswerBytes: MAX_RECORDS_BYTES,
-  accept: formed(schemas.imported, (reply) => ({ outcome: 'created', user: reply.user })),
-  acceptRefusal: formed(schemas.importRejection, ({ errors }) => {
+  accept: formed(z.object({ status: ok, user: coreUser }), (reply) => ({
+    outcome: 'created',
+    user: reply.user,
+  })),
+  acceptRefusal: formed(z.object({ errors: texts.nonempty() }), ({ errors }) => {
     const secrets = secretsOf(user)
     return { outcome: 'rejected', errors: errors.map((text) => cutSecrets(text, secrets)) }
   }),
+})
+
+const row = z.object({
+  id: text,
+  status: z.enum(['NEW', 'PROCESSING', 'FAILED'] satisfies RowStatus[]),
+  errorMessage: z.exactOptional(text),
+  primaryUserId: z.exactOptional(text),
+  createdAt: z.number(),
+  updatedAt: z.number(),
+  externalUserId: z.exactOptional(text),
+  userMetadata: z.exactOptional(z.custom<Record<string, unknown>>(isRecord)),
+  userRoles: z.exactOptional(z.array(z.object({ role: text, tenantIds: texts }))),
+  totpDevices: z.exactOptional(
+    z.array(
+      z.object({
+        period: z.exactOptional(z.number()),
+        skew: z.exactOptional(z.number()),
+        deviceName: z.exactOptional(text),
+      }),
+    ),
+  ),
+  loginMethods: z.array(
+    z.object({
+      recipeId,
+      superTokensUserId: z.exactOptional(text),
+      tenantIds: z.exactOptional(texts),
+      isVerified: z.exactOptional(z.boolean()),
+      isPrimary: z.exactOptional(z.boolean()),
+      timeJoinedInMSSinceEpoch: z.exactOptional(z.number()),
+      email: z.exactOptional(text),
+      phoneNumber: z.exactOptional(text),
+      hashingAlgorithm: z.exactOptional(text),
+      thirdPartyId: z.exactOptional(text),
+      thirdPartyUserId: z.exactOptional(text),
+    }),
+  ),
+})
+
+const rowPage = z.object({
+  status: ok,
+  users: z.array(row),
+  nextPaginationToken: z.exactOptional(text),
 })
 
 export interface RowPage {
@@ -75,11 +156,11 @@ export const listRows = ({ status, limit, paginationToken }: RowQuery): Operatio
   time: 'usual',
   maxAnswerBytes: MAX_RECORDS_BYTES,
   accept: (reply) => {
-    const result = schemas.rowPage.safeParse(reply)
-    if (!result.success) return undefined
-    const { status: _, ...page } = result.data
+    const { data } = rowPage.safeParse(reply)
+    if (data === undefined) return undefined
+    const { status: _, ...page } = data
     const given = (reply as { users: unknown[] }).users
-    const users = page.users.map((row, index) => withoutQuotations(row, given[index]))
+    const users = page.users.map((each, index) => withoutQuotations(each, given[index]))
     return { value: { ...page, users } }
   },
 })
@@ -91,9 +172,9 @@ export const listRowsThatFit = (query: RowQuery): Operation<RowPage | 'too_large
 })
 
 /** Removes the row's secrets from its error message, which may quote the row. */
-function withoutQuotations(row: StagedRow, given: unknown): StagedRow {
-  if (row.errorMessage === undefined) return row
-  return { ...row, errorMessage: cutSecrets(row.errorMessage, secretsOf(given)) }
+function withoutQuotations(staged: StagedRow, given: unknown): StagedRow {
+  if (staged.errorMessage === undefined) return staged
+  return { ...staged, errorMessage: cutSecrets(staged.errorMessage, secretsOf(given)) }
 }
 
 export const countRows = (status: RowStatus | undefined): Operation<number> => ({
@@ -102,83 +183,17 @@ export const countRows = (status: RowStatus | undefined): Operation<number> => (
   query: { status },
   time: 'usual',
   maxAnswerBytes: MAX_ANSWER_BYTES,
-  accept: formed(schemas.rowCount, ({ count }) => count),
+  accept: formed(z.object({ status: ok, count: z.int().nonnegative() }), ({ count }) => count),
 })
 
-interface Deletion {
-  readonly deletedIds: readonly string[]
-  readonly invalidIds: readonly string[]
-}
+/** The only reply without a status. */
+const deletion = z.object({ deletedIds: texts, invalidIds: texts })
 
-export const deleteRows = (ids: readonly string[]): Operation<Deletion> => ({
+export const deleteRows = (ids: readonly string[]): Operation<z.output<typeof deletion>> => ({
   method: 'POST',
   path: '/bulk-import/users/remove',
   body: { ids },
   time: 'usual',
   maxAnswerBytes: MAX_ANSWER_BYTES,
-  accept: formed(schemas.deletion, (reply) => reply),
+  accept: formed(deletion, (reply) => reply),
 })
-
-/** The core's limit of rows per page. */
-const MAX_ROWS = 500
-
-/** Reads a page. Resolves with `too_large` if the page must be requested with fewer rows. */
-type PageOf = (query: RowQuery & { readonly limit: number }) => Promise<RowPage | 'too_large'>
-
-/**
- * Yields the rows of all pages. A page that is too large is requested again with half the rows.
- *
- * @throws CoreError if the pages do not end.
- */
-export async function* allRows(
-  pageOf: PageOf,
-  status: RowStatus | undefined,
-): AsyncGenerator<StagedRow, void, undefined> {
-  const isSeen = loopDetector()
-  let limit = MAX_ROWS
-  let paginationToken: string | undefined
-  do {
-    const page = await pageOf({
-      limit,
-      ...(status !== undefined && { status }),
-      ...(paginationToken !== undefined && { paginationToken }),
-    })
-    if (page === 'too_large') {
-      if (limit === 1) throw leadsNowhere('one row is too large')
-      limit = Math.floor(limit / 2)
-      continue
-    }
-    yield* page.users
-    paginationToken = page.nextPaginationToken
-    if (paginationToken === undefined) return
-    if (page.users.length === 0) throw leadsNowhere('a page has no rows and is not the last')
-    if (isSeen(paginationToken)) throw leadsNowhere('the pages of rows begin again')
-  } while (true)
-}
-
-const leadsNowhere = (why: string): CoreError =>
-  new CoreError(`GET /bulk-import/users: ${why}`, {
-    code: 'malformed_reply',
-    outcome: 'refused',
-    status: 200,
-  })
-
-/**
- * Detects a loop without storing every token, by Brent's algorithm: it compares each token with a stored
- * one, which it replaces with the current one after 1, 2, 4, 8 … steps.
- */
-function loopDetector(): (token: string) => boolean {
-  let kept: string | undefined
-  let steps = 0
-  let mostSteps = 1
-  return (token) => {
-    if (token === kept) return true
-    steps += 1
-    if (steps === mostSteps) {
-      kept = token
-      steps = 0
-      mostSteps *= 2
-    }
-    return false
-  }
-}

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { errorCodeOf, isValidationText } from '../../../src/migration/core/core-messages.js'
+import { errorCodeOf } from '../../../src/migration/core/core-messages.js'
 import { cutSecrets } from '../../../src/migration/core/cut-secrets.js'
+import { isValidationText } from '../../../src/migration/core/known-texts.js'
 import { BAD_USERS } from '../../support/migration/bad-users/index.js'
 
 /** What the core says of a record that it cannot read as one. */

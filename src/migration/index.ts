@@ -25,7 +25,6 @@ export type {
   StagedRow,
   StagedUser,
 } from './core/reply.js'
-export type { MigrationConnection, MigrationRecipe } from './endpoint/allowlist.js'
 export type {
   MigrationAcceptance,
   MigrationDecision,
@@ -33,16 +32,19 @@ export type {
   MigrationRefusal,
   MigrationUndecided,
 } from './endpoint/decision.js'
-export type { MigrationEndpointOptions } from './endpoint/endpoint-options.js'
+export type { MigrationEndpointOptions, MigrationLimiter } from './endpoint/endpoint-options.js'
 export type { TokenList } from './endpoint/hook-tokens.js'
-export type { MigrationIssuer } from './endpoint/issuer-options.js'
+export type {
+  MigrationConnection,
+  MigrationIssuer,
+  MigrationRecipe,
+} from './endpoint/issuer-options.js'
 export type {
   LegacyLogin,
   LegacyUser,
   LegacyUserQuery,
   LoadUser,
 } from './endpoint/legacy-user.js'
-export type { MigrationLimiter } from './endpoint/limit.js'
 export { migrationEndpoint } from './endpoint/migration-endpoint.js'
 export type { LegacyIdentity } from './endpoint/migration-request.js'
 export { type ImportOneResult, importOne } from './import-one/import-one.js'

@@ -13,11 +13,19 @@ import type { IdempotencyStore } from '../../idempotency/leased/idempotency-stor
 import type { CoreClient } from '../core/core-client.js'
 import { USER_WARNING_CODES, type UserWarningCode } from '../record-validation/user-finding.js'
 import type { MigrationDecisionObserver } from './decision.js'
-import type { EndpointSettings } from './handle-request.js'
-import { issuersOf, issuersSchema, type MigrationIssuer } from './issuer-options.js'
+import type { KeySettings } from './import-under-key.js'
+import { type Issuer, issuersOf, issuersSchema, type MigrationIssuer } from './issuer-options.js'
 import type { LoadUser } from './legacy-user.js'
-import type { MigrationLimiter } from './limit.js'
-import { FIXED_FIELDS, requestReader } from './migration-request.js'
+import { FIXED_FIELDS, type MigrationRequest, requestReader } from './migration-request.js'
+
+/**
+ * A rate limiter with the interface of `rate-limiter-flexible`. A rejection with a number `msBeforeNext`
+ * means that the limit is reached. Any other rejection means that the limiter failed.
+ */
+export interface MigrationLimiter {
+  /** Consumes one point of the key, which is a digest of 24 characters. */
+  consume(key: string): Promise<unknown>
+}
 
 /** Options of `migrationEndpoint`. */
 export interface MigrationEndpointOptions {
@@ -76,25 +84,23 @@ const schema = optionsObject({
   timeoutMs: integerBetween(1, 60_000).default(10_000),
 })
 
-export interface ParsedEndpointOptions extends EndpointSettings {
-  readonly onDecision: MigrationDecisionObserver | undefined
+export interface EndpointSettings
+  extends KeySettings,
+    Pick<MigrationEndpointOptions, 'loadUser' | 'limits' | 'onDecision'> {
+  readonly issuers: readonly Issuer[]
+  readonly acceptWarnings: ReadonlySet<UserWarningCode>
+  readonly readRequest: (bytes: Uint8Array) => MigrationRequest | undefined
+  readonly maxBodyBytes: number
   readonly timeoutMs: number
 }
 
 const milliseconds = (seconds: number): number => Math.round(seconds * 1000)
 
 /** @throws TypeError if an option is missing, unknown, of the wrong type or out of range. */
-export function parseEndpointOptions(input: unknown): ParsedEndpointOptions {
+export function parseEndpointOptions(input: unknown): EndpointSettings {
   const options = parseOptions('migrationEndpoint options', schema, input)
-  const { core, store, loadUser, limits, onDecision, maxBodyBytes, timeoutMs } = options
   return {
-    core,
-    store,
-    loadUser,
-    limits,
-    onDecision,
-    maxBodyBytes,
-    timeoutMs,
+    ...options,
     issuers: issuersOf(options.issuers),
     acceptWarnings: new Set(options.acceptWarnings),
     readRequest: requestReader(options.organizationField),

@@ -1,3 +1,4 @@
+import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { CoreError } from '../core/core-error.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
 import type { MigrationAcceptance, MigrationRefusal, MigrationUndecided } from './decision.js'
@@ -67,3 +68,38 @@ const MAX_SECONDS = 31_536_000
 /** Converts to whole seconds of at least 1, for `Retry-After`. */
 export const retrySeconds = (milliseconds: number): number =>
   Math.min(MAX_SECONDS, Math.max(1, Math.ceil(milliseconds / 1000) || 1))
+
+/** The state of one request: the values known so far, and the pending operation. */
+export interface RequestContext {
+  /** Aborts at the timeout. */
+  signal: AbortSignal
+  /** The reason of the 503 if the timeout occurs now. */
+  awaited: MigrationUndecided
+  issuer?: string
+  externalUserId?: string
+  /** The result, once decided. The response does not wait for the remaining work. */
+  verdict?: Verdict
+}
+
+/**
+ * Awaits a dependency.
+ *
+ * @throws Undecided if it fails. Rejects with the reason of the signal after the timeout.
+ */
+export async function need<T>(
+  context: RequestContext,
+  reason: MigrationUndecided,
+  work: () => T | Promise<T>,
+): Promise<T> {
+  context.awaited = reason
+  let value: T
+  try {
+    value = await work()
+  } catch (error) {
+    throw error instanceof ServiceAuthError && error.code === 'wrong_wiring'
+      ? error
+      : new Undecided(reason, error)
+  }
+  context.signal.throwIfAborted()
+  return value
+}

@@ -1,27 +1,24 @@
 import type { IncomingMessage } from 'node:http'
 import type { Request } from 'express'
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
+import { digestOfParts } from '../../base/digest.js'
 import { headerValues, readBearer } from '../../base/raw-headers.js'
 import type { ImportUser } from '../core/import-user.js'
-import type { UserWarningCode } from '../record-validation/user-finding.js'
-import type { Allowlist } from './allowlist.js'
-import { pass, refused, type Step, type Verdict } from './endpoint-result.js'
+import type { EndpointSettings, MigrationLimiter } from './endpoint-options.js'
+import {
+  need,
+  pass,
+  type RequestContext,
+  refused,
+  retrySeconds,
+  type Step,
+  type Verdict,
+} from './endpoint-result.js'
 import { holderOf } from './hook-tokens.js'
-import { importUnderKey, type KeySettings } from './import-under-key.js'
-import type { Issuer } from './issuer-options.js'
-import { judgeRecord, type LoadUser } from './legacy-user.js'
-import { credentialKey, type MigrationLimiter, recordKey, secondsToWait, userKey } from './limit.js'
+import { importUnderKey } from './import-under-key.js'
+import type { Allowlist, Issuer } from './issuer-options.js'
+import { judgeRecord } from './legacy-user.js'
 import type { MigrationRequest } from './migration-request.js'
-import { type Course, need } from './request-context.js'
-
-export interface EndpointSettings extends KeySettings {
-  readonly issuers: readonly Issuer[]
-  readonly loadUser: LoadUser
-  readonly limits: { readonly credential: MigrationLimiter; readonly user: MigrationLimiter }
-  readonly acceptWarnings: ReadonlySet<UserWarningCode>
-  readonly readRequest: (bytes: Uint8Array) => MigrationRequest | undefined
-  readonly maxBodyBytes: number
-}
 
 /**
  * Checks a request and imports its user. If several checks fail, the order decides which refusal the caller
@@ -31,28 +28,28 @@ export interface EndpointSettings extends KeySettings {
  */
 export async function judge(
   request: Request,
-  course: Course,
+  context: RequestContext,
   settings: EndpointSettings,
 ): Promise<Verdict> {
-  const issuer = await authenticate(request, course, settings)
+  const issuer = await authenticate(request, context, settings)
   if (!issuer.ok) return issuer
-  const asked = await readAsked(request, course, settings)
+  const asked = await readAsked(request, context, settings)
   if (!asked.ok) return asked
   const { name, allowed } = issuer.value
   const { externalUserId } = asked.value
-  course.externalUserId = externalUserId
-  const limit = { limiter: settings.limits.user, key: userKey(name, externalUserId) }
-  const limited = await judgeLimit(limit, course, 'user_limited')
+  context.externalUserId = externalUserId
+  const limit = { limiter: settings.limits.user, key: keyOf('user', name, externalUserId) }
+  const limited = await judgeLimit(limit, context, 'user_limited')
   if (!limited.ok) return limited
-  const user = await userFor({ request: asked.value, allowed, issuer: name }, course, settings)
+  const user = await userFor({ request: asked.value, allowed, issuer: name }, context, settings)
   if (!user.ok) return user
-  const record = recordKey(name, externalUserId)
-  return importUnderKey({ record, externalUserId, user: user.value }, course, settings)
+  const record = keyOf('import', name, externalUserId)
+  return importUnderKey({ record, externalUserId, user: user.value }, context, settings)
 }
 
 async function authenticate(
   request: Request,
-  course: Course,
+  context: RequestContext,
   { issuers, limits }: EndpointSettings,
 ): Promise<Step<Issuer>> {
   const bearer = readBearer(request)
@@ -60,32 +57,51 @@ async function authenticate(
     const isMissing = bearer.reason === 'credentials_missing'
     return refused(isMissing ? 'credentials_missing' : 'authorization_malformed')
   }
-  const issuer = await need(course, 'tokens_unavailable', () => holderOf(issuers, bearer.value))
+  const issuer = await need(context, 'tokens_unavailable', () => holderOf(issuers, bearer.value))
   if (issuer === undefined) return refused('token_unknown')
-  course.issuer = issuer.name
-  const limit = { limiter: limits.credential, key: credentialKey(issuer.name, bearer.value) }
-  const limited = await judgeLimit(limit, course, 'credential_limited')
+  context.issuer = issuer.name
+  const limit = {
+    limiter: limits.credential,
+    key: keyOf('credential', issuer.name, bearer.value),
+  }
+  const limited = await judgeLimit(limit, context, 'credential_limited')
   return limited.ok ? pass(issuer) : limited
 }
 
+/** Returns the key of a limit, or of the idempotency record of an import. */
+const keyOf = (kind: 'credential' | 'user' | 'import', issuer: string, id: string): string =>
+  digestOfParts(['migrationEndpoint', kind, issuer, id])
+
 async function judgeLimit(
   { limiter, key }: { readonly limiter: MigrationLimiter; readonly key: string },
-  course: Course,
+  context: RequestContext,
   reason: 'credential_limited' | 'user_limited',
 ): Promise<Step<undefined>> {
-  const seconds = await need(course, 'limiter_unavailable', () => secondsToWait(limiter, key))
+  const seconds = await need(context, 'limiter_unavailable', () => secondsToWait(limiter, key))
   return seconds === undefined ? pass(seconds) : refused(reason, { retryAfterSeconds: seconds })
+}
+
+/** Returns the seconds to wait; `undefined` within the limit. @throws the error of a failed limiter. */
+async function secondsToWait(limiter: MigrationLimiter, key: string): Promise<number | undefined> {
+  try {
+    await limiter.consume(key)
+    return undefined
+  } catch (error) {
+    const milliseconds = (error as { msBeforeNext?: unknown } | null | undefined)?.msBeforeNext
+    if (typeof milliseconds !== 'number') throw error
+    return retrySeconds(milliseconds)
+  }
 }
 
 async function readAsked(
   request: Request,
-  course: Course,
+  context: RequestContext,
   { maxBodyBytes, readRequest }: EndpointSettings,
 ): Promise<Step<MigrationRequest>> {
   if (request.method !== 'POST') return refused('method_not_allowed')
   if (!isJsonInUtf8(request)) return refused('media_type_unsupported')
-  const read = () => readBody(request, maxBodyBytes, course.signal)
-  const body = await need(course, 'body_unfinished', read)
+  const read = () => readBody(request, maxBodyBytes, context.signal)
+  const body = await need(context, 'body_unfinished', read)
   if (body.type === 'too_large') return refused('body_too_large')
   if (body.type === 'cut_off') return refused('body_cut_off')
   const asked = readRequest(body.bytes)
@@ -101,13 +117,13 @@ interface Asked {
 /** Loads the user from the backend's own store, and checks it. */
 async function userFor(
   { request, allowed, issuer }: Asked,
-  course: Course,
+  context: RequestContext,
   { loadUser, acceptWarnings }: EndpointSettings,
 ): Promise<Step<ImportUser>> {
   const judged = judgeRequest(request, allowed)
   if (!judged.ok) return judged
-  const query = { issuer, ...structuredClone(request), signal: course.signal }
-  const found = await need(course, 'user_unavailable', () => loadUser(query))
+  const query = { issuer, ...structuredClone(request), signal: context.signal }
+  const found = await need(context, 'user_unavailable', () => loadUser(query))
   return judgeRecord(found, { request, allowed }, acceptWarnings)
 }
 

@@ -14,8 +14,15 @@ import type { ImportUser } from '../core/import-user.js'
 import type { CoreLoginMethod, CoreUser } from '../core/reply.js'
 import { importOne } from '../import-one/import-one.js'
 import { type LoginSource, recipeKeysOf } from '../record-validation/login-keys.js'
-import { faultsOf, refused, retrySeconds, undecided, type Verdict } from './endpoint-result.js'
-import { type Course, need } from './request-context.js'
+import {
+  faultsOf,
+  need,
+  type RequestContext,
+  refused,
+  retrySeconds,
+  undecided,
+  type Verdict,
+} from './endpoint-result.js'
 import { keptAnswer } from './send-answer.js'
 
 /** Longer than a core client may take for one user. */
@@ -42,7 +49,7 @@ export interface KeyedUser {
  */
 export async function importUnderKey(
   keyed: KeyedUser,
-  course: Course,
+  context: RequestContext,
   { core, store, leaseMs, retentionMs }: KeySettings,
 ): Promise<Verdict> {
   const { record: key, externalUserId, user } = keyed
@@ -56,20 +63,22 @@ export async function importUnderKey(
     rerunAbandoned: true,
   }
   const reservedAt = performance.now()
-  const reserved = () => reserve(store, request, course)
-  const reservation = await need(course, 'store_unavailable', reserved)
+  const reservation = await need(context, 'store_unavailable', () =>
+    reserve(store, request, context),
+  )
   const run = grantedRun(request, reservation)
   if (run !== undefined) {
-    course.awaited = 'outcome_unknown'
-    return underLease({ store, run, reservedAt }, course, () => importAccount(core, user))
+    context.awaited = 'outcome_unknown'
+    return underLease({ store, run, reservedAt }, context, () => importAccount(core, user))
   }
   if (reservation.outcome === 'running') {
     return refused('in_progress', { retryAfterSeconds: retrySeconds(reservation.leaseLeftMs) })
   }
-  const find = () => findAccount(core, externalUserId, user)
-  const known = await need(course, 'core_unavailable', find)
+  const known = await need(context, 'core_unavailable', () =>
+    findAccount(core, externalUserId, user),
+  )
   if (known !== undefined) return known
-  course.awaited = 'outcome_unknown'
+  context.awaited = 'outcome_unknown'
   return importAccount(core, user)
 }
 
@@ -77,7 +86,7 @@ export async function importUnderKey(
 async function reserve(
   store: IdempotencyStore,
   request: ReservationRequest,
-  { signal }: Course,
+  { signal }: RequestContext,
 ): Promise<Reservation> {
   const reservation = await callStore('reserve', () => store.reserve(request))
   const late = signal.aborted ? grantedRun(request, reservation) : undefined
@@ -95,13 +104,13 @@ interface Held {
 /** Renews the lease until the work ends, even after the timeout of the request. */
 async function underLease(
   { store, run, reservedAt }: Held,
-  course: Course,
+  context: RequestContext,
   work: () => Promise<Verdict>,
 ): Promise<Verdict> {
   const times = { leaseMs: run.leaseMs, maxRunMs: MAX_RUN_MS }
   const lease = startLease(times, reservedAt, () => callStore('renew', () => store.renew(run)))
   const verdict = await work().finally(lease.stopRenewing)
-  course.verdict = verdict
+  context.verdict = verdict
   const ending: Ending =
     verdict.type === 'accepted'
       ? { type: 'finished', result: keptAnswer(verdict.userId) }

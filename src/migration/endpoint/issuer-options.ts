@@ -1,13 +1,27 @@
 import { z } from 'zod'
+import { textOfParts } from '../../base/digest.js'
 import { isRecord, nonEmptyString, optionsObject } from '../../base/options.js'
+import type { RecipeId } from '../core/import-user.js'
 import { coreTenantId } from '../record-validation/stored-form.js'
-import {
-  type Allowlist,
-  allowlistOf,
-  type MigrationConnection,
-  repeatedConnections,
-} from './allowlist.js'
 import { isToken, type TokenHolder, type TokenList, tokenDigests } from './hook-tokens.js'
+
+/** The recipe of the core that replaces a legacy connection. */
+export interface MigrationRecipe {
+  /** The recipe of the logins. */
+  readonly recipeId: RecipeId
+  /** Required with `thirdparty`, and not allowed otherwise: the provider's id in the core. */
+  readonly thirdPartyId?: string | undefined
+}
+
+/** A legacy connection whose logins may be migrated. */
+export interface MigrationConnection {
+  /** The provider's name at the legacy issuer. */
+  readonly provider: string
+  /** The connection's name at the legacy issuer. */
+  readonly connection: string
+  /** The recipe of its logins in the core. */
+  readonly as: MigrationRecipe
+}
 
 /** A legacy issuer whose users may be migrated. */
 export interface MigrationIssuer {
@@ -91,27 +105,15 @@ const issuerSchema = optionsObject({
   organizations: byName(tenantIds).optional(),
   withoutOrganization: tenantIds.optional(),
   connections,
-}).refine((one) => hasTenants(one), {
-  error: 'must have organizations or withoutOrganization',
-})
+}).refine(
+  ({ organizations = {}, withoutOrganization }) =>
+    withoutOrganization !== undefined || Object.keys(organizations).length > 0,
+  { error: 'must have organizations or withoutOrganization' },
+)
 
-const hasTenants = ({
-  organizations = {},
-  withoutOrganization,
-}: Pick<MigrationIssuer, 'organizations' | 'withoutOrganization'>): boolean =>
-  withoutOrganization !== undefined || Object.keys(organizations).length > 0
+type Issuers = Readonly<Record<string, MigrationIssuer>>
 
-export type ParsedIssuers = Record<
-  string,
-  {
-    tokens: TokenList
-    organizations?: Record<string, string[]> | undefined
-    withoutOrganization?: string[] | undefined
-    connections: { provider: string; connection: string; as: MigrationConnection['as'] }[]
-  }
->
-
-export const issuersSchema: z.ZodType<ParsedIssuers> = byName(issuerSchema).superRefine(
+export const issuersSchema: z.ZodType<Issuers> = byName(issuerSchema).superRefine(
   (given, context) => {
     if (Object.keys(given).length === 0) {
       context.addIssue({ code: 'custom', message: 'must have at least one issuer' })
@@ -123,7 +125,7 @@ export const issuersSchema: z.ZodType<ParsedIssuers> = byName(issuerSchema).supe
 )
 
 /** Returns the paths of tokens that an earlier issuer has too. */
-function sharedTokens(given: Readonly<Record<string, { tokens: TokenList }>>): PropertyKey[][] {
+function sharedTokens(given: Issuers): PropertyKey[][] {
   const owners = new Map<string, string>()
   const paths: PropertyKey[][] = []
   for (const [name, { tokens: list }] of Object.entries(given)) {
@@ -142,9 +144,47 @@ export interface Issuer extends TokenHolder {
   readonly allowed: Allowlist
 }
 
-export const issuersOf = (parsed: ParsedIssuers): Issuer[] =>
+export const issuersOf = (parsed: Issuers): Issuer[] =>
   Object.entries(parsed).map(([name, given]) => ({
     name,
     tokens: tokenDigests(given.tokens),
     allowed: allowlistOf(given),
   }))
+
+/** The connections and organizations of an issuer that may be migrated. */
+export interface Allowlist {
+  recipeOf(provider: string, connection: string): MigrationRecipe | undefined
+  hasOrganization(organizationId: string): boolean
+  /** Returns the tenants of all the organizations; `undefined` if one of them, or having none, is not allowed. */
+  tenantsOf(organizationIds: readonly string[]): readonly string[] | undefined
+}
+
+const connectionKey = (provider: string, connection: string): string =>
+  textOfParts([provider, connection])
+
+function allowlistOf({
+  connections,
+  organizations = {},
+  withoutOrganization,
+}: MigrationIssuer): Allowlist {
+  const recipes = new Map(
+    connections.map(({ provider, connection, as }) => [connectionKey(provider, connection), as]),
+  )
+  const tenants = new Map(Object.entries(organizations))
+  return {
+    recipeOf: (provider, connection) => recipes.get(connectionKey(provider, connection)),
+    hasOrganization: (organizationId) => tenants.has(organizationId),
+    tenantsOf(organizationIds) {
+      if (organizationIds.length === 0) return withoutOrganization
+      const found = organizationIds.map((organizationId) => tenants.get(organizationId))
+      if (found.includes(undefined)) return undefined
+      return [...new Set(found.flatMap((ids) => ids ?? []))]
+    },
+  }
+}
+
+/** Returns the indexes of connections that repeat an earlier one. */
+function repeatedConnections(connections: readonly MigrationConnection[]): number[] {
+  const keys = connections.map(({ provider, connection }) => connectionKey(provider, connection))
+  return keys.flatMap((key, index) => (keys.indexOf(key) < index ? [index] : []))
+}

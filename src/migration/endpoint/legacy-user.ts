@@ -9,8 +9,8 @@ import type {
 import { coreTenantId } from '../record-validation/stored-form.js'
 import type { UserWarningCode } from '../record-validation/user-finding.js'
 import { validateUser } from '../record-validation/validate-user.js'
-import type { Allowlist } from './allowlist.js'
 import { faultsOf, pass, refused, type Step } from './endpoint-result.js'
+import type { Allowlist } from './issuer-options.js'
 import type { LegacyIdentity, MigrationRequest } from './migration-request.js'
 
 /** A login in the legacy store. The allowlist determines its tenants, recipe and provider. */
@@ -80,47 +80,7 @@ const legacyUser = optionsObject({
   totpDevices: any,
 })
 
-/** Members of type `unknown` are checked later by `validateUser`. */
-export interface ParsedLogin extends LegacyIdentity {
-  readonly email?: unknown
-  readonly phoneNumber?: unknown
-  readonly passwordHash?: unknown
-  readonly hashingAlgorithm?: unknown
-  readonly plainTextPassword?: unknown
-  readonly thirdPartyUserId?: unknown
-  readonly isVerified?: unknown
-  readonly isPrimary?: unknown
-  readonly timeJoinedInMSSinceEpoch?: unknown
-}
-
-export interface ParsedLegacyUser {
-  readonly organizationIds?: readonly string[] | undefined
-  readonly identities: readonly ParsedLogin[]
-  readonly userMetadata?: unknown
-  readonly userRoles?: readonly { readonly tenantIds: readonly string[] }[] | undefined
-  readonly totpDevices?: unknown
-}
-
-/** A parsed record, or the paths of its errors. */
-export type LegacyUserReading =
-  | { readonly ok: true; readonly record: ParsedLegacyUser }
-  | { readonly ok: false; readonly faults: readonly string[] }
-
-/** Parses a JSON copy of the value, so that nothing can change between the checks and the request. */
-function readLegacyUser(value: unknown): LegacyUserReading {
-  const { data, error } = legacyUser.safeParse(jsonOf(value))
-  if (data !== undefined) return { ok: true, record: data }
-  const findings = error.issues.map(({ code, path }) => ({ field: z.core.toDotPath(path), code }))
-  return { ok: false, faults: faultsOf(findings) }
-}
-
-function jsonOf(value: unknown): unknown {
-  try {
-    return JSON.parse(JSON.stringify(value))
-  } catch {
-    return undefined
-  }
-}
+type ParsedLegacyUser = z.output<typeof legacyUser>
 
 /**
  * Builds the user from the record and the allowlist. The record must contain everything that the request
@@ -133,9 +93,8 @@ export function judgeRecord(
   accepted: ReadonlySet<UserWarningCode>,
 ): Step<ImportUser> {
   if (found === undefined || found === null) return refused('user_unknown')
-  const reading = readLegacyUser(found)
-  if (!reading.ok) return refused('record_invalid', { faults: reading.faults })
-  const { record } = reading
+  const { data: record, error } = legacyUser.safeParse(jsonOf(found))
+  if (record === undefined) return refused('record_invalid', { faults: faultsOf(pathsOf(error)) })
   if (!holdsAllOf(request, record)) return refused('record_differs')
   const built = userOf(request.externalUserId, record, allowed)
   if (built === undefined) return refused('record_not_allowed')
@@ -147,6 +106,18 @@ export function judgeRecord(
   }
   return pass(validated.user)
 }
+
+/** Returns a JSON copy of the value, so that nothing can change between the checks and the request. */
+function jsonOf(value: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(value))
+  } catch {
+    return undefined
+  }
+}
+
+const pathsOf = ({ issues }: z.core.$ZodError): { field: string; code: string }[] =>
+  issues.map(({ code, path }) => ({ field: z.core.toDotPath(path), code }))
 
 function holdsAllOf(request: MigrationRequest, record: ParsedLegacyUser): boolean {
   const { organizationId, identities } = request
@@ -177,7 +148,7 @@ function userOf(
 }
 
 function methodOf(
-  { provider, connection, userId, ...login }: ParsedLogin,
+  { provider, connection, userId, ...others }: ParsedLegacyUser['identities'][number],
   tenantIds: readonly string[],
   allowed: Allowlist,
 ): Record<string, unknown> | undefined {
@@ -185,5 +156,5 @@ function methodOf(
   if (as === undefined) return undefined
   const { recipeId, thirdPartyId } = as
   const pair = thirdPartyId === undefined ? {} : { thirdPartyId, thirdPartyUserId: userId }
-  return { ...pair, ...login, recipeId, tenantIds }
+  return { ...pair, ...others, recipeId, tenantIds }
 }

@@ -4,15 +4,14 @@ import { toServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { requestIdOf } from '../../middleware/request-id.js'
 import { announceMigrationDecision, type MigrationDecision } from './decision.js'
 import {
+  type EndpointSettings,
   type MigrationEndpointOptions,
-  type ParsedEndpointOptions,
   parseEndpointOptions,
 } from './endpoint-options.js'
-import { REFUSALS } from './endpoint-refusals.js'
+import type { RequestContext } from './endpoint-result.js'
 import { Undecided, type Verdict } from './endpoint-result.js'
 import { judge } from './handle-request.js'
-import type { Course } from './request-context.js'
-import { answer } from './send-answer.js'
+import { answer, REFUSALS } from './send-answer.js'
 
 /**
  * Creates the endpoint that a login-time hook of the legacy provider calls, so that a user who signs in
@@ -40,13 +39,13 @@ interface Exchange {
 /** Never rejects. */
 async function serve(
   { request, response, next }: Exchange,
-  settings: ParsedEndpointOptions,
+  settings: EndpointSettings,
 ): Promise<void> {
-  const course: Course = { signal: NEVER, awaited: 'tokens_unavailable' }
+  const context: RequestContext = { signal: NEVER, awaited: 'tokens_unavailable' }
   try {
-    const verdict = await judgeInTime(request, course, settings)
+    const verdict = await judgeInTime(request, context, settings)
     answer(response, verdict)
-    announceMigrationDecision(settings.onDecision, () => decisionOf(verdict, course, request))
+    announceMigrationDecision(settings.onDecision, () => decisionOf(verdict, context, request))
   } catch (error) {
     next(toServiceAuthError('migrationEndpoint', error))
   }
@@ -57,30 +56,34 @@ const NEVER = new AbortController().signal
 
 async function judgeInTime(
   request: Request,
-  course: Course,
-  settings: ParsedEndpointOptions,
+  context: RequestContext,
+  settings: EndpointSettings,
 ): Promise<Verdict> {
   const limit = {
     timeoutMs: settings.timeoutMs,
-    timeoutError: () => new Undecided(course.awaited),
+    timeoutError: () => new Undecided(context.awaited),
     abortWhenSettled: true,
   }
   try {
     return await withDeadline(limit, ({ signal }) => {
-      course.signal = signal
-      return judge(request, course, settings)
+      context.signal = signal
+      return judge(request, context, settings)
     })
   } catch (error) {
     if (!(error instanceof Undecided)) throw error
-    return course.verdict ?? error.verdict
+    return context.verdict ?? error.verdict
   }
 }
 
-function decisionOf(verdict: Verdict, course: Course, request: Request): MigrationDecision {
-  const { issuer, externalUserId } = course
+function decisionOf(
+  verdict: Verdict,
+  context: RequestContext,
+  request: Request,
+): MigrationDecision {
+  const { issuer, externalUserId } = context
   const requestId = requestIdOf(request)
   const faults = verdict.type === 'accepted' ? undefined : verdict.faults
-  const context = {
+  const about = {
     by: 'migrationEndpoint',
     ...(issuer !== undefined && { issuer }),
     ...(externalUserId !== undefined && { externalUserId }),
@@ -89,15 +92,15 @@ function decisionOf(verdict: Verdict, course: Course, request: Request): Migrati
   } as const
   switch (verdict.type) {
     case 'accepted':
-      return { outcome: 'accepted', reason: verdict.reason, status: 200, ...context }
+      return { outcome: 'accepted', reason: verdict.reason, status: 200, ...about }
     case 'refused':
       return {
         outcome: 'refused',
         reason: verdict.reason,
         status: REFUSALS[verdict.reason].status,
-        ...context,
+        ...about,
       }
     case 'undecided':
-      return { outcome: 'undecided', reason: verdict.reason, status: 503, ...context }
+      return { outcome: 'undecided', reason: verdict.reason, status: 503, ...about }
   }
 }

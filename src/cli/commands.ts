@@ -1,7 +1,7 @@
 import { coreClient } from '../migration/core/open-core-client.js'
 import { fileJournal, journalInUse } from '../migration/journal/file-journal.js'
 import { openMigration } from '../migration/run/open-migration.js'
-import { readMigration } from '../migration/run/read-migration.js'
+import { readMigration } from '../migration/run/open-migration.js'
 import { checkStore } from './check-store/check-store.js'
 import { allow } from './denylist/allow.js'
 import { deny } from './denylist/deny.js'

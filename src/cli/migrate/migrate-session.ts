@@ -7,7 +7,7 @@ import type {
   MigrationProgress,
 } from '../../migration/run/migration.js'
 import { MigrationError } from '../../migration/run/migration-error.js'
-import type { MigrationReader, ReadMigrationOptions } from '../../migration/run/read-migration.js'
+import type { MigrationReader, ReadMigrationOptions } from '../../migration/run/open-migration.js'
 import type { CommandContext } from '../frame/command.js'
 import {
   type CommandFailure,

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { JOURNAL_FILE } from '../../migration/journal/journal-folder.js'
-import type { MigrationReader } from '../../migration/run/read-migration.js'
+import type { MigrationReader } from '../../migration/run/open-migration.js'
 import type { MigrationReport } from '../../migration/run/report.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'

@@ -27,6 +27,36 @@ export async function forEachConcurrently<Item>(
   throw faults[0]
 }
 
+/** Number of results that are passed on together. */
+const CHUNK = 200
+
+/**
+ * Calls `work` for each item like `forEachConcurrently`, and passes its results to `write` in chunks. A
+ * result of `undefined` is left out. The last chunk is written even if a later item fails.
+ */
+export async function inChunks<Item, Result>(
+  items: AsyncIterable<Item>,
+  limit: number,
+  work: (item: Item) => Promise<Result | undefined>,
+  write: (results: readonly Result[]) => Promise<void>,
+): Promise<void> {
+  let results: Result[] = []
+  const flush = async (): Promise<void> => {
+    const written = results
+    results = []
+    if (written.length > 0) await write(written)
+  }
+  try {
+    await forEachConcurrently(items, limit, async (item) => {
+      const result = await work(item)
+      if (result !== undefined) results.push(result)
+      if (results.length >= CHUNK) await flush()
+    })
+  } finally {
+    await flush()
+  }
+}
+
 /** A generator queues concurrent calls of `next`. */
 async function* taken<Item>(
   items: Iterable<Item> | AsyncIterable<Item>,

@@ -1,9 +1,8 @@
 import { findingText } from '../account/without-account-data.js'
 import { validateUser } from '../record-validation/validate-user.js'
 import type { JournaledState } from './journaled-state.js'
-import type { IndexedRecord } from './read-source.js'
 import type { IdentityReport } from './report.js'
-import type { SourceIndex } from './source-index.js'
+import type { IndexedRecord, SourceIndex } from './source-index.js'
 import { REPORTED_STATE } from './state/identity-state.js'
 import type { Entry, EntryOf, ResultOf } from './state/journal-entry.js'
 import { readRecordIndexes } from './state/record-indexes.js'
@@ -16,9 +15,10 @@ const WINDOW = 20_000
 export async function* identityReports(
   journaled: JournaledState,
   sourceIndex: SourceIndex,
+  signal: AbortSignal,
 ): AsyncGenerator<IdentityReport> {
   let details: ReadonlyMap<number, IdentityDetails> = new Map()
-  for await (const record of sourceIndex.records(0)) {
+  for await (const record of sourceIndex.records(0, signal)) {
     if (record.recordIndex % WINDOW === 0) {
       details = await readDetails(journaled, record.recordIndex, record.recordIndex + WINDOW)
     }

@@ -1,7 +1,6 @@
 import type { CoreClient } from '../core/core-client.js'
 import type { JournaledState } from './journaled-state.js'
-import type { MigrationProgress } from './migration.js'
-import type { MigrationSettings } from './settings.js'
+import type { MigrationProgress, MigrationSettings } from './migration.js'
 import type { SourceIndex } from './source-index.js'
 import type { Timing } from './timing.js'
 

@@ -3,22 +3,28 @@ import { abortWith } from '../../base/on-abort.js'
 import { patientClient } from '../core/open-core-client.js'
 import { identityReports } from './identities.js'
 import { type JournaledState, openJournaledState } from './journaled-state.js'
-import type { Migration, MigrationOptions, MigrationProgress, StepOptions } from './migration.js'
+import {
+  type Migration,
+  type MigrationOptions,
+  type MigrationProgress,
+  type MigrationSettings,
+  parseSettings,
+  type StepOptions,
+} from './migration.js'
 import type { MigrationContext } from './migration-context.js'
-import { assertSameCore } from './read-source.js'
 import type { MigrationReport } from './report.js'
 import { reportOf } from './report-of.js'
 import {
   check,
   correctAndRun,
   parseCorrectionRequest,
+  resultOf,
   reverify,
   runSteps,
   type StepResult,
   unblock,
 } from './run-steps.js'
-import { type MigrationSettings, parseSettings } from './settings.js'
-import { createOnce, createSourceIndexBuilder, type SourceIndexBuilder } from './source-index.js'
+import { assertSameCore, createSourceIndex, type SourceIndex } from './source-index.js'
 import { countsOf, mayRestart, sizeOf } from './state/run-state.js'
 import { SYSTEM_TIMING, type Timing } from './timing.js'
 
@@ -44,25 +50,43 @@ export async function openMigrationWith(
   const journaled = await openJournaledState(settings.journal)
   if (!mayRestart(journaled.state)) assertSameCore(journaled.state.begun, settings.core)
   const emit = createEmitter(journaled, settings.onProgress)
-  const indexBuilder = createOnce((signal) =>
-    createSourceIndexBuilder({ settings, journaled, timing, signal }, settings.corrections),
-  )
-  return migrationOf({ settings, journaled, timing, emit, indexBuilder })
+  const readIndex = once((signal) => createSourceIndex({ settings, journaled, timing }, signal))
+  return migrationOf({ settings, journaled, timing, emit, readIndex })
+}
+
+/** Reads the index on the first call. Concurrent calls wait for it, because two would begin the journal twice. */
+function once(
+  read: (signal: AbortSignal) => Promise<SourceIndex>,
+): (signal: AbortSignal) => Promise<SourceIndex> {
+  let index: SourceIndex | undefined
+  let last: Promise<unknown> = Promise.resolve()
+  return (signal) => {
+    const reading = last.then(async () => {
+      index ??= await read(signal)
+      return index
+    })
+    last = reading.catch(() => {})
+    return reading
+  }
 }
 
 function migrationOf(opened: OpenedMigration): Migration {
-  const { settings, journaled, timing, indexBuilder } = opened
-  const steps = oneAtATime()
+  const { settings, journaled, timing, readIndex } = opened
   const closing = new AbortController()
+  let underWay: Promise<MigrationReport> | undefined
 
+  /** Runs at most one step at a time, because two would stage the same users. */
   async function take({ signal }: StepOptions, step: MigrationStep): Promise<MigrationReport> {
     closing.signal.throwIfAborted()
+    if (underWay !== undefined) throw new Error('a step of the migration is under way')
     const controller = new AbortController()
     const signals = signal === undefined ? [closing.signal] : [closing.signal, signal]
     const stopListening = signals.map((each) => abortWith(controller, each))
+    underWay = runStep(opened, controller.signal, step)
     try {
-      return await steps.take(() => runStep(opened, controller.signal, step))
+      return await underWay
     } finally {
+      underWay = undefined
       for (const stop of stopListening) stop()
     }
   }
@@ -72,46 +96,21 @@ function migrationOf(opened: OpenedMigration): Migration {
     run: (options = {}) => take(options, (ctx) => runSteps(ctx, 'migrate')),
     async correct(corrections, options = {}) {
       const request = parseCorrectionRequest(corrections)
-      return take(options, (ctx, builder) => correctAndRun(ctx, builder, request))
+      return take(options, (ctx) => correctAndRun(ctx, request))
     },
     reconcile: (options = {}) => take(options, reverify),
     unblock: (options = {}) => take(options, unblock),
     status: async () => reportOf(journaled.state, { now: timing.now() }),
     async *identities() {
-      const builder = await indexBuilder(closing.signal)
-      yield* identityReports(journaled, builder.withSignal(closing.signal))
+      const index = await readIndex(closing.signal)
+      yield* identityReports(journaled, index, closing.signal)
     },
     async close() {
       closing.abort(new Error('the migration is closed'))
-      await steps.ended()
+      await underWay?.catch(() => {})
       await settings.journal.close()
     },
   } satisfies Migration)
-}
-
-/** Runs at most one step at a time. */
-interface OneAtATime {
-  /** @throws Error while another step runs, because both would stage the same users. */
-  take<Result>(step: () => Promise<Result>): Promise<Result>
-  /** Resolves once no step is running. */
-  ended(): Promise<void>
-}
-
-function oneAtATime(): OneAtATime {
-  let underWay: Promise<unknown> | undefined
-  return {
-    async take(step) {
-      if (underWay !== undefined) throw new Error('a step of the migration is under way')
-      const result = step().finally(() => {
-        underWay = undefined
-      })
-      underWay = result
-      return result
-    },
-    async ended() {
-      await underWay?.catch(() => {})
-    },
-  }
 }
 
 const migrations = openChannel('migration')
@@ -141,51 +140,66 @@ interface OpenedMigration {
   readonly journaled: JournaledState
   readonly timing: Timing
   readonly emit: MigrationContext['emit']
-  readonly indexBuilder: (signal: AbortSignal) => Promise<SourceIndexBuilder>
+  readonly readIndex: (signal: AbortSignal) => Promise<SourceIndex>
 }
 
-type MigrationStep = (ctx: MigrationContext, builder: SourceIndexBuilder) => Promise<StepResult>
+type MigrationStep = (ctx: MigrationContext) => Promise<StepResult>
 
 /** Runs a step, journals its result and publishes it. */
 async function runStep(
-  opened: OpenedMigration,
+  { readIndex, ...opened }: OpenedMigration,
   signal: AbortSignal,
   step: MigrationStep,
 ): Promise<MigrationReport> {
-  const { settings, journaled, timing, emit, indexBuilder } = opened
-  const result = await resultUnder(signal, async () => {
-    const builder = await indexBuilder(signal)
-    const lastExamination = {
-      failed: journaled.state.rows.size,
-      processing: 0,
-      at: timing.elapsedMs(),
-    }
-    const counters = { consecutiveLostReplies: 0, lastExamination }
-    const core = patientClient(settings.core)
-    const ctx = { core, settings, journaled, timing, emit, signal, ...counters }
-    return step({ ...ctx, sourceIndex: builder.withSignal(signal) }, builder)
-  })
-  if (journaled.state.begun !== undefined) await writeResult(journaled, result)
+  const { settings, journaled, timing, emit } = opened
+  const result = await resultOf(signal, async () =>
+    step({
+      ...opened,
+      core: patientClient(settings.core),
+      sourceIndex: await readIndex(signal),
+      signal,
+      consecutiveLostReplies: 0,
+      lastExamination: {
+        failed: journaled.state.rows.size,
+        processing: 0,
+        at: timing.elapsedMs(),
+      },
+    }),
+  )
+  if (journaled.state.begun !== undefined) {
+    const findings = result.findings.map((finding) => ({ ...finding }))
+    await journaled.write({ type: 'ended', ...result, findings })
+  }
   emit('ended')
   return reportOf(journaled.state, { result, now: timing.now() })
 }
 
-async function resultUnder(
-  signal: AbortSignal,
-  step: () => Promise<StepResult>,
-): Promise<StepResult> {
-  try {
-    return await step()
-  } catch (error) {
-    if (signal.aborted && error === signal.reason) return { state: 'interrupted', findings: [] }
-    throw error
-  }
-}
+export type ReadMigrationOptions = Pick<
+  MigrationSettings,
+  'journal' | 'source' | 'corrections' | 'batchBytes'
+>
 
-async function writeResult(
-  journaled: JournaledState,
-  { findings, ...result }: StepResult,
-): Promise<void> {
-  const written = findings.map((finding) => ({ ...finding }))
-  await journaled.write({ type: 'ended', ...result, findings: written })
+/** The functions of a migration that do not call the core. */
+export type MigrationReader = Pick<Migration, 'status' | 'identities' | 'close'>
+
+/**
+ * Opens a migration to read its reports. Only `identities` reads the source.
+ *
+ * @throws MigrationError `bad_journal`.
+ */
+export async function readMigration(settings: ReadMigrationOptions): Promise<MigrationReader> {
+  const timing = SYSTEM_TIMING
+  const journaled = await openJournaledState(settings.journal)
+  const closing = new AbortController()
+  return {
+    status: async () => reportOf(journaled.state, { now: timing.now() }),
+    async *identities() {
+      const index = await createSourceIndex({ settings, journaled, timing }, closing.signal)
+      yield* identityReports(journaled, index, closing.signal)
+    },
+    async close() {
+      closing.abort(new Error('the migration is closed'))
+      await settings.journal.close()
+    },
+  }
 }

@@ -2,12 +2,11 @@ import { isRecord } from '../../base/options.js'
 import { CoreError, type CoreErrorCode } from '../core/core-error.js'
 import { openCorrections } from '../source/corrections.js'
 import type { Source } from '../source/source.js'
+import { isSource } from './migration.js'
 import type { MigrationContext } from './migration-context.js'
 import { MigrationError } from './migration-error.js'
-import { originOf } from './read-source.js'
 import type { MigrationState, PreflightFinding } from './report.js'
-import { isSource } from './settings.js'
-import type { SourceIndexBuilder } from './source-index.js'
+import { originOf } from './source-index.js'
 import { IDENTITY_STATE, isFailureCode } from './state/identity-state.js'
 import { finalState, type Goal, nextStep, type Step } from './state/next-step.js'
 import { countOf } from './state/run-state.js'
@@ -34,27 +33,25 @@ export interface StepResult {
 
 /** Runs one step after another until none is left or one stops the run. */
 export async function runSteps(ctx: MigrationContext, goal: Goal): Promise<StepResult> {
-  return resultOf(ctx, async () => {
-    const findings: PreflightFinding[] = []
-    if (ctx.journaled.state.stalledRows.size > 0)
-      await ctx.journaled.write({ type: 'rest', phase: 'wait' })
-    for (;;) {
-      ctx.signal.throwIfAborted()
-      const step = nextStep(ctx.journaled.state, goal)
-      if (step === 'end') return { state: finalState(ctx.journaled.state), findings }
-      const stop = await STEPS[step](ctx, findings, goal)
-      if (stop !== undefined) return { state: stop, findings }
-    }
-  })
+  const findings: PreflightFinding[] = []
+  if (ctx.journaled.state.stalledRows.size > 0) {
+    await ctx.journaled.write({ type: 'rest', phase: 'wait' })
+  }
+  for (;;) {
+    ctx.signal.throwIfAborted()
+    const step = nextStep(ctx.journaled.state, goal)
+    if (step === 'end') return { state: finalState(ctx.journaled.state), findings }
+    const stop = await STEPS[step](ctx, findings, goal)
+    if (stop !== undefined) return { state: stop, findings }
+  }
 }
 
 /** Runs the preflight only. */
-export const check = async (ctx: MigrationContext): Promise<StepResult> =>
-  resultOf(ctx, async () => {
-    const { findings, passed, entries } = await preflight(ctx)
-    if (entries.length > 0 && !ctx.journaled.state.started) await ctx.journaled.write(entries)
-    return { state: passed ? finalState(ctx.journaled.state) : 'preflight_failed', findings }
-  })
+export async function check(ctx: MigrationContext): Promise<StepResult> {
+  const { findings, passed, entries } = await preflight(ctx)
+  if (entries.length > 0 && !ctx.journaled.state.started) await ctx.journaled.write(entries)
+  return { state: passed ? finalState(ctx.journaled.state) : 'preflight_failed', findings }
+}
 
 /**
  * Looks up each identity again.
@@ -113,25 +110,23 @@ const STEPS: Record<Exclude<Step, 'end'>, StepFunction> = {
 
 const done = (step: Promise<void>): Promise<undefined> => step.then(() => undefined)
 
-async function resultOf(
-  ctx: MigrationContext,
-  run: () => Promise<StepResult>,
+/** Runs a step. Converts an abort and a `CoreError` to the result that they mean. */
+export async function resultOf(
+  signal: AbortSignal,
+  step: () => Promise<StepResult>,
 ): Promise<StepResult> {
   try {
-    return await run()
+    return await step()
   } catch (error) {
-    if (ctx.signal.aborted && isOf(error, ctx.signal)) return { state: 'interrupted', findings: [] }
-    if (error instanceof CoreError) {
-      const { message, code } = error
-      return { state: 'core_fault', findings: [], fault: message, faultCode: code }
+    const isCoreError = error instanceof CoreError
+    // A core call that fails after the signal aborted is taken to have failed because of the abort.
+    if (signal.aborted && (isCoreError || error === signal.reason)) {
+      return { state: 'interrupted', findings: [] }
     }
-    throw error
+    if (!isCoreError) throw error
+    return { state: 'core_fault', findings: [], fault: error.message, faultCode: error.code }
   }
 }
-
-/** A core call that fails after the signal aborted is taken to have failed because of the abort. */
-const isOf = (error: unknown, signal: AbortSignal): boolean =>
-  error === signal.reason || error instanceof CoreError
 
 type CorrectionRequest = Source | { readonly again: readonly string[] }
 
@@ -148,26 +143,20 @@ export function parseCorrectionRequest(input: unknown): CorrectionRequest {
 }
 
 /** Journals the corrections, then continues as a run. */
-export const correctAndRun = (
+export async function correctAndRun(
   ctx: MigrationContext,
-  builder: SourceIndexBuilder,
   request: CorrectionRequest,
-): Promise<StepResult> =>
-  resultOf(ctx, async () => {
-    if ('again' in request) await retryFailed(ctx, request.again)
-    else await applyCorrections(ctx, builder, request)
-    return runSteps(ctx, 'migrate')
-  })
+): Promise<StepResult> {
+  if ('again' in request) await retryFailed(ctx, request.again)
+  else await applyCorrections(ctx, request)
+  return runSteps(ctx, 'migrate')
+}
 
-async function applyCorrections(
-  ctx: MigrationContext,
-  builder: SourceIndexBuilder,
-  source: Source,
-): Promise<void> {
+async function applyCorrections(ctx: MigrationContext, source: Source): Promise<void> {
   const open = openCorrections(source, ctx.settings.batchBytes)
   const { digest, ...corrected } = await checkCorrections(ctx, open)
   await ctx.journaled.write({ type: 'corrected', source: originOf(source, digest), ...corrected })
-  await builder.add(open)
+  await ctx.sourceIndex.add(open)
   const { replaced, leftOut, accepted } = corrected
   ctx.emit('corrected', { users: replaced.length + leftOut.length + accepted.length })
 }

@@ -1,18 +1,32 @@
+import { resolve } from 'node:path'
+import { crc32 } from 'node:zlib'
+import type { CoreClient } from '../core/core-client.js'
 import { externalUserIdOf } from '../record-validation/stored-form.js'
-import { type OpenCorrections, openCorrections } from '../source/corrections.js'
-import type { Source } from '../source/source.js'
-import type { JournaledState } from './journaled-state.js'
-import { MigrationError } from './migration-error.js'
 import {
-  type IndexedRecord,
-  type IndexedSource,
-  type IndexingContext,
-  indexSource,
-} from './read-source.js'
+  type CorrectionPass,
+  type OpenCorrections,
+  openCorrections,
+} from '../source/corrections.js'
+import { createDigestTable } from '../source/digest-table.js'
+import { type OpenSource, openSource } from '../source/open-source.js'
+import type { Source, SourceRecord } from '../source/source.js'
+import type { JournaledState } from './journaled-state.js'
+import type { MigrationSettings } from './migration.js'
+import { MigrationError } from './migration-error.js'
+import { begunEntry, type EntryOf, type Origin } from './state/journal-entry.js'
+import { mayRestart } from './state/run-state.js'
+import type { Timing } from './timing.js'
 
-/** Finds the records of a source that has been read once. */
+/** A record of the source, or of corrections, with its identity. */
+export interface IndexedRecord extends SourceRecord {
+  /** Position of the identity in the source, from 0. */
+  readonly recordIndex: number
+  /** In the form that the core stores. */
+  readonly externalUserId: string
+}
+
+/** Finds the records of the source and of its corrections. It takes a few bytes per record. */
 export interface SourceIndex {
-  readonly identities: number
   recordIndexOf(externalUserId: string): number | undefined
   /** Line of the record in the source, or in the corrections that replaced it, from 1. */
   lineOf(recordIndex: number): number
@@ -20,58 +34,116 @@ export interface SourceIndex {
    * The records of the source (`from` 0), or of the n-th corrections (`from` n), in their order. Rejects
    * with `bad_source` or `bad_corrections` if they have changed.
    */
-  records(from: number): AsyncIterable<IndexedRecord>
+  records(from: number, signal: AbortSignal): AsyncIterable<IndexedRecord>
   /** In the order of the source. */
   externalIdsOf(
     recordIndexes: readonly number[],
+    signal: AbortSignal,
   ): AsyncIterable<Pick<IndexedRecord, 'recordIndex' | 'externalUserId'>>
-}
-
-/** Finds the records of the source and of its corrections. */
-export interface SourceIndexBuilder {
-  /** The index for one step. Aborting `signal` ends its reads. */
-  withSignal(signal: AbortSignal): SourceIndex
-  /** Adds corrections that are in the journal already. */
+  /**
+   * Adds corrections that are in the journal already.
+   *
+   * @throws MigrationError `bad_corrections` if they are not those of the journal.
+   */
   add(corrections: OpenCorrections): Promise<void>
 }
 
+export interface IndexingContext {
+  /** Without a `core` if nothing calls it. */
+  readonly settings: Pick<MigrationSettings, 'source' | 'corrections' | 'batchBytes'> &
+    Partial<Pick<MigrationSettings, 'core'>>
+  readonly journaled: JournaledState
+  readonly timing: Timing
+}
+
 /**
- * Builds the index on the first call. Concurrent calls wait for it, because building it twice would
- * begin the journal twice.
+ * Reads the whole source, and the corrections made so far. Begins the journal, or checks that the journal
+ * belongs to this source.
+ *
+ * @throws MigrationError `bad_source`, `bad_corrections`, `bad_journal`.
  */
-export function createOnce(
-  take: (signal: AbortSignal) => Promise<SourceIndexBuilder>,
-): (signal: AbortSignal) => Promise<SourceIndexBuilder> {
-  let builder: SourceIndexBuilder | undefined
-  let last: Promise<unknown> = Promise.resolve()
-  return (signal) => {
-    const sourceIndex = last.then(async () => {
-      builder ??= await take(signal)
-      return builder
-    })
-    last = sourceIndex.catch(() => {})
-    return sourceIndex
+export async function createSourceIndex(
+  context: IndexingContext,
+  signal: AbortSignal,
+): Promise<SourceIndex> {
+  const { settings, journaled } = context
+  const source = openSource(settings.source, { maxRecordBytes: settings.batchBytes })
+  const table = createDigestTable()
+  const lines: number[] = []
+  const checksums: number[] = []
+  const pass = source.pass({ signal })
+  for await (const record of pass) {
+    const earlier = table.add(identityOf(record), lines.length)
+    if (earlier !== undefined) {
+      const message = `its externalUserId is that of line ${lines[earlier]}`
+      throw new MigrationError('bad_source', message, record.line)
+    }
+    lines.push(record.line)
+    checksums.push(crc32(record.text))
+  }
+  await begin(context, { digest: pass.digest(), identities: lines.length })
+  const corrections: OpenCorrections[] = []
+  const index: SourceIndex = {
+    recordIndexOf: (externalUserId) => table.find(externalUserId),
+    lineOf: (recordIndex) => lines[recordIndex] ?? 0,
+    records(from, underWay) {
+      const open = corrections[from - 1]
+      if (open === undefined) return sameRecords(source, checksums, underWay)
+      return replacementsIn(open.pass({ signal: underWay }), index)
+    },
+    async *externalIdsOf(recordIndexes, underWay) {
+      const wanted = new Set(recordIndexes)
+      for await (const record of index.records(0, underWay)) {
+        if (wanted.delete(record.recordIndex)) yield record
+        if (wanted.size === 0) return
+      }
+    },
+    async add(open) {
+      const from = corrections.push(open)
+      const corrected = open.pass()
+      for await (const { recordIndex, line } of replacementsIn(corrected, index)) {
+        if (journaled.state.recordSource[recordIndex] === from) lines[recordIndex] = line
+      }
+      if (corrected.digest() === journaled.state.corrections[from - 1]?.digest) return
+      const message = `${JSON.stringify(open.name)} is not what the journal knows of it`
+      throw new MigrationError('bad_corrections', message)
+    },
+  }
+  assertAllGiven(journaled.state.corrections.length, settings.corrections.length)
+  for (const each of settings.corrections) {
+    await index.add(openCorrections(each, settings.batchBytes))
+  }
+  return index
+}
+
+/** Yields the records again. Rejects if one has changed since the first pass, because it was never validated. */
+async function* sameRecords(
+  source: OpenSource,
+  checksums: readonly number[],
+  signal: AbortSignal,
+): AsyncGenerator<IndexedRecord> {
+  let recordIndex = 0
+  for await (const record of source.pass({ signal })) {
+    if (crc32(record.text) !== checksums[recordIndex]) {
+      const message = 'the source has changed since it was first read'
+      throw new MigrationError('bad_source', message, record.line)
+    }
+    yield { ...record, recordIndex, externalUserId: identityOf(record) }
+    recordIndex += 1
   }
 }
 
-/** @throws MigrationError `bad_source`, `bad_corrections`, `bad_journal`. */
-export async function createSourceIndexBuilder(
-  context: IndexingContext,
-  given: readonly Source[],
-): Promise<SourceIndexBuilder> {
-  const { journaled, settings } = context
-  const source = await indexSource(context)
-  const corrections: OpenCorrections[] = []
-  const builder: SourceIndexBuilder = {
-    withSignal: (signal) => sourceIndexOf({ source, corrections }, signal),
-    async add(open) {
-      corrections.push(open)
-      await readCorrected({ journaled, open, from: corrections.length, source })
-    },
+/** Yields the replacement records of corrections, in their order. */
+export async function* replacementsIn(
+  pass: CorrectionPass,
+  { recordIndexOf }: Pick<SourceIndex, 'recordIndexOf'>,
+): AsyncGenerator<IndexedRecord> {
+  for await (const correction of pass) {
+    if (correction.type !== 'replace') continue
+    const externalUserId = externalUserIdOf(correction.record.value) ?? ''
+    const recordIndex = recordIndexOf(externalUserId)
+    if (recordIndex !== undefined) yield { ...correction.record, recordIndex, externalUserId }
   }
-  assertAllGiven(journaled.state.corrections.length, given.length)
-  for (const each of given) await builder.add(openCorrections(each, settings.batchBytes))
-  return builder
 }
 
 function assertAllGiven(known: number, given: number): void {
@@ -80,68 +152,52 @@ function assertAllGiven(known: number, given: number): void {
   throw new MigrationError('bad_corrections', message)
 }
 
-interface IndexedSources {
-  readonly source: IndexedSource
-  readonly corrections: readonly OpenCorrections[]
+function identityOf({ value, line }: SourceRecord): string {
+  const externalUserId = externalUserIdOf(value)
+  if (externalUserId !== undefined) return externalUserId
+  const message = 'the record needs an externalUserId, a text of 1 to 128 characters'
+  throw new MigrationError('bad_source', message, line)
 }
 
-function sourceIndexOf({ source, corrections }: IndexedSources, signal: AbortSignal): SourceIndex {
-  return {
-    identities: source.lines.length,
-    recordIndexOf: (externalUserId) => source.index.find(externalUserId),
-    lineOf: (recordIndex) => source.lines.at(recordIndex),
-    records(from) {
-      const open = corrections[from - 1]
-      return open === undefined ? source.records(signal) : correctedRecords(open, source, signal)
-    },
-    async *externalIdsOf(recordIndexes) {
-      const asked = new Set(recordIndexes)
-      for await (const record of source.records(signal)) {
-        if (asked.delete(record.recordIndex)) yield record
-        if (asked.size === 0) return
-      }
-    },
+async function begin(
+  { settings, journaled, timing }: IndexingContext,
+  { digest, identities }: { readonly digest: string; readonly identities: number },
+): Promise<void> {
+  const source = originOf(settings.source, digest)
+  const { begun } = journaled.state
+  const core = settings.core === undefined ? begun?.core : coreAddressOf(settings.core)
+  if (begun !== undefined && !mayRestart(journaled.state)) return assertSameOrigin(begun, source)
+  if (begun?.source.digest === digest && begun.core === core) return
+  const at = timing.now()
+  await journaled.write(
+    begunEntry({ at, identities, source, ...(core === undefined ? {} : { core }) }),
+  )
+}
+
+export function originOf(source: Source, digest: string): Origin {
+  return 'file' in source
+    ? { name: resolve(source.file), file: true, digest }
+    : { name: source.name, file: false, digest }
+}
+
+/** Compares digests only, because a file may have moved. @throws MigrationError `bad_source`, `bad_journal`. */
+function assertSameOrigin(begun: EntryOf<'begun'>, source: Origin): void {
+  if (begun.source.digest === source.digest) return
+  if (begun.source.name === source.name) {
+    throw new MigrationError('bad_source', 'the source has changed since the run began')
   }
+  throw new MigrationError('bad_journal', 'the journal is of another source')
 }
 
-/** The replacement records of the corrections, in their order. */
-async function* correctedRecords(
-  open: OpenCorrections,
-  { index }: IndexedSource,
-  signal: AbortSignal,
-): AsyncGenerator<IndexedRecord> {
-  for await (const correction of open.pass({ signal })) {
-    if (correction.type !== 'replace') continue
-    const externalUserId = externalUserIdOf(correction.record.value) ?? ''
-    const recordIndex = index.find(externalUserId)
-    if (recordIndex !== undefined) yield { ...correction.record, recordIndex, externalUserId }
-  }
-}
+/** The core's address, if the client exposes it. */
+const coreAddressOf = ({ baseUrl }: CoreClient): string | undefined => baseUrl?.replace(/\/+$/, '')
 
-interface Corrected {
-  readonly journaled: JournaledState
-  readonly open: OpenCorrections
-  /** Position among all corrections, from 1. */
-  readonly from: number
-  readonly source: IndexedSource
-}
-
-/**
- * Sets the line of each corrected record, and checks that the corrections have not changed.
- *
- * @throws MigrationError `bad_corrections`
- */
-async function readCorrected({ journaled, open, from, source }: Corrected): Promise<void> {
-  const { recordSource, corrections } = journaled.state
-  const pass = open.pass()
-  for await (const correction of pass) {
-    if (correction.type !== 'replace') continue
-    const recordIndex = source.index.find(externalUserIdOf(correction.record.value) ?? '')
-    if (recordIndex !== undefined && recordSource[recordIndex] === from) {
-      source.lines.set(recordIndex, correction.record.line)
-    }
-  }
-  if (pass.digest() === corrections[from - 1]?.digest) return
-  const message = `${JSON.stringify(open.name)} is not what the journal knows of it`
-  throw new MigrationError('bad_corrections', message)
+/** @throws MigrationError `bad_journal` if the journal was begun with another core. */
+export function assertSameCore(begun: EntryOf<'begun'> | undefined, core: CoreClient): void {
+  const address = coreAddressOf(core)
+  if (begun?.core === undefined || address === undefined || begun.core === address) return
+  throw new MigrationError(
+    'bad_journal',
+    `the journal is of a core at another address (${begun.core})`,
+  )
 }

@@ -1,6 +1,7 @@
+import { isRecord } from '../../base/options.js'
 import { MigrationError } from '../run/migration-error.js'
 import { createDigestTable } from './digest-table.js'
-import { type OpenSource, openSource } from './open-source.js'
+import { openSource } from './open-source.js'
 import type { Source, SourceRecord } from './source.js'
 
 /** A person's decision on one identity. */
@@ -37,9 +38,8 @@ const MAX_REASON_LENGTH = 500
 const FORMS =
   'a correction is {"replaces":id,"user":{…}}, {"leaveOut":id,"reason":"…"} or {"accept":id,"reason":"…"}'
 
-/** @throws TypeError if `source` has neither form of a source. */
 export function openCorrections(source: Source, maxRecordBytes: number): OpenCorrections {
-  const open: OpenSource = openSource(source, {
+  const open = openSource(source, {
     code: 'bad_corrections',
     maxRecordBytes: maxRecordBytes + MAX_ENVELOPE_BYTES,
   })
@@ -89,15 +89,14 @@ function replacement(
   user: unknown,
   { line, maxBytes }: { readonly line: number; readonly maxBytes: number },
 ): Correction | string {
-  if (typeof user !== 'object' || user === null || Array.isArray(user)) return FORMS
-  const value = user as Readonly<Record<string, unknown>>
-  if (value['externalUserId'] !== externalUserId) {
+  if (!isRecord(user)) return FORMS
+  if (user['externalUserId'] !== externalUserId) {
     return 'the user must have the externalUserId that it replaces'
   }
-  const text = JSON.stringify(value)
+  const text = JSON.stringify(user)
   const bytes = Buffer.byteLength(text)
   if (bytes > maxBytes) return `this user is longer than ${maxBytes} bytes`
-  return { type: 'replace', externalUserId, record: { line, value, text, bytes } }
+  return { type: 'replace', externalUserId, record: { line, value: user, text, bytes } }
 }
 
 const isId = (value: unknown): value is string => typeof value === 'string' && value !== ''

@@ -2,8 +2,8 @@ import { createHash, type Hash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { MigrationError, type MigrationErrorCode } from '../run/migration-error.js'
-import { readLines } from './read-lines.js'
 import {
+  type Line,
   type ParsedLine,
   parseLine,
   parseRecord,
@@ -45,13 +45,15 @@ interface Reader {
   read(reading: Reading): AsyncIterable<ParsedLine>
 }
 
-/** @throws TypeError if `source` has neither form of a source. */
 export function openSource(source: Source, options: OpenSourceOptions): OpenSource {
   const { code = 'bad_source', maxRecordBytes } = options
   const what = code === 'bad_source' ? 'the source' : 'the file of corrections'
   const refuse = (message: string, line?: number): MigrationError =>
     new MigrationError(code, `${message} (${JSON.stringify(reader.name)})`, line)
-  const reader = readerOf(source, maxRecordBytes, (message) => refuse(`${what} ${message}`))
+  const reader =
+    'file' in source
+      ? fileReader(source.file, maxRecordBytes, (message) => refuse(`${what} ${message}`))
+      : recordReader(source.name, source.records, maxRecordBytes)
   let digestBefore: string | undefined
 
   async function* readRecords(reading: Reading): AsyncGenerator<SourceRecord, string> {
@@ -94,15 +96,6 @@ export function openSource(source: Source, options: OpenSourceOptions): OpenSour
 const CHANGED = 'has changed since it was first read'
 
 type Refusal = (message: string) => MigrationError
-
-function readerOf(source: Source, maxBytes: number, refuse: Refusal): Reader {
-  const { file, name, records } = source as { file?: unknown; name?: unknown; records?: unknown }
-  if (typeof file === 'string' && file !== '') return fileReader(file, maxBytes, refuse)
-  if (typeof name === 'string' && name !== '' && typeof records === 'function') {
-    return recordReader(name, records as () => AsyncIterable<unknown>, maxBytes)
-  }
-  throw new TypeError('a source must have a file, or a name and a function records')
-}
 
 function recordReader(
   name: string,
@@ -174,4 +167,41 @@ async function versionOf(handle: FileHandle): Promise<string | undefined> {
   const status = await handle.stat({ bigint: true })
   if (!status.isFile()) return undefined
   return [status.dev, status.ino, status.size, status.mtimeNs].join(' ')
+}
+
+const CHUNK_BYTES = 256 * 1024
+const LINE_FEED = 0x0a
+
+/**
+ * Yields the lines of a file. The buffer has room for one line of `maxBytes` and a CR. A longer line is
+ * yielded incomplete, and the caller must then stop. `seen` is called with all bytes that are read.
+ */
+async function* readLines(
+  handle: FileHandle,
+  maxBytes: number,
+  seen: (bytes: Buffer) => void,
+): AsyncGenerator<Line> {
+  let buffer = Buffer.allocUnsafe(CHUNK_BYTES)
+  /** Number of bytes of the incomplete line at the start of the buffer. */
+  let held = 0
+  let number = 1
+  for (;;) {
+    const { bytesRead } = await handle.read(buffer, held, buffer.length - held, null)
+    if (bytesRead === 0) break
+    const end = held + bytesRead
+    seen(buffer.subarray(held, end))
+    let start = 0
+    let feed = buffer.subarray(0, end).indexOf(LINE_FEED, held)
+    while (feed !== -1) {
+      yield { number, bytes: buffer.subarray(start, feed), ended: true }
+      number += 1
+      start = feed + 1
+      feed = buffer.subarray(0, end).indexOf(LINE_FEED, start)
+    }
+    held = end - start
+    if (held > maxBytes + 1) yield { number, bytes: buffer.subarray(start, end), ended: false }
+    if (start > 0) buffer.copyWithin(0, start, end)
+    if (held > buffer.length / 2) buffer = Buffer.concat([buffer], 2 * buffer.length)
+  }
+  if (held > 0) yield { number, bytes: buffer.subarray(0, held), ended: false }
 }

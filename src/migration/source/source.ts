@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { parseJson } from '../../base/json.js'
-import type { Line } from './read-lines.js'
+import { isRecord } from '../../base/options.js'
 
 /** A source of records. It is read several times and must return the same records each time. */
 export type Source =
@@ -38,6 +38,16 @@ const NOT_JSON = 'this is not JSON: each line must be one whole record'
 const AN_ARRAY = 'here is an array: NDJSON has one record a line, without brackets around them'
 const NOT_AN_OBJECT = 'this is no JSON object'
 
+/** A line of a file. */
+export interface Line {
+  /** Counts from 1. */
+  readonly number: number
+  /** The line without its line feed. Valid until the next line is read. */
+  readonly bytes: Buffer
+  /** The last line of a file may lack its line feed. */
+  readonly ended: boolean
+}
+
 /** Parses a line of NDJSON, which may end with LF or CR LF. */
 export function parseLine({ number, bytes, ended }: Line, maxBytes: number): ParsedLine {
   const content = bytes.at(-1) === CARRIAGE_RETURN ? bytes.subarray(0, -1) : bytes
@@ -54,7 +64,7 @@ export function parseLine({ number, bytes, ended }: Line, maxBytes: number): Par
   const value = parseJson(text)
   if (ARRAY.test(text)) return fault(AN_ARRAY)
   if (value === undefined) return fault(ended ? NOT_JSON : CUT)
-  if (!isObject(value)) return fault(NOT_AN_OBJECT)
+  if (!isRecord(value)) return fault(NOT_AN_OBJECT)
   return { type: 'record', record: { line: number, value, text, bytes: content.length } }
 }
 
@@ -62,7 +72,7 @@ export function parseLine({ number, bytes, ended }: Line, maxBytes: number): Par
 export function parseRecord(given: unknown, line: number, maxBytes: number): ParsedLine {
   const text = writeJson(given)
   const value = text === undefined ? undefined : parseJson(text)
-  if (text === undefined || !isObject(value)) return fault(NOT_AN_OBJECT)
+  if (text === undefined || !isRecord(value)) return fault(NOT_AN_OBJECT)
   const bytes = Buffer.byteLength(text)
   if (bytes > maxBytes) return fault(`this record is longer than ${maxBytes} bytes`)
   return { type: 'record', record: { line, value, text, bytes } }
@@ -72,9 +82,6 @@ const fault = (message: string): ParsedLine => ({ type: 'fault', message })
 
 const beginsWith = (bytes: Buffer, mark: Buffer): boolean =>
   bytes.subarray(0, mark.length).equals(mark)
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function writeJson(value: unknown): string | undefined {
   try {

@@ -4,7 +4,7 @@ import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { fileJournal, journalInUse } from '../../../src/migration/journal/file-journal.js'
 import type { Journal } from '../../../src/migration/journal/journal.js'
 import { openMigration } from '../../../src/migration/run/open-migration.js'
-import { readMigration } from '../../../src/migration/run/read-migration.js'
+import { readMigration } from '../../../src/migration/run/open-migration.js'
 
 // `service-auth migrate`, which dies before or after the journal's nth `append`: DIE_AT=3:before.
 

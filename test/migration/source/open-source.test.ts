@@ -6,7 +6,6 @@ import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openSource } from '../../../src/migration/source/open-source.js'
-import type { Source } from '../../../src/migration/source/source.js'
 import { each, fileOf, MAX_BYTES, openFor, recordsOf, sourceOf } from './sources.js'
 
 const SECRET = 'of-a-person'
@@ -212,10 +211,3 @@ describe('a source of records', () => {
     await expect(recordsOf(source.pass())).rejects.toThrow(new RangeError('mine'))
   })
 })
-
-it.each([{}, { file: '' }, { name: 'a' }, { name: '', records: each }, { file: 3 }])(
-  'openSource refuses %j',
-  (source) => {
-    expect(() => openFor(source as Source)).toThrow(TypeError)
-  },
-)

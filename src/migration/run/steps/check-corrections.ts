@@ -6,7 +6,7 @@ import { validateUser } from '../../record-validation/validate-user.js'
 import type { Correction, OpenCorrections } from '../../source/corrections.js'
 import type { MigrationContext } from '../migration-context.js'
 import { MigrationError } from '../migration-error.js'
-import type { IndexedRecord } from '../read-source.js'
+import { replacementsIn } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { stateOf } from '../state/run-state.js'
@@ -65,23 +65,12 @@ async function assertLoginsFree(
     const line = logins.find(value as unknown as ImportUser)
     if (line !== undefined) throw objection(loginTwice(recordPosition(ctx, recordIndex)), line)
   }
-  const { taken } = await lookUpLogins(ctx, replacements(ctx, open))
+  const replacements = replacementsIn(open.pass({ signal: ctx.signal }), ctx.sourceIndex)
+  const { taken } = await lookUpLogins(ctx, replacements)
   const [first] = replaced.filter(([recordIndex]) => taken.has(recordIndex))
   if (first === undefined) return
   const [recordIndex, line] = first
   throw objection(loginTaken(taken.get(recordIndex) ?? ''), line)
-}
-
-async function* replacements(
-  { sourceIndex, signal }: MigrationContext,
-  open: OpenCorrections,
-): AsyncGenerator<IndexedRecord> {
-  for await (const correction of open.pass({ signal })) {
-    if (correction.type !== 'replace') continue
-    const externalUserId = trimmed(correction.externalUserId)
-    const recordIndex = sourceIndex.recordIndexOf(externalUserId)
-    if (recordIndex !== undefined) yield { ...correction.record, recordIndex, externalUserId }
-  }
 }
 
 const loginTwice = (otherRecord: string): UserFinding => ({

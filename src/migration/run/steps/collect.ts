@@ -2,7 +2,7 @@ import { findTakenLogin } from '../../account/conflicting-account.js'
 import { type RowError, readRowError } from '../../account/row-error.js'
 import type { StagedRow } from '../../core/reply.js'
 import { externalUserIdOf } from '../../record-validation/stored-form.js'
-import { forEachConcurrently } from '../for-each-concurrently.js'
+import { inChunks } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import type { EntryOf } from '../state/journal-entry.js'
@@ -10,33 +10,26 @@ import { stateOf } from '../state/run-state.js'
 import { recordIndexOfRow } from './records.js'
 import { takenText } from './resolve-identities.js'
 
-/** Number of rows that are journaled together. */
-const CHUNK = 200
-
 /**
  * Journals each failed row of this run, with its reason. If a row may have failed because of another row
  * of its chunk, the run deletes it and imports its user directly, which shows whether that user is at fault.
  */
 export async function collect(ctx: MigrationContext): Promise<void> {
   const { core, journaled, settings, signal } = ctx
-  let entries: EntryOf<'row'>[] = []
   let failed = 0
-  const flush = async (): Promise<void> => {
-    // A deletion must not be undone by another row of the same identity.
-    const written = entries.toSorted((one, other) => order(one) - order(other))
-    entries = []
-    if (written.length > 0) await journaled.write(written)
-  }
-  const rows = core.rows('FAILED', { signal })
-  await forEachConcurrently(rows, settings.lookUps, async (row) => {
-    const recordIndex = recordIndexOfRow(ctx, row)
-    if (recordIndex === undefined) return
-    const entry = await rowEntry(ctx, row, recordIndex)
-    entries.push(entry)
-    if (entry.as === 'failed') failed += 1
-    if (entries.length >= CHUNK) await flush()
-  })
-  await flush()
+  await inChunks(
+    core.rows('FAILED', { signal }),
+    settings.lookUps,
+    async (row) => {
+      const recordIndex = recordIndexOfRow(ctx, row)
+      return recordIndex === undefined ? undefined : rowEntry(ctx, row, recordIndex)
+    },
+    async (entries) => {
+      failed += entries.filter(({ as }) => as === 'failed').length
+      // A deletion must not be undone by another row of the same identity.
+      await journaled.write(entries.toSorted((one, other) => order(one) - order(other)))
+    },
+  )
   if (failed > 0) ctx.emit('row_failed', { users: failed })
   await journaled.write({ type: 'rest', phase: 'reconcile' })
 }

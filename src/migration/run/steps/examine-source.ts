@@ -3,7 +3,7 @@ import type { CoreTenant } from '../../core/reply.js'
 import type { UserFinding, UserWarning } from '../../record-validation/user-finding.js'
 import { needsOf, type UserNeeds, validateUser } from '../../record-validation/validate-user.js'
 import type { MigrationContext } from '../migration-context.js'
-import type { IndexedRecord } from '../read-source.js'
+import type { IndexedRecord } from '../source-index.js'
 
 /** The tenants, roles and features of the core. */
 export interface Catalogue {
@@ -31,7 +31,7 @@ export interface SourceExamination {
 }
 
 export async function examineSource(
-  { sourceIndex, settings }: MigrationContext,
+  { sourceIndex, settings, signal }: MigrationContext,
   coreTenants: readonly CoreTenant[],
 ): Promise<SourceExamination> {
   const invalid: number[] = []
@@ -42,7 +42,7 @@ export async function examineSource(
   const warn = (record: IndexedRecord, found: readonly UserWarning[]): void => {
     for (const warning of found) if (!accepted.has(warning.code)) warnings.add([warning], record)
   }
-  for await (const record of sourceIndex.records(0)) {
+  for await (const record of sourceIndex.records(0, signal)) {
     const validation = validateUser(record.value)
     warn(record, validation.warnings)
     if (!validation.ok) {

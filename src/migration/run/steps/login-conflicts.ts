@@ -4,7 +4,7 @@ import { loginKeysOf } from '../../record-validation/login-keys.js'
 import { createDigestTable } from '../../source/digest-table.js'
 import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
-import type { IndexedRecord } from '../read-source.js'
+import type { IndexedRecord } from '../source-index.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { chunks, recordPosition } from './records.js'
 

@@ -1,8 +1,8 @@
 import { CoreError } from '../../core/core-error.js'
 import { externalUserIdOf } from '../../record-validation/stored-form.js'
 import type { MigrationContext } from '../migration-context.js'
-import type { IndexedRecord } from '../read-source.js'
 import type { PreflightFinding } from '../report.js'
+import type { IndexedRecord } from '../source-index.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
 import {
@@ -139,10 +139,10 @@ async function rowsWithOurIdentities({
 }
 
 async function* recordsWithout(
-  { sourceIndex }: MigrationContext,
+  { sourceIndex, signal }: MigrationContext,
   skipped: ReadonlySet<number>,
 ): AsyncGenerator<IndexedRecord> {
-  for await (const record of sourceIndex.records(0)) {
+  for await (const record of sourceIndex.records(0, signal)) {
     if (!skipped.has(record.recordIndex)) yield record
   }
 }

@@ -1,40 +1,29 @@
 import { reconcileUser } from '../../account/reconcile-user.js'
 import type { ImportUser } from '../../core/import-user.js'
 import { createDigestTable } from '../../source/digest-table.js'
-import { forEachConcurrently } from '../for-each-concurrently.js'
+import { inChunks } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
-import type { IndexedRecord } from '../read-source.js'
+import type { IndexedRecord } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry } from '../state/journal-entry.js'
 import { type RunState, stateOf } from '../state/run-state.js'
 import { currentRecords, recordIndexOfRow } from './records.js'
 
-/** Number of identities that are journaled together. */
-const CHUNK = 200
-
 /** Looks up each identity that is due, then checks that the core has no unrecorded row of this run. */
 export async function reconcile(ctx: MigrationContext): Promise<void> {
   const { journaled, settings } = ctx
   const accounts = await readSharedAccounts(ctx)
-  let results = lookedUpEntry({})
-  let users = 0
-  const flush = async (): Promise<void> => {
-    if (users === 0) return
-    const written = results
-    const about = { users }
-    results = lookedUpEntry({})
-    users = 0
-    await journaled.write(written)
-    ctx.emit('reconciling', about)
-  }
-  await forEachConcurrently(dueRecords(ctx), settings.lookUps, async (record) => {
-    const addResult = await lookUp(ctx, record, accounts)
-    if (addResult === undefined) return
-    addResult(results)
-    users += 1
-    if (users >= CHUNK) await flush()
-  })
-  await flush()
+  await inChunks(
+    dueRecords(ctx),
+    settings.lookUps,
+    (record) => lookUp(ctx, record, accounts),
+    async (results) => {
+      const entry = lookedUpEntry({})
+      for (const addTo of results) addTo(entry)
+      await journaled.write(entry)
+      ctx.emit('reconciling', { users: results.length })
+    },
+  )
   const phase = (await hasUnrecordedRow(ctx)) ? 'wait' : 'done'
   await journaled.write({ type: 'rest', phase })
 }

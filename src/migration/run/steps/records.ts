@@ -1,21 +1,21 @@
 import type { StagedRow } from '../../core/reply.js'
 import { externalUserIdOf } from '../../record-validation/stored-form.js'
 import type { MigrationContext } from '../migration-context.js'
-import type { IndexedRecord } from '../read-source.js'
+import type { IndexedRecord } from '../source-index.js'
 
 /**
  * Yields the current record of each identity that is wanted: that of the source, or that of the last
  * corrections that replaced it. First those of the source, then those of the corrections, in their order.
  */
 export async function* currentRecords(
-  { sourceIndex, journaled: { state } }: Pick<MigrationContext, 'sourceIndex' | 'journaled'>,
+  { sourceIndex, journaled: { state }, signal }: MigrationContext,
   isWanted: (recordIndex: number) => boolean,
 ): AsyncGenerator<IndexedRecord> {
   for (let from = 0; from <= state.corrections.length; from++) {
     const isDue = (recordIndex: number): boolean =>
       state.recordSource[recordIndex] === from && isWanted(recordIndex)
     if (!state.identities.some((_, recordIndex) => isDue(recordIndex))) continue
-    for await (const record of sourceIndex.records(from))
+    for await (const record of sourceIndex.records(from, signal))
       if (isDue(record.recordIndex)) yield record
   }
 }

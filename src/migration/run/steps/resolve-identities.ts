@@ -1,8 +1,8 @@
 import { findTakenLogin, type TakenLogin } from '../../account/conflicting-account.js'
 import type { ImportUser } from '../../core/import-user.js'
-import { forEachConcurrently } from '../for-each-concurrently.js'
+import { inChunks } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
-import type { IndexedRecord } from '../read-source.js'
+import type { IndexedRecord } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry, type Refusal } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
@@ -14,38 +14,21 @@ export type Resolution =
   | { readonly as: 'hasAccount' | 'toImport'; readonly record: number }
   | ({ readonly as: 'refused' } & Refusal)
 
-/** Number of identities per journal entry. */
-const CHUNK = 200
-
 /** Resolves each identity in the state `code`. If `resolveOne` returns `undefined`, it keeps this state. */
-export async function resolveEach(
+export const resolveEach = (
   ctx: MigrationContext,
   code: IdentityCode,
   resolveOne: (record: IndexedRecord) => Promise<Resolution | undefined>,
-): Promise<void> {
-  let resolved: Resolution[] = []
-  const flush = async (): Promise<void> => {
-    const written = resolved
-    resolved = []
-    if (written.length === 0) return
-    await ctx.journaled.write(entryOf(written))
-    ctx.emit('settled', { users: written.length })
-  }
-  try {
-    const records = currentRecords(
-      ctx,
-      (recordIndex) => stateOf(ctx.journaled.state, recordIndex) === code,
-    )
-    await forEachConcurrently(records, ctx.settings.lookUps, async (record) => {
-      const resolution = await resolveOne(record)
-      if (resolution !== undefined) resolved.push(resolution)
-      if (resolved.length >= CHUNK) await flush()
-    })
-  } finally {
-    // Journals the results even if a later look-up fails.
-    await flush()
-  }
-}
+): Promise<void> =>
+  inChunks(
+    currentRecords(ctx, (recordIndex) => stateOf(ctx.journaled.state, recordIndex) === code),
+    ctx.settings.lookUps,
+    resolveOne,
+    async (resolved) => {
+      await ctx.journaled.write(entryOf(resolved))
+      ctx.emit('settled', { users: resolved.length })
+    },
+  )
 
 function entryOf(resolved: readonly Resolution[]): EntryOf<'looked_up'> {
   const recordIndexes = (as: Resolution['as']): string =>

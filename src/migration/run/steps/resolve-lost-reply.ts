@@ -112,7 +112,7 @@ async function addAccounts(
   const others = recordIndexes.filter((recordIndex) => !existing.has(recordIndex))
   let someoneHasNone = false
   await forEachConcurrently(
-    sourceIndex.externalIdsOf(others),
+    sourceIndex.externalIdsOf(others, signal),
     settings.lookUps,
     async (identity) => {
       if (someoneHasNone && !isThorough) return

@@ -1,7 +1,7 @@
 import type { ImportUser } from '../../core/import-user.js'
 import type { MigrationContext } from '../migration-context.js'
 import { MigrationError } from '../migration-error.js'
-import type { IndexedRecord } from '../read-source.js'
+import type { IndexedRecord } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode, numberOf } from '../state/identity-state.js'
 import type { Entry } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'

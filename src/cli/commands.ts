@@ -1,7 +1,5 @@
 import { coreClient } from '../migration/core/open-core-client.js'
-import { fileJournal, journalInUse } from '../migration/journal/file-journal.js'
-import { openMigration } from '../migration/run/open-migration.js'
-import { readMigration } from '../migration/run/open-migration.js'
+import { fileJournal } from '../migration/journal/file-journal.js'
 import { checkStore } from './check-store/check-store.js'
 import { allow } from './denylist/allow.js'
 import { deny } from './denylist/deny.js'
@@ -19,5 +17,5 @@ export const COMMANDS: readonly Command[] = [
   denylist,
   checkStore,
   settle,
-  migrateWith({ coreClient, fileJournal, journalInUse, openMigration, readMigration }),
+  migrateWith({ coreClient, fileJournal }),
 ]

@@ -6,7 +6,7 @@ import { columns } from '../output/columns.js'
 import { awaitReceivers, resultOf } from './await-receivers.js'
 import { CHANGE_OPTIONS, readAuthor, readWaitMs, textOf } from './change-options.js'
 import { readKind } from './deny-target.js'
-import { orFailure, withDenylist } from './denylist-access.js'
+import { withDenylist } from './denylist-access.js'
 
 const WHY = '--policy FILE --reason TEXT'
 
@@ -32,9 +32,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
   const author = readAuthor(context)
   const waitMs = readWaitMs(context)
   return await withDenylist(context, async (access) => {
-    const { version, wasListed } = await orFailure(
-      access.denylist.allow(target, access.callOptions),
-    )
+    const { version, wasListed } = await access.denylist.allow(target, access.callOptions)
     const { kind } = target
     const rows = [
       [kind, kind === 'issued-before' ? 'any cut-off' : target.value],

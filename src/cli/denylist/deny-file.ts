@@ -10,7 +10,7 @@ import { columns } from '../output/columns.js'
 import { formatUntil, formatValue } from '../output/format-time.js'
 import { awaitReceivers, resultOf } from './await-receivers.js'
 import { readEnd, readWaitMs, textOf, userName } from './change-options.js'
-import { orFailure, withDenylist } from './denylist-access.js'
+import { withDenylist } from './denylist-access.js'
 import { issuedBeforeAt } from './issued-before.js'
 
 /**
@@ -33,10 +33,10 @@ export async function denyFile(context: CommandContext, file: string): Promise<C
   const waitMs = readWaitMs(context)
   return await withDenylist(context, async (access) => {
     const { denylist, callOptions } = access
-    const { serverSeconds } = await orFailure(denylist.version(callOptions))
+    const { serverSeconds } = await denylist.version(callOptions)
     const defaults = defaultsAt(serverSeconds)
     const entries = lines.map((line) => entryOf(line, { ...defaults, ...line.json }, serverSeconds))
-    const denied = await orFailure(denylist.deny(entries, callOptions))
+    const denied = await denylist.deny(entries, callOptions)
     const { version } = denied
     const written = reportOf(denied.entries, version)
     return resultOf(written, await awaitReceivers(access, { version, waitMs, written }))

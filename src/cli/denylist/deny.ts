@@ -8,7 +8,7 @@ import { awaitReceivers, resultOf } from './await-receivers.js'
 import { CHANGE_OPTIONS, readAuthor, readEnd, readWaitMs, textOf } from './change-options.js'
 import { denyFile } from './deny-file.js'
 import { type DenyTarget, readKind, readTarget } from './deny-target.js'
-import { orFailure, withDenylist } from './denylist-access.js'
+import { withDenylist } from './denylist-access.js'
 import { issuedBeforeAt } from './issued-before.js'
 
 const NEEDED = '--policy FILE --for TIME --reason TEXT'
@@ -70,12 +70,12 @@ async function run(context: CommandContext): Promise<CommandResult> {
   return await withDenylist(context, async (access) => {
     const target = await readTarget(context, named)
     const { denylist, callOptions } = access
-    const { serverSeconds } = await orFailure(denylist.version(callOptions))
+    const { serverSeconds } = await denylist.version(callOptions)
     const { kind } = target
     const value = deniedValue(target, serverSeconds)
     const at = Math.floor(serverSeconds)
     const entry = { issuer, kind, value, ...author, at, until: endAt(serverSeconds) }
-    const { version, ...denied } = await orFailure(denylist.deny(entry, callOptions))
+    const { version, ...denied } = await denylist.deny(entry, callOptions)
     const written = reportOf(denied, version)
     return resultOf(written, await awaitReceivers(access, { version, waitMs, written }))
   })

@@ -5,7 +5,7 @@ import { usageError } from '../frame/command-failure.js'
 import { columns } from '../output/columns.js'
 import { formatDuration, formatTime, formatValue } from '../output/format-time.js'
 import { REDIS_OPTIONS } from '../redis/redis-client.js'
-import { orFailure, withDenylist } from './denylist-access.js'
+import { withDenylist } from './denylist-access.js'
 
 export const denylist: Command = {
   name: 'denylist',
@@ -34,7 +34,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
 function repair(context: CommandContext): Promise<CommandResult> {
   const isConfirmed = context.arguments.flag('yes')
   return withDenylist(context, async ({ denylist: list, callOptions }) => {
-    const rows = await orFailure(list.damagedRows(callOptions))
+    const rows = await list.damagedRows(callOptions)
     const damaged = rows.map(({ key, name, text }) => ({ key, name, text }))
     if (rows.length === 0) {
       return { exitCode: 0, lines: ['No row is damaged.'], json: { damaged, removed: 0 } }
@@ -45,7 +45,7 @@ function repair(context: CommandContext): Promise<CommandResult> {
       const advice = 'Each row may be a lost entry: run --repair --yes, then deny its target again.'
       return { exitCode: 1, lines: [...lines, advice], json: { damaged, removed: 0 } }
     }
-    const { removed, version } = await orFailure(list.removeRows(rows, callOptions))
+    const { removed, version } = await list.removeRows(rows, callOptions)
     const line = `Removed ${removed} damaged ${removed === 1 ? 'row' : 'rows'}.`
     const exitCode = removed === rows.length ? 0 : 1
     return { exitCode, lines: [...lines, line], json: { damaged, removed, version } }
@@ -55,9 +55,9 @@ function repair(context: CommandContext): Promise<CommandResult> {
 function show(context: CommandContext): Promise<CommandResult> {
   return withDenylist(context, async ({ denylist: list, callOptions }) => {
     // Reads the version first: a receiver that has it has at least the entries shown.
-    const { version, serverSeconds } = await orFailure(list.version(callOptions))
-    const entries = [...(await orFailure(list.entries(callOptions)))].sort(byAge)
-    const receivers = await orFailure(list.receivers(callOptions))
+    const { version, serverSeconds } = await list.version(callOptions)
+    const entries = [...(await list.entries(callOptions))].sort(byAge)
+    const receivers = await list.receivers(callOptions)
     const lines = [...entryLines(entries, serverSeconds), '', ...receiverLines(receivers, version)]
     return { exitCode: entries.length > 0 ? 0 : 1, lines, json: { version, entries, receivers } }
   })

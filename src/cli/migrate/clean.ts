@@ -4,8 +4,8 @@ import { lstat, open, unlink } from 'node:fs/promises'
 import type { MigrationReport } from '../../migration/run/report.js'
 import type { CommandResult } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
-import { EXIT_CODES } from './exit-codes.js'
-import type { OriginFile } from './source-origins.js'
+import type { OriginFile } from './migrate-session.js'
+import { EXIT_CODES } from './report-lines.js'
 
 /**
  * Lists the source and the corrections, and deletes them if `isTold` is set. If a file with one of

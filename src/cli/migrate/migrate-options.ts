@@ -1,53 +1,37 @@
 import { resolve } from 'node:path'
+import { CLIENT_NUMBERS } from '../../migration/core/open-core-client.js'
 import {
   USER_WARNING_CODES,
   type UserWarningCode,
 } from '../../migration/record-validation/user-finding.js'
-import type { MigrationOptions } from '../../migration/run/migration.js'
+import {
+  MIGRATION_NUMBERS,
+  type MigrationOptions,
+  type NumberRange,
+} from '../../migration/run/migration.js'
+import { isFailureCode } from '../../migration/run/state/identity-state.js'
+import type { Source } from '../../migration/source/source.js'
 import type { Arguments, OptionGroup, OptionSpec, OptionSpecs } from '../frame/arguments.js'
-import { usageError } from '../frame/command-failure.js'
-import type { OptionNames } from '../frame/option-names.js'
+import { type OptionNames, usageError } from '../frame/command-failure.js'
 
 /** The steps of `migrate`, its first argument. */
 export const STEPS = ['check', 'run', 'status', 'correct', 'reconcile', 'unblock', 'clean'] as const
 export type Step = (typeof STEPS)[number]
 
-/** An option with a whole number, for `openMigration` or the core client. */
-interface NumberOption {
-  readonly least: number
-  readonly most: number
-  readonly help: string
+const NUMBERS = { ...MIGRATION_NUMBERS, ...CLIENT_NUMBERS }
+
+type NumberName = keyof typeof NUMBERS
+
+const NUMBER_HELP: Readonly<Record<NumberName, string>> = {
+  batchUsers: 'users per call',
+  batchBytes: 'maximum bytes of a call, and of a record',
+  settleSeconds: 'seconds after which a call without a reply counts as ended',
+  pollSeconds: 'seconds between two counts',
+  stallMinutes: 'minutes without progress that count as a stall',
+  lookUps: 'concurrent look-ups',
+  timeoutMs: 'time limit of a call in ms',
+  stageTimeoutMs: 'time limit of a staging call in ms',
 }
-
-const MIGRATION_NUMBERS = {
-  batchUsers: { least: 1, most: 10_000, help: 'users per call (default: 2000)' },
-  batchBytes: {
-    least: 65_536,
-    most: 67_108_864,
-    help: 'maximum bytes of a call, and of a record (default: 1000000)',
-  },
-  settleSeconds: {
-    least: 0,
-    most: 600,
-    help: 'seconds after which a call without a reply counts as ended (default: 60)',
-  },
-  pollSeconds: { least: 1, most: 3600, help: 'seconds between two counts (default: 15)' },
-  stallMinutes: {
-    least: 1,
-    most: 1440,
-    help: 'minutes without progress that count as a stall (default: 30)',
-  },
-  lookUps: { least: 1, most: 64, help: 'concurrent look-ups (default: 8)' },
-} as const satisfies Partial<Record<keyof MigrationOptions, NumberOption>>
-
-const CLIENT_NUMBERS = {
-  timeoutMs: { least: 1, most: 300_000, help: 'time limit of a call in ms (default: 10000)' },
-  stageTimeoutMs: {
-    least: 1,
-    most: 300_000,
-    help: 'time limit of a staging call in ms (default: 120000)',
-  },
-} as const satisfies Record<string, NumberOption>
 
 const kebab = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
@@ -57,11 +41,15 @@ export const MIGRATE_OPTION_NAMES: OptionNames = new Map([
   ['baseUrl', '--core'],
   ['apiKey', 'the API key'],
   ...['allowInsecureHttp', 'acceptWarnings', 'allowForeignRows']
-    .concat(Object.keys(MIGRATION_NUMBERS), Object.keys(CLIENT_NUMBERS))
+    .concat(Object.keys(NUMBERS))
     .map((name): [string, string] => [name, `--${kebab(name)}`]),
 ])
 
-const numberSpec = ({ help }: NumberOption): OptionSpec => ({ kind: 'text', value: 'N', help })
+const numberSpec = (name: NumberName): OptionSpec => ({
+  kind: 'text',
+  value: 'N',
+  help: `${NUMBER_HELP[name]} (default: ${NUMBERS[name].default})`,
+})
 
 /** In the order in which a person uses the steps. */
 export const MIGRATE_OPTION_GROUPS: readonly OptionGroup[] = [
@@ -87,8 +75,8 @@ export const MIGRATE_OPTION_GROUPS: readonly OptionGroup[] = [
       'api-key-file': { kind: 'text', value: 'FILE', help: 'its API key, in a file of mode 0600' },
       'api-key-stdin': { kind: 'flag', help: 'read the API key from standard input' },
       'allow-insecure-http': { kind: 'flag', help: 'allow http: to other machines' },
-      'timeout-ms': numberSpec(CLIENT_NUMBERS.timeoutMs),
-      'look-ups': numberSpec(MIGRATION_NUMBERS.lookUps),
+      'timeout-ms': numberSpec('timeoutMs'),
+      'look-ups': numberSpec('lookUps'),
     },
   },
   {
@@ -101,22 +89,22 @@ export const MIGRATE_OPTION_GROUPS: readonly OptionGroup[] = [
         repeatable: true,
       },
       'allow-foreign-rows': { kind: 'flag', help: 'start even if the core has other staged rows' },
-      'batch-bytes': numberSpec(MIGRATION_NUMBERS.batchBytes),
+      'batch-bytes': numberSpec('batchBytes'),
     },
   },
   {
     title: 'run and correct, which stage the records',
     options: {
-      'batch-users': numberSpec(MIGRATION_NUMBERS.batchUsers),
-      'stage-timeout-ms': numberSpec(CLIENT_NUMBERS.stageTimeoutMs),
+      'batch-users': numberSpec('batchUsers'),
+      'stage-timeout-ms': numberSpec('stageTimeoutMs'),
     },
   },
   {
     title: 'run, correct and reconcile, which wait for the core',
     options: {
-      'settle-seconds': numberSpec(MIGRATION_NUMBERS.settleSeconds),
-      'poll-seconds': numberSpec(MIGRATION_NUMBERS.pollSeconds),
-      'stall-minutes': numberSpec(MIGRATION_NUMBERS.stallMinutes),
+      'settle-seconds': numberSpec('settleSeconds'),
+      'poll-seconds': numberSpec('pollSeconds'),
+      'stall-minutes': numberSpec('stallMinutes'),
     },
   },
   {
@@ -165,13 +153,16 @@ export function readStep(args: Arguments): Step {
   return step
 }
 
-/** The settings of a step, without the core and the corrections. */
-export interface Settings
-  extends Omit<MigrationOptions, 'core' | 'journal' | 'source' | 'onProgress' | 'corrections'> {
-  /** Absolute; if `undefined`, the path is read from the journal. */
-  readonly sourceFile: string | undefined
+/** The settings of a step, without the core. */
+export interface Settings {
   /** The absolute path of the journal. */
   readonly directory: string
+  /** Absolute; if `undefined`, the path is read from the journal. */
+  readonly sourceFile: string | undefined
+  readonly options: Omit<
+    MigrationOptions,
+    'core' | 'journal' | 'source' | 'onProgress' | 'corrections'
+  >
 }
 
 /** @throws CommandFailure (2) */
@@ -179,41 +170,53 @@ export function readSettings(args: Arguments): Settings {
   const directory = resolve(args.required('journal'))
   const source = args.text('source')
   return {
-    sourceFile: source === undefined ? undefined : resolve(source),
     directory,
-    ...readNumbers(args, MIGRATION_NUMBERS),
-    acceptWarnings: args.texts('accept-warnings').map(warningOf),
-    allowForeignRows: args.flag('allow-foreign-rows'),
+    sourceFile: source === undefined ? undefined : resolve(source),
+    options: {
+      ...readNumbers(args, MIGRATION_NUMBERS),
+      acceptWarnings: args.texts('accept-warnings').map(warningOf),
+      allowForeignRows: args.flag('allow-foreign-rows'),
+    },
   }
 }
 
-/** The timeouts of the client that are given. */
-export const readClientTimes = (
+/** Returns the number options that are given. @throws CommandFailure (2) */
+export function readNumbers<Name extends NumberName>(
   args: Arguments,
-): { readonly timeoutMs?: number; readonly stageTimeoutMs?: number } =>
-  readNumbers(args, CLIENT_NUMBERS)
-
-function readNumbers<Name extends string>(
-  args: Arguments,
-  numbers: Readonly<Record<Name, NumberOption>>,
+  numbers: Readonly<Record<Name, NumberRange>>,
 ): { readonly [name in Name]?: number } {
   const read: { [name in Name]?: number } = {}
-  for (const [name, range] of Object.entries<NumberOption>(numbers)) {
+  for (const [name, { min, max }] of Object.entries<NumberRange>(numbers)) {
     const option = kebab(name)
     const text = args.text(option)
-    if (text !== undefined) read[name as Name] = wholeNumber(option, text, range)
+    if (text === undefined) continue
+    const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    if (!(number >= min && number <= max)) {
+      throw usageError('usage', `--${option} must be a whole number from ${min} to ${max}`)
+    }
+    read[name as Name] = number
   }
   return read
-}
-
-function wholeNumber(option: string, text: string, { least, most }: NumberOption): number {
-  const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-  if (number >= least && number <= most) return number
-  throw usageError('usage', `--${option} must be a whole number from ${least} to ${most}`)
 }
 
 function warningOf(text: string): UserWarningCode {
   const code = USER_WARNING_CODES.find((one) => one === text)
   if (code !== undefined) return code
   throw usageError('usage', `--accept-warnings must be one of ${USER_WARNING_CODES.join(', ')}`)
+}
+
+/** Corrections from a file, or the records that failed with one of the codes. */
+export type CorrectionRequest = Source | { readonly again: readonly string[] }
+
+/** @throws CommandFailure (2) unless exactly one of the two is given. */
+export function readCorrectionRequest(args: Arguments): CorrectionRequest {
+  const file = args.text('corrections')
+  const again = args.texts('again')
+  if ((file !== undefined) === again.length > 0) {
+    throw usageError('usage', 'use either --corrections or --again')
+  }
+  // The journal stores the path, and a later run may start in another folder.
+  if (file !== undefined) return { file: resolve(file) }
+  if (again.every(isFailureCode)) return { again }
+  throw usageError('usage', '--again must be a code from the report, such as E019 or login_taken')
 }

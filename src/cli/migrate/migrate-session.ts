@@ -1,68 +1,63 @@
 import type { CoreClient } from '../../migration/core/core-client.js'
 import { CoreError } from '../../migration/core/core-error.js'
+import { CLIENT_NUMBERS, type CoreClientOptions } from '../../migration/core/open-core-client.js'
+import { journalInUse } from '../../migration/journal/file-journal.js'
 import type { Journal } from '../../migration/journal/journal.js'
-import type {
-  Migration,
-  MigrationOptions,
-  MigrationProgress,
-} from '../../migration/run/migration.js'
+import { readEntries } from '../../migration/run/journaled-state.js'
 import { MigrationError } from '../../migration/run/migration-error.js'
 import type { MigrationReader, ReadMigrationOptions } from '../../migration/run/open-migration.js'
+import type { Origin } from '../../migration/run/state/journal-entry.js'
 import type { CommandContext } from '../frame/command.js'
 import {
-  type CommandFailure,
   type FailureCode,
   unreachableError,
   usageError,
+  withOptionNames,
 } from '../frame/command-failure.js'
-import { withOptionNames } from '../frame/option-names.js'
 import { readFileOf } from '../input/private-file.js'
 import { readStandardInput } from '../input/standard-input.js'
-import { MIGRATE_OPTION_NAMES, readClientTimes, type Settings } from './migrate-options.js'
-import { type OriginFile, type Origins, readOrigins } from './source-origins.js'
+import { MIGRATE_OPTION_NAMES, readNumbers, type Settings } from './migrate-options.js'
 
-/** The functions of the package that the command calls. */
+/** The functions of the package that a caller of the command may replace. */
 export interface MigrateParts {
-  coreClient(options: {
-    readonly baseUrl: string
-    readonly apiKey: string
-    readonly allowInsecureHttp?: boolean
-    readonly timeoutMs?: number
-    readonly stageTimeoutMs?: number
-  }): CoreClient
-  fileJournal(directory: string): Promise<Journal>
-  journalInUse(directory: string): Promise<Journal>
-  openMigration(options: MigrationOptions): Promise<Migration>
-  readMigration(options: ReadMigrationOptions): Promise<MigrationReader>
+  readonly coreClient: (options: CoreClientOptions) => CoreClient
+  readonly fileJournal: (directory: string) => Promise<Journal>
 }
 
-/** The options of the core client, with address and API key. */
-export type Core = Parameters<MigrateParts['coreClient']>[0]
-
-/** @throws CommandFailure (2) */
-export async function readCore(context: CommandContext): Promise<Core> {
+/**
+ * Creates the client of the core that the options name.
+ *
+ * @throws CommandFailure (2)
+ */
+export async function openCore(
+  { coreClient }: MigrateParts,
+  context: CommandContext,
+): Promise<CoreClient> {
   const { arguments: args } = context
-  return {
+  const options = {
     baseUrl: args.required('core'),
     apiKey: await readApiKey(context),
     allowInsecureHttp: args.flag('allow-insecure-http'),
-    ...readClientTimes(args),
+    ...readNumbers(args, CLIENT_NUMBERS),
+  }
+  try {
+    return coreClient(options)
+  } catch (error) {
+    if (error instanceof TypeError) throw usageError('usage', inCommandWords(error.message))
+    throw error
   }
 }
 
-export interface JournalOptions {
-  readonly settings: Settings
+export interface JournalOptions extends Settings {
   /** Whether the step only reads, and so may run while another step has the journal. */
   readonly mayShare?: boolean
 }
 
-export interface SessionOptions extends JournalOptions {
-  readonly core: Core
-  readonly onProgress: (event: MigrationProgress) => void
-}
+/** What a migration is opened with. */
+export type Files = Pick<ReadMigrationOptions, 'journal' | 'source' | 'corrections'>
 
 /** An open migration, and its files. */
-export interface Session<Opened extends MigrationReader = Migration> {
+export interface Session<Opened extends MigrationReader> {
   readonly migration: Opened
   /** Whether another step has the journal and is still running, so that nothing may be written. */
   readonly isShared: boolean
@@ -70,59 +65,30 @@ export interface Session<Opened extends MigrationReader = Migration> {
 }
 
 /**
- * Runs `work` on the migration of the settings, then closes it.
+ * Opens the journal and the migration, runs `work` on it, then closes both.
  *
  * @throws CommandFailure (2 or 3)
  */
-export async function withMigration<Result>(
-  parts: MigrateParts,
-  { core: coreOptions, onProgress, ...options }: SessionOptions,
-  work: (session: Session) => Promise<Result>,
-): Promise<Result> {
-  const core = clientOf(parts, coreOptions)
-  const { sourceFile: _source, directory: _directory, ...settings } = options.settings
-  const open = (records: JournalRecords): Promise<Migration> =>
-    parts.openMigration({ ...settings, ...records, core, onProgress })
-  return withJournal(parts, options, { open, work })
-}
-
-/**
- * Runs `work` on the reports of the migration of the settings, without a core.
- *
- * @throws CommandFailure (2 or 3)
- */
-export const withReports = <Result>(
-  parts: MigrateParts,
-  options: JournalOptions,
-  work: (session: Session<MigrationReader>) => Promise<Result>,
-): Promise<Result> =>
-  withJournal(parts, options, {
-    open: (records) =>
-      parts.readMigration({ batchBytes: DEFAULT_BATCH_BYTES, ...options.settings, ...records }),
-    work,
-  })
-
-const DEFAULT_BATCH_BYTES = 1_000_000
-
-type JournalRecords = Pick<ReadMigrationOptions, 'journal' | 'source' | 'corrections'>
-
-async function withJournal<Opened extends MigrationReader, Result>(
-  parts: MigrateParts,
-  options: JournalOptions,
-  {
-    open,
-    work,
-  }: {
-    readonly open: (records: JournalRecords) => Promise<Opened>
-    readonly work: (session: Session<Opened>) => Promise<Result>
-  },
+export async function withMigration<Opened extends MigrationReader, Result>(
+  { fileJournal }: MigrateParts,
+  { directory, sourceFile, mayShare = false }: JournalOptions,
+  open: (files: Files) => Promise<Opened>,
+  work: (session: Session<Opened>) => Promise<Result>,
 ): Promise<Result> {
   try {
-    const { journal, isShared } = await openJournal(parts, options)
+    let isShared = false
+    const journal = await fileJournal(directory).catch((error: unknown) => {
+      isShared = mayShare && error instanceof MigrationError && error.code === 'journal_in_use'
+      if (!isShared) throw error
+      return journalInUse(directory)
+    })
     try {
       const origins = await readOrigins(journal)
-      if (isShared && origins.source === undefined) throw notBegun()
-      const source = sourceOf(options.settings.sourceFile, origins)
+      if (isShared && origins.source === undefined) {
+        const message = 'another step has the journal open, and no run has started yet'
+        throw usageError('journal_in_use', message)
+      }
+      const source = sourceOf(sourceFile, origins)
       const corrections = origins.corrections.map(({ path }) => ({ file: path }))
       const migration = await open({ journal, source: { file: source }, corrections })
       try {
@@ -140,40 +106,47 @@ async function withJournal<Opened extends MigrationReader, Result>(
   }
 }
 
-const notBegun = (): CommandFailure =>
-  usageError('journal_in_use', 'another step has the journal open, and no run has started yet')
-
-interface OpenJournal extends Pick<Session, 'isShared'> {
-  readonly journal: Journal
+/** A source or corrections file of a journal. */
+export interface OriginFile {
+  /** Absolute. */
+  readonly path: string
+  /** The SHA-256 of its bytes, in hexadecimal. */
+  readonly digest: string
 }
 
-async function openJournal(
-  parts: MigrateParts,
-  { settings: { directory }, mayShare = false }: JournalOptions,
-): Promise<OpenJournal> {
-  try {
-    return { journal: await parts.fileJournal(directory), isShared: false }
-  } catch (error) {
-    const isInUse = error instanceof MigrationError && error.code === 'journal_in_use'
-    if (!isInUse || !mayShare) throw error
-    return { journal: await parts.journalInUse(directory), isShared: true }
+/** The files of a journal. */
+interface Origins {
+  /** `undefined` before the run begins. */
+  readonly source: OriginFile | undefined
+  /** The corrections made so far, in their order. */
+  readonly corrections: readonly OriginFile[]
+}
+
+/**
+ * Reads from the journal which files a resume must read again.
+ *
+ * @throws MigrationError `bad_journal`
+ */
+async function readOrigins(journal: Journal): Promise<Origins> {
+  let source: OriginFile | undefined
+  const corrections: OriginFile[] = []
+  for await (const entry of readEntries(journal)) {
+    if (entry.type === 'begun') source = fileOf(entry.source)
+    const file = entry.type === 'corrected' ? fileOf(entry.source) : undefined
+    if (file !== undefined) corrections.push(file)
   }
+  return { source, corrections }
 }
+
+/** Returns `undefined` if the origin is not a file; the command's own sources are files. */
+const fileOf = ({ name, file, digest }: Origin): OriginFile | undefined =>
+  file ? { path: name, digest } : undefined
 
 /** A file may have been moved; the journal recognises it by its digest. */
 function sourceOf(given: string | undefined, { source }: Origins): string {
   const file = given ?? source?.path
   if (file !== undefined) return file
   throw usageError('usage', '--source is missing: the journal has no run yet')
-}
-
-function clientOf({ coreClient }: MigrateParts, core: Core): CoreClient {
-  try {
-    return coreClient(core)
-  } catch (error) {
-    if (error instanceof TypeError) throw usageError('usage', inCommandWords(error.message))
-    throw error
-  }
 }
 
 function asFailure(error: unknown): unknown {

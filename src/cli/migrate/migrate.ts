@@ -1,29 +1,46 @@
 import { join } from 'node:path'
 import { JOURNAL_FILE } from '../../migration/journal/journal-folder.js'
-import type { MigrationReader } from '../../migration/run/open-migration.js'
+import {
+  MIGRATION_NUMBERS,
+  type Migration,
+  type StepOptions,
+} from '../../migration/run/migration.js'
+import {
+  type MigrationReader,
+  openMigration,
+  readMigration,
+} from '../../migration/run/open-migration.js'
 import type { MigrationReport } from '../../migration/run/report.js'
+import type { Arguments } from '../frame/arguments.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
 import { untilInterrupted } from '../frame/interrupt.js'
 import { cleanAway, isThere } from './clean.js'
-import { readOrder } from './correction-options.js'
-import { EXIT_CODES, type Verdict, verdictOfCheck, verdictOn } from './exit-codes.js'
 import {
   MIGRATE_OPTION_GROUPS,
   MIGRATE_OPTIONS,
+  readCorrectionRequest,
   readSettings,
   readStep,
   type Step,
 } from './migrate-options.js'
 import {
+  type Files,
   inCommandWords,
   type MigrateParts,
-  readCore,
+  openCore,
   type Session,
   withMigration,
-  withReports,
 } from './migrate-session.js'
-import { listStalledRows, reportLines, summaryLines } from './report-lines.js'
+import {
+  EXIT_CODES,
+  listStalledRows,
+  reportLines,
+  summaryLines,
+  type Verdict,
+  verdictOfCheck,
+  verdictOn,
+} from './report-lines.js'
 import { showProgress } from './show-progress.js'
 import { type NeedingPerson, NOBODY, writeReports } from './write-reports.js'
 
@@ -63,36 +80,37 @@ export const migrateWith = (parts: MigrateParts): Command => ({
 async function runStep(parts: MigrateParts, context: CommandContext): Promise<CommandResult> {
   const { arguments: args } = context
   const step = readStep(args)
-  const isConfirmed = args.flag('yes')
-  if (step === 'status' || step === 'clean' || (step === 'unblock' && !isConfirmed)) {
-    const settings = readSettings(args)
-    await requireJournal(settings.directory)
-    return await withReports(parts, { settings, mayShare: step === 'status' }, (session) =>
-      untilInterrupted(
-        () => readReports(step, session, { directory: settings.directory, isConfirmed }),
-        () => context.note(INTERRUPTED),
-      ),
-    )
+  const isReading = step === 'status' || step === 'clean'
+  if (isReading || (step === 'unblock' && !args.flag('yes'))) {
+    return readReports(parts, step, context)
   }
-  const act = actionOf(step, context)
+  const act = actionOf(step, args)
   args.required('source')
   const settings = readSettings(args)
   const { directory } = settings
   if (!BEGINNING.includes(step)) await requireJournal(directory)
-  const core = await readCore(context)
-  const view = showProgress(context)
+  const core = await openCore(parts, context)
+  const { onProgress, end } = showProgress(context)
   try {
-    const options = { settings, core, onProgress: view.onProgress }
-    return await withMigration(parts, options, (session) =>
-      untilInterrupted(
-        (signal) => act(session, { directory, signal }),
-        () => context.note(INTERRUPTED),
-      ),
+    const open = (files: Files) =>
+      openMigration({ ...settings.options, ...files, core, onProgress })
+    return await withMigration(parts, settings, open, ({ migration }) =>
+      interruptible(context, async (signal) => {
+        const report = await act(migration, { signal })
+        const isCheck = step === 'check' && !signal.aborted
+        const verdict = isCheck ? verdictOfCheck(report) : verdictOn(report)
+        return reported(step, { report, verdict, migration, directory })
+      }),
     )
   } finally {
-    view.end()
+    end()
   }
 }
+
+const interruptible = <Result>(
+  { note }: CommandContext,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> => untilInterrupted(work, () => note(INTERRUPTED))
 
 const INTERRUPTED =
   'interrupted: finishing the work in progress; send the same signal again to exit immediately'
@@ -106,51 +124,34 @@ async function requireJournal(directory: string): Promise<void> {
   throw usageError('bad_journal', 'the --journal folder does not contain a journal')
 }
 
-interface Acting {
-  /** The folder of the journal. */
-  readonly directory: string
-  readonly signal: AbortSignal
-}
+type Action = (migration: Migration, options: StepOptions) => Promise<MigrationReport>
 
-type Action = (session: Session, acting: Acting) => Promise<CommandResult>
+/** @throws CommandFailure (2) */
+function actionOf(step: Exclude<Step, 'status' | 'clean'>, args: Arguments): Action {
+  if (step !== 'correct') return (migration, options) => migration[step](options)
+  const request = readCorrectionRequest(args)
+  return (migration, options) => migration.correct(request, options)
+}
 
 /** Performs a step that does not call the core. */
 async function readReports(
+  parts: MigrateParts,
   step: 'status' | 'clean' | 'unblock',
-  session: Session<MigrationReader>,
-  { directory, isConfirmed }: { readonly directory: string; readonly isConfirmed: boolean },
+  context: CommandContext,
 ): Promise<CommandResult> {
-  if (step === 'status') return statusOf(session, directory)
-  const report = await session.migration.status()
-  if (step === 'unblock') return listStalledRows(report)
-  return cleanAway(session.files, report, isConfirmed)
-}
-
-/** @throws CommandFailure (2) */
-function actionOf(
-  step: Exclude<Step, 'status' | 'clean'>,
-  { arguments: args }: CommandContext,
-): Action {
-  switch (step) {
-    case 'check':
-      return async ({ migration }, { directory, signal }) => {
-        const report = await migration.check({ signal })
-        const verdict = signal.aborted ? verdictOn(report) : verdictOfCheck(report)
-        return reported(step, { report, verdict, migration, directory })
-      }
-    case 'run':
-    case 'reconcile':
-      return async ({ migration }, { directory, signal }) =>
-        reported(step, { report: await migration[step]({ signal }), migration, directory })
-    case 'correct': {
-      const order = readOrder(args)
-      return async ({ migration }, { directory, signal }) =>
-        reported(step, { report: await migration.correct(order, { signal }), migration, directory })
-    }
-    case 'unblock':
-      return async ({ migration }, { directory, signal }) =>
-        reported(step, { report: await migration.unblock({ signal }), migration, directory })
-  }
+  const settings = readSettings(context.arguments)
+  const { directory, options } = settings
+  await requireJournal(directory)
+  const { batchBytes = MIGRATION_NUMBERS.batchBytes.default } = options
+  const open = (files: Files) => readMigration({ batchBytes, ...files })
+  return withMigration(parts, { ...settings, mayShare: step === 'status' }, open, (session) =>
+    interruptible(context, async () => {
+      if (step === 'status') return statusOf(session, directory)
+      const report = await session.migration.status()
+      if (step === 'unblock') return listStalledRows(report)
+      return cleanAway(session.files, report, context.arguments.flag('yes'))
+    }),
+  )
 }
 
 /** After `clean` the source is gone, so the report files, which are complete, are not rewritten. */
@@ -163,7 +164,7 @@ async function statusOf(
   const [source] = files
   const isCleaned = report.state === 'complete' && source && !(await isThere(source.path))
   const needing = isCleaned ? NOBODY : undefined
-  return await reported('status', { report, migration, directory, ...(needing && { needing }) })
+  return reported('status', { report, verdict: verdictOn(report), needing, migration, directory })
 }
 
 /**
@@ -183,19 +184,20 @@ const underWay = (report: MigrationReport): CommandResult => ({
   },
 })
 
-interface Reported extends Pick<Session<MigrationReader>, 'migration'> {
+interface Reported {
+  readonly migration: MigrationReader
   readonly report: MigrationReport
-  readonly verdict?: Verdict
+  readonly verdict: Verdict
   /** Given if the files must not be written again. */
-  readonly needing?: NeedingPerson
+  readonly needing?: NeedingPerson | undefined
   readonly directory: string
 }
 
 async function reported(
   step: Step,
-  { report: ended, verdict = verdictOn(ended), migration, directory, ...given }: Reported,
+  { migration, directory, verdict, ...given }: Reported,
 ): Promise<CommandResult> {
-  const report = { ...ended, advice: ended.advice.map(inCommandWords) }
+  const report = { ...given.report, advice: given.report.advice.map(inCommandWords) }
   const needing = given.needing ?? (await writeReports(directory, report, migration))
   const shown = step === 'check' ? report : withoutInvalidRecords(report)
   return {

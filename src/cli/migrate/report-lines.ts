@@ -1,15 +1,90 @@
 import { basename, join } from 'node:path'
-import type { IdentityReport, MigrationReport, RowLeft } from '../../migration/run/report.js'
-import type { CommandResult } from '../frame/command.js'
+import type {
+  IdentityReport,
+  MigrationCounts,
+  MigrationReport,
+  MigrationState,
+  RowLeft,
+} from '../../migration/run/report.js'
+import type { CommandResult, ExitCode } from '../frame/command.js'
 import { columns } from '../output/columns.js'
 import { formatDuration, formatTime } from '../output/format-time.js'
-import { countsThatAre, numberInWords } from './format-counts.js'
 import {
   ACCOUNTS_FILE,
   NEEDS_PERSON_FILE,
   type NeedingPerson,
   REPORT_FILE,
 } from './write-reports.js'
+
+/** The exit code for each state of a run. */
+export const EXIT_CODES: Readonly<Record<MigrationState, ExitCode>> = {
+  complete: 0,
+  preflight_failed: 1,
+  core_fault: 3,
+  to_correct: 4,
+  to_reconcile: 5,
+  stalled: 6,
+  interrupted: 130,
+}
+
+/** The result of a step, for the shell and for people. */
+export interface Verdict {
+  readonly exitCode: ExitCode
+  readonly words: string
+}
+
+export const verdictOn = ({ state }: MigrationReport): Verdict => ({
+  exitCode: EXIT_CODES[state],
+  words: state,
+})
+
+/** The result of `check`: the number of faults among the findings, and of invalid records. */
+export function verdictOfCheck(report: MigrationReport): Verdict {
+  const { state, findings, counts } = report
+  if (state === 'core_fault') return verdictOn(report)
+  const faults = findings.filter(({ severity }) => severity === 'fault').length
+  const words = [numbered(faults, 'fault'), numbered(counts.invalid, 'invalid record')]
+    .filter((part) => part !== '')
+    .join(', ')
+  if (words === '') return { exitCode: 0, words: 'no faults' }
+  return { exitCode: faults > 0 ? EXIT_CODES.preflight_failed : EXIT_CODES.to_correct, words }
+}
+
+function numbered(number: number, noun: string): string {
+  if (number === 0) return ''
+  return `${numberInWords(number)} ${noun}${number === 1 ? '' : 's'}`
+}
+
+/** First the states that need a person, last those that are done. */
+const ORDER: readonly (keyof MigrationCounts)[] = [
+  'invalid',
+  'failed',
+  'missing',
+  'differs',
+  'shared',
+  'pending',
+  'staged',
+  'left_out',
+  'accepted',
+  'reconciled',
+]
+
+const DIGITS = new Intl.NumberFormat('en-US')
+
+/** Formats a number with commas between thousands. */
+export const numberInWords = (number: number): string => DIGITS.format(number)
+
+/** Returns the counts that are not 0. */
+export const countsThatAre = (counts: MigrationCounts): [name: string, count: string][] =>
+  ORDER.filter((name) => counts[name] > 0).map((name) => [
+    name.replace('_', ' '),
+    numberInWords(counts[name]),
+  ])
+
+export const countsInWords = (counts: MigrationCounts): string =>
+  countsThatAre(counts)
+    .map((words) => words.join(' '))
+    .join(', ')
 
 /** The parts of a report that are shown to a person. */
 export interface ShownReport {

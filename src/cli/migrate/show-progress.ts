@@ -1,7 +1,7 @@
 import type { MigrationProgress } from '../../migration/run/migration.js'
 import type { CommandContext, Screen } from '../frame/command.js'
 import { formatDuration } from '../output/format-time.js'
-import { countsInWords, countsThatAre, numberInWords } from './format-counts.js'
+import { countsInWords, countsThatAre, numberInWords } from './report-lines.js'
 
 /** Shows the progress of a run. */
 export interface ProgressView {

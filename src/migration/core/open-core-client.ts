@@ -35,14 +35,25 @@ export interface CoreClientOptions {
   readonly fetch?: typeof globalThis.fetch | undefined
 }
 
-const timeLimit = () => numberBetween(1, 300_000, 'milliseconds')
+/** The time limits in milliseconds, with their defaults. */
+export const CLIENT_NUMBERS = {
+  timeoutMs: { min: 1, max: 300_000, default: 10_000 },
+  stageTimeoutMs: { min: 1, max: 300_000, default: 120_000 },
+} as const
+
+const timeLimit = ({
+  min,
+  max,
+  default: usual,
+}: (typeof CLIENT_NUMBERS)['timeoutMs' | 'stageTimeoutMs']) =>
+  numberBetween(min, max, 'milliseconds').default(usual)
 
 const schema = optionsObject({
   baseUrl: nonEmptyString(),
   apiKey: apiKeyOption(),
   allowInsecureHttp: flag().default(false),
-  timeoutMs: timeLimit().default(10_000),
-  stageTimeoutMs: timeLimit().default(120_000),
+  timeoutMs: timeLimit(CLIENT_NUMBERS.timeoutMs),
+  stageTimeoutMs: timeLimit(CLIENT_NUMBERS.stageTimeoutMs),
   fetch: functionOf<typeof globalThis.fetch>().optional(),
 })
 

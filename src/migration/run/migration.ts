@@ -133,8 +133,34 @@ const CORE_FUNCTIONS = [
   'features',
 ] satisfies readonly (keyof CoreClient)[]
 
+/** The range of a number option, and its default. */
+export interface NumberRange {
+  readonly min: number
+  readonly max: number
+  readonly default: number
+}
+
+export const MIGRATION_NUMBERS = {
+  batchUsers: { min: 1, max: 10_000, default: 2000 },
+  batchBytes: { min: 65_536, max: 67_108_864, default: 1_000_000 },
+  settleSeconds: { min: 0, max: 600, default: 60 },
+  pollSeconds: { min: 1, max: 3600, default: 15 },
+  stallMinutes: { min: 1, max: 1440, default: 30 },
+  lookUps: { min: 1, max: 64, default: 8 },
+} as const satisfies { readonly [name in keyof MigrationOptions]?: NumberRange }
+
+const integer = ({ min, max, default: usual }: NumberRange) =>
+  integerBetween(min, max).default(usual)
+
+const time = ({ min, max, default: usual }: NumberRange, unit: string) =>
+  numberBetween(min, max, unit).default(usual)
+
 const source = z.custom<Source>(isSource, {
   error: 'must be { file } or { name, records }',
+})
+
+const warning = z.enum(USER_WARNING_CODES, {
+  error: `must be one of ${USER_WARNING_CODES.join(', ')}`,
 })
 
 const schema = optionsObject({
@@ -146,20 +172,13 @@ const schema = optionsObject({
     error: 'must be a journal, such as fileJournal returns',
   }),
   onProgress: functionOf<(event: MigrationProgress) => unknown>().optional(),
-  batchUsers: integerBetween(1, 10_000).default(2000),
-  batchBytes: integerBetween(65_536, 67_108_864).default(1_000_000),
-  settleSeconds: numberBetween(0, 600, 'seconds').default(60),
-  pollSeconds: numberBetween(1, 3600, 'seconds').default(15),
-  stallMinutes: numberBetween(1, 1440, 'minutes').default(30),
-  lookUps: integerBetween(1, 64).default(8),
-  acceptWarnings: z
-    .array(
-      z.enum(USER_WARNING_CODES, { error: `must be one of ${USER_WARNING_CODES.join(', ')}` }),
-      {
-        error: 'must be a list of warnings',
-      },
-    )
-    .default([]),
+  batchUsers: integer(MIGRATION_NUMBERS.batchUsers),
+  batchBytes: integer(MIGRATION_NUMBERS.batchBytes),
+  settleSeconds: time(MIGRATION_NUMBERS.settleSeconds, 'seconds'),
+  pollSeconds: time(MIGRATION_NUMBERS.pollSeconds, 'seconds'),
+  stallMinutes: time(MIGRATION_NUMBERS.stallMinutes, 'minutes'),
+  lookUps: integer(MIGRATION_NUMBERS.lookUps),
+  acceptWarnings: z.array(warning, { error: 'must be a list of warnings' }).default([]),
   allowForeignRows: flag().default(false),
   corrections: z.array(source, { error: 'must be a list of sources' }).default([]),
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { migrateWith } from '../../../src/cli/migrate/migrate.js'
 import { MIGRATE_OPTIONS } from '../../../src/cli/migrate/migrate-options.js'
-import type { Core } from '../../../src/cli/migrate/migrate-session.js'
+import type { CoreClientOptions } from '../../../src/migration/core/open-core-client.js'
 import { knowSecret } from '../../support/secret-search/index.js'
 import { runHere, temporaryFile } from '../kit.js'
 
@@ -10,7 +10,7 @@ knowSecret('an API key', KEY)
 
 /** Runs the command up to the place where it would ask for the core. */
 async function reaching(argv: readonly string[], stdin = '') {
-  const reached: Core[] = []
+  const reached: CoreClientOptions[] = []
   const never = () => {
     throw new Error('not asked for')
   }
@@ -20,9 +20,6 @@ async function reaching(argv: readonly string[], stdin = '') {
       throw new TypeError('coreClient: this is as far as it goes')
     },
     fileJournal: never,
-    journalInUse: never,
-    openMigration: never,
-    readMigration: never,
   })
   const ran = await runHere(['migrate', ...argv], { stdin, commands: [command] })
   return { ...ran, core: reached[0] }

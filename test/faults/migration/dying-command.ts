@@ -1,10 +1,8 @@
 import { migrateWith } from '../../../src/cli/migrate/migrate.js'
 import { run } from '../../../src/cli/run-command.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
-import { fileJournal, journalInUse } from '../../../src/migration/journal/file-journal.js'
+import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import type { Journal } from '../../../src/migration/journal/journal.js'
-import { openMigration } from '../../../src/migration/run/open-migration.js'
-import { readMigration } from '../../../src/migration/run/open-migration.js'
 
 // `service-auth migrate`, which dies before or after the journal's nth `append`: DIE_AT=3:before.
 
@@ -29,11 +27,5 @@ async function dyingJournal(directory: string): Promise<Journal> {
   }
 }
 
-const command = migrateWith({
-  coreClient,
-  openMigration,
-  readMigration,
-  fileJournal: dyingJournal,
-  journalInUse,
-})
+const command = migrateWith({ coreClient, fileJournal: dyingJournal })
 process.exitCode = await run(process.argv.slice(2), process, [command])

@@ -1,6 +1,19 @@
 import type { Finding, Findings } from '../output/finding-lines.js'
 import { formatDuration } from '../output/format-time.js'
-import type { NodeFacts } from './node-facts.js'
+
+/** The replies of one Redis node. */
+export interface NodeFacts {
+  /** The fields of `INFO`; empty if the user may not run it. */
+  readonly info: ReadonlyMap<string, string>
+  /** The settings that the node lets us read. */
+  readonly settings: ReadonlyMap<string, string>
+  /** How far its clock is ahead of ours, at least; negative if it is behind. */
+  readonly clockOffsetMs: number
+  /** The durations of the `PING` commands. */
+  readonly roundTripsMs: readonly number[]
+  /** The node's own address on the connection; old releases do not report it. */
+  readonly localAddress: string | undefined
+}
 
 /** The faults and warnings on a node, and the other facts about it. */
 export interface NodeFindings extends Findings {

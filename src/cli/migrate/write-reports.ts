@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
-import { type FileHandle, open, rename } from 'node:fs/promises'
+import { open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncFolder } from '../../migration/journal/journal-folder.js'
 import type { Migration } from '../../migration/run/migration.js'
 import type { IdentityReport, IdentityState, MigrationReport } from '../../migration/run/report.js'
 import { usageError } from '../frame/command-failure.js'
@@ -102,17 +103,18 @@ const GATHERED = 64 * 1024
 async function writeAside(directory: string, name: string): Promise<FileAside> {
   const path = join(directory, name)
   const aside = `${path}.part`
-  const told = <T>(work: Promise<T>): Promise<T> => work.catch((error) => cannotWrite(name, error))
+  const orFailure = <T>(work: () => Promise<T>): Promise<T> =>
+    work().catch((error) => cannotWrite(name, error))
   // Overwrites the partial file of a killed process, which is of no use.
   const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants
-  const file = await told(
+  const file = await orFailure(() =>
     open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, FOR_ITS_OWNER_ALONE),
   )
   let gathered = ''
   const flush = async (): Promise<void> => {
     const text = gathered
     gathered = ''
-    await told(file.writeFile(text))
+    await orFailure(() => file.writeFile(text))
   }
   return {
     async append(text) {
@@ -121,29 +123,14 @@ async function writeAside(directory: string, name: string): Promise<FileAside> {
     },
     async finish() {
       await flush()
-      await told(settle(file, { aside, path, directory }))
+      await orFailure(async () => {
+        await file.sync()
+        await file.close()
+        await rename(aside, path)
+        await syncFolder(directory)
+      })
     },
     abandon: () => file.close(),
-  }
-}
-
-interface Places {
-  readonly aside: string
-  readonly path: string
-  readonly directory: string
-}
-
-async function settle(file: FileHandle, { aside, path, directory }: Places): Promise<void> {
-  await file.sync()
-  await file.close()
-  await rename(aside, path)
-  // Windows cannot open folders.
-  if (process.platform === 'win32') return
-  const folder = await open(directory)
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
   }
 }
 

@@ -2,12 +2,11 @@ import { constants } from 'node:fs'
 import { type FileHandle, open, rename } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { MigrationError } from '../run/migration-error.js'
-import { HEADER } from './frame.js'
+import { damaged, HEADER, linesOf, NO_UNIT, readUnits, writtenSize } from './frames.js'
 import type { Journal } from './journal.js'
 import { checkFile, JOURNAL_FILE, makeFolder, syncFolder, unusable } from './journal-folder.js'
 import { createWriter } from './journal-writer.js'
 import { lockFolder, type ProcessLock } from './process-lock.js'
-import { damaged, linesOf, NO_UNIT, readUnits, writtenSize } from './read-frames.js'
 
 const LOCK = 'lock'
 

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { MigrationError } from '../run/migration-error.js'
-import { bodyOf, encodeUnit } from './frame.js'
-import type { Unit } from './read-frames.js'
+import type { Unit } from './frames.js'
+import { bodyOf, encodeUnit } from './frames.js'
 
 export interface JournalWriter {
   append(lines: readonly string[]): Promise<void>

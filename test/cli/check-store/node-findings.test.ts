@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { NodeFacts } from '../../../src/cli/check-store/node-facts.js'
+import type { NodeFacts } from '../../../src/cli/check-store/node-findings.js'
 import { findingsOnNode, type NodeFindings } from '../../../src/cli/check-store/node-findings.js'
 
 const NOW_MS = 1_800_000_000_000

@@ -1,21 +1,28 @@
 import { findTakenLogin, type TakenLogin } from '../../account/conflicting-account.js'
+import { readRowError } from '../../account/row-error.js'
+import type { DirectImport } from '../../core/core-client.js'
+import { CoreError } from '../../core/core-error.js'
+import { conflictCodeOf, errorCodeOf } from '../../core/core-messages.js'
 import type { ImportUser } from '../../core/import-user.js'
+import { isValidationText } from '../../core/known-texts.js'
 import { inChunks } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { IndexedRecord } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry, type Refusal } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
-import { stateOf } from '../state/run-state.js'
+import { countOf, stateOf } from '../state/run-state.js'
 import { currentRecords } from './records.js'
+import { countLostReply } from './resolve-lost-reply.js'
+import { withGracePeriod } from './send-call.js'
 
 /** The outcome of an identity that no longer has a row. */
-export type Resolution =
+type Resolution =
   | { readonly as: 'hasAccount' | 'toImport'; readonly record: number }
   | ({ readonly as: 'refused' } & Refusal)
 
 /** Resolves each identity in the state `code`. If `resolveOne` returns `undefined`, it keeps this state. */
-export const resolveEach = (
+const resolveEach = (
   ctx: MigrationContext,
   code: IdentityCode,
   resolveOne: (record: IndexedRecord) => Promise<Resolution | undefined>,
@@ -60,7 +67,7 @@ export const resolveIdentities = (ctx: MigrationContext): Promise<void> =>
   })
 
 /** Returns a refusal because another account has one of the logins. */
-export const refusedFor = (
+const refusedFor = (
   { recordIndex, line }: Pick<IndexedRecord, 'recordIndex' | 'line'>,
   taken: TakenLogin,
 ): Resolution => ({ as: 'refused', record: recordIndex, line, ...taken, text: takenText(taken) })
@@ -75,3 +82,99 @@ const TEXTS: Readonly<Record<TakenLogin['code'], string>> = {
   E007: 'A user with phoneNumber … already exists in passwordless loginMethod.',
   E022: 'The account info is already associated with another primary user.',
 }
+
+const NO_ACCOUNT_FOUND = 'No account has this login: stage the record again with this code.'
+
+/**
+ * Imports each `to_import` identity directly, one user per call, so that a refusal can only concern this
+ * user. The core refuses to import an identity twice, so a run may repeat calls whose result an earlier
+ * process did not journal.
+ *
+ * An error of the core or its database may look like a refusal. So a call that fails without a known
+ * reason is repeated after all other calls.
+ */
+export async function importDirectly(ctx: MigrationContext): Promise<void> {
+  const { journaled, settings, signal, timing } = ctx
+  await resolveEach(ctx, IDENTITY_STATE.to_import, async (record) => {
+    const resolution = await importOnce(ctx, record)
+    return isUnexplained(resolution) ? undefined : resolution
+  })
+  if (countOf(journaled.state, IDENTITY_STATE.to_import) === 0) return
+  await timing.sleep(settings.settleSeconds * 1000, signal)
+  await resolveEach(ctx, IDENTITY_STATE.to_import, (record) => importOnce(ctx, record))
+}
+
+const isUnexplained = (resolution: Resolution | undefined): boolean =>
+  resolution?.as === 'refused' && resolution.code === 'chunk_failed'
+
+/** Returns `undefined` if there is no reply and no account. */
+async function importOnce(
+  ctx: MigrationContext,
+  record: IndexedRecord,
+): Promise<Resolution | undefined> {
+  const { core, signal } = ctx
+  const { recordIndex, externalUserId } = record
+  const answer = await answerOf(ctx, record)
+  const hasAccount = async () => (await core.coreIdOf(externalUserId, { signal })) !== undefined
+  if (!(answer instanceof CoreError)) ctx.consecutiveLostReplies = 0
+  if (await hasAccount()) return { as: 'hasAccount', record: recordIndex }
+  if (!(answer instanceof CoreError)) return refused(ctx, record, answer)
+  if (isAboutUser(answer)) return chunkFailed(record, answer.message)
+  if (answer.outcome === 'refused') throw answer
+  await ctx.timing.sleep(ctx.settings.settleSeconds * 1000, signal)
+  if (await hasAccount()) return { as: 'hasAccount', record: recordIndex }
+  countLostReply(ctx, answer)
+  return undefined
+}
+
+async function answerOf(
+  { core, signal }: MigrationContext,
+  { value }: IndexedRecord,
+): Promise<DirectImport | CoreError> {
+  const user = value as unknown as ImportUser
+  try {
+    return await withGracePeriod(signal, (late) => core.importUser(user, { signal: late }))
+  } catch (error) {
+    if (error instanceof CoreError) return error
+    throw error
+  }
+}
+
+/** The core sends these statuses if it gives no reason. Any other status may come from a proxy. */
+const isAboutUser = ({ status }: CoreError): boolean => status === 400 || status === 500
+
+async function refused(
+  { core, signal }: MigrationContext,
+  record: IndexedRecord,
+  answer: DirectImport,
+): Promise<Resolution> {
+  if (answer.outcome === 'created') {
+    const message = 'POST /bulk-import/import: the account has no external id'
+    throw new CoreError(message, { code: 'malformed_reply', outcome: 'unknown' })
+  }
+  const user = record.value as unknown as ImportUser
+  const taken = await findTakenLogin(core, user, { signal })
+  if (taken !== undefined) return refusedFor(record, taken)
+  const texts = answer.errors.join(', ')
+  const code = errorCodeOf(texts) ?? conflictCodeOf(texts)
+  const isInvalid = code === undefined && answer.errors.every(isValidationText)
+  const { text, kind } = readRowError(isInvalid ? `[${texts}]` : texts, user)
+  if (code === undefined && !isInvalid) return chunkFailed(record, text)
+  return {
+    as: 'refused',
+    record: record.recordIndex,
+    line: record.line,
+    ...(code !== undefined && { code }),
+    text: kind === 'login_taken' ? `${text} ${NO_ACCOUNT_FOUND}` : text,
+  }
+}
+
+const REFUSED_DIRECTLY = 'The core refuses the user in a call of its own as well'
+
+const chunkFailed = ({ recordIndex, line }: IndexedRecord, why: string): Resolution => ({
+  as: 'refused',
+  record: recordIndex,
+  line,
+  code: 'chunk_failed',
+  text: `${REFUSED_DIRECTLY}: ${why}`,
+})

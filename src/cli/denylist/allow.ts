@@ -3,7 +3,7 @@ import type { Command, CommandContext, CommandResult } from '../frame/command.js
 import { usageError } from '../frame/command-failure.js'
 import { readIssuer } from '../input/policy-file.js'
 import { columns } from '../output/columns.js'
-import { awaitReceivers, resultOf } from './await-receivers.js'
+import { awaitReceivers } from './await-receivers.js'
 import { CHANGE_OPTIONS, readAuthor, readWaitMs, textOf } from './change-options.js'
 import { readKind } from './deny-target.js'
 import { withDenylist } from './denylist-access.js'
@@ -44,7 +44,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
       lines: [wasListed ? 'Allowed again' : NOT_LISTED, ...columns(rows, '  ')],
       json: { entry: { ...target, ...author }, version, wasListed },
     }
-    const result = resultOf(written, await awaitReceivers(access, { version, waitMs, written }))
+    const result = await awaitReceivers(access, { version, waitMs, written })
     return wasListed ? result : { ...result, exitCode: 1 }
   })
 }

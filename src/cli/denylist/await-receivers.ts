@@ -8,7 +8,7 @@ import { untilInterrupted } from '../frame/interrupt.js'
 import type { DenylistAccess } from './denylist-access.js'
 
 /** The receivers that apply a version of the list. `missing` names each instance that does not. */
-export interface ReceiverProgress {
+interface ReceiverProgress {
   readonly applied: number
   readonly total: number
   readonly missing: readonly string[]
@@ -36,10 +36,19 @@ interface AwaitedWrite {
  *
  * @throws CommandFailure (3), with the report on the write.
  */
-export const awaitReceivers = (
+export async function awaitReceivers(
   access: DenylistAccess,
   awaited: AwaitedWrite,
-): Promise<ReceiverProgress> => untilInterrupted((signal) => untilApplied(access, awaited, signal))
+): Promise<CommandResult> {
+  const progress = await untilInterrupted((signal) => untilApplied(access, awaited, signal))
+  const { applied, total: of, missing, tookMs } = progress
+  const { lines, json } = awaited.written
+  return {
+    exitCode: isComplete(progress) ? 0 : 1,
+    lines: [...lines, ...progressLines(progress)],
+    json: { ...json, receivers: { applied, of, missing, tookMs } },
+  }
+}
 
 async function untilApplied(
   { denylist, callOptions }: DenylistAccess,
@@ -95,14 +104,4 @@ function progressLines({ applied, total, missing, tookMs }: ReceiverProgress): s
     `${line} It is written; these receivers have not applied it yet or are unreachable:`,
     ...missing.map((name) => `  ${name}`),
   ]
-}
-
-/** The result of a command that changed the list. */
-export function resultOf(written: Report, progress: ReceiverProgress): CommandResult {
-  const { applied, total: of, missing, tookMs } = progress
-  return {
-    exitCode: isComplete(progress) ? 0 : 1,
-    lines: [...written.lines, ...progressLines(progress)],
-    json: { ...written.json, receivers: { applied, of, missing, tookMs } },
-  }
 }

@@ -1,3 +1,4 @@
+import { parseJson } from '../../base/json.js'
 import { isRecord } from '../../base/options.js'
 import type { DeniedEntry } from '../../stores/redis/denylist/operations.js'
 import { checkEntry, MAX_LIST_LENGTH } from '../../verification/denylist/check-entry.js'
@@ -8,7 +9,7 @@ import { readIssuer } from '../input/policy-file.js'
 import { readFileOf } from '../input/private-file.js'
 import { columns } from '../output/columns.js'
 import { formatUntil, formatValue } from '../output/format-time.js'
-import { awaitReceivers, resultOf } from './await-receivers.js'
+import { awaitReceivers } from './await-receivers.js'
 import { readEnd, readWaitMs, textOf, userName } from './change-options.js'
 import { withDenylist } from './denylist-access.js'
 import { issuedBeforeAt } from './issued-before.js'
@@ -39,7 +40,7 @@ export async function denyFile(context: CommandContext, file: string): Promise<C
     const denied = await denylist.deny(entries, callOptions)
     const { version } = denied
     const written = reportOf(denied.entries, version)
-    return resultOf(written, await awaitReceivers(access, { version, waitMs, written }))
+    return awaitReceivers(access, { version, waitMs, written })
   })
 }
 
@@ -64,12 +65,7 @@ function linesOf(text: string): Line[] {
 }
 
 function objectOf(line: string, number: number): Record<string, unknown> {
-  let json: unknown
-  try {
-    json = JSON.parse(line)
-  } catch {
-    json = undefined
-  }
+  const json = parseJson(line)
   if (isRecord(json)) return json
   throw usageError('file', `line ${number} of --file is not a JSON object`)
 }

@@ -4,7 +4,7 @@ import type { Report } from '../frame/command-failure.js'
 import { readIssuer } from '../input/policy-file.js'
 import { columns } from '../output/columns.js'
 import { formatUntil, formatValue } from '../output/format-time.js'
-import { awaitReceivers, resultOf } from './await-receivers.js'
+import { awaitReceivers } from './await-receivers.js'
 import { CHANGE_OPTIONS, readAuthor, readEnd, readWaitMs, textOf } from './change-options.js'
 import { denyFile } from './deny-file.js'
 import { type DenyTarget, readKind, readTarget } from './deny-target.js'
@@ -77,7 +77,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
     const entry = { issuer, kind, value, ...author, at, until: endAt(serverSeconds) }
     const { version, ...denied } = await denylist.deny(entry, callOptions)
     const written = reportOf(denied, version)
-    return resultOf(written, await awaitReceivers(access, { version, waitMs, written }))
+    return awaitReceivers(access, { version, waitMs, written })
   })
 }
 

@@ -3,7 +3,7 @@ import { type Policy, parsePolicy } from '../../verification/policy/policy.js'
 import type { OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
-import { readFileOf } from './private-file.js'
+import { readJsonFile } from './private-file.js'
 
 export const POLICY_OPTION: OptionSpecs = {
   policy: { kind: 'text', value: 'FILE', help: "the receiver's policy, as JSON" },
@@ -20,13 +20,8 @@ export const ISSUER_OPTION: OptionSpecs = {
  * @throws CommandFailure (2), with the policy's own message if it is invalid.
  */
 export async function readPolicy(context: Pick<CommandContext, 'arguments'>): Promise<Policy> {
-  const text = await readFileOf('--policy', context.arguments.required('policy'), 'public')
-  let input: unknown
-  try {
-    input = JSON.parse(text)
-  } catch {
-    throw usageError('policy', 'the --policy file is not JSON')
-  }
+  const path = context.arguments.required('policy')
+  const input = await readJsonFile('--policy', path, { secrecy: 'public', code: 'policy' })
   try {
     return parsePolicy(input)
   } catch (error) {

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { usageError } from '../frame/command-failure.js'
+import { parseJson } from '../../base/json.js'
+import { type FailureCode, usageError } from '../frame/command-failure.js'
 
 /** Whether only its owner may read a file, or everyone may. */
 export type Secrecy = 'secret' | 'public'
@@ -54,15 +55,16 @@ const isOpenToOthers = (mode: number): boolean =>
   process.platform !== 'win32' && (mode & OPEN_TO_OTHERS) !== 0
 
 /**
- * Reads JSON from a file.
+ * Reads JSON from a file. `code` is that of the failure if it is not JSON.
  *
  * @throws CommandFailure (2), without any of the contents.
  */
-export async function readJsonFile(name: string, path: string, secrecy: Secrecy): Promise<unknown> {
-  const text = await readFileOf(name, path, secrecy)
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw usageError('file', `the ${name} file is not JSON`)
-  }
+export async function readJsonFile(
+  name: string,
+  path: string,
+  { secrecy, code = 'file' }: { readonly secrecy: Secrecy; readonly code?: FailureCode },
+): Promise<unknown> {
+  const json = parseJson(await readFileOf(name, path, secrecy))
+  if (json === undefined) throw usageError(code, `the ${name} file is not JSON`)
+  return json
 }

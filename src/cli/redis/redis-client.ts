@@ -1,5 +1,5 @@
 import type { Cluster, ClusterNode, Redis, RedisOptions } from 'ioredis'
-import { isRecord } from '../../base/options.js'
+import { z } from 'zod'
 import type { OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
@@ -101,7 +101,8 @@ async function readRedisTarget({
   env,
 }: Pick<CommandContext, 'arguments' | 'env'>): Promise<RedisTarget> {
   const path = args.text('redis')
-  if (path !== undefined) return targetOf(await readJsonFile('--redis', path, 'secret'))
+  if (path !== undefined)
+    return targetOf(await readJsonFile('--redis', path, { secrecy: 'secret' }))
   const url = env['REDIS_URL']
   if (!url)
     throw usageError(
@@ -129,12 +130,15 @@ function isRedisUrl(value: unknown): value is string {
 }
 
 /** Whether the value is a whole number, or a string of digits. */
-const isWhole = (value: unknown): boolean =>
-  (typeof value === 'number' || typeof value === 'string') && /^\d{1,9}$/.test(String(value))
+function isWhole(value: unknown): boolean {
+  return (typeof value === 'number' || typeof value === 'string') && /^\d{1,9}$/.test(String(value))
+}
 
 const MAX_PORT = 65_535
 
-const isPort = (value: unknown): boolean => isWhole(value) && Number(value) <= MAX_PORT
+function isPort(value: unknown): boolean {
+  return isWhole(value) && Number(value) <= MAX_PORT
+}
 
 const FILE_FORM =
   'the --redis file must contain exactly one of { "url" }, { "cluster": [...] } or ioredis options ' +
@@ -143,52 +147,52 @@ const FILE_FORM =
 /** Without one of them, ioredis would connect to localhost. */
 const TARGET_OPTIONS = ['host', 'path', 'sentinels']
 
-/** `url` and `cluster` may have further ioredis options next to them. */
+const text = z.string().min(1)
+const port = z.unknown().refine(isPort)
+const endpoint = z.looseObject({ host: text, port: port.nullish() })
+const redisUrl = z.custom<string>(isRedisUrl)
+
+/**
+ * The options that ioredis does not check: with a wrong value, Redis would seem unreachable. `url` and
+ * `cluster` may have further ioredis options next to them.
+ */
+const fileSchema = z.looseObject({
+  host: text.optional(),
+  path: text.optional(),
+  port: port.optional(),
+  db: z.unknown().refine(isWhole).optional(),
+  sentinels: z.array(endpoint).min(1).optional(),
+  url: redisUrl.optional(),
+  cluster: z
+    .array(z.union([redisUrl, endpoint]))
+    .min(1)
+    .optional(),
+})
+
+const FORMS: Readonly<Record<PropertyKey, string>> = {
+  host: 'must be a non-empty string',
+  path: 'must be a non-empty string',
+  port: 'must be a port number',
+  db: 'must be a database number',
+  sentinels: 'must be a list of { "host", "port" }',
+  url: URL_FAULT,
+  cluster: 'must be a list of redis: URLs or of { "host", "port" }',
+}
+
 function targetOf(document: unknown): RedisTarget {
-  if (!isRecord(document)) throw usageError('redis_options', FILE_FORM)
-  const { url, cluster, ...options } = document
-  checkOptions(options)
+  const { data, error } = fileSchema.safeParse(document)
+  if (data === undefined) {
+    const [name] = error.issues[0]?.path ?? []
+    throw usageError(
+      'redis_options',
+      name === undefined ? FILE_FORM : `"${String(name)}" in the --redis file ${FORMS[name]}`,
+    )
+  }
+  const { url, cluster, ...options } = data
   const isElsewhere = TARGET_OPTIONS.some((name) => Object.hasOwn(options, name))
   const ways = [url !== undefined, cluster !== undefined, isElsewhere].filter(Boolean)
   if (ways.length !== 1) throw usageError('redis_options', FILE_FORM)
-  if (isElsewhere) return { kind: 'options', options }
-  if (url === undefined) return { kind: 'cluster', nodes: nodesOf(cluster), options }
-  if (!isRedisUrl(url)) throw usageError('redis_options', `"url" in the --redis file ${URL_FAULT}`)
-  return { kind: 'url', url, options }
-}
-
-const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
-
-/** Options that ioredis does not check: with a wrong value, Redis would seem unreachable. */
-const OPTIONS: Readonly<Record<string, readonly [(value: unknown) => boolean, string]>> = {
-  host: [isText, 'a non-empty string'],
-  path: [isText, 'a non-empty string'],
-  port: [isPort, 'a port number'],
-  db: [isWhole, 'a database number'],
-  sentinels: [isListOf(isEndpoint), 'a list of { "host", "port" }'],
-}
-
-function checkOptions(options: Readonly<Record<string, unknown>>): void {
-  for (const [name, [isRight, wanted]] of Object.entries(OPTIONS)) {
-    if (!Object.hasOwn(options, name) || isRight(options[name])) continue
-    throw usageError('redis_options', `"${name}" in the --redis file must be ${wanted}`)
-  }
-}
-
-function nodesOf(cluster: unknown): ClusterNode[] {
-  if (isNodes(cluster)) return cluster as ClusterNode[]
-  throw usageError(
-    'redis_options',
-    '"cluster" in the --redis file must be a list of redis: URLs or of { "host", "port" }',
-  )
-}
-
-const isNodes = isListOf((node) => isRedisUrl(node) || isEndpoint(node))
-
-function isListOf(isMember: (value: unknown) => boolean): (value: unknown) => boolean {
-  return (value) => Array.isArray(value) && value.length > 0 && value.every(isMember)
-}
-
-function isEndpoint(value: unknown): boolean {
-  return isRecord(value) && isText(value['host']) && isPort(value['port'] ?? 0)
+  if (url !== undefined) return { kind: 'url', url, options }
+  if (cluster === undefined) return { kind: 'options', options }
+  return { kind: 'cluster', nodes: cluster as ClusterNode[], options }
 }

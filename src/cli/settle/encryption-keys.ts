@@ -58,7 +58,7 @@ export async function readKeyAccess(args: Arguments): Promise<KeyAccess> {
     throw usageError('usage', '--unencrypted requires --done')
   }
   if (path === undefined) return { type: isUnencrypted ? 'unencrypted' : 'none' }
-  const parsed = schema.safeParse(await readJsonFile('--keys', path, 'secret'))
+  const parsed = schema.safeParse(await readJsonFile('--keys', path, { secrecy: 'secret' }))
   if (!parsed.success || parsed.data.keys[parsed.data.current] === null)
     throw usageError('file', SHAPE)
   // A random key replaces a lost one: it decrypts nothing either.

@@ -1,8 +1,7 @@
 import type { AccountInfo, CallOptions, CoreClient } from '../core/core-client.js'
-import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
+import type { ImportUser } from '../core/import-user.js'
 import type { CoreUser } from '../core/reply.js'
-import { becomesPrimary } from '../record-validation/login-keys.js'
-import { coreTenantIds, lowerCased, trimmed } from '../record-validation/stored-form.js'
+import { type Login, loginsOf, PRIMARY } from '../record-validation/login-keys.js'
 
 /** A login of a user that an account of the core already has. */
 export interface TakenLogin {
@@ -12,12 +11,7 @@ export interface TakenLogin {
   readonly code: 'E003' | 'E005' | 'E006' | 'E007' | 'E022'
 }
 
-/** Returns the core's id of the account that `findTakenLogin` finds. */
-export const findConflictingAccount = async (
-  core: CoreClient,
-  { loginMethods }: Pick<ImportUser, 'loginMethods'>,
-  options: CallOptions = {},
-): Promise<string | undefined> => (await findTakenLogin(core, { loginMethods }, options))?.heldBy
+type LoginHolder = Pick<ImportUser, 'loginMethods'>
 
 /**
  * Finds an account that has one of the user's logins, so that the core refuses to import the user. It may
@@ -27,12 +21,12 @@ export const findConflictingAccount = async (
  */
 export async function findTakenLogin(
   core: CoreClient,
-  { loginMethods }: Pick<ImportUser, 'loginMethods'>,
+  user: LoginHolder,
   options: CallOptions = {},
 ): Promise<TakenLogin | undefined> {
-  for (const { tenantId, info, recipeIds } of soughtLogins(loginMethods)) {
-    for (const account of await core.usersWith(tenantId, info, options)) {
-      const code = conflictWith(account, { tenantId, info, recipeIds })
+  for (const login of soughtLogins(user)) {
+    for (const account of await core.usersWith(login.tenantId, login.info, options)) {
+      const code = conflictWith(account, login)
       if (code === undefined) continue
       return { heldBy: (await core.coreIdOf(account.id, options)) ?? account.id, code }
     }
@@ -40,33 +34,19 @@ export async function findTakenLogin(
   return undefined
 }
 
-interface SoughtLogin {
-  readonly tenantId: string
-  readonly info: AccountInfo
-  /** Recipes of the user that may have the login only once per tenant; `primary` stands for all primary users. */
-  readonly recipeIds: Set<string>
+interface SoughtLogin extends Omit<Login, 'scope'> {
+  /** Recipes of the user that may have the login only once per tenant, and `PRIMARY`. */
+  readonly scopes: Set<string>
 }
 
-const PRIMARY = 'primary'
-
 /** Returns each login to look up once, even if several methods have it. */
-function soughtLogins(loginMethods: readonly ImportLoginMethod[]): Iterable<SoughtLogin> {
+function soughtLogins(user: LoginHolder): Iterable<SoughtLogin> {
   const sought = new Map<string, SoughtLogin>()
-  const seek = (tenantId: string, info: AccountInfo, recipeId: string): void => {
+  for (const { scope, tenantId, info } of loginsOf(user)) {
     const key = JSON.stringify([tenantId, info])
-    const login = sought.get(key) ?? { tenantId, info, recipeIds: new Set() }
+    const login = sought.get(key) ?? { tenantId, info, scopes: new Set() }
     sought.set(key, login)
-    login.recipeIds.add(recipeId)
-  }
-  for (const method of loginMethods) {
-    for (const tenantId of coreTenantIds(method.tenantIds)) {
-      for (const info of loginsOf(method)) seek(tenantId, info, method.recipeId)
-    }
-  }
-  if (!becomesPrimary(loginMethods)) return sought.values()
-  const tenantIds = new Set(loginMethods.flatMap((method) => coreTenantIds(method.tenantIds)))
-  for (const tenantId of tenantIds) {
-    for (const info of loginMethods.flatMap(accountInfosOf)) seek(tenantId, info, PRIMARY)
+    login.scopes.add(scope)
   }
   return sought.values()
 }
@@ -74,13 +54,13 @@ function soughtLogins(loginMethods: readonly ImportLoginMethod[]): Iterable<Soug
 /** A recipe accepts a login once per tenant, and no two primary users may have the same account info. */
 function conflictWith(
   account: CoreUser,
-  { recipeIds, tenantId, info }: SoughtLogin,
+  { scopes, tenantId, info }: SoughtLogin,
 ): TakenLogin['code'] | undefined {
   const method = account.loginMethods.find(
-    (each) => recipeIds.has(each.recipeId) && each.tenantIds.includes(tenantId) && has(each, info),
+    (each) => scopes.has(each.recipeId) && each.tenantIds.includes(tenantId) && has(each, info),
   )
   if (method !== undefined) return codeOf(method.recipeId, info)
-  return recipeIds.has(PRIMARY) && account.isPrimaryUser ? 'E022' : undefined
+  return scopes.has(PRIMARY) && account.isPrimaryUser ? 'E022' : undefined
 }
 
 function codeOf(recipeId: string, info: AccountInfo): TakenLogin['code'] {
@@ -95,22 +75,4 @@ function has(method: CoreUser['loginMethods'][number], info: AccountInfo): boole
   if ('phoneNumber' in info) return method.phoneNumber !== undefined
   const { thirdParty } = method
   return thirdParty?.id === info.thirdPartyId && thirdParty.userId === info.thirdPartyUserId
-}
-
-/** Returns the logins of a method. The e-mail address of a third-party method is not a login. */
-const loginsOf = (method: ImportLoginMethod): AccountInfo[] =>
-  accountInfosOf(method).filter((info) => method.recipeId !== 'thirdparty' || !('email' in info))
-
-/** Returns the account info of a method, which no two primary users share, whatever their recipes. */
-function accountInfosOf(method: ImportLoginMethod): AccountInfo[] {
-  const { recipeId, email, phoneNumber, thirdPartyId, thirdPartyUserId } = method
-  const infos: AccountInfo[] = []
-  if (recipeId === 'thirdparty' && thirdPartyId !== undefined && thirdPartyUserId !== undefined) {
-    infos.push({ thirdPartyId, thirdPartyUserId })
-  }
-  if (email !== undefined) infos.push({ email: lowerCased(email) })
-  if (recipeId === 'passwordless' && phoneNumber !== undefined) {
-    infos.push({ phoneNumber: trimmed(phoneNumber) })
-  }
-  return infos
 }

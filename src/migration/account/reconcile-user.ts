@@ -5,7 +5,7 @@ import type { CoreTotpDevice, CoreUser } from '../core/reply.js'
 import { fieldOf } from '../record-validation/read-field.js'
 import { coreTenantIds, trimmed } from '../record-validation/stored-form.js'
 import { compareLoginMethods } from './compare-login-methods.js'
-import { findConflictingAccount } from './conflicting-account.js'
+import { findTakenLogin } from './conflicting-account.js'
 
 /** The result of looking up an identity. */
 export type Reconciliation =
@@ -35,8 +35,8 @@ export async function reconcileUser(
 ): Promise<Reconciliation> {
   const account = await readAccount(core, identity, options)
   if (account === undefined) {
-    const heldBy = await findConflictingAccount(core, identity.user, options)
-    return { state: 'missing', ...(heldBy !== undefined && { heldBy }) }
+    const taken = await findTakenLogin(core, identity.user, options)
+    return { state: 'missing', ...(taken !== undefined && { heldBy: taken.heldBy }) }
   }
   const differences = compareAccount(identity.user, account)
   return {
@@ -54,7 +54,7 @@ export async function reconcileUser(
  */
 export function compareAccount(user: ImportUser, account: Account): string[] {
   return [
-    ...compareMetadata(user.userMetadata ?? {}, account.metadata),
+    ...compareObjects(user.userMetadata ?? {}, account.metadata, 'userMetadata'),
     ...compareRoles(user, account),
     ...compareTotpDevices(user, account),
     ...compareLoginMethods(user.loginMethods, account.user.loginMethods),
@@ -93,10 +93,6 @@ function compareTotpDevices({ totpDevices = [] }: ImportUser, account: Account):
 type Metadata = Readonly<Record<string, unknown>>
 
 /** Returns the paths of the record's metadata that the account lacks. */
-function compareMetadata(wanted: Metadata, given: Metadata): string[] {
-  return compareObjects(wanted, given, 'userMetadata')
-}
-
 function compareObjects(wanted: Metadata, given: Metadata, field: string): string[] {
   const differences: string[] = []
   for (const name of Object.keys(wanted)) {

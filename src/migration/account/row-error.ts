@@ -8,7 +8,7 @@ export interface RowError {
   /** The text of the core, without account data. */
   readonly text: string
   /**
-   * `login_taken`: another account, which `findConflictingAccount` finds, has a login of the user. `blames_user`: the
+   * `login_taken`: another account, which `findTakenLogin` finds, has a login of the user. `blames_user`: the
    * record must be corrected. `validation`: a check of the core that passed at staging fails now.
    * `chunk_failed`: all rows of a chunk fail with such a text, so the cause may be another row.
    */

@@ -1,4 +1,4 @@
-import { findConflictingAccount } from '../account/conflicting-account.js'
+import { findTakenLogin } from '../account/conflicting-account.js'
 import type { CallOptions, CoreClient, DirectImport } from '../core/core-client.js'
 import { CoreError } from '../core/core-error.js'
 import { conflictCodeOf, errorCodeOf } from '../core/core-messages.js'
@@ -153,7 +153,7 @@ async function isPairTaken(
   const loginMethods = user.loginMethods
     .filter(({ recipeId }) => recipeId === 'thirdparty')
     .map(({ email: _, isPrimary: __, ...method }) => method)
-  return (await findConflictingAccount(core, { loginMethods }, options)) !== undefined
+  return (await findTakenLogin(core, { loginMethods }, options)) !== undefined
 }
 
 /** The result of a refusal if the user has no account. */

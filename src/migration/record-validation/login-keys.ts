@@ -1,5 +1,6 @@
+import type { AccountInfo } from '../core/core-client.js'
 import type { ImportLoginMethod } from '../core/import-user.js'
-import { corePhoneNumber, coreTenantIds, lowerCased } from './stored-form.js'
+import { corePhoneNumber, coreTenantIds, lowerCased, trimmed } from './stored-form.js'
 
 /** A login method of a record or of an account. */
 export type LoginSource = Omit<ImportLoginMethod, 'recipeId'> & { readonly recipeId: string }
@@ -8,25 +9,40 @@ interface LoginHolder {
   readonly loginMethods: readonly LoginSource[]
 }
 
-/** A login: its kind, and its values in the form that the core stores. */
-type Login =
-  | readonly ['email', string]
-  | readonly ['phone', string]
-  | readonly ['third party', string, string]
+/** A login in a tenant, which only one account of its scope may have. */
+export interface Login {
+  /** A recipe, or `PRIMARY`. */
+  readonly scope: string
+  readonly tenantId: string
+  readonly info: AccountInfo
+}
+
+/** The scope of all primary users, whatever their recipes. */
+export const PRIMARY = 'primary'
 
 /**
- * Returns a key for each login in each tenant. If two users share a key, only one of them can become an
- * account, because a recipe accepts a login once per tenant and primary users share no login. The keys
- * contain account data.
+ * Yields each login in each tenant: a recipe accepts a login once per tenant, and no two primary users share
+ * an account info. The same login may come several times.
  */
-export function loginKeysOf({ loginMethods }: LoginHolder): string[] {
-  const keys = new Set(recipeKeysOf({ loginMethods }))
-  if (becomesPrimary(loginMethods)) {
-    const tenantIds = [...new Set(loginMethods.flatMap((each) => coreTenantIds(each.tenantIds)))]
-    const logins = loginMethods.flatMap(accountInfoOf)
-    for (const key of keysOf('primary', tenantIds, logins)) keys.add(key)
+export function* loginsOf({ loginMethods }: LoginHolder): Generator<Login> {
+  for (const method of loginMethods) {
+    // The e-mail address of a third-party method is not a login.
+    const infos = accountInfosOf(method).filter(
+      (info) => method.recipeId !== 'thirdparty' || !('email' in info),
+    )
+    yield* inTenants(method.recipeId, coreTenantIds(method.tenantIds), infos)
   }
-  return [...keys]
+  if (!becomesPrimary(loginMethods)) return
+  const tenantIds = new Set(loginMethods.flatMap((method) => coreTenantIds(method.tenantIds)))
+  yield* inTenants(PRIMARY, tenantIds, loginMethods.flatMap(accountInfosOf))
+}
+
+function* inTenants(
+  scope: string,
+  tenantIds: Iterable<string>,
+  infos: readonly AccountInfo[],
+): Generator<Login> {
+  for (const tenantId of tenantIds) for (const info of infos) yield { scope, tenantId, info }
 }
 
 /**
@@ -36,48 +52,46 @@ export function loginKeysOf({ loginMethods }: LoginHolder): string[] {
 export const becomesPrimary = (loginMethods: readonly Pick<LoginSource, 'isPrimary'>[]): boolean =>
   loginMethods.length > 1 || loginMethods.some(({ isPrimary }) => isPrimary === true)
 
+/** Returns the account info of a method. */
+function accountInfosOf(method: LoginSource): AccountInfo[] {
+  const { recipeId, email, phoneNumber, thirdPartyId, thirdPartyUserId } = method
+  const infos: AccountInfo[] = []
+  if (recipeId === 'thirdparty' && thirdPartyId !== undefined && thirdPartyUserId !== undefined) {
+    infos.push({ thirdPartyId, thirdPartyUserId })
+  }
+  if (email !== undefined) infos.push({ email: lowerCased(email) })
+  if (recipeId === 'passwordless' && phoneNumber !== undefined) {
+    infos.push({ phoneNumber: trimmed(phoneNumber) })
+  }
+  return infos
+}
+
+/**
+ * Returns a key for each login in each tenant. If two users share a key, only one of them can become an
+ * account. The keys contain account data.
+ */
+export const loginKeysOf = (holder: LoginHolder): string[] => [
+  ...new Set([...loginsOf(holder)].map(keyOf)),
+]
+
+/** Returns the keys of the logins to sign in with, without the keys for primary users. */
+export const recipeKeysOf = (holder: LoginHolder): string[] =>
+  [...loginsOf(holder)].filter(({ scope }) => scope !== PRIMARY).map(keyOf)
+
+function keyOf({ scope, tenantId, info }: Login): string {
+  const stored = 'phoneNumber' in info ? { phoneNumber: corePhoneNumber(info.phoneNumber) } : info
+  return JSON.stringify([scope, tenantId, stored])
+}
+
 /** Returns the indexes of methods that repeat a login of an earlier method. */
 export function repeatedMethodsOf({ loginMethods }: LoginHolder): number[] {
   const recipes = new Set(loginMethods.map(({ recipeId }) => recipeId))
   if (recipes.size === loginMethods.length) return []
   const seen = new Set<string>()
   return loginMethods.flatMap((method, index) => {
-    const keys = keysOf(method.recipeId, coreTenantIds(method.tenantIds), loginsOf(method))
+    const keys = recipeKeysOf({ loginMethods: [method] })
     const isRepeated = keys.some((key) => seen.has(key))
     for (const key of keys) seen.add(key)
     return isRepeated ? [index] : []
   })
 }
-
-const keysOf = (of: string, tenantIds: readonly string[], logins: readonly Login[]): string[] =>
-  tenantIds.flatMap((tenantId) => logins.map((login) => JSON.stringify([of, tenantId, ...login])))
-
-/** Returns the keys of the logins to sign in with, without the keys for primary users. */
-export const recipeKeysOf = ({ loginMethods }: LoginHolder): string[] =>
-  loginMethods.flatMap((method) =>
-    keysOf(method.recipeId, coreTenantIds(method.tenantIds), loginsOf(method)),
-  )
-
-/** Returns the logins that the recipe accepts only once. */
-function loginsOf(method: LoginSource): Login[] {
-  if (method.recipeId !== 'thirdparty') return accountInfoOf(method)
-  return [thirdPartyOf(method)]
-}
-
-/** Returns the account info that no two primary users share, whatever their recipes. */
-function accountInfoOf(method: LoginSource): Login[] {
-  const { recipeId, email, phoneNumber } = method
-  const logins: Login[] = []
-  if (email !== undefined) logins.push(['email', lowerCased(email)])
-  if (recipeId === 'thirdparty') logins.push(thirdPartyOf(method))
-  if (recipeId === 'passwordless' && phoneNumber !== undefined) {
-    logins.push(['phone', corePhoneNumber(phoneNumber)])
-  }
-  return logins
-}
-
-const thirdPartyOf = ({ thirdPartyId = '', thirdPartyUserId = '' }: LoginSource): Login => [
-  'third party',
-  thirdPartyId,
-  thirdPartyUserId,
-]

@@ -1,6 +1,6 @@
 import { isRecord } from '../../base/options.js'
 import type { ImportUser } from '../core/import-user.js'
-import { repeatedMethodsOf } from './login-keys.js'
+import { becomesPrimary, repeatedMethodsOf } from './login-keys.js'
 import { type ReadMethod, readLoginMethod } from './login-method.js'
 import { type JsonObject, memberOf, optional, type Reading, required } from './read-field.js'
 import {
@@ -178,9 +178,7 @@ export function needsOf(user: ImportUser): UserNeeds {
 
 function featuresOf({ loginMethods, userRoles = [], totpDevices }: ImportUser): Feature[] {
   const features: Feature[] = []
-  if (loginMethods.length > 1 || loginMethods.some(({ isPrimary }) => isPrimary === true)) {
-    features.push('account_linking')
-  }
+  if (becomesPrimary(loginMethods)) features.push('account_linking')
   const isTenancyUsed = [...loginMethods, ...userRoles].some(({ tenantIds }) =>
     tenantIds?.some((tenantId) => tenantId !== PUBLIC_TENANT),
   )

@@ -13,8 +13,8 @@ describe('a file with secrets', () => {
     const link = join(await temporaryFolder(), 'link')
     await symlink(path, link)
     await chmod(path, 0o400)
-    expect(await readJsonFile('--redis', path, 'secret')).toEqual({ a: 1 })
-    expect(await readJsonFile('--redis', link, 'secret')).toEqual({ a: 1 })
+    expect(await readJsonFile('--redis', path, { secrecy: 'secret' })).toEqual({ a: 1 })
+    expect(await readJsonFile('--redis', link, { secrecy: 'secret' })).toEqual({ a: 1 })
   })
 
   it.each([0o640, 0o604, 0o620, 0o602, 0o610, 0o601, 0o644, 0o777])(
@@ -66,7 +66,7 @@ describe('any file', () => {
 
   it('of JSON is not quoted when it is none', async () => {
     const path = await temporaryFile('{ "password": hunter2 }')
-    await expect(readJsonFile('--redis', path, 'secret')).rejects.toMatchObject({
+    await expect(readJsonFile('--redis', path, { secrecy: 'secret' })).rejects.toMatchObject({
       exitCode: 2,
       message: 'the --redis file is not JSON',
     })

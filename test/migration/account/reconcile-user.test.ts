@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { findConflictingAccount } from '../../../src/migration/account/conflicting-account.js'
+import { findTakenLogin } from '../../../src/migration/account/conflicting-account.js'
 import { reconcileUser } from '../../../src/migration/account/reconcile-user.js'
 import { CoreError } from '../../../src/migration/core/core-error.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
@@ -110,7 +110,7 @@ describe('who holds a login', () => {
       mappings: { 'legacy|2': OTHER },
       users: { [OTHER]: { ...ACCOUNT.user, id: 'legacy|2', isPrimaryUser: false, ...account } },
     }
-    return findConflictingAccount((await coreOf(known)).client(), { loginMethods })
+    return (await findTakenLogin((await coreOf(known)).client(), { loginMethods }))?.heldBy
   }
 
   it.each<[string, ImportUser['loginMethods']]>([

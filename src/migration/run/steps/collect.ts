@@ -1,13 +1,12 @@
 import { findTakenLogin } from '../../account/conflicting-account.js'
 import { type RowError, readRowError } from '../../account/row-error.js'
-import type { StagedRow } from '../../core/reply.js'
 import { externalUserIdOf } from '../../record-validation/stored-form.js'
 import { inChunks } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { stateOf } from '../state/run-state.js'
-import { recordIndexOfRow } from './records.js'
+import { type OwnRow, ownRows } from './records.js'
 import { takenText } from './resolve-identities.js'
 
 /**
@@ -15,15 +14,12 @@ import { takenText } from './resolve-identities.js'
  * of its chunk, the run deletes it and imports its user directly, which shows whether that user is at fault.
  */
 export async function collect(ctx: MigrationContext): Promise<void> {
-  const { core, journaled, settings, signal } = ctx
+  const { journaled, settings } = ctx
   let failed = 0
   await inChunks(
-    core.rows('FAILED', { signal }),
+    ownRows(ctx, 'FAILED'),
     settings.lookUps,
-    async (row) => {
-      const recordIndex = recordIndexOfRow(ctx, row)
-      return recordIndex === undefined ? undefined : rowEntry(ctx, row, recordIndex)
-    },
+    (own) => rowEntry(ctx, own),
     async (entries) => {
       failed += entries.filter(({ as }) => as === 'failed').length
       // A deletion must not be undone by another row of the same identity.
@@ -39,8 +35,7 @@ const order = ({ as }: EntryOf<'row'>): number => (as === 'unresolved' ? 1 : 0)
 /** The row is `unresolved` if it does not show whether it or another row of its chunk is at fault. */
 async function rowEntry(
   ctx: MigrationContext,
-  row: StagedRow,
-  recordIndex: number,
+  { row, recordIndex }: OwnRow,
 ): Promise<EntryOf<'row'>> {
   const { core, signal } = ctx
   const externalUserId = externalUserIdOf(row) ?? ''

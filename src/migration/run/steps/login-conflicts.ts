@@ -1,4 +1,4 @@
-import { findConflictingAccount } from '../../account/conflicting-account.js'
+import { findTakenLogin } from '../../account/conflicting-account.js'
 import type { ImportUser } from '../../core/import-user.js'
 import { loginKeysOf } from '../../record-validation/login-keys.js'
 import { createDigestTable } from '../../source/digest-table.js'
@@ -31,7 +31,8 @@ export async function lookUpLogins(
     async ({ recordIndex, externalUserId, value }) => {
       const ownId = () => core.coreIdOf(externalUserId, { signal })
       if ((await ownId()) !== undefined) return void accounts.add(recordIndex)
-      const heldBy = await findConflictingAccount(core, value as unknown as ImportUser, { signal })
+      const user = value as unknown as ImportUser
+      const heldBy = (await findTakenLogin(core, user, { signal }))?.heldBy
       if (heldBy === undefined) return
       // The hook may have created the account between the two look-ups.
       if ((await ownId()) === heldBy) accounts.add(recordIndex)

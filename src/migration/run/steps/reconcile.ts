@@ -7,7 +7,7 @@ import type { IndexedRecord } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry } from '../state/journal-entry.js'
 import { type RunState, stateOf } from '../state/run-state.js'
-import { currentRecords, recordIndexOfRow } from './records.js'
+import { currentRecords, ownRows } from './records.js'
 
 /** Looks up each identity that is due, then checks that the core has no unrecorded row of this run. */
 export async function reconcile(ctx: MigrationContext): Promise<void> {
@@ -83,9 +83,7 @@ async function lookUp(
 /** A call without a reply may have taken effect during the look-ups. */
 async function hasUnrecordedRow(ctx: MigrationContext): Promise<boolean> {
   const { stalledRows } = ctx.journaled.state
-  for await (const row of ctx.core.rows(undefined, { signal: ctx.signal })) {
-    if (!stalledRows.has(row.id) && recordIndexOfRow(ctx, row) !== undefined) return true
-  }
+  for await (const { row } of ownRows(ctx)) if (!stalledRows.has(row.id)) return true
   return false
 }
 

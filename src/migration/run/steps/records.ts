@@ -1,4 +1,4 @@
-import type { StagedRow } from '../../core/reply.js'
+import type { RowStatus, StagedRow } from '../../core/reply.js'
 import { externalUserIdOf } from '../../record-validation/stored-form.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { IndexedRecord } from '../source-index.js'
@@ -29,20 +29,26 @@ export function recordPosition(
   return `Line ${sourceIndex.lineOf(recordIndex)} of ${corrections?.name ?? 'the source'}`
 }
 
+export interface OwnRow {
+  readonly row: StagedRow
+  readonly recordIndex: number
+}
+
 /**
- * Returns the record index of a row of this run that is not journaled yet. Returns `undefined` for rows that
- * existed before the run, and for rows of identities that it never sent.
+ * Yields the rows of this run that are not journaled yet, with one status or with any. Skips rows that
+ * existed before the run, and rows of identities that it never sent.
  */
-export function recordIndexOfRow(
-  { sourceIndex, journaled }: MigrationContext,
-  row: StagedRow,
-): number | undefined {
-  const { state } = journaled
-  if (state.foreignRows.has(row.id) || state.rows.has(row.id)) return undefined
-  const externalUserId = externalUserIdOf(row)
-  if (externalUserId === undefined) return undefined
-  const recordIndex = sourceIndex.recordIndexOf(externalUserId)
-  return recordIndex !== undefined && state.wasSent[recordIndex] === 1 ? recordIndex : undefined
+export async function* ownRows(
+  { core, sourceIndex, journaled: { state }, signal }: MigrationContext,
+  status?: RowStatus,
+): AsyncGenerator<OwnRow> {
+  for await (const row of core.rows(status, { signal })) {
+    if (state.foreignRows.has(row.id) || state.rows.has(row.id)) continue
+    const externalUserId = externalUserIdOf(row)
+    if (externalUserId === undefined) continue
+    const recordIndex = sourceIndex.recordIndexOf(externalUserId)
+    if (recordIndex !== undefined && state.wasSent[recordIndex] === 1) yield { row, recordIndex }
+  }
 }
 
 export const chunks = <Item>(items: readonly Item[], size: number): Item[][] =>

@@ -4,7 +4,7 @@ import type { MigrationContext } from '../migration-context.js'
 import type { ResultOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
 import type { SentBatch, SentDeletion } from '../state/run-state.js'
-import { recordIndexOfRow } from './records.js'
+import { ownRows } from './records.js'
 
 interface LostReply {
   /** When the call was abandoned, from `timing.elapsedMs`. */
@@ -86,9 +86,8 @@ async function newRowsOf(
 ): Promise<ReadonlySet<number> | 'proof'> {
   const inBatch = new Set(recordIndexes)
   const withRow = new Set<number>()
-  for await (const row of ctx.core.rows(undefined, { signal: ctx.signal })) {
-    const recordIndex = recordIndexOfRow(ctx, row)
-    if (recordIndex === undefined || !inBatch.has(recordIndex)) continue
+  for await (const { recordIndex } of ownRows(ctx)) {
+    if (!inBatch.has(recordIndex)) continue
     if (ctx.journaled.state.hadLostReply[recordIndex] === 0) return 'proof'
     withRow.add(recordIndex)
   }

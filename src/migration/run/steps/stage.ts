@@ -8,7 +8,7 @@ import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { lookedUpEntry, type ResultOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
 import { stateOf } from '../state/run-state.js'
-import { currentRecords, recordIndexOfRow } from './records.js'
+import { currentRecords, ownRows } from './records.js'
 import { sendCall } from './send-call.js'
 
 /** Stages all unsent records. Reads the next batch while one is being sent. */
@@ -84,7 +84,11 @@ async function skipExisting(ctx: MigrationContext, batch: Batch): Promise<Batch>
       stateOf(state, recordIndex) === IDENTITY_STATE.retry || state.hadLostReply[recordIndex] === 1,
   )
   if (doubtful.length === 0) return batch
-  const rows = await recordIndexesWithRow(ctx, doubtful)
+  const asked = new Set(doubtful.map(({ recordIndex }) => recordIndex))
+  const rows = new Set<number>()
+  for await (const { recordIndex } of ownRows(ctx)) {
+    if (asked.has(recordIndex)) rows.add(recordIndex)
+  }
   await writeExisting(ctx, 'hasRow', rows)
   const accounts = await findAccounts(
     ctx,
@@ -92,19 +96,6 @@ async function skipExisting(ctx: MigrationContext, batch: Batch): Promise<Batch>
   )
   await writeExisting(ctx, 'hasAccount', accounts)
   return batch.filter(({ recordIndex }) => !rows.has(recordIndex) && !accounts.has(recordIndex))
-}
-
-async function recordIndexesWithRow(
-  ctx: MigrationContext,
-  records: readonly IndexedRecord[],
-): Promise<ReadonlySet<number>> {
-  const asked = new Set(records.map(({ recordIndex }) => recordIndex))
-  const found = new Set<number>()
-  for await (const row of ctx.core.rows(undefined, { signal: ctx.signal })) {
-    const recordIndex = recordIndexOfRow(ctx, row)
-    if (recordIndex !== undefined && asked.has(recordIndex)) found.add(recordIndex)
-  }
-  return found
 }
 
 async function writeExisting(

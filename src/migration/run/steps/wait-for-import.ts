@@ -1,12 +1,11 @@
-import { findConflictingAccount } from '../../account/conflicting-account.js'
+import { findTakenLogin } from '../../account/conflicting-account.js'
 import { CoreError } from '../../core/core-error.js'
-import type { StagedRow } from '../../core/reply.js'
 import { externalUserIdOf } from '../../record-validation/stored-form.js'
 import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import type { Goal } from '../state/next-step.js'
-import { recordIndexOfRow } from './records.js'
+import { type OwnRow, ownRows } from './records.js'
 
 // Quiet: successive polls return the same counts. Stuck: quiet for a minute while rows are `PROCESSING`; one of
 // them may block its chunk. Stalled: quiet, or without a change of this run's rows, for `stallMinutes`.
@@ -164,7 +163,7 @@ async function examineWaitingRows(
       const { core, signal } = ctx
       const externalUserId = externalUserIdOf(row) ?? ''
       const hasAccount = (await core.coreIdOf(externalUserId, { signal })) !== undefined
-      const heldBy = hasAccount ? undefined : await findConflictingAccount(core, row, { signal })
+      const taken = hasAccount ? undefined : await findTakenLogin(core, row, { signal })
       const entry: Row = {
         type: 'row',
         row: row.id,
@@ -173,33 +172,21 @@ async function examineWaitingRows(
         externalUserId,
         as: 'stalled',
         status: row.status,
-        ...(heldBy !== undefined && { heldBy }),
+        ...(taken !== undefined && { heldBy: taken.heldBy }),
       }
-      onRow(entry, hasAccount || heldBy !== undefined)
+      onRow(entry, hasAccount || taken !== undefined)
     },
   )
 }
 
-interface WaitingRow {
-  readonly row: StagedRow
-  readonly recordIndex: number
-}
-
-async function* waitingRows(
-  ctx: MigrationContext,
-  status: 'PROCESSING' | undefined,
-): AsyncGenerator<WaitingRow> {
-  for await (const row of ctx.core.rows(status, { signal: ctx.signal })) {
-    if (row.status === 'FAILED') continue
-    const recordIndex = recordIndexOfRow(ctx, row)
-    if (recordIndex !== undefined) yield { row, recordIndex }
-  }
+async function* waitingRows(ctx: MigrationContext, status?: 'PROCESSING'): AsyncGenerator<OwnRow> {
+  for await (const own of ownRows(ctx, status)) if (own.row.status !== 'FAILED') yield own
 }
 
 /** Returns the number of rows of this run that wait at the core. */
 async function countWaitingRows(ctx: MigrationContext): Promise<number> {
   let count = 0
-  for await (const _ of waitingRows(ctx, undefined)) count += 1
+  for await (const _ of waitingRows(ctx)) count += 1
   return count
 }
 

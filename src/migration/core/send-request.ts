@@ -59,7 +59,6 @@ async function attempt<T>(
   signal: AbortSignal,
 ): Promise<Accepted<T> | Fault> {
   const { method, body, time, maxAnswerBytes } = operation
-  const asked = { ...operation, isWrite: method !== 'GET' }
   const request = {
     method,
     path: addressOf(operation),
@@ -71,9 +70,9 @@ async function attempt<T>(
   }
   try {
     const answer = await callCore(core, request)
-    return acceptedOf(answer, operation) ?? faultOfAnswer(answer, asked)
+    return acceptedOf(answer, operation) ?? faultOfAnswer(answer, operation)
   } catch (error) {
-    if (error instanceof CoreFailure) return faultOfFailure(error, asked)
+    if (error instanceof CoreFailure) return faultOfFailure(error, operation)
     throw error
   }
 }
@@ -96,9 +95,7 @@ interface Fault {
   readonly isRepeatable: boolean
 }
 
-type Asked = Pick<Operation<unknown>, 'method' | 'path' | 'maxAnswerBytes'> & {
-  readonly isWrite: boolean
-}
+const isWrite = ({ method }: Operation<unknown>): boolean => method !== 'GET'
 
 const FAILURE_CODES: Readonly<Record<CoreFailureCode, CoreErrorCode>> = {
   api_key_unavailable: 'invalid_api_key',
@@ -107,9 +104,10 @@ const FAILURE_CODES: Readonly<Record<CoreFailureCode, CoreErrorCode>> = {
 }
 
 /** Converts a failure without an answer. */
-function faultOfFailure(failure: CoreFailure, { method, path, isWrite }: Asked): Fault {
+function faultOfFailure(failure: CoreFailure, operation: Operation<unknown>): Fault {
+  const { method, path } = operation
   const code = FAILURE_CODES[failure.code]
-  const outcome = isWrite && failure.mayHaveArrived ? 'unknown' : 'refused'
+  const outcome = isWrite(operation) && failure.mayHaveArrived ? 'unknown' : 'refused'
   const why =
     code === 'invalid_api_key' ? 'the function for the API key gave none' : failure.message
   return {
@@ -122,17 +120,17 @@ function faultOfFailure(failure: CoreFailure, { method, path, isWrite }: Asked):
 const PASSING: ReadonlySet<CoreErrorCode> = new Set(['server_error', 'malformed_reply'])
 
 /** Converts an answer that is not a value of the operation. */
-function faultOfAnswer(answer: CoreAnswer, asked: Asked): Fault {
-  const { method, path, isWrite } = asked
+function faultOfAnswer(answer: CoreAnswer, operation: Operation<unknown>): Fault {
+  const { method, path } = operation
   const { status } = answer
   const code = codeOf(answer)
   // Only a 4xx proves that nothing was done. The core never redirects, so a redirect comes from another
   // server, which may have forwarded the request.
-  const outcome = isWrite && (status < 400 || status > 499) ? 'unknown' : 'refused'
-  const why = `the core answered ${status}${detailOf(code, answer, asked)}`
+  const outcome = isWrite(operation) && (status < 400 || status > 499) ? 'unknown' : 'refused'
+  const why = `the core answered ${status}${detailOf(code, answer, operation)}`
   return {
     error: new CoreError(`${method} ${path}: ${why}`, { code, outcome, status }),
-    isRepeatable: !isWrite && PASSING.has(code),
+    isRepeatable: !isWrite(operation) && PASSING.has(code),
   }
 }
 
@@ -160,7 +158,11 @@ function codeOf({ status, text }: CoreAnswer): CoreErrorCode {
 
 const WRONG_KEY = 'it refuses the API key; check the key, or the file it is read from'
 
-function detailOf(code: CoreErrorCode, answer: CoreAnswer, { maxAnswerBytes }: Asked): string {
+function detailOf(
+  code: CoreErrorCode,
+  answer: CoreAnswer,
+  { maxAnswerBytes }: Operation<unknown>,
+): string {
   if (isRedirect(answer.status)) return ', a redirect, which is not followed'
   if (code === 'invalid_api_key') return `: ${WRONG_KEY}`
   if (code === 'in_memory_database') return ': it has no database that lasts'

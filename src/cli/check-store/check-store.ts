@@ -13,8 +13,7 @@ import {
 import { openConnection } from '../../stores/redis/connection/redis-connection.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, unreachableError } from '../frame/command-failure.js'
-import { columns } from '../output/columns.js'
-import { findingLines } from '../output/finding-lines.js'
+import { columns, findingLines } from '../output/columns.js'
 import { REDIS_OPTIONS, type RedisAccess, withRedis } from '../redis/redis-client.js'
 import { findingsOnNode, type NodeFacts, type NodeFindings } from './node-findings.js'
 

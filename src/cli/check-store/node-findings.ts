@@ -1,4 +1,4 @@
-import type { Finding, Findings } from '../output/finding-lines.js'
+import type { Finding, Findings } from '../output/columns.js'
 import { formatDuration } from '../output/format-time.js'
 
 /** The replies of one Redis node. */

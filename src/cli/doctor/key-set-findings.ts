@@ -1,11 +1,20 @@
 import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
 import { KEY_SET_PATHS } from '../../verification/key-set/address.js'
 import type { Policy } from '../../verification/policy/policy.js'
-import type { Finding, Findings } from '../output/finding-lines.js'
+import type { Finding, Findings } from '../output/columns.js'
 import { daysUntil, formatDuration } from '../output/format-time.js'
 import { type PublishedKey, UNUSABLE } from './published-key.js'
 import type { KeySetReply, ObservedResponse } from './request-key-set.js'
-import type { TlsFacts } from './tls-handshake.js'
+
+/** Facts about a server from a TLS handshake. */
+export interface TlsFacts {
+  readonly protocol: string
+  /** Seconds since the epoch. */
+  readonly validUntil: number
+  readonly issuer: string
+  /** Node's error code if it does not trust the certificate. */
+  readonly fault?: string
+}
 
 export interface KeySetFacts {
   readonly answer: KeySetReply

@@ -48,12 +48,12 @@ export async function openCore(
   }
 }
 
-export interface JournalOptions extends Settings {
+interface JournalOptions extends Settings {
   /** Whether the step only reads, and so may run while another step has the journal. */
   readonly mayShare?: boolean
 }
 
-/** What a migration is opened with. */
+/** The files of an open journal. */
 export type Files = Pick<ReadMigrationOptions, 'journal' | 'source' | 'corrections'>
 
 /** An open migration, and its files. */

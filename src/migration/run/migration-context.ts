@@ -1,8 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { CoreClient } from '../core/core-client.js'
 import type { JournaledState } from './journaled-state.js'
 import type { MigrationProgress, MigrationSettings } from './migration.js'
 import type { SourceIndex } from './source-index.js'
-import type { Timing } from './timing.js'
 
 /** The shared context of a run's steps. */
 export interface MigrationContext {
@@ -20,4 +20,28 @@ export interface MigrationContext {
     type: MigrationProgress['type'],
     about?: Pick<MigrationProgress, 'rows' | 'users' | 'batch'>,
   ): void
+}
+
+/** The clocks and the timer of a run. */
+export interface Timing {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** Milliseconds on a monotonic clock. */
+  readonly elapsedMs: () => number
+  /** Rejects with the signal's reason once it aborts. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+export const SYSTEM_TIMING: Timing = {
+  now: Date.now,
+  elapsedMs: () => performance.now(),
+  async sleep(ms, signal) {
+    signal.throwIfAborted()
+    try {
+      await sleep(ms, undefined, { signal })
+    } catch (error) {
+      signal.throwIfAborted()
+      throw error
+    }
+  },
 }

@@ -12,6 +12,7 @@ import {
   type StepOptions,
 } from './migration.js'
 import type { MigrationContext } from './migration-context.js'
+import { SYSTEM_TIMING, type Timing } from './migration-context.js'
 import type { MigrationReport } from './report.js'
 import { reportOf } from './report-of.js'
 import {
@@ -26,7 +27,6 @@ import {
 } from './run-steps.js'
 import { assertSameCore, createSourceIndex, type SourceIndex } from './source-index.js'
 import { countsOf, mayRestart, sizeOf } from './state/run-state.js'
-import { SYSTEM_TIMING, type Timing } from './timing.js'
 
 /**
  * Opens a migration of `source` into `core`, which continues where `journal` ends. Opening reads only
@@ -50,7 +50,9 @@ export async function openMigrationWith(
   const journaled = await openJournaledState(settings.journal)
   if (!mayRestart(journaled.state)) assertSameCore(journaled.state.begun, settings.core)
   const emit = createEmitter(journaled, settings.onProgress)
-  const readIndex = once((signal) => createSourceIndex({ settings, journaled, timing }, signal))
+  const readIndex = once((signal) =>
+    createSourceIndex({ settings, journaled, now: timing.now }, signal),
+  )
   return migrationOf({ settings, journaled, timing, emit, readIndex })
 }
 
@@ -188,13 +190,13 @@ export type MigrationReader = Pick<Migration, 'status' | 'identities' | 'close'>
  * @throws MigrationError `bad_journal`.
  */
 export async function readMigration(settings: ReadMigrationOptions): Promise<MigrationReader> {
-  const timing = SYSTEM_TIMING
+  const { now } = SYSTEM_TIMING
   const journaled = await openJournaledState(settings.journal)
   const closing = new AbortController()
   return {
-    status: async () => reportOf(journaled.state, { now: timing.now() }),
+    status: async () => reportOf(journaled.state, { now: now() }),
     async *identities() {
-      const index = await createSourceIndex({ settings, journaled, timing }, closing.signal)
+      const index = await createSourceIndex({ settings, journaled, now }, closing.signal)
       yield* identityReports(journaled, index, closing.signal)
     },
     async close() {

@@ -15,7 +15,6 @@ import type { MigrationSettings } from './migration.js'
 import { MigrationError } from './migration-error.js'
 import { begunEntry, type EntryOf, type Origin } from './state/journal-entry.js'
 import { mayRestart } from './state/run-state.js'
-import type { Timing } from './timing.js'
 
 /** A record of the source, or of corrections, with its identity. */
 export interface IndexedRecord extends SourceRecord {
@@ -48,12 +47,13 @@ export interface SourceIndex {
   add(corrections: OpenCorrections): Promise<void>
 }
 
-export interface IndexingContext {
+interface IndexingContext {
   /** Without a `core` if nothing calls it. */
   readonly settings: Pick<MigrationSettings, 'source' | 'corrections' | 'batchBytes'> &
     Partial<Pick<MigrationSettings, 'core'>>
   readonly journaled: JournaledState
-  readonly timing: Timing
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
 }
 
 /**
@@ -160,7 +160,7 @@ function identityOf({ value, line }: SourceRecord): string {
 }
 
 async function begin(
-  { settings, journaled, timing }: IndexingContext,
+  { settings, journaled, now }: IndexingContext,
   { digest, identities }: { readonly digest: string; readonly identities: number },
 ): Promise<void> {
   const source = originOf(settings.source, digest)
@@ -168,10 +168,8 @@ async function begin(
   const core = settings.core === undefined ? begun?.core : coreAddressOf(settings.core)
   if (begun !== undefined && !mayRestart(journaled.state)) return assertSameOrigin(begun, source)
   if (begun?.source.digest === digest && begun.core === core) return
-  const at = timing.now()
-  await journaled.write(
-    begunEntry({ at, identities, source, ...(core === undefined ? {} : { core }) }),
-  )
+  const about = { at: now(), identities, source }
+  await journaled.write(begunEntry({ ...about, ...(core !== undefined && { core }) }))
 }
 
 export function originOf(source: Source, digest: string): Origin {

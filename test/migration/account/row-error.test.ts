@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readRowError } from '../../../src/migration/account/row-error.js'
+import { readRowError } from '../../../src/migration/account/without-account-data.js'
 
 const ID = '3f1c0c5e-8a3d-4a36-9a51-0d9a3d2f7c01'
 

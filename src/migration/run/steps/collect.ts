@@ -1,5 +1,5 @@
 import { findTakenLogin } from '../../account/conflicting-account.js'
-import { type RowError, readRowError } from '../../account/row-error.js'
+import { type RowError, readRowError } from '../../account/without-account-data.js'
 import { externalUserIdOf } from '../../record-validation/stored-form.js'
 import { inChunks } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'

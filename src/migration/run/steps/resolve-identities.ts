@@ -1,5 +1,5 @@
 import { findTakenLogin, type TakenLogin } from '../../account/conflicting-account.js'
-import { readRowError } from '../../account/row-error.js'
+import { readRowError } from '../../account/without-account-data.js'
 import type { DirectImport } from '../../core/core-client.js'
 import { CoreError } from '../../core/core-error.js'
 import { conflictCodeOf, errorCodeOf } from '../../core/core-messages.js'

@@ -93,7 +93,7 @@ function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): KeySetFinding[] {
   return warning('certificate_ending', `the certificate expires in ${days} days`)
 }
 
-function findingsOnKeys({ answer, keys, policy }: KeySetFacts): KeySetFinding[] {
+function findingsOnKeys({ answer, keys }: KeySetFacts): KeySetFinding[] {
   if (!answer.outcome.ok) return []
   const unusable = keys.filter(isUnusableByItself).flatMap(({ kid, reason }) => {
     const because = reason === undefined ? '' : `: ${UNUSABLE[reason]}`
@@ -101,13 +101,13 @@ function findingsOnKeys({ answer, keys, policy }: KeySetFacts): KeySetFinding[] 
     return reason === 'private' ? fault('key_private', message) : warning('key_unusable', message)
   })
   const good = keys.filter((key) => !isUnusableByItself(key))
-  return [...unusable, ...findingsOnGoodKeys(good, policy)]
+  return [...unusable, ...findingsOnGoodKeys(good)]
 }
 
 const isUnusableByItself = ({ usable, reason }: PublishedKey): boolean =>
   !usable && reason !== 'static_key_refused' && reason !== 'key_denied'
 
-function findingsOnGoodKeys(good: readonly PublishedKey[], _policy: Policy): KeySetFinding[] {
+function findingsOnGoodKeys(good: readonly PublishedKey[]): KeySetFinding[] {
   if (good.length === 0) return fault('no_usable_key', 'no key can verify RS256 signatures')
   if (good.every(({ kind }) => kind === 'static')) {
     return good.some(({ reason }) => reason === 'static_key_refused')

@@ -17,7 +17,7 @@ describe('a policy as JSON', () => {
   it('is what serviceAuth would make of it; others may read it', async () => {
     const path = await temporaryFile(JSON.stringify({ ...POLICY, staticKeys: 'accept' }), 0o644)
     const policy = await readPolicy(contextOf('--policy', path))
-    expect(policy).toMatchObject({ issuer: POLICY.issuer, staticKeys: 'accept' })
+    expect(policy).toMatchObject({ issuer: POLICY.issuer, tokens: { staticKeys: 'accept' } })
     expect(policy.keySet).toMatchObject({ jwksUri: `${POLICY.issuer}/auth/jwt/jwks.json` })
   })
 

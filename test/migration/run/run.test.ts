@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import type { MigrationOptions } from '../../../src/migration/run/migration.js'
-import { SYSTEM_TIMING } from '../../../src/migration/run/migration-context.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import type { IdentityReport } from '../../../src/migration/run/report.js'
 import {

@@ -39,7 +39,7 @@ const OF_THE_SYSTEM = [
   'test/stores/redis/{denylist/faults,denylist/topologies,replicas/replicated-runs,connection/sentinel}.test.ts',
   'test/stores/postgres/{races,races-mutants,pools,answers-on-the-wire,effects}*.test.ts',
   'test/stores/postgres/check/*.test.ts',
-  'test/stores/postgres/adapters/{runner-cases,library-runner,runner-wire,runners}*.test.ts',
+  'test/stores/postgres/adapters/runners.test.ts',
 ]
 
 /** Stops the clock of its process, also for what an earlier test file has left to end by itself. */

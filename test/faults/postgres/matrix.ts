@@ -1,6 +1,6 @@
+import { ADAPTERS, type Adapter, PG } from '../../stores/postgres/adapters/libraries.js'
 import type { PostgresVersion } from '../../support/postgres/postgres-binary.js'
 import { EXPRESS_MAJORS, type ExpressModule } from '../../support/receiver/express-majors.js'
-import { ADAPTERS, type Adapter, PG } from './adapters.js'
 
 // What the faults are tried on. `npm test` has each adapter on Express 5, pg on Express 4 too, and one
 // version of Postgres; `npm run matrix`, which sets POSTGRES_FAULTS=all, has the product: each adapter on

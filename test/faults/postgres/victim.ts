@@ -7,8 +7,8 @@ import type { RequestHandler, Response } from 'express'
 import { requireIdempotencyKey, serviceAuth } from 'express-service-auth'
 import { postgresStore } from '../../../src/stores/postgres/postgres-store.js'
 import type { TransactionRunner } from '../../../src/stores/postgres/runner.js'
+import { ADAPTERS, type OpenAdapter } from '../../stores/postgres/adapters/libraries.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
-import { ADAPTERS, type OpenAdapter } from './adapters.js'
 import type { Arrival, Stop, VictimSetting } from './victims.js'
 
 // Receivers in a process of their own, whose requests stop wherever their `X-Stop-At` says until the test

@@ -1,15 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { ADAPTERS } from '../../faults/postgres/adapters.js'
 import { nameOf } from '../../faults/postgres/stage.js'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { createLedger } from '../../support/receiver/coupled-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
+import { ADAPTERS } from './adapters/libraries.js'
 import { effectOf, openOnAdapter } from './open-on-adapter.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)
+
+const OPEN_TRANSACTIONS =
+  "select pid from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'"
 
 describe.each(ADAPTERS)(
   '$name, a handler that ends its transaction inside of a longer text',
@@ -21,6 +24,7 @@ describe.each(ADAPTERS)(
       ['select 1; commit and chain', 201, 1, 'true'],
       ['do $$ begin end $$; commit', 201, 1, 'true'],
       ['select 1; commit', 409, 1, 'true'],
+      ['select 1; commit', 429, 1, undefined],
       ['select 1; commit', 500, 1, undefined],
     ])('%s, and answers %i', async (text, status, effects, replayed) => {
       const events = hearIdempotency()
@@ -38,6 +42,7 @@ describe.each(ADAPTERS)(
       expect(await call(receiver.port, { key })).toMatchObject({ status })
       const retry = await call(receiver.port, { key })
       expect(retry.status).toBe(replayed ? status : 409)
+      if (!replayed) expect(retry.problem).toBe('result-not-stored')
       expect(retry.headers['idempotent-replayed']).toEqual(replayed && [replayed])
       expect(await ledger.effects(nameOf(key))).toBe(effects)
       expect(receiver.handled).toBe(1)
@@ -45,6 +50,8 @@ describe.each(ADAPTERS)(
       const other = newKey()
       expect(await call(receiver.port, { key: other })).toMatchObject({ status })
       expect(await ledger.effects(nameOf(other))).toBe(effects)
+      // The connections are sound, and no transaction is left on them.
+      expect(await ledger.query(OPEN_TRANSACTIONS)).toEqual([])
     })
 
     it.each([201, 409, 500])(

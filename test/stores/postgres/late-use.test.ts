@@ -2,16 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { CompiledQuery } from 'kysely'
 import { describe, expect, it } from 'vitest'
-import { ADAPTERS } from '../../faults/postgres/adapters.js'
 import { nameOf } from '../../faults/postgres/stage.js'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { createLedger } from '../../support/receiver/coupled-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
+import { withResolvers } from '../../support/with-resolvers.js'
+import { ADAPTERS, CREATE_PAYMENT } from './adapters/libraries.js'
 import { effectOf, openOnAdapter } from './open-on-adapter.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)
+await ledger.query(CREATE_PAYMENT)
 
 const LATE = "insert into effect (key) values ('late')"
 
@@ -28,8 +30,9 @@ const SQL_FUNCTIONS: Readonly<Record<string, readonly [string, unknown]>> = {
   Prisma: ['$executeRawUnsafe', LATE],
 }
 
-/** Public ways to a function of the handle that leave its own members out. */
+/** Ways to a function of the handle, also those that leave its own members out. */
 const WAYS: Readonly<Record<string, (tx: Members, name: string) => Callable | undefined>> = {
+  'its name': (tx, name) => tx[name],
   'its prototype': (tx, name) => (Object.getPrototypeOf(tx) as Members)[name],
   'the prototype of its class': (tx, name) => tx['constructor']?.prototype?.[name],
   'Reflect.get': (tx, name) => Reflect.get(tx, name) as Callable,
@@ -41,14 +44,8 @@ describe.each(ADAPTERS)('$name', (adapter) => {
 
   it.each(Object.keys(WAYS))('a function by %s writes nothing after the answer', async (way) => {
     const uses: (() => Promise<unknown>)[] = []
-    let isOwned = (): void => {}
-    const owned = new Promise<void>((resolve) => {
-      isOwned = resolve
-    })
-    let letGo = (): void => {}
-    const released = new Promise<void>((resolve) => {
-      letGo = resolve
-    })
+    const { promise: owned, resolve: isOwned } = withResolvers()
+    const { promise: released, resolve: letGo } = withResolvers()
     const receiver = await openOnAdapter(adapter, {
       url: ledger.url,
       max: 1,
@@ -112,8 +109,9 @@ describe.each(ADAPTERS)('$name', (adapter) => {
         const tx = store.transactionOf(request)
         await opened.execute(tx, effectOf(request))
         response.status(201).json({})
-        for (let time = 0; time < 3; time++) {
-          const late = async (): Promise<unknown> => opened.execute(tx, LATE)
+        const uses = [opened.execute, opened.execute, opened.insert]
+        for (const use of uses) {
+          const late = async (): Promise<unknown> => use(tx, LATE)
           failures.push(late().catch((error: unknown) => error))
         }
       },
@@ -133,5 +131,6 @@ describe.each(ADAPTERS)('$name', (adapter) => {
       },
     ])
     expect(await ledger.effects('late')).toBe(0)
+    expect(await ledger.query('select from payment')).toEqual([])
   })
 })

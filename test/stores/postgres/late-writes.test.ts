@@ -1,17 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { RequestHandler } from 'express'
-import { postgresStore, TransactionEndedError } from 'express-service-auth/postgres'
+import { TransactionEndedError } from 'express-service-auth/postgres'
 import { type PoolClient, Query } from 'pg'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
-import { EXPRESS_MAJORS, type ExpressModule } from '../../support/receiver/express-majors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
-import { openOrders } from '../../support/receiver/order-receiver.js'
-import { LIBRARIES } from './adapters/libraries.js'
-import { OPEN_RUNNERS } from './adapters/open-runners.js'
+import { withResolvers } from '../../support/with-resolvers.js'
 
-const express5 = EXPRESS_MAJORS[1]?.express as ExpressModule
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)
 
@@ -75,14 +70,8 @@ interface Owner {
 }
 
 function createOwner(): Owner {
-  let reach = (): void => {}
-  let letGo = (): void => {}
-  const reached = new Promise<void>((resolve) => {
-    reach = resolve
-  })
-  const released = new Promise<void>((resolve) => {
-    letGo = resolve
-  })
+  const { promise: reached, resolve: reach } = withResolvers()
+  const { promise: released, resolve: letGo } = withResolvers()
   return {
     reached,
     letGo: () => letGo(),
@@ -160,91 +149,16 @@ describe.each(Object.entries(KINDS))('%s', (_kind, makeReady) => {
   })
 })
 
-describe('writes that nobody waits for', () => {
-  it('before the answer they commit with it', async () => {
-    const receiver = await openCoupled({
-      url: ledger.url,
-      handler: (store) => (request, response) => {
-        void writeEffect(store, request)
-        void writeEffect(store, request)
-        response.status(201).json({})
-      },
-    })
-    const key = newKey()
-    expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
-    expect(await ledger.effects(key)).toBe(2)
-    expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
-    expect(await ledger.effects(key)).toBe(2)
-  })
-
-  it('one that fails is no success', async () => {
-    const receiver = await openCoupled({
-      url: ledger.url,
-      handler: (store) => (request, response) => {
-        store
-          .transactionOf(request)
-          .query('select 1/0')
-          .catch(() => {})
-        response.status(201).json({})
-      },
-    })
-    expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 500 })
-  })
-})
-
-/** Each library with a pool of one, and what it sends at the latest when it is awaited. */
-const LIBRARY_WRITES = [
-  ...OPEN_RUNNERS.map(([name, open]) => ({
-    name,
-    open: async (url: string) => {
-      const { runner, write, end } = open(url, 1)
-      return { runner, write, end }
-    },
-  })),
-  ...Object.entries(LIBRARIES).map(([name, open]) => ({
-    name,
-    open: async (url: string) => {
-      const { runner, execute, close } = await open(url, 1)
-      return { runner, write: execute, end: close }
-    },
-  })),
-]
-
-describe.each(LIBRARY_WRITES)('$name', ({ open }) => {
-  it('writes before the answer, and nothing after it', async () => {
-    const { runner, write, end } = await open(ledger.url)
-    const store = postgresStore(runner, { sweepSeconds: false })
-    const failures: Promise<unknown>[] = []
-    const owner = createOwner()
-    const handler: RequestHandler = async (request, response) => {
-      const key = request.idempotency?.key
-      const tx = store.transactionOf(request)
-      await write(tx, `insert into effect (key) values ('${key}')`)
-      if (request.query['owner']) {
-        await owner.own()
-        response.status(200).json({})
-        return
-      }
+it('a write that nobody waits for and that fails is no success', async () => {
+  const receiver = await openCoupled({
+    url: ledger.url,
+    handler: (store) => (request, response) => {
+      store
+        .transactionOf(request)
+        .query('select 1/0')
+        .catch(() => {})
       response.status(201).json({})
-      const late = () => failureOf(() => write(tx, LATE))
-      failures.push(late(), Promise.resolve().then(late), owner.reached.then(late))
-    }
-    const receiver = await openOrders({ express: express5, store, handler })
-    onTestFinished(async () => {
-      await receiver.close()
-      store.close()
-      await end()
-    })
-    const [key, ownerKey] = [newKey(), newKey()]
-    expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
-    const owning = call(receiver.port, { key: ownerKey, path: '/orders/1?owner=1' })
-    await owner.reached
-    for (const failure of await Promise.all(failures)) {
-      expect(failure).toBeInstanceOf(TransactionEndedError)
-    }
-    owner.letGo()
-    expect(await owning).toMatchObject({ status: 200 })
-    expect([await ledger.effects(key), await ledger.effects(ownerKey)]).toEqual([1, 1])
-    expect(await lateEffects()).toBe(0)
+    },
   })
+  expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 500 })
 })

@@ -3,10 +3,10 @@ import type { RequestHandler } from 'express'
 import { onTestFinished } from 'vitest'
 import type { PostgresStoreOptions } from '../../../src/stores/postgres/postgres-options.js'
 import { type PostgresStore, postgresStore } from '../../../src/stores/postgres/postgres-store.js'
-import type { Adapter, OpenAdapter } from '../../faults/postgres/adapters.js'
 import { nameOf } from '../../faults/postgres/stage.js'
 import { EXPRESS_MAJORS, type ExpressModule } from '../../support/receiver/express-majors.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
+import type { Adapter, OpenAdapter } from './adapters/libraries.js'
 
 const CLOSING_MS = 500
 

@@ -1,15 +1,15 @@
-import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
 import type { RequestHandler } from 'express'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ADAPTERS, type OpenAdapter } from '../../faults/postgres/adapters.js'
 import { nameOf } from '../../faults/postgres/stage.js'
+import { startTcpProxy } from '../../support/network/tcp-proxy.js'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
-import { type PostgresServer, startPostgres } from '../../support/postgres/postgres.js'
+import { startPostgres } from '../../support/postgres/postgres.js'
+import { postgresAddress } from '../../support/postgres/postgres-address.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { createLedger } from '../../support/receiver/coupled-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
+import { ADAPTERS, type OpenAdapter } from './adapters/libraries.js'
 import { effectOf, openOnAdapter } from './open-on-adapter.js'
 
 const postgres = await sharedPostgres()
@@ -124,41 +124,6 @@ describe.each(ADAPTERS)('$name', (adapter) => {
   })
 })
 
-/** A port that leads to one server, and later to another: a name in DNS, or a load balancer. */
-async function openSwitch(first: PostgresServer) {
-  let target = first
-  const sockets = new Set<Socket>()
-  const server = createServer((client) => {
-    const upstream = connect(target.port, target.host)
-    for (const socket of [client, upstream]) {
-      sockets.add(socket)
-      socket
-        .on('error', () => {})
-        .on('close', () => {
-          client.destroy()
-          upstream.destroy()
-        })
-    }
-    client.pipe(upstream).pipe(client)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  const { port } = server.address() as { port: number }
-  return {
-    urlOf(url: string) {
-      const own = new URL(url)
-      own.port = String(port)
-      return own.href
-    },
-    turnTo(next: PostgresServer) {
-      target = next
-    },
-  }
-}
-
 const standby = await startPostgres({ standbyOf: postgres })
 
 describe.each(ADAPTERS)('$name, connections that lead to a read-only server', (adapter) => {
@@ -185,7 +150,10 @@ describe.each(ADAPTERS)('$name, connections that lead to a read-only server', (a
   }
 
   it('a standby', async () => {
-    const lead = await openSwitch(standby)
+    // As a name in DNS, or a load balancer.
+    const target = { host: standby.host, port: standby.port }
+    const proxy = await startTcpProxy(target)
+    onTestFinished(() => proxy.close())
     await until('the standby has the database', async () => {
       const there = standby.query('select 1 from service_auth.idempotency', [], ledger.name)
       return there.then(
@@ -194,7 +162,7 @@ describe.each(ADAPTERS)('$name, connections that lead to a read-only server', (a
       )
     })
     const receiver = await openOnAdapter(adapter, {
-      url: lead.urlOf(ledger.url),
+      url: postgresAddress(proxy.port).urlFor(ledger.name),
       max: MAX,
       handler,
     })
@@ -203,7 +171,7 @@ describe.each(ADAPTERS)('$name, connections that lead to a read-only server', (a
         Array.from({ length: MAX }, () => call(receiver.port, { key: newKey() })),
       )
       expect(all.map(({ status }) => status)).toEqual([503, 503, 503])
-      lead.turnTo(postgres)
+      target.port = postgres.port
     })
   })
 

@@ -1,17 +1,10 @@
-import { connect, Socket } from 'node:net'
-import { sql as drizzleSql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/node-postgres'
-import { fromDrizzle, fromKysely, fromPostgresJs, fromPrisma } from 'express-service-auth/postgres'
-import { Kysely, PostgresDialect, sql } from 'kysely'
-import { Pool } from 'pg'
-import postgresJs from 'postgres'
+import { Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ADAPTERS, type Adapter } from '../../faults/postgres/adapters.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { startPostgresProxy } from '../../support/postgres/postgres-proxy.js'
-import { openPrisma } from '../../support/postgres/prisma.js'
 import { createLedger } from '../../support/receiver/coupled-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
+import { ADAPTERS, type Adapter } from './adapters/libraries.js'
 import { effectOf, openOnAdapter } from './open-on-adapter.js'
 
 const postgres = await sharedPostgres()
@@ -23,90 +16,17 @@ const LIMITS = { acquireMs: 1500, transactionMs: 1000, resolveMs: 500 }
 const SOCKET_MS = 4000
 const HEALED_WITHIN_MS = 12_000
 
-const stream = () => {
+const openSocket = (): Socket => {
   const socket = new Socket()
   return socket.setTimeout(SOCKET_MS, () => socket.destroy())
 }
 
-const poolOf = (connectionString: string, max: number): Pool => {
-  const pool = new Pool({ connectionString, max, stream })
-  pool.on('error', () => {})
-  pool.on('connect', (client) => client.on('error', () => {}))
-  return pool
-}
-
-const insertInto = (id: string): string => `insert into payment (id) values ('${id}')`
-
-/** The libraries with the setting that `check` names. */
-const WITH_SETTING: readonly Adapter[] = [
-  {
-    name: 'kysely',
-    async open(url, max) {
-      const db = new Kysely<object>({ dialect: new PostgresDialect({ pool: poolOf(url, max) }) })
-      const execute = (tx: unknown, text: string) => sql.raw(text).execute(tx as typeof db)
-      const insert = (tx: unknown, id: string) => execute(tx, insertInto(id))
-      return { runner: fromKysely(db) as never, insert, execute, close: () => db.destroy() }
-    },
-  },
-  {
-    name: 'drizzle',
-    async open(url, max) {
-      const pool = poolOf(url, max)
-      const db = drizzle(pool)
-      const execute = async (tx: unknown, text: string) =>
-        (tx as typeof db).execute(drizzleSql.raw(text))
-      const insert = (tx: unknown, id: string) => execute(tx, insertInto(id))
-      return {
-        runner: fromDrizzle(db, drizzleSql) as never,
-        insert,
-        execute,
-        close: () => pool.end(),
-      }
-    },
-  },
-  {
-    name: 'postgres.js',
-    async open(url, max) {
-      const { hostname, port } = new URL(url)
-      const options = {
-        max,
-        fetch_types: false,
-        backoff: () => 0.05,
-        onnotice: () => {},
-        socket: () => {
-          const socket = connect(Number(port), hostname)
-          return socket.setTimeout(SOCKET_MS, () => socket.destroy())
-        },
-      }
-      const db = postgresJs(url, options)
-      const execute = async (tx: unknown, text: string) => (tx as typeof db).unsafe(text)
-      const insert = (tx: unknown, id: string) => execute(tx, insertInto(id))
-      return {
-        runner: fromPostgresJs(db) as never,
-        insert,
-        execute,
-        close: () => db.end({ timeout: 1 }),
-      }
-    },
-  },
-  {
-    name: 'Prisma',
-    async open(url, max) {
-      const prisma = await openPrisma(url, max, { stream })
-      const execute = async (tx: unknown, text: string) =>
-        (tx as typeof prisma).$executeRawUnsafe(text)
-      const insert = (tx: unknown, id: string) => execute(tx, insertInto(id))
-      return {
-        runner: fromPrisma(prisma) as never,
-        insert,
-        execute,
-        close: () => prisma.$disconnect(),
-      }
-    },
-  },
-]
-
 const WITHOUT_SETTING = ADAPTERS.filter(({ name }) => name === 'pg' || name === 'TypeORM')
+
+/** The other libraries, with the setting that `check` names. */
+const WITH_SETTING = ADAPTERS.filter((adapter) => !WITHOUT_SETTING.includes(adapter)).map(
+  ({ name, open }): Adapter => ({ name, open: (url, max) => open(url, max, openSocket) }),
+)
 
 /** When the replies stop: they are those of BEGIN, of the handler's statement, or of the record and COMMIT. */
 const MOMENTS = ['before the run', 'before the write', 'after the write'] as const

@@ -5,7 +5,7 @@ import { postgresStore } from '../../../../src/stores/postgres/postgres-store.js
 import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
 import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
 import { createLedger, type Ledger } from '../../../support/receiver/coupled-receiver.js'
-import { ALL_RUNNERS } from './all-runners.js'
+import { ADAPTERS, type Adapter, PG } from './libraries.js'
 
 const postgres = await sharedPostgres()
 let ledger: Ledger
@@ -24,18 +24,15 @@ function callingFromElsewhere(runner: TransactionRunner<unknown>): TransactionRu
   }
 }
 
-const [[, openPg] = []] = ALL_RUNNERS
-const ELSEWHERE: typeof ALL_RUNNERS = [
-  [
-    'a pool that calls from elsewhere',
-    async (url, max) => {
-      const opened = await (openPg as NonNullable<typeof openPg>)(url, max)
-      return { ...opened, runner: callingFromElsewhere(opened.runner) }
-    },
-  ],
-]
+const ELSEWHERE: Adapter = {
+  name: 'a pool that calls from elsewhere',
+  async open(url, max) {
+    const opened = await PG.open(url, max)
+    return { ...opened, runner: callingFromElsewhere(opened.runner) }
+  },
+}
 
-describe.each([...ALL_RUNNERS, ...ELSEWHERE])('on %s', (_library, open) => {
+describe.each([...ADAPTERS, ELSEWHERE])('on $name', ({ open }) => {
   it('a handler runs in the async context of its request, whoever has freed the connection', async () => {
     const opened = await open(ledger.url, 1)
     const store = postgresStore(opened.runner, { acquireMs: 10_000, sweepSeconds: false })
@@ -56,6 +53,6 @@ describe.each([...ALL_RUNNERS, ...ELSEWHERE])('on %s', (_library, open) => {
     )
     expect(seen).toEqual([0, 1, 2, 3, 4])
     store.close()
-    await opened.end()
+    await opened.close()
   })
 })

@@ -34,42 +34,10 @@ const statement = (text: string, ...values: unknown[]) => ({ text, values })
 const insert = (id: number, note: unknown = null) =>
   statement('insert into ledger values ($1, $2)', id, note)
 
-/** What the server was sent, each entry one write of the client. */
-function writesOf(client: pg.PoolClient): string[] {
-  const writes: string[] = []
-  const { stream } = client.connection
-  stream.on('data', () => writes.push('reply'))
-  return writes
-}
-
 describe.each([
   ['exchanges', {}],
   ['pipeline', { pipeline: true }],
 ] as const)('fromPg by %s', (_name, options) => {
-  it('commits what the handler wrote by the client itself', async () => {
-    const runner = fromPg(open(options))
-    const result = await runner.transaction(async (tx) => {
-      await tx.query('insert into ledger values (1)')
-      await tx.query('insert into ledger values ($1)', [2])
-      return 'done'
-    }, LIMITS)
-    expect(result).toBe('done')
-    expect(await ledger()).toEqual([1, 2])
-  })
-
-  it('rolls back when the work rejects, and gives a sound connection back', async () => {
-    const pool = open(options)
-    const runner = fromPg(pool)
-    const failed = runner.transaction(async (tx) => {
-      await tx.query('insert into ledger values (1)')
-      throw new Error('no')
-    }, LIMITS)
-    await expect(failed).rejects.toThrow('no')
-    expect(await ledger()).toEqual([])
-    expect(pool.idleCount).toBe(1)
-    expect(await runner.query(undefined, 'select 1 as one', [], ALONE)).toEqual([{ one: 1 }])
-  })
-
   it('batches with and without values, and commits with an insert', async () => {
     const runner = fromPg(open(options))
     await runner.transaction(
@@ -90,43 +58,9 @@ describe.each([
       { ...LIMITS, isolation: 'serializable' },
     )
   })
-
-  it('does not commit when the insert before the commit fails', async () => {
-    const runner = fromPg(open(options))
-    const failed = runner.transaction(async (tx) => {
-      await runner.batch?.(tx, [insert(1)])
-      await runner.commitWith?.(tx, [insert(1)])
-    }, LIMITS)
-    await expect(failed).rejects.toMatchObject({ code: '23505' })
-    expect(await ledger()).toEqual([])
-  })
-
-  it('takes a commit that rolled back for no success', async () => {
-    const runner = fromPg(open(options))
-    const failed = runner.transaction(async (tx) => {
-      await tx.query('insert into ledger values (1)')
-      await tx.query('select 1 / 0').catch(() => {})
-    }, LIMITS)
-    await expect(failed).rejects.toThrow('ROLLBACK')
-    expect(await ledger()).toEqual([])
-  })
 })
 
 describe('fromPg', () => {
-  it('takes three round trips for a transaction of three statements', async () => {
-    const pool = open()
-    const runner = fromPg(pool)
-    const warm = await pool.connect()
-    const writes = writesOf(warm)
-    warm.release()
-    await runner.transaction(async (tx) => {
-      await runner.batch?.(tx, [statement('select 1'), statement('select 2')])
-      await tx.query('insert into ledger values (1)')
-      await runner.commitWith?.(tx, [insert(2)])
-    }, LIMITS)
-    expect(writes).toHaveLength(3)
-  })
-
   it('gives up waiting for a connection, and gives a late one back', async () => {
     const pool = open()
     const runner = fromPg(pool)
@@ -172,21 +106,5 @@ describe('fromPg', () => {
     }, LIMITS)
     await expect(failed).rejects.toThrow('time is over')
     expect(pool.totalCount).toBe(0)
-  })
-
-  it.each([
-    ['a client', new pg.Client()],
-    ['an address', 'postgres://127.0.0.1'],
-    ['nothing', undefined],
-  ])('refuses %s', (_name, pool) => {
-    expect(() => fromPg(pool as unknown as pg.Pool)).toThrow(TypeError)
-  })
-
-  it('rejects when the pool has ended', async () => {
-    const pool = new pg.Pool({ connectionString: server.url })
-    const runner = fromPg(pool)
-    await pool.end()
-    await expect(runner.transaction(async () => {}, LIMITS)).rejects.toThrow(/end/)
-    await expect(runner.query(undefined, 'select 1', [], ALONE)).rejects.toThrow(/end/)
   })
 })

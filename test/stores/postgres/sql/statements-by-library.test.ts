@@ -9,50 +9,46 @@ import {
 } from '../../../../src/stores/postgres/sql/statements.js'
 import { sweep } from '../../../../src/stores/postgres/sweep.js'
 import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
-import { LIBRARIES } from '../adapters/libraries.js'
+import { ADAPTERS, BATCHING_ADAPTERS } from '../adapters/libraries.js'
 
 const server = await sharedPostgres()
 await server.query(migration())
 const schema = 'service_auth'
 const statements = createStatements(schema)
 const LIMITS = { acquireMs: 2000, transactionMs: 5000 }
+/** Those that send each statement by the library. */
+const BY_LIBRARY = ADAPTERS.filter((adapter) => !BATCHING_ADAPTERS.includes(adapter))
 const KEEP_SILENT_CONNECTIONS = new Set(['kysely', 'Prisma'])
 const KEEPING = { result: Buffer.from([0, 255]), retentionMs: 0, usedToken: true }
 
-it.each(Object.entries(LIBRARIES))(
-  '%s runs all statements and tells their rows',
-  async (name, open) => {
-    const { runner, close } = await open(server.url, 3)
-    const ids = recordIds(name, 'f')
-    const ask = (tx: unknown, { text, values }: Statement) => runner.query(tx, text, values)
-    const opening = { transactionMs: 5000, checksConnection: true }
+it.each(BY_LIBRARY)('$name runs all statements and tells their rows', async ({ name, open }) => {
+  const { runner, close } = await open(server.url, 3)
+  const ids = recordIds(name, 'f')
+  const ask = (tx: unknown, { text, values }: Statement) => runner.query(tx, text, values)
+  const opening = { transactionMs: 5000, checksConnection: true }
 
-    await runner.transaction(async (tx) => {
-      const opened = statements.readBeginResult(await ask(tx, statements.begin(ids, opening)))
-      if (opened.lock !== 'taken') throw new Error(opened.lock)
-      const consumed = await ask(tx, statements.consume(tokenIds(name), 0))
-      expect(statements.readConsumed(consumed)).toBe(true)
-      await ask(tx, statements.insertRecord(ids, { ...KEEPING, fence: opened.fence }))
-    }, LIMITS)
-    const looked = statements.readRecord(await ask(undefined, statements.findRecord(ids)))
-    expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken: true })
+  await runner.transaction(async (tx) => {
+    const opened = statements.readBeginResult(await ask(tx, statements.begin(ids, opening)))
+    if (opened.lock !== 'taken') throw new Error(opened.lock)
+    const consumed = await ask(tx, statements.consume(tokenIds(name), 0))
+    expect(statements.readConsumed(consumed)).toBe(true)
+    await ask(tx, statements.insertRecord(ids, { ...KEEPING, fence: opened.fence }))
+  }, LIMITS)
+  const looked = statements.readRecord(await ask(undefined, statements.findRecord(ids)))
+  expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken: true })
 
-    const tripped = await runner
-      .transaction(
-        (tx) => ask(tx, statements.insertRecord(ids, { ...KEEPING, fence: '1' })),
-        LIMITS,
-      )
-      .catch((error) => error)
-    expect(isEndedByHandler(tripped), String(tripped)).toBe(true)
-    const taken = await ask(undefined, statements.insertRecordSeparately(ids, KEEPING)).catch(
-      (error) => error,
-    )
-    expect(isEndedByHandler(taken)).toBe(false)
-    await ask(undefined, statements.awaitRun(ids, { waitMs: 100 }))
-    expect(await checkPostgres(runner, { schema, acquireMs: 2000, sweeps: true })).toEqual(
-      KEEP_SILENT_CONNECTIONS.has(name) ? [expect.stringContaining('reply never comes')] : [],
-    )
-    expect(await sweep({ runner, schema, acquireMs: 2000 })).toBe(2)
-    await close()
-  },
-)
+  const tripped = await runner
+    .transaction((tx) => ask(tx, statements.insertRecord(ids, { ...KEEPING, fence: '1' })), LIMITS)
+    .catch((error) => error)
+  expect(isEndedByHandler(tripped), String(tripped)).toBe(true)
+  const taken = await ask(undefined, statements.insertRecordSeparately(ids, KEEPING)).catch(
+    (error) => error,
+  )
+  expect(isEndedByHandler(taken)).toBe(false)
+  await ask(undefined, statements.awaitRun(ids, { waitMs: 100 }))
+  expect(await checkPostgres(runner, { schema, acquireMs: 2000, sweeps: true })).toEqual(
+    KEEP_SILENT_CONNECTIONS.has(name) ? [expect.stringContaining('reply never comes')] : [],
+  )
+  expect(await sweep({ runner, schema, acquireMs: 2000 })).toBe(2)
+  await close()
+})

@@ -1,0 +1,11 @@
+/** As `Promise.withResolvers`, which Node has since version 22. */
+export function withResolvers<T = void>(): {
+  readonly promise: Promise<T>
+  readonly resolve: (value: T) => void
+} {
+  let settle: (value: T) => void = () => {}
+  const promise = new Promise<T>((resolve) => {
+    settle = resolve
+  })
+  return { promise, resolve: settle }
+}

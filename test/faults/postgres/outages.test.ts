@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PostgresOutage } from '../../support/postgres/postgres-proxy.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
+import { withResolvers } from '../../support/with-resolvers.js'
 import { cellsOf, VERSIONS } from './matrix.js'
 import { expectOnce, retry, told } from './retries.js'
 import {
@@ -122,10 +123,7 @@ describe.each(VERSIONS)('a database that is unreachable, Postgres %i', (version)
   }
 
   async function exhaust({ receive }: Lane): Promise<void> {
-    let goOn = (): void => {}
-    const released = new Promise<void>((resolve) => {
-      goOn = resolve
-    })
+    const { promise: released, resolve: goOn } = withResolvers()
     let held = 0
     const handler: Receiving['handler'] =
       ({ write }) =>

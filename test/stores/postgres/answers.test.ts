@@ -138,30 +138,4 @@ describe.each(PLACES)('what becomes of a write, $place, $major', (given) => {
     expect(answer.headers['x-order']).toBeUndefined()
     expect(answer.body.toString()).toContain('the database has refused to commit')
   })
-
-  it('a swallowed SQL error is never a success', async () => {
-    const receiver = await open((store) => async (request, response) => {
-      await store
-        .transactionOf(request)
-        .query('select 1/0')
-        .catch(() => {})
-      response.status(201).json({})
-    })
-    expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 500 })
-  })
-
-  it('a handler that hangs is the 503, and its late answer goes nowhere', async () => {
-    let late = (): void => {}
-    const receiver = await open(
-      (store) => async (request, response) => {
-        await writeEffect(store, request)
-        late = () => response.status(201).json({ late: true })
-      },
-      { store: { transactionMs: 100 } },
-    )
-    const key = newKey()
-    expect(await call(receiver.port, { key })).toMatchObject({ status: 503 })
-    late()
-    expect(await ledger.effects(key)).toBe(0)
-  })
 })

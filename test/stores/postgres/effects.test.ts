@@ -5,6 +5,7 @@ import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { launch } from '../../support/process/launch.js'
 import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
+import { withResolvers } from '../../support/with-resolvers.js'
 import { QUEUE, startWorker } from './effect-worker.js'
 
 const postgres = await sharedPostgres()
@@ -81,14 +82,8 @@ it('no job after a rollback, one after the rerun, none more after replays', asyn
 
 it('a killed worker’s job is done again under the same id, and is made once', async () => {
   const received: (string | undefined)[] = []
-  let onFirst = (): void => {}
-  const first = new Promise<void>((resolve) => {
-    onFirst = resolve
-  })
-  let letGo = (): void => {}
-  const released = new Promise<void>((resolve) => {
-    letGo = resolve
-  })
+  const { promise: first, resolve: onFirst } = withResolvers()
+  const { promise: released, resolve: letGo } = withResolvers()
   const billing = await openCoupled({
     url: ledger.url,
     more: {

@@ -1,35 +1,10 @@
 import { expect, it } from 'vitest'
-import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)
-
-it.each([
-  [500, 'result-not-stored'],
-  [429, 'result-not-stored'],
-  [409, undefined],
-])(
-  'a handler that has committed by itself, and answers with %i: one effect',
-  async (status, problem) => {
-    const events = hearIdempotency()
-    const receiver = await openCoupled({
-      url: ledger.url,
-      handler: (store) => async (request, response) => {
-        await writeEffect(store, request)
-        await store.transactionOf(request).query('select 1; commit')
-        response.sendStatus(status)
-      },
-    })
-    const key = newKey()
-    expect(await call(receiver.port, { key })).toMatchObject({ status })
-    expect(await call(receiver.port, { key })).toMatchObject({ status: 409, problem })
-    expect(await ledger.effects(key)).toBe(1)
-    expect(events[1]).toMatchObject({ reason: 'uncoupled', status })
-  },
-)
 
 it('a statement that failed, and an answer with 500: the retry runs', async () => {
   const answers = [500, 201]

@@ -12,6 +12,7 @@ import {
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
+import { withResolvers } from '../../support/with-resolvers.js'
 import { type Mutation, openMutated } from './mutated-store.js'
 
 const postgres = await sharedPostgres()
@@ -45,10 +46,7 @@ const WITHOUT_LOCKS: Mutation = (real) => ({
 /** A point at which handlers wait for each other. */
 function meetingOf(count: number): () => Promise<void> {
   let left = count
-  let open = (): void => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
+  const { promise: opened, resolve: open } = withResolvers()
   return () => {
     left -= 1
     if (left <= 0) open()

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { type CoupledIdempotencyOptions, requireSingleUse } from 'express-service-auth'
 import { fromPg, migration, postgresStore } from 'express-service-auth/postgres'
 import { Pool, type PoolClient } from 'pg'
@@ -12,8 +11,9 @@ import {
   writeEffect,
 } from '../../support/receiver/coupled-receiver.js'
 import { EXPRESS_MAJORS, type ExpressModule } from '../../support/receiver/express-majors.js'
-import { type Answer, call, newKey } from '../../support/receiver/order-calls.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
+import { withResolvers } from '../../support/with-resolvers.js'
 import { fullDiskUnder } from './full-disk.js'
 
 const postgres = await sharedPostgres()
@@ -24,97 +24,9 @@ const writes: CoupledOptions['handler'] = (store) => async (request, response) =
   response.status(201).json({})
 }
 
-/** Without a limit it would not be over at all. */
-const OVER_WITHIN_MS = 10_000
-
-const takeAll = (pool: Pool): Promise<PoolClient[]> =>
-  Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()))
-
-/** Makes all of its connections, which may take longer than a request is willing to wait. */
-async function fill(pool: Pool): Promise<void> {
-  for (const client of await takeAll(pool)) client.release()
-}
-
-describe.each([1, 3, 10])('a pool of %i', (max) => {
-  it('that its handlers use up: 503 in time, and it serves again', async () => {
-    const events = hearIdempotency()
-    let isGreedy = true
-    let missing = max
-    let haveAll = (): void => {}
-    const allHave = new Promise<void>((resolve) => {
-      haveAll = resolve
-    })
-    const receiver = await openCoupled({
-      url: ledger.url,
-      pool: { max },
-      store: { acquireMs: 500, transactionMs: 2000 },
-      handler: (store) => async (request, response) => {
-        await writeEffect(store, request)
-        missing -= 1
-        if (missing === 0) haveAll()
-        // The mistake: it waits for a second connection while it has the first.
-        if (isGreedy) await allHave.then(() => receiver.pool.query('select 1'))
-        response.status(201).json({})
-      },
-    })
-    await fill(receiver.pool)
-    const keys = Array.from({ length: 2 * max }, newKey)
-    const attempt = (key: string) => call(receiver.port, { key })
-    const start = performance.now()
-    const holding = keys.slice(0, max).map(attempt)
-    await allHave
-    const waiting = keys.slice(max).map(attempt)
-    const answers = await Promise.all([...holding, ...waiting])
-    for (const [at, key] of keys.entries()) {
-      const { status, headers } = answers[at] as Answer
-      // As the first gives up, another may get the connection that it waits for.
-      expect([201, 503]).toContain(status)
-      expect(headers['retry-after']).not.toEqual(['0'])
-      expect(await ledger.effects(key)).toBe(status === 201 ? 1 : 0)
-    }
-    expect(performance.now() - start).toBeLessThan(OVER_WITHIN_MS)
-    const undecided = events.filter(({ outcome }) => outcome === 'undecided')
-    const reasons = new Set(undecided.map(({ reason }) => reason))
-    expect(reasons).toContain('timed_out')
-
-    isGreedy = false
-    await expect.poll(() => receiver.pool.waitingCount).toBe(0)
-    for (const key of keys) {
-      await expect.poll(async () => (await attempt(key)).status).toBe(201)
-    }
-    for (const key of keys) expect(await ledger.effects(key)).toBe(1)
-    expect(receiver.pool.totalCount).toBeLessThanOrEqual(max)
-    expect(receiver.pool.idleCount).toBe(receiver.pool.totalCount)
-  })
-
-  it('that is used up by others: 503 after acquireMs, and nothing is run later', async () => {
-    const receiver = await openCoupled({
-      url: ledger.url,
-      pool: { max },
-      store: { acquireMs: 500 },
-      handler: writes,
-    })
-    await fill(receiver.pool)
-    await call(receiver.port, { key: newKey() })
-    const taken = await takeAll(receiver.pool)
-    const key = newKey()
-    const start = performance.now()
-    expect(await call(receiver.port, { key })).toMatchObject({ status: 503 })
-    expect(performance.now() - start).toBeLessThan(OVER_WITHIN_MS)
-    for (const client of taken) client.release()
-    await delay(30)
-    expect(receiver.handled).toBe(1)
-    expect(await ledger.effects(key)).toBe(0)
-    expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
-  })
-})
-
 it('a pool that ends under a request: that one commits, later ones get the 503', async () => {
   let letGo = (): void => {}
-  let reach = (): void => {}
-  const reached = new Promise<void>((resolve) => {
-    reach = resolve
-  })
+  const { promise: reached, resolve: reach } = withResolvers()
   const pool = new Pool({ connectionString: ledger.url })
   const store = postgresStore(fromPg(pool), { sweepSeconds: false })
   const receiver = await openOrders({
@@ -249,52 +161,22 @@ describe('least grants', () => {
       expect(await call(receiver.port, { key })).toMatchObject({ status: retry })
       expect(await least.effects(key)).toBe(effects)
     }
-    // Nothing that is kept can be overwritten or taken away by who serves requests.
-    for (const text of [
-      'update service_auth.idempotency set result = null',
-      'delete from service_auth.idempotency',
-      'truncate service_auth.used_token',
-    ]) {
-      await expect(pool.query(text)).rejects.toMatchObject({ code: '42501' })
-    }
   })
 
-  it.each<[string, (role: string) => string, number, RegExp]>([
-    ['a table', () => 'drop table service_auth.idempotency', 503, /idempotency/],
-    ['the schema', () => 'drop schema service_auth cascade', 503, /schema service_auth/],
-    [
-      'the right to look',
-      (role) => `revoke select on service_auth.idempotency from ${role}`,
-      503,
-      /select/,
-    ],
-    ['usage', (role) => `revoke usage on schema service_auth from ${role}`, 503, /usage/],
+  it.each<[string, (role: string) => string, number]>([
+    ['a table', () => 'drop table service_auth.idempotency', 503],
+    ['the schema', () => 'drop schema service_auth cascade', 503],
+    ['the right to look', (role) => `revoke select on service_auth.idempotency from ${role}`, 503],
+    ['usage', (role) => `revoke usage on schema service_auth from ${role}`, 503],
     // The handler has run by then, and what it has written is undone.
-    [
-      'the right to add',
-      (role) => `revoke insert on service_auth.idempotency from ${role}`,
-      500,
-      /insert/,
-    ],
-  ])('without %s', async (_what, text, status, named) => {
+    ['the right to add', (role) => `revoke insert on service_auth.idempotency from ${role}`, 500],
+  ])('without %s', async (_what, text, status) => {
     const { least, role, url } = await openLeast()
     await least.query(text(role))
     const receiver = await openCoupled({ url, handler: writes })
     const key = newKey()
     expect(await call(receiver.port, { key })).toMatchObject({ status })
     expect(await least.effects(key)).toBe(0)
-    await expect(receiver.store.check()).rejects.toMatchObject({
-      code: 'unfit',
-      message: expect.stringMatching(named),
-    })
-  })
-
-  it('a schema of another version is named, and none is changed by requests', async () => {
-    const { least, url } = await openLeast()
-    await least.query("comment on schema service_auth is 'express-service-auth 2'")
-    const receiver = await openCoupled({ url, handler: writes })
-    await expect(receiver.store.check()).rejects.toThrow(/version/)
-    await least.query("comment on schema service_auth is 'express-service-auth 0'")
-    await expect(receiver.store.check()).rejects.toThrow(/version/)
+    await expect(receiver.store.check()).rejects.toMatchObject({ code: 'unfit' })
   })
 })

@@ -13,6 +13,7 @@ import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
 import { call, callRaw, newKey } from '../../support/receiver/order-calls.js'
+import { withResolvers } from '../../support/with-resolvers.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)
@@ -95,10 +96,15 @@ describe('bad input is a TypeError', () => {
     expect(() => requireSingleUse({ store: store(), within: 'transaction' })).not.toThrow()
   })
 
-  it('options of sweep', async () => {
-    for (const wrong of [{ batch: 0 }, { batch: 50_001 }, { limit: -1 }, { other: 1 }]) {
-      await expect(store().sweep(wrong as never)).rejects.toThrow(TypeError)
-    }
+  it.each([
+    { batch: 0 },
+    { batch: 50_001 },
+    { batch: 1.5 },
+    { limit: -1 },
+    { limit: 0 },
+    { other: 1 },
+  ])('%j for sweep', async (options) => {
+    await expect(store().sweep(options as never)).rejects.toThrow(TypeError)
   })
 })
 
@@ -237,10 +243,7 @@ describe('events', () => {
 
   it('a caller that hangs up: the run goes on to its commit, and a retry is a replay', async () => {
     const events = hearIdempotency()
-    let reach = (): void => {}
-    const reached = new Promise<void>((resolve) => {
-      reach = resolve
-    })
+    const { promise: reached, resolve: reach } = withResolvers()
     const receiver = await openCoupled({
       url: ledger.url,
       handler: (own) => async (request, response) => {

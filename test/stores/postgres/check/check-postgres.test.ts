@@ -57,7 +57,9 @@ describe('a check', async () => {
   it.each([
     ['drop schema service_auth cascade', 'the schema service_auth is missing'],
     ["comment on schema service_auth is 'express-service-auth 2'", 'not of version 1'],
+    ["comment on schema service_auth is 'express-service-auth 0'", 'not of version 1'],
     ['comment on schema service_auth is null', 'not of version 1'],
+    ['revoke select on service_auth.idempotency from app', 'select on idempotency'],
     [
       'drop table service_auth.used_token',
       'service_auth.used_token is missing, or of another version',

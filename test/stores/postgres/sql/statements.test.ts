@@ -324,28 +324,6 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     expect((await settings(client))[2]).toBe('0')
   })
 
-  it.each([false, true])(
-    'records a token once of 200 at once; in transactions: %s',
-    async (within) => {
-      const connections = await Promise.all(Array.from({ length: 20 }, () => connect()))
-      const token = tokenIds(`raced ${within}`)
-      const consume = async (client: Client): Promise<boolean> => {
-        if (within) await client.query('begin')
-        const consumed = statements.readConsumed(
-          await ask(client, statements.consume(token, 60_000)),
-        )
-        if (within) await client.query('commit')
-        return consumed
-      }
-      const tries = connections.map(async (client) => {
-        const results: boolean[] = []
-        for (let each = 0; each < 10; each++) results.push(await consume(client))
-        return results
-      })
-      expect((await Promise.all(tries)).flat().filter(Boolean)).toHaveLength(1)
-    },
-  )
-
   it('does not wait for a token that another transaction has recorded', async () => {
     const [one, other, token] = [await connect(), await connect(), tokenIds('uncommitted')]
     const consume = async (client: Client) =>

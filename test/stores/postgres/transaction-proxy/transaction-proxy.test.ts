@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/rejected-call.js'
 import { isTransactionControl } from '../../../../src/stores/postgres/transaction-proxy/transaction-control.js'
 import { revocableTransaction } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
+import { withResolvers } from '../../../support/with-resolvers.js'
 
 class Secretive {
   #count = 0
@@ -78,10 +79,7 @@ describe('revocableHandle', () => {
   it('lets a nested transaction that outlives it do nothing more', async () => {
     const raw = new Secretive()
     const { transaction: handle, revoke } = revocableTransaction(raw)
-    let resume = (): void => {}
-    const waiting = new Promise<void>((resolve) => {
-      resume = resolve
-    })
+    const { promise: waiting, resolve: resume } = withResolvers()
     const nested = handle.nested(() => waiting)
     revoke()
     resume()

@@ -3,10 +3,10 @@ import { chown, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inject } from 'vitest'
+import { launchServer } from '../process/launch-server.js'
 import { guardFolder } from '../process/watchdog.js'
 import { findPgbouncer } from './pgbouncer-binary.js'
 import { type PostgresAddress, postgresAddress, SUPERUSER } from './postgres-address.js'
-import { launchServer } from './postgres-process.js'
 import { serverUser } from './postgres-user.js'
 
 export interface PgbouncerOptions {
@@ -16,7 +16,6 @@ export interface PgbouncerOptions {
 }
 
 export interface Pgbouncer extends PostgresAddress {
-  log(): Promise<string>
   stop(): Promise<void>
 }
 
@@ -43,10 +42,10 @@ export async function startPgbouncer(
       return [configFile]
     },
     isReady: async (pid) => (await log()).includes(`[${pid}] LOG process up`),
+    user,
   })
   return {
     ...postgresAddress(pgbouncer.port),
-    log,
     async stop() {
       await pgbouncer.end('SIGKILL')
       await rm(folder, { recursive: true, force: true })

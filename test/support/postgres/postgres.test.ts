@@ -24,41 +24,6 @@ describe('startPostgres', () => {
     expect(one.major).toBeGreaterThanOrEqual(15)
   })
 
-  it('restarts on the same port with its data', async () => {
-    const postgres = await start()
-    const { port, pid } = postgres
-    await postgres.query('create table orders (id int)')
-    await postgres.restart()
-    expect(postgres).toMatchObject({ port })
-    expect(postgres.pid).not.toBe(pid)
-    expect(await postgres.query('select * from orders')).toEqual([])
-  })
-
-  it.each(['stopImmediate', 'kill'] as const)('recovers after %s', async (end) => {
-    const postgres = await start()
-    await postgres.query('create table orders (id int)')
-    await postgres[end]()
-    await expect(postgres.query('select 1')).rejects.toThrow(/ECONNREFUSED/)
-    await postgres.restart()
-    expect(await postgres.query('select * from orders')).toEqual([])
-    expect(await postgres.log()).toContain('automatic recovery in progress')
-  })
-
-  it('answers only after it is resumed when it was paused', async () => {
-    const postgres = await start()
-    const slow = postgres.query('select pg_sleep(0.1)')
-    postgres.pause()
-    let answered = false
-    const reply = postgres.query('select 1 as one').finally(() => {
-      answered = true
-    })
-    await new Promise((resolve) => setTimeout(resolve, 200))
-    expect(answered).toBe(false)
-    postgres.resume()
-    expect(await reply).toEqual([{ one: 1 }])
-    await slow
-  })
-
   it('takes settings, and says what Postgres says when it does not start', async () => {
     const postgres = await start({ settings: { application_name: "it's a \\ test" } })
     expect(await postgres.query('show application_name')).toEqual([

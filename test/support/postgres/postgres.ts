@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client, type QueryResult } from 'pg'
+import { launchServer, type ServerLaunch, type ServerProcess } from '../process/launch-server.js'
 import { guardFolder } from '../process/watchdog.js'
 import { type PostgresAddress, postgresAddress, SUPERUSER } from './postgres-address.js'
 import type { PostgresVersion } from './postgres-binary.js'
-import { launchServer, type ServerLaunch, type ServerProcess } from './postgres-process.js'
 import { postgresTemplate } from './postgres-template.js'
 import { serverUser } from './postgres-user.js'
 
@@ -28,8 +28,6 @@ type Row = Record<string, unknown>
 
 export interface PostgresServer extends PostgresAddress {
   readonly major: number
-  /** The postmaster's; another one after every restart. */
-  readonly pid: number
   /**
    * Runs a statement as the superuser, on a connection of its own; resolves with the rows. Without
    * values there may be several statements; the rows are then those of the last.
@@ -39,8 +37,6 @@ export interface PostgresServer extends PostgresAddress {
     values?: readonly unknown[],
     database?: string,
   ): Promise<R[]>
-  /** What the server has written to its log. */
-  log(): Promise<string>
   /** Ends the server and removes its folder. */
   stop(): Promise<void>
   /** Ends it as `pg_ctl stop -m immediate` does; `restart` recovers from the log of writes. */
@@ -49,10 +45,6 @@ export interface PostgresServer extends PostgresAddress {
   kill(): Promise<void>
   /** Again on the same port; one that runs is ended with a checkpoint first. */
   restart(): Promise<void>
-  /** SIGSTOP to all processes: connections stay open, nothing answers. */
-  pause(): void
-  /** SIGCONT. */
-  resume(): void
 }
 
 const DEFAULT_SETTINGS: PostgresSettings = {
@@ -91,18 +83,14 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     folder,
     arguments: (port) => ['-D', data, '-p', String(port)],
     isReady: (pid) => isReady(data, pid),
+    user: serverUser(),
   }
   let server: ServerProcess | undefined = await launchServer(launch)
   const { port } = server
 
-  const running = (): ServerProcess => {
-    if (server) return server
-    throw new Error('This Postgres is not running')
-  }
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     const ending = server
     server = undefined
-    ending?.signalAll('SIGCONT')
     await ending?.end(signal)
   }
   const address = postgresAddress(port)
@@ -110,20 +98,14 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   return {
     ...address,
     major: template.major,
-    get pid() {
-      return running().pid
-    },
     query: (text, values = [], database = 'postgres') =>
       queryOnce(address.urlFor(database), text, values),
-    log: () => readFile(join(folder, 'log'), 'utf8'),
-    pause: () => running().signalAll('SIGSTOP'),
-    resume: () => running().signalAll('SIGCONT'),
     stopImmediate: () => end('SIGQUIT'),
     async kill() {
-      const killed = running()
+      const killed = server
       server = undefined
       const segment = await sharedMemorySegment(data)
-      await killed.killAll()
+      await killed?.killAll()
       // It would stay for good: the kernel holds a few thousand of them.
       await run('ipcrm', ['-m', segment])
     },

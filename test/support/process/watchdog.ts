@@ -35,10 +35,6 @@ export function guardFolder(folder: string): () => void {
   }
 }
 
-export function notePid(folder: string, pid: number): void {
-  notePids(folder, [pid])
-}
-
 /** In place of what was noted before. */
 export function notePids(folder: string, pids: readonly number[]): void {
   writeFileSync(join(folder, PID_FILE), pids.join(' '))

@@ -1,6 +1,5 @@
 import { until } from '../until.js'
-import { type RedisServer, startRedis } from './redis.js'
-import type { RedisConfig } from './redis-process.js'
+import { type RedisConfig, type RedisServer, startRedis } from './redis.js'
 import { untilInStep } from './redis-replica.js'
 
 export interface RedisCluster {

@@ -57,7 +57,7 @@ export async function startSentinel(): Promise<RedisSentinels> {
 function startOneSentinel(primary: RedisServer): Promise<RedisServer> {
   return startServer({
     extraArguments: ['--sentinel'],
-    readyLine: /\+monitor/,
+    readyLine: '+monitor',
     config: {
       sentinel: [
         `monitor ${NAME} ${primary.host} ${primary.port} ${QUORUM}`,

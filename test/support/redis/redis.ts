@@ -1,17 +1,16 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { writeFileSync } from 'node:fs'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inject } from 'vitest'
+import { launchServer, type ServerLaunch, type ServerProcess } from '../process/launch-server.js'
 import { guardFolder } from '../process/watchdog.js'
 import { knowRedisWords } from '../secret-search/index.js'
 import { findRedisServer } from './redis-binary.js'
-import {
-  launchRedis,
-  type RedisConfig,
-  type RedisLaunch,
-  type RedisProcess,
-} from './redis-process.js'
 import { sendCommand } from './redis-wire.js'
+
+/** Lines of redis.conf; a directive that occurs several times has a list of values. */
+export type RedisConfig = Record<string, string | readonly string[]>
 
 export interface RedisOptions {
   /** More lines of redis.conf, such as `{ appendonly: 'yes', replicaof: '127.0.0.1 6379' }`. */
@@ -52,16 +51,37 @@ export function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   return startServer({ config: { ...DATA_CONFIG, ...options.config } })
 }
 
+export interface RedisServerOptions {
+  readonly config: RedisConfig
+  /** What the server writes to its log when it serves. */
+  readonly readyLine?: string
+  readonly extraArguments?: readonly string[]
+}
+
 /** As `startRedis`, for whatever redis-server can be, with nothing configured but the address. */
-export async function startServer(
-  options: Pick<RedisLaunch, 'config' | 'readyLine' | 'extraArguments'>,
-): Promise<RedisServer> {
+export async function startServer({
+  readyLine = 'Ready to accept connections',
+  extraArguments = [],
+  ...options
+}: RedisServerOptions): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), 'esa-redis-'))
   const callOffWatchdog = guardFolder(folder)
-  const config = { ...COMMON_CONFIG, ...options.config, dir: folder }
+  const config: RedisConfig = { ...COMMON_CONFIG, ...options.config, dir: folder }
   for (const [name, values] of Object.entries(config)) knowRedisWords([name, ...[values].flat()])
-  const launch: RedisLaunch = { ...options, binary: redisBinary(), folder, config }
-  let server: RedisProcess | undefined = await launchRedis(launch)
+  const configFile = join(folder, 'redis.conf')
+  const launch: ServerLaunch = {
+    binary: redisBinary(),
+    folder,
+    arguments(port) {
+      writeFileSync(configFile, render({ ...config, port: String(port) }))
+      return [configFile, ...extraArguments]
+    },
+    async isReady(pid) {
+      const lines = (await readFile(join(folder, 'log'), 'utf8')).split('\n')
+      return lines.some((line) => line.startsWith(`${pid}:`) && line.includes(readyLine))
+    },
+  }
+  let server: ServerProcess | undefined = await launchServer(launch)
   const { port } = server
 
   const end = async (): Promise<void> => {
@@ -69,7 +89,7 @@ export async function startServer(
     server = undefined
     await ending?.end('SIGKILL')
   }
-  const running = (): RedisProcess => {
+  const running = (): ServerProcess => {
     if (server) return server
     throw new Error('This redis-server is not running')
   }
@@ -98,10 +118,15 @@ export async function startServer(
       if (keepData && server) await sendCommand(port, 'SAVE')
       await end()
       if (!keepData) await removeData(folder)
-      server = await launchRedis({ ...launch, port })
+      server = await launchServer({ ...launch, port })
     },
   }
 }
+
+const render = (config: RedisConfig): string =>
+  Object.entries(config)
+    .flatMap(([name, values]) => [values].flat().map((value) => `${name} ${value}\n`))
+    .join('')
 
 /** The path that the global setup has found. */
 function redisBinary(): string {

@@ -11,7 +11,7 @@ import { READ_RECORD, REPLACE } from '../../../../src/stores/redis/store/record-
 import { CONSUME } from '../../../../src/stores/redis/store/redis-store.js'
 import { startTcpProxy } from '../../../support/network/tcp-proxy.js'
 import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
-import type { RedisConfig } from '../../../support/redis/redis-process.js'
+import type { RedisConfig } from '../../../support/redis/redis.js'
 import { startReplica } from '../../../support/redis/redis-replica.js'
 import { openStore, requestFor, storeOn, timed } from '../kit.js'
 

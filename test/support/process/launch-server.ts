@@ -3,9 +3,8 @@ import { once } from 'node:events'
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { forgetPid, notePids } from '../process/watchdog.js'
 import { until } from '../until.js'
-import { serverUser } from './postgres-user.js'
+import { forgetPid, notePids } from './watchdog.js'
 
 export interface ServerLaunch {
   readonly binary: string
@@ -16,29 +15,30 @@ export interface ServerLaunch {
   isReady(pid: number): Promise<boolean>
   /** Without one, a free port is chosen. */
   readonly port?: number
+  /** Who runs the server; by default the user of this process. */
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined
 }
 
 export interface ServerProcess {
   readonly port: number
   readonly pid: number
-  /** To the process and to all its children. */
-  signalAll(signal: NodeJS.Signals): void
+  signal(signal: NodeJS.Signals): void
   /** Sends the signal to the process itself; resolves when it is gone. */
   end(signal: NodeJS.Signals): Promise<void>
   /** SIGKILL to the process and to all its children; resolves when all are gone. */
   killAll(): Promise<void>
 }
 
-// Below the ports that the kernel hands out by itself.
+// Below the ports that the kernel hands out by itself; the bus of a Redis cluster takes the port plus 10,000.
 const LOWEST_PORT = 10_000
-const PORTS = 22_000
+const PORTS = 12_000
 const ATTEMPTS = 20
 const RETRY_MS = 100
 const START_TIMEOUT_MS = 20_000
 const POLL_MS = 10
-const PORT_IS_TAKEN = /Address already in use/
+const PORT_IS_TAKEN = /Address already in use|Failed listening/
 
-/** Starts Postgres or pgbouncer; resolves when it serves. Takes another port when one is taken. */
+/** Starts a server; resolves when it serves. Takes another port when one is taken. */
 export async function launchServer(launch: ServerLaunch): Promise<ServerProcess> {
   for (let attempt = 1; ; attempt++) {
     const port = launch.port ?? LOWEST_PORT + Math.floor(Math.random() * PORTS)
@@ -60,7 +60,7 @@ async function tryPort(launch: ServerLaunch, port: number): Promise<ServerProces
   const child = spawn(launch.binary, launch.arguments(port), {
     cwd: folder,
     stdio: ['ignore', log, log],
-    ...serverUser(),
+    ...launch.user,
   })
   closeSync(log)
   const { pid } = child
@@ -92,9 +92,9 @@ async function tryPort(launch: ServerLaunch, port: number): Promise<ServerProces
     port,
     pid,
     end,
-    signalAll: (signal) => void signalFamily(folder, pid, signal),
+    signal: (signal) => void child.kill(signal),
     async killAll() {
-      const family = signalFamily(folder, pid, 'SIGKILL')
+      const family = killFamily(folder, pid)
       await end('SIGKILL')
       // A child that is still going holds the shared memory, and another server could not start.
       await until('the children are gone', async () => family.every(isDead))
@@ -102,13 +102,13 @@ async function tryPort(launch: ServerLaunch, port: number): Promise<ServerProces
   }
 }
 
-function signalFamily(folder: string, pid: number, signal: NodeJS.Signals): number[] {
+function killFamily(folder: string, pid: number): number[] {
   // One that stands still gets no more children while its children are counted.
   if (!sendSignal(pid, 'SIGSTOP')) return []
   const family = [pid, ...childrenOf(pid)]
   // The watchdog has to know them all: one that stands still does not see that the postmaster died.
   notePids(folder, family)
-  for (const each of family) sendSignal(each, signal)
+  for (const each of family) sendSignal(each, 'SIGKILL')
   return family
 }
 

@@ -6,14 +6,11 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { memoryStore, type Store } from 'express-service-auth'
 import type { RedisStoreOptions } from 'express-service-auth/redis'
-import { Cluster, Redis } from 'ioredis'
-import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
+import type { Cluster, Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createCompensation } from '../../../src/stores/redis/store/compensation.js'
-import { startTcpProxy } from '../../support/network/tcp-proxy.js'
-import { startRedis } from '../../support/redis/redis.js'
 import { until } from '../../support/until.js'
-import { answers, requestFor, storeOn } from './kit.js'
+import { answers, MAJORS, ownRedis, proxyOf, requestFor, storeOn } from './kit.js'
 
 const LEASE_MS = 200
 
@@ -40,16 +37,10 @@ function watchConnections(): (port: number) => Set<string | undefined> {
 
 /** A node whose clients always take the way through the proxy, in a cluster of one too. */
 async function proxied() {
-  const node = await startRedis({
-    config: { 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' },
-  })
+  const node = await ownRedis({ 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' })
   await node.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
-  const proxy = await startTcpProxy(node)
+  const proxy = await proxyOf(node)
   await node.command('CONFIG', 'SET', 'cluster-announce-port', String(proxy.port))
-  onTestFinished(async () => {
-    await proxy.close()
-    await node.stop()
-  })
   return proxy
 }
 
@@ -57,14 +48,19 @@ const nodes = (port: number): { host: string; port: number }[] => [{ host: '127.
 const LAZY = { lazyConnect: true }
 const NO_REPLICA: RedisStoreOptions = { replicas: { min: 1, timeoutMs: 50 } }
 
-const STORES: [string, (port: number) => Redis | Cluster, RedisStoreOptions][] = [
-  ['ioredis 6', (port) => new Redis({ port, ...LAZY }), {}],
-  ['ioredis 5', (port) => new Redis5({ port, ...LAZY }) as unknown as Redis, {}],
-  ['ioredis 6 with replicas', (port) => new Redis({ port, ...LAZY }), NO_REPLICA],
-  ['a cluster of ioredis 6', (port) => new Cluster(nodes(port), LAZY), {}],
-  ['a cluster of ioredis 5', (port) => new Cluster5(nodes(port), LAZY) as unknown as Cluster, {}],
-  ['a cluster with replicas', (port) => new Cluster(nodes(port), LAZY), NO_REPLICA],
-]
+type Connect = (port: number) => Redis | Cluster
+const STORES = MAJORS.flatMap(
+  ({ major, RedisOfRelease, ClusterOfRelease }): [string, Connect, RedisStoreOptions][] => {
+    const connect: Connect = (port) => new RedisOfRelease({ port, ...LAZY })
+    const connectCluster: Connect = (port) => new ClusterOfRelease(nodes(port), LAZY)
+    return [
+      [major, connect, {}],
+      [`${major} with replicas`, connect, NO_REPLICA],
+      [`a cluster of ${major}`, connectCluster, {}],
+      [`a cluster of ${major} with replicas`, connectCluster, NO_REPLICA],
+    ]
+  },
+)
 
 /** What requests do, answered or not. */
 async function use(store: Store): Promise<void> {

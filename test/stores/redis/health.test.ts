@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from 'express-service-auth'
-import { expect, it, onTestFinished } from 'vitest'
-import { type RedisServer, startRedis } from '../../support/redis/redis.js'
+import type { RedisStoreOptions } from 'express-service-auth/redis'
+import type { RedisOptions } from 'ioredis'
+import { expect, it } from 'vitest'
+import type { RedisConfig } from '../../support/redis/redis.js'
 import { until } from '../../support/until.js'
-import { answers, openStore, requestFor } from './kit.js'
-
-async function own(config: Record<string, string> = {}): Promise<RedisServer> {
-  const redis = await startRedis({ config })
-  onTestFinished(() => redis.stop())
-  return redis
-}
+import { answers, openStore, ownRedis, requestFor } from './kit.js'
 
 const fail = (store: Store): Promise<unknown> =>
   expect(store.consume(randomUUID(), 1000)).rejects.toThrow()
@@ -17,7 +13,7 @@ const fail = (store: Store): Promise<unknown> =>
 const isRecent = (seconds = 0): boolean => Math.abs(Date.now() / 1000 - seconds) < 60
 
 it('a store on Redis is unused, then up, and asks nobody how it is', async () => {
-  const redis = await own()
+  const redis = await ownRedis()
   const { store } = openStore(redis)
   expect(store.health()).toEqual({ state: 'unused' })
   await store.check()
@@ -35,7 +31,7 @@ it.each<[string, (store: Store) => Promise<unknown>]>([
   ['inspect', (store) => store.inspect(randomUUID())],
   ['check', (store) => store.check()],
 ])('each call tells how it is: %s', async (_, ask) => {
-  const redis = await own()
+  const redis = await ownRedis()
   const { store } = openStore(redis)
   await ask(store)
   expect(store.health()).toEqual({ state: 'up' })
@@ -48,7 +44,7 @@ it.each<[string, (store: Store) => Promise<unknown>]>([
 })
 
 it('a server that is gone is a fault of the network', async () => {
-  const redis = await own()
+  const redis = await ownRedis()
   const { store } = openStore(redis)
   await store.check()
   await redis.kill()
@@ -65,30 +61,19 @@ it('a server that is gone is a fault of the network', async () => {
   expect(store.health()).toMatchObject({ state: 'up', lastErrorAt: expect.any(Number) })
 })
 
-it('what a server refuses is its fault', async () => {
-  const redis = await own({ 'min-replicas-to-write': '1' })
-  const { store } = openStore(redis)
-  await fail(store)
-  expect(store.health()).toMatchObject({ state: 'down', lastError: 'server' })
-})
-
-it('so is a password that it does not take', async () => {
-  const redis = await own({ requirepass: 'right' })
-  const { store } = openStore(redis, {}, { password: 'wrong' })
+it.each<[string, RedisConfig, RedisStoreOptions, RedisOptions]>([
+  ['is refused', { 'min-replicas-to-write': '1' }, {}, {}],
+  ['has a wrong password', { requirepass: 'right' }, {}, { password: 'wrong' }],
+  ['too few replicas acknowledge', {}, { replicas: { min: 1, timeoutMs: 50 } }, {}],
+])('a call that %s is a fault of the server', async (_, config, options, client) => {
+  const { store } = openStore(await ownRedis(config), options, client)
   await fail(store)
   expect(store.health()).toMatchObject({ state: 'down', lastError: 'server' })
   expect(JSON.stringify(store.health())).not.toContain('wrong')
 })
 
-it('so is a reservation that too few replicas have', async () => {
-  const redis = await own()
-  const { store } = openStore(redis, { replicas: { min: 1, timeoutMs: 50 } })
-  await fail(store)
-  expect(store.health()).toMatchObject({ state: 'down', lastError: 'server' })
-})
-
 it('a store that is closed says so, whatever it was before', async () => {
-  const redis = await own()
+  const redis = await ownRedis()
   const { store } = openStore(redis)
   await store.check()
   store.close()

@@ -1,9 +1,51 @@
 import { randomUUID } from 'node:crypto'
-import type { ReservationRequest, Run, Store } from 'express-service-auth'
+import type { IdempotencyStore, ReservationRequest, Run, Store } from 'express-service-auth'
 import { type RedisStoreOptions, redisStore } from 'express-service-auth/redis'
-import { type Cluster, Redis, type RedisOptions } from 'ioredis'
-import { onTestFinished } from 'vitest'
+import { Cluster, Redis, type RedisOptions } from 'ioredis'
+import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
+import { afterAll, onTestFinished } from 'vitest'
+import { startTcpProxy, type TcpProxy } from '../../support/network/tcp-proxy.js'
+import { type RedisConfig, type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { knowRedisClient } from '../../support/secret-search/index.js'
+
+/** The releases of ioredis that the package works with, both under the types of the later one. */
+export const MAJORS = [
+  { major: 'ioredis 6', RedisOfRelease: Redis, ClusterOfRelease: Cluster },
+  {
+    major: 'ioredis 5',
+    RedisOfRelease: Redis5 as unknown as typeof Redis,
+    ClusterOfRelease: Cluster5 as unknown as typeof Cluster,
+  },
+]
+
+/**
+ * The server that the tests of a file share, stopped after them. To be called once, outside of a test:
+ * `const server = await sharedRedis()`.
+ */
+export async function sharedRedis(config: RedisConfig = {}): Promise<RedisServer> {
+  const server = await startRedis({ config })
+  afterAll(() => server.stop())
+  return server
+}
+
+/** Starts a server, or several, for one test: they stop at its end. */
+export async function started<T extends { stop(): Promise<void> }>(
+  starting: Promise<T>,
+): Promise<T> {
+  const server = await starting
+  onTestFinished(() => server.stop())
+  return server
+}
+
+export const ownRedis = (config: RedisConfig = {}): Promise<RedisServer> =>
+  started(startRedis({ config }))
+
+/** A proxy before the server, until the end of the test. */
+export async function proxyOf(server: { host: string; port: number }): Promise<TcpProxy> {
+  const proxy = await startTcpProxy(server)
+  onTestFinished(() => proxy.close())
+  return proxy
+}
 
 export interface Opened {
   readonly store: Store
@@ -48,7 +90,7 @@ export const retryOf = (
 ): ReservationRequest => ({ ...request, owner: randomUUID(), ...changes })
 
 /** Reserves a key that is free. */
-export async function begin(store: Store, request: ReservationRequest): Promise<Run> {
+export async function begin(store: IdempotencyStore, request: ReservationRequest): Promise<Run> {
   const found = await store.reserve(request)
   if (found.outcome !== 'reserved') throw new Error(`not reserved: ${found.outcome}`)
   return { ...request, fence: found.fence }

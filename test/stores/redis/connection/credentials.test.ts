@@ -1,23 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { Cluster, Redis } from 'ioredis'
-import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
+import { type Cluster, Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import type { RedisServer } from '../../../support/redis/redis.js'
 import { startCluster } from '../../../support/redis/redis-cluster.js'
 import { startReplica } from '../../../support/redis/redis-replica.js'
 import { startSentinel } from '../../../support/redis/redis-sentinel.js'
 import { until } from '../../../support/until.js'
 import { denylistOn, entryOf } from '../denylist/denylist-kit.js'
-import { answers, storeOn } from '../kit.js'
-
-const MAJORS = [
-  { major: 'ioredis 6', RedisOfRelease: Redis, ClusterOfRelease: Cluster },
-  {
-    major: 'ioredis 5',
-    RedisOfRelease: Redis5 as unknown as typeof Redis,
-    ClusterOfRelease: Cluster5 as unknown as typeof Cluster,
-  },
-]
+import { answers, MAJORS, ownRedis, started, storeOn } from '../kit.js'
 
 interface Login {
   readonly username: string
@@ -40,12 +30,6 @@ async function replaceLogin(
   await permit(server, after)
   if (after.username !== before.username) await server.command('ACL', 'DELUSER', before.username)
   else await server.command('CLIENT', 'KILL', 'USER', before.username)
-}
-
-async function started<T extends { stop(): Promise<void> }>(starting: Promise<T>): Promise<T> {
-  const server = await starting
-  onTestFinished(() => server.stop())
-  return server
 }
 
 /** A store and a denylist on the user's client; both have connected. */
@@ -77,7 +61,7 @@ describe.each(MAJORS)(
       ['another password', RENEWED],
       ['another user', RENAMED],
     ])('with %s', async (_, next) => {
-      const server = await started(startRedis())
+      const server = await ownRedis()
       await permit(server, OLD)
       const users = new RedisOfRelease({ port: server.port, lazyConnect: true, ...OLD })
       const both = await openBoth(users)
@@ -87,7 +71,7 @@ describe.each(MAJORS)(
     })
 
     it('once the user’s client has the password that the server has had for a while', async () => {
-      const server = await started(startRedis({ config: { requirepass: OLD.password } }))
+      const server = await ownRedis({ requirepass: OLD.password })
       const admin = new Redis({ port: server.port, password: OLD.password })
       onTestFinished(() => admin.disconnect())
       const { password } = OLD
@@ -101,7 +85,7 @@ describe.each(MAJORS)(
     })
 
     it('where reservations wait for a replica', async () => {
-      const server = await started(startRedis())
+      const server = await ownRedis()
       await started(startReplica(server))
       await permit(server, OLD)
       const users = new RedisOfRelease({ port: server.port, lazyConnect: true, ...OLD })

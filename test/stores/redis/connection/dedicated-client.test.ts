@@ -1,23 +1,22 @@
 import { randomUUID } from 'node:crypto'
-import { Cluster, Redis, type RedisOptions } from 'ioredis'
-import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { type Cluster, Redis, type RedisOptions } from 'ioredis'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { duplicateClient } from '../../../../src/stores/redis/connection/dedicated-client.js'
-import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { until } from '../../../support/until.js'
-import { answers, begin, openStore, requestFor, retryOf, storeOn, timed } from '../kit.js'
+import {
+  answers,
+  begin,
+  MAJORS,
+  openStore,
+  ownRedis,
+  requestFor,
+  retryOf,
+  sharedRedis,
+  storeOn,
+  timed,
+} from '../kit.js'
 
-let server: RedisServer
-beforeAll(async () => {
-  server = await startRedis()
-  return () => server.stop()
-})
-
-async function own(config: Record<string, string> = {}): Promise<RedisServer> {
-  const started = await startRedis({ config })
-  onTestFinished(() => started.stop())
-  return started
-}
+const server = await sharedRedis()
 
 describe('whatever the user’s client is told', () => {
   const OPTIONS: [string, RedisOptions][] = [
@@ -41,7 +40,7 @@ describe('whatever the user’s client is told', () => {
   ]
 
   it.each(OPTIONS)('%s, the store does all it should', async (_, options) => {
-    const redis = await own()
+    const redis = await ownRedis()
     const { store } = openStore(redis, {}, options)
     await store.check()
     const id = randomUUID()
@@ -72,18 +71,18 @@ describe('whatever the user’s client is told', () => {
   })
 })
 
-it.each([
-  ['ioredis 6', Redis],
-  ['ioredis 5', Redis5 as unknown as typeof Redis],
-])('the connection of the store bears the name of the user’s (%s)', async (_, RedisOfRelease) => {
-  const connectionName = randomUUID()
-  const { host, port } = server
-  const store = storeOn(new RedisOfRelease({ host, port, connectionName, lazyConnect: true }))
-  await store.consume(randomUUID(), 1000)
-  await until('it is named', async () =>
-    (await server.command('CLIENT', 'LIST')).includes(`name=${connectionName}`),
-  )
-})
+it.each(MAJORS)(
+  'the connection of the store bears the name of the user’s ($major)',
+  async ({ RedisOfRelease }) => {
+    const connectionName = randomUUID()
+    const { host, port } = server
+    const store = storeOn(new RedisOfRelease({ host, port, connectionName, lazyConnect: true }))
+    await store.consume(randomUUID(), 1000)
+    await until('it is named', async () =>
+      (await server.command('CLIENT', 'LIST')).includes(`name=${connectionName}`),
+    )
+  },
+)
 
 describe('whatever the user’s client is doing', () => {
   it('subscribing does not disturb the store', async () => {
@@ -118,11 +117,9 @@ describe('whatever the user’s client is doing', () => {
   })
 })
 
-describe('a client of a cluster', () => {
-  it.each([
-    ['ioredis 6', Cluster],
-    ['ioredis 5', Cluster5 as unknown as typeof Cluster],
-  ])('keeps the user’s password and the rest, through %s', (_, ClusterOfRelease) => {
+it.each(MAJORS)(
+  'a client of a cluster keeps the user’s password and the rest, through $major',
+  ({ ClusterOfRelease }) => {
     const users = new ClusterOfRelease([{ host: '127.0.0.1', port: 1 }], {
       lazyConnect: true,
       scaleReads: 'slave',
@@ -134,22 +131,5 @@ describe('a client of a cluster', () => {
     expect(options.redisOptions?.commandTimeout).toBeUndefined()
     expect(options).toMatchObject({ scaleReads: 'master', enableOfflineQueue: false })
     expect(options.maxRedirections).toBeGreaterThan(1)
-  })
-
-  it('that needs a password gets it', async () => {
-    const node = await own({
-      'cluster-enabled': 'yes',
-      'cluster-announce-ip': '127.0.0.1',
-      requirepass: 'secret-of-cluster',
-    })
-    const admin = new Redis({ host: node.host, port: node.port, password: 'secret-of-cluster' })
-    onTestFinished(() => admin.disconnect())
-    await admin.cluster('ADDSLOTSRANGE', 0, 16383)
-    const users = new Cluster5([{ host: node.host, port: node.port }], {
-      lazyConnect: true,
-      redisOptions: { password: 'secret-of-cluster' },
-    })
-    const store = storeOn(users as unknown as Cluster)
-    await until('the store answers', () => answers(store))
-  })
-})
+  },
+)

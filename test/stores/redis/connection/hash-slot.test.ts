@@ -1,12 +1,8 @@
-import { beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { slotOf } from '../../../../src/stores/redis/connection/hash-slot.js'
-import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import { sharedRedis } from '../kit.js'
 
-let node: RedisServer
-beforeAll(async () => {
-  node = await startRedis({ config: { 'cluster-enabled': 'yes' } })
-  return () => node.stop()
-})
+const node = await sharedRedis({ 'cluster-enabled': 'yes' })
 
 it.each([
   'esa:t:abc',

@@ -13,7 +13,7 @@ import { script } from '../../../../src/stores/redis/connection/redis-call.js'
 import { compileText } from '../../../support/process/compile.js'
 import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
-import { openStore } from '../kit.js'
+import { openStore, sharedRedis } from '../kit.js'
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
 const EXIT_TIMEOUT_MS = 50_000
@@ -22,11 +22,7 @@ const AT_ONCE_MS = 1500
 /** ioredis waits for a sentinel's answer, and then two seconds for the end of its connection. */
 const SENTINEL_MS = 5000
 
-let server: RedisServer
-beforeAll(async () => {
-  server = await startRedis()
-  return () => server.stop()
-})
+const server = await sharedRedis()
 
 interface Program {
   /** The package's name. */

@@ -1,31 +1,30 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from 'express-service-auth'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { startTcpProxy, type TcpProxy } from '../../../support/network/tcp-proxy.js'
-import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { TcpProxy } from '../../../support/network/tcp-proxy.js'
 import { startReplica } from '../../../support/redis/redis-replica.js'
 import { until } from '../../../support/until.js'
-import { answers, begin, openStore, requestFor, retryOf, timed } from '../kit.js'
+import {
+  answers,
+  begin,
+  openStore,
+  ownRedis,
+  proxyOf,
+  requestFor,
+  retryOf,
+  sharedRedis,
+  started,
+  timed,
+} from '../kit.js'
 
 const TIMEOUT_MS = 250
 /** What a busy machine may add to a wait. */
 const SLACK_MS = 400
 
-let server: RedisServer
-beforeAll(async () => {
-  server = await startRedis()
-})
-afterAll(() => server.stop())
-
-async function own(config: Record<string, string> = {}): Promise<RedisServer> {
-  const started = await startRedis({ config })
-  onTestFinished(() => started.stop())
-  return started
-}
+const server = await sharedRedis()
 
 async function proxied(timeoutMs = 2000): Promise<{ proxy: TcpProxy; store: Store }> {
-  const proxy = await startTcpProxy(server)
-  onTestFinished(() => proxy.close())
+  const proxy = await proxyOf(server)
   const { store } = openStore(proxy, { timeoutMs })
   await store.consume(randomUUID(), 1000)
   return { proxy, store }
@@ -108,7 +107,7 @@ describe('a wire that is slow or cut', () => {
 
 describe('waits are bounded, and the store comes back by itself', () => {
   it('while Redis is down, and when it is back with and without its data', async () => {
-    const redis = await own({ appendonly: 'yes', appendfsync: 'always' })
+    const redis = await ownRedis({ appendonly: 'yes', appendfsync: 'always' })
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
     const id = randomUUID()
     const request = requestFor()
@@ -127,7 +126,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
   })
 
   it('when Redis was down from the start', async () => {
-    const redis = await own()
+    const redis = await ownRedis()
     await redis.kill()
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
     await expectRefusals(store, /unreachable/)
@@ -136,7 +135,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
   })
 
   it('while Redis is paused', async () => {
-    const redis = await own()
+    const redis = await ownRedis()
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
     await store.consume(randomUUID(), 1000)
     redis.pause()
@@ -147,7 +146,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
   })
 
   it('and what is answered after it was given up harms nobody', async () => {
-    const redis = await own()
+    const redis = await ownRedis()
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
     const unhandled = vi.fn()
     process.on('unhandledRejection', unhandled)
@@ -168,7 +167,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
   })
 
   it('while Redis is a read-only replica', async () => {
-    const redis = await own()
+    const redis = await ownRedis()
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
     await store.consume(randomUUID(), 1000)
     await redis.command('REPLICAOF', server.host, String(server.port))
@@ -178,7 +177,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
   })
 
   it('while Redis is out of memory, where a key can still be freed', async () => {
-    const redis = await own()
+    const redis = await ownRedis()
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
     const request = requestFor()
     const run = await begin(store, request)
@@ -191,7 +190,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
   })
 
   it('while Redis is loading its data', async () => {
-    const redis = await own({
+    const redis = await ownRedis({
       'enable-debug-command': 'yes',
       'loading-process-events-interval-bytes': '1024',
     })
@@ -209,7 +208,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
   })
 
   it('while somebody else’s script blocks Redis', async () => {
-    const redis = await own({ 'busy-reply-threshold': '50' })
+    const redis = await ownRedis({ 'busy-reply-threshold': '50' })
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
     await store.consume(randomUUID(), 1000)
     const blocking = redis.command('EVAL', 'while true do end', '0').catch(() => {})
@@ -226,7 +225,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
   })
 
   it('while a cluster’s node says that the cluster is down', async () => {
-    const redis = await own({ 'cluster-enabled': 'yes' })
+    const redis = await ownRedis({ 'cluster-enabled': 'yes' })
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
     await expectRefusals(store, /CLUSTERDOWN/)
     await redis.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
@@ -245,9 +244,8 @@ it('what the event loop is too busy to read in time is no silence', async () => 
 })
 
 it('a replica that is promoted serves', async () => {
-  const primary = await own()
-  const replica = await startReplica(primary)
-  onTestFinished(() => replica.stop())
+  const primary = await ownRedis()
+  const replica = await started(startReplica(primary))
   const { store } = openStore(replica, { timeoutMs: TIMEOUT_MS })
   await expectRefusals(store, /READONLY|Redis/)
   await replica.command('REPLICAOF', 'NO', 'ONE')

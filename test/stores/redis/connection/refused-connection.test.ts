@@ -1,20 +1,7 @@
-import { Redis, type RedisOptions } from 'ioredis'
-import { Redis as Redis5 } from 'ioredis5'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import type { Redis, RedisOptions } from 'ioredis'
+import { describe, expect, it } from 'vitest'
 import { denylistOn, entryOf } from '../denylist/denylist-kit.js'
-import { storeOn } from '../kit.js'
-
-const MAJORS = [
-  { major: 'ioredis 6', RedisOfRelease: Redis },
-  { major: 'ioredis 5', RedisOfRelease: Redis5 as unknown as typeof Redis },
-]
-
-async function openServer(config: Record<string, string> = {}): Promise<RedisServer> {
-  const server = await startRedis({ config })
-  onTestFinished(() => server.stop())
-  return server
-}
+import { MAJORS, ownRedis, storeOn } from '../kit.js'
 
 describe.each(MAJORS)('a connection that Redis refuses ($major)', ({ RedisOfRelease }) => {
   async function faultsOf(options: RedisOptions): Promise<string[]> {
@@ -33,12 +20,12 @@ describe.each(MAJORS)('a connection that Redis refuses ($major)', ({ RedisOfRele
     expect(faults).toEqual([1, 2, 3].map(() => expect.stringMatching(what)))
 
   it('is reported as a wrong password', async () => {
-    const { port } = await openServer({ requirepass: 'the-right-password' })
+    const { port } = await ownRedis({ requirepass: 'the-right-password' })
     expectAll(await faultsOf({ port, password: 'a-wrong-password' }), /login: WRONGPASS/)
   })
 
   it('is never used as the default user, who needs no password', async () => {
-    const server = await openServer()
+    const server = await ownRedis()
     await server.command('ACL', 'SETUSER', 'app', 'on', '>right', '~*', '+@all')
     const login = { username: 'app', password: 'wrong' }
     expectAll(await faultsOf({ port: server.port, ...login }), /login: WRONGPASS/)
@@ -46,13 +33,13 @@ describe.each(MAJORS)('a connection that Redis refuses ($major)', ({ RedisOfRele
   })
 
   it('is never used in database 0 when the database does not exist', async () => {
-    const server = await openServer()
+    const server = await ownRedis()
     expectAll(await faultsOf({ port: server.port, db: 9999 }), /database 9999: ERR DB index/)
     expect(await server.command('DBSIZE')).toBe('0')
   })
 
   it('is reported as TLS to a plain port', async () => {
-    const { port } = await openServer()
+    const { port } = await ownRedis()
     expectAll(await faultsOf({ port, tls: {} }), /is this a port without TLS\?/)
   })
 

@@ -1,18 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { Redis } from 'ioredis'
-import { Redis as Redis5 } from 'ioredis5'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { startSentinel } from '../../../support/redis/redis-sentinel.js'
 import { until } from '../../../support/until.js'
-import { answers, begin, requestFor, retryOf, storeOn } from '../kit.js'
+import { answers, begin, MAJORS, requestFor, retryOf, started, storeOn } from '../kit.js'
 
-describe.each([
-  ['ioredis 6', Redis],
-  ['ioredis 5', Redis5 as unknown as typeof Redis],
-])('a store behind sentinels, through %s', (_, RedisOfRelease) => {
+describe.each(MAJORS)('a store behind sentinels, through $major', ({ RedisOfRelease }) => {
   it('forgets no reservation that a replica has when the primary dies', async () => {
-    const group = await startSentinel()
-    onTestFinished(() => group.stop())
+    const group = await started(startSentinel())
     const users = new RedisOfRelease({
       sentinels: [...group.sentinels],
       name: group.name,

@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { expect, it, onTestFinished } from 'vitest'
 import { launch } from '../../../support/process/launch.js'
-import { startRedis } from '../../../support/redis/redis.js'
+import { ownRedis } from '../kit.js'
 import { ISSUER } from './denylist-kit.js'
 
 const MAX_BYTES = 5 * 1024 * 1024
 
 it('10,000 entries take a receiver at most 5 MB', async () => {
-  const server = await startRedis()
-  onTestFinished(() => server.stop())
+  const server = await ownRedis()
   const program = new URL('./memory.child.ts', import.meta.url)
   const args = [String(server.port), ISSUER]
   const { child, kill } = await launch(program, { args, nodeArgs: ['--expose-gc'] })

@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { expect, it, onTestFinished } from 'vitest'
 import { POLL, REPORT } from '../../../../src/stores/redis/denylist/scripts.js'
-import { startTcpProxy } from '../../../support/network/tcp-proxy.js'
-import { startRedis } from '../../../support/redis/redis.js'
 import { until } from '../../../support/until.js'
+import { ownRedis, proxyOf } from '../kit.js'
 import { entryOf, openDenylist, refuses, untilRefused, untilState } from './denylist-kit.js'
 
 const REPLY_MS = 150
@@ -26,17 +25,15 @@ const pausesOf = (asked: readonly Asked[]): number[] =>
   })
 
 it('a look does not wait for the answer to a report', async () => {
-  const server = await startRedis()
-  const proxy = await startTcpProxy(server)
+  const server = await ownRedis()
+  const proxy = await proxyOf(server)
   const watching = new Redis({ port: server.port })
   // ioredis takes a command of others that comes together with the answer to MONITOR for a fault.
   await watching.ping()
   const monitor = await watching.monitor()
-  onTestFinished(async () => {
+  onTestFinished(() => {
     watching.disconnect()
     monitor.disconnect()
-    await proxy.close()
-    await server.stop()
   })
   const receiver = openDenylist(proxy)
   const desk = openDenylist(server)
@@ -57,12 +54,8 @@ it('a look does not wait for the answer to a report', async () => {
 })
 
 it('a receiver that is cut off while it comes back is not said to apply what it lacks', async () => {
-  const server = await startRedis()
-  const proxy = await startTcpProxy(server)
-  onTestFinished(async () => {
-    await proxy.close()
-    await server.stop()
-  })
+  const server = await ownRedis()
+  const proxy = await proxyOf(server)
   const receiver = openDenylist(proxy)
   const desk = openDenylist(server)
   const seenSecondsAgo = async () => (await desk.receivers())[0]?.seenSecondsAgo ?? 0

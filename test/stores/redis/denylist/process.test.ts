@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { expect, it, onTestFinished } from 'vitest'
-import { startTcpProxy } from '../../../support/network/tcp-proxy.js'
+import { expect, it } from 'vitest'
 import { compile } from '../../../support/process/compile.js'
-import { startRedis } from '../../../support/redis/redis.js'
 import { until } from '../../../support/until.js'
+import { ownRedis, proxyOf } from '../kit.js'
 
 const child = await compile(new URL('./redis-denylist.child.ts', import.meta.url))
 
@@ -21,8 +20,7 @@ it.each(['never used', 'at once', 'desk', 'ready', 'ioredis 5', 'cluster'])(
   'a denylist that is closed does not hold the process open: %s',
   async (state) => {
     const ofCluster = { 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' }
-    const server = await startRedis({ config: state === 'cluster' ? ofCluster : {} })
-    onTestFinished(() => server.stop())
+    const server = await ownRedis(state === 'cluster' ? ofCluster : {})
     if (state === 'cluster') {
       await server.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
       await until('the cluster is up', async () =>
@@ -36,12 +34,8 @@ it.each(['never used', 'at once', 'desk', 'ready', 'ioredis 5', 'cluster'])(
 it.each(['accepted and silent for good', 'refused'] as const)(
   'one whose server is unreachable says so before the process ends: %s',
   async (outage) => {
-    const server = await startRedis()
-    const proxy = await startTcpProxy(server)
-    onTestFinished(async () => {
-      await proxy.close()
-      await server.stop()
-    })
+    const server = await ownRedis()
+    const proxy = await proxyOf(server)
     await proxy.fail(outage)
     const told = 'ServiceAuthError\nServiceAuthError\nleft\n'
     expect(await leave('unreachable', proxy.port)).toBe(told)

@@ -1,19 +1,14 @@
 import { type RedisDenylist, redisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { ownRedis, sharedRedis } from '../kit.js'
 import { entryOf, ISSUER } from './denylist-kit.js'
 
 const KEPT = entryOf()
 const OTHER = entryOf({ value: 'billing' })
 const ALLOW_KEPT = { issuer: ISSUER, kind: 'caller', value: 'orders' } as const
 
-let server: RedisServer
-
-beforeAll(async () => {
-  server = await startRedis()
-})
-afterAll(() => server.stop())
+const server = await sharedRedis()
 
 interface Desk {
   readonly prefix: string
@@ -74,8 +69,7 @@ describe('what a server refuses in the middle leaves nothing behind', () => {
   })
 
   it('allow, on a server that is full, is not refused', async () => {
-    const full = await startRedis()
-    onTestFinished(() => full.stop())
+    const full = await ownRedis()
     const redis = new Redis({ port: full.port, lazyConnect: true })
     const list = redisDenylist(redis)
     onTestFinished(() => {

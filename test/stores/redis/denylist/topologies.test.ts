@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RedisDenylist } from 'express-service-auth/redis'
-import { Cluster, Redis } from 'ioredis'
-import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
+import { type Cluster, Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { slotOf } from '../../../../src/stores/redis/connection/hash-slot.js'
 import type { RedisServer } from '../../../support/redis/redis.js'
@@ -9,6 +8,7 @@ import { startCluster } from '../../../support/redis/redis-cluster.js'
 import { isPrimary } from '../../../support/redis/redis-replica.js'
 import { startSentinel } from '../../../support/redis/redis-sentinel.js'
 import { until } from '../../../support/until.js'
+import { MAJORS, started } from '../kit.js'
 import {
   denylistOn,
   entryOf,
@@ -36,13 +36,9 @@ const untilDenied = (desk: RedisDenylist, entry = BILLING): Promise<void> =>
 const has = async (server: RedisServer, count: number): Promise<boolean> =>
   (await server.command('HLEN', 'esa:{denylist}:entries')) === String(count)
 
-describe.each([
-  ['ioredis 6', Redis],
-  ['ioredis 5', Redis5 as unknown as typeof Redis],
-])('behind sentinels, through %s', (_, RedisOfRelease) => {
+describe.each(MAJORS)('behind sentinels, through $major', ({ RedisOfRelease }) => {
   async function open() {
-    const group = await startSentinel()
-    onTestFinished(() => group.stop())
+    const group = await started(startSentinel())
     const { name, sentinels } = group
     const connect = (): Redis =>
       new RedisOfRelease({ sentinels: [...sentinels], name, role: 'slave', lazyConnect: true })
@@ -120,13 +116,9 @@ async function fetchPid(port: number): Promise<number> {
   }
 }
 
-describe.each([
-  ['ioredis 6', Cluster],
-  ['ioredis 5', Cluster5 as unknown as typeof Cluster],
-])('in a cluster, through %s', (_, ClusterOfRelease) => {
+describe.each(MAJORS)('in a cluster, through $major', ({ ClusterOfRelease }) => {
   it('it goes on with the replica of a master that was killed', async () => {
-    const cluster = await startCluster()
-    onTestFinished(() => cluster.stop())
+    const cluster = await started(startCluster())
     const connect = (nodes = cluster.startupNodes): Cluster =>
       new ClusterOfRelease([...nodes], { lazyConnect: true, scaleReads: 'slave' })
     const index = Math.floor((slotOf('{denylist}') * 3) / 16_384)

@@ -3,12 +3,21 @@ import type { Store } from 'express-service-auth'
 import type { RedisStoreOptions } from 'express-service-auth/redis'
 import { idempotencyStoreCases, singleUseStoreCases } from 'express-service-auth/testing'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { startTcpProxy } from '../../../support/network/tcp-proxy.js'
 import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { startReplica, untilInStep } from '../../../support/redis/redis-replica.js'
 import { testCases } from '../../../support/stores/store-cases.js'
 import { until } from '../../../support/until.js'
-import { answers, begin, openStore, requestFor, retryOf, timed } from '../kit.js'
+import {
+  answers,
+  begin,
+  openStore,
+  ownRedis,
+  proxyOf,
+  requestFor,
+  retryOf,
+  started,
+  timed,
+} from '../kit.js'
 
 const REPLICAS = { min: 1, timeoutMs: 200 }
 const SLACK_MS = 400
@@ -163,8 +172,7 @@ describe('a store that needs more replicas than there are', () => {
 
 describe('a reply that is lost on the wire of the reservations', () => {
   it('is recognised as one’s own, and its replicas are waited for again', async () => {
-    const proxy = await startTcpProxy(primary)
-    onTestFinished(() => proxy.close())
+    const proxy = await proxyOf(primary)
     const { store } = openStore(proxy, { timeoutMs: 2000, replicas: { min: 1, timeoutMs: 300 } })
     await begin(store, requestFor())
     const [kept, refused] = [requestFor(), requestFor()]
@@ -184,12 +192,8 @@ describe('a reply that is lost on the wire of the reservations', () => {
 
 describe('a primary that hangs', () => {
   it('is waited for within both bounds, and what arrives late is taken back', async () => {
-    const own = await startRedis()
-    const ownReplica = await startReplica(own)
-    onTestFinished(async () => {
-      await ownReplica.stop()
-      await own.stop()
-    })
+    const own = await ownRedis()
+    await started(startReplica(own))
     const { store } = openStore(own, { replicas: REPLICAS })
     await until('the store answers', () => answers(store))
     own.pause()

@@ -7,13 +7,12 @@ import {
   singleUseStoreCases,
 } from 'express-service-auth/testing'
 import { Cluster } from 'ioredis'
-import { Cluster as Cluster5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
 import { isPrimary } from '../../../support/redis/redis-replica.js'
 import { testCases } from '../../../support/stores/store-cases.js'
 import { until } from '../../../support/until.js'
-import { answers, requestFor, retryOf, storeOn } from '../kit.js'
+import { answers, MAJORS, requestFor, retryOf, storeOn } from '../kit.js'
 
 let cluster: RedisCluster
 beforeAll(async () => {
@@ -21,13 +20,9 @@ beforeAll(async () => {
 })
 afterAll(() => cluster.stop())
 
-const clients = {
-  'ioredis 6': () => new Cluster([...cluster.startupNodes], { lazyConnect: true }),
-  'ioredis 5': () =>
-    new Cluster5([...cluster.startupNodes], { lazyConnect: true }) as unknown as Cluster,
-}
+describe.each(MAJORS)('a store on a cluster, through $major', ({ ClusterOfRelease }) => {
+  const connect = () => new ClusterOfRelease([...cluster.startupNodes], { lazyConnect: true })
 
-describe.each(Object.entries(clients))('a store on a cluster, through %s', (_, connect) => {
   describe.each([
     ['without replicas', undefined],
     ['with a replica', { min: 1, timeoutMs: 5000 }],
@@ -68,8 +63,10 @@ describe.each(Object.entries(clients))('a store on a cluster, through %s', (_, c
 })
 
 describe('a cluster with faults', () => {
+  const connect = () => new Cluster([...cluster.startupNodes], { lazyConnect: true })
+
   it('has every master looked at', async () => {
-    const store = storeOn(clients['ioredis 6'](), { timeoutMs: 5000 })
+    const store = storeOn(connect(), { timeoutMs: 5000 })
     for (const master of cluster.masters) {
       await expect(store.check()).resolves.toEqual([])
       await master.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
@@ -79,9 +76,7 @@ describe('a cluster with faults', () => {
   })
 
   it('loses no reservation with a master killed under load, and comes back', async () => {
-    const instances = [0, 1].map(() =>
-      storeOn(clients['ioredis 6'](), { replicas: { min: 1, timeoutMs: 200 } }),
-    )
+    const instances = [0, 1].map(() => storeOn(connect(), { replicas: { min: 1, timeoutMs: 200 } }))
     for (const store of instances) await until('the store answers', () => answers(store))
     const runs = new Map<string, number>()
     const requests = Array.from({ length: 60 }, () => requestFor({ leaseMs: 60_000 }))

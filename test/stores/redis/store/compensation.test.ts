@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createCompensation } from '../../../../src/stores/redis/store/compensation.js'
-import { startTcpProxy } from '../../../support/network/tcp-proxy.js'
-import { startRedis } from '../../../support/redis/redis.js'
 import { until } from '../../../support/until.js'
-import { openStore, requestFor, retryOf } from '../kit.js'
+import { openStore, ownRedis, proxyOf, requestFor, retryOf } from '../kit.js'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -57,8 +55,7 @@ describe('createTakeBacks', () => {
 
 describe('a reservation that arrives late', () => {
   it.each([1000, 30_000])('is taken back with a lease of %i ms', async (leaseMs) => {
-    const redis = await startRedis()
-    onTestFinished(() => redis.stop())
+    const redis = await ownRedis()
     const { store } = openStore(redis)
     await store.consume(randomUUID(), 1000)
     redis.pause()
@@ -80,12 +77,8 @@ describe('a reservation that arrives late', () => {
   })
 
   it('is turned away when it comes after it was taken back, and nothing stays', async () => {
-    const redis = await startRedis()
-    const proxy = await startTcpProxy(redis)
-    onTestFinished(async () => {
-      await proxy.close()
-      await redis.stop()
-    })
+    const redis = await ownRedis()
+    const proxy = await proxyOf(redis)
     const { store } = openStore(proxy)
     const request = requestFor({ leaseMs: 4000 })
     await store.reserve(requestFor({ leaseMs: 1, retentionMs: 1 }))
@@ -102,8 +95,7 @@ describe('a reservation that arrives late', () => {
   })
 
   it('leaves nothing behind when nobody retries', async () => {
-    const redis = await startRedis()
-    onTestFinished(() => redis.stop())
+    const redis = await ownRedis()
     const { store } = openStore(redis)
     await store.consume(randomUUID(), 1000)
     redis.pause()
@@ -113,8 +105,7 @@ describe('a reservation that arrives late', () => {
   })
 
   it('is never taken from the one who got it', async () => {
-    const redis = await startRedis()
-    onTestFinished(() => redis.stop())
+    const redis = await ownRedis()
     const { store } = openStore(redis)
     await store.consume(randomUUID(), 1000)
     const request = requestFor()

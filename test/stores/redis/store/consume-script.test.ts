@@ -1,14 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { beforeAll, expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { CONSUME, isConsumed } from '../../../../src/stores/redis/store/redis-store.js'
-import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import { sharedRedis } from '../kit.js'
 
-let server: RedisServer
-beforeAll(async () => {
-  server = await startRedis()
-  return () => server.stop()
-})
+const server = await sharedRedis()
 
 it('the same nonce is told that it was first, however often; another never', async () => {
   const redis = new Redis({ host: server.host, port: server.port })

@@ -11,7 +11,7 @@ import { Redis as Redis5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { testCases } from '../../../support/stores/store-cases.js'
-import { begin, openStore, requestFor, retryOf } from '../kit.js'
+import { begin, openStore, requestFor } from '../kit.js'
 
 let server: RedisServer
 let store: Store
@@ -112,16 +112,6 @@ describe('redisStore', () => {
     expect(await store.settle(run, { type: 'streaming' })).toBe(true)
     expect(await store.settle(run, { type: 'finished', result: Buffer.from('x') })).toBe(true)
     expect(await store.consume(randomUUID(), 1500.5)).toBe(true)
-  })
-
-  it('takes names of any bytes', async () => {
-    const odd = { key: 'k\r\n|é{x}', owner: 'o|1|\0', fingerprint: '' }
-    const request = requestFor({ ...odd, fingerprint: '|f|\n' })
-    const run = await begin(store, request)
-    expect(await store.reserve(request)).toEqual({ outcome: 'reserved', fence: run.fence })
-    expect((await store.reserve(retryOf(request))).outcome).toBe('running')
-    expect((await store.reserve(retryOf(request, odd))).outcome).toBe('mismatch')
-    expect(await store.settle(run, { type: 'released' })).toBe(true)
   })
 
   it('works on when the server has forgotten its scripts', async () => {

@@ -2,72 +2,20 @@ import { randomUUID } from 'node:crypto'
 import type { Ending, Resolution, Store } from 'express-service-auth'
 import { memoryStore } from 'express-service-auth'
 import fc from 'fast-check'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { encodeResult } from '../../../../src/idempotency/buffered-response/stored-result.js'
-import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
-import { begin, openStore, requestFor, retryOf } from '../kit.js'
+import { begin, openStore, requestFor, retryOf, sharedRedis } from '../kit.js'
 
-let server: RedisServer
-beforeAll(async () => {
-  server = await startRedis()
-  return () => server.stop()
-})
-
-describe('a record that cannot be read', () => {
-  const DAMAGED = [
-    '',
-    'garbage',
-    '2|r|1|1000|1|1|of',
-    '1|x|1|1000|1|1|of',
-    '1|r|-1|1000|1|1|of',
-    '1|r|1|1000|1|1|o',
-    '1|r|1|1000|99|1|of',
-    '1|r|99999999999999999999|1000|1|1|of',
-    '1|r|1|1000|1|99999999999999999999999999999999|of',
-    '{"state":"running"}',
-  ]
-
-  it.each(DAMAGED)('such as %j is told from one that is not there', async (value) => {
-    const { store } = openStore(server)
-    const request = requestFor({ rerunAbandoned: true })
-    await server.command('SET', `esa:k:${request.key}`, value)
-    await expectUnreadable(store, request)
-    expect(await server.command('GET', `esa:k:${request.key}`)).toBe(value)
-  })
-
-  it.each([['RPUSH'], ['SADD']])('such as one of another type (%s)', async (command) => {
-    const { store } = openStore(server)
-    const request = requestFor({ rerunAbandoned: true })
-    await server.command(command, `esa:k:${request.key}`, 'x')
-    await expectUnreadable(store, request)
-    expect(await server.command('EXISTS', `esa:k:${request.key}`)).toBe('1')
-  })
-
-  it('such as one that somebody keeps forever', async () => {
-    const { store } = openStore(server)
-    const request = requestFor()
-    await begin(store, request)
-    await server.command('PERSIST', `esa:k:${request.key}`)
-    const found = await store.reserve(retryOf(request, { rerunAbandoned: true }))
-    expect(found).toEqual({ outcome: 'unreadable' })
-  })
-
-  async function expectUnreadable(store: Store, request: ReturnType<typeof requestFor>) {
-    const run = { ...request, fence: 1 }
-    expect(await store.reserve(request)).toEqual({ outcome: 'unreadable' })
-    expect(await store.renew(run)).toBe(false)
-    expect(await store.settle(run, { type: 'finished', result: Buffer.from('x') })).toBe(false)
-    expect(await store.settle(run, { type: 'released' })).toBe(false)
-  }
-})
+const server = await sharedRedis()
 
 describe('what a caller asks', () => {
-  it('may have owner and fingerprint of any text', async () => {
+  it('may have a key, an owner and a fingerprint of any text', async () => {
     const { store } = openStore(server)
     const texts = ['', '|', 'a\n\0', 'žluť', '😀', 'half \ud83d', '\ude00 of one']
     for (const owner of texts) {
       for (const fingerprint of texts) {
-        const request = requestFor({ owner, fingerprint })
+        const key = `k\r\n|é{x}${randomUUID()}`
+        const request = requestFor({ key, owner, fingerprint })
         const run = await begin(store, request)
         expect(await store.reserve(request)).toEqual({ outcome: 'reserved', fence: run.fence })
         expect(await store.renew(run)).toBe(true)

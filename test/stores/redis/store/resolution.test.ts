@@ -1,23 +1,18 @@
 import type { Resolution, Store } from 'express-service-auth'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { encodeResult } from '../../../../src/idempotency/buffered-response/stored-result.js'
 import { sealedOwner } from '../../../../src/idempotency/leased/encryption-key-id.js'
 import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-call.js'
-import { startTcpProxy, type TcpProxy } from '../../../support/network/tcp-proxy.js'
-import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import type { TcpProxy } from '../../../support/network/tcp-proxy.js'
 import { until } from '../../../support/until.js'
-import { begin, openStore, requestFor, retryOf } from '../kit.js'
+import { begin, openStore, proxyOf, requestFor, retryOf, sharedRedis } from '../kit.js'
 
 const DAY_MS = 86_400_000
 const RESULT = encodeResult({ status: 201, headers: [], body: Buffer.from('answer') })
 const FREED: Resolution = { type: 'freed' }
 const FINISHED: Resolution = { type: 'finished', result: RESULT }
 
-let server: RedisServer
-beforeAll(async () => {
-  server = await startRedis()
-  return () => server.stop()
-})
+const server = await sharedRedis()
 
 const nameOf = ({ key }: { key: string }): string => `esa:k:${key}`
 const ttlOf = async (request: { key: string }): Promise<number> =>
@@ -29,6 +24,16 @@ async function abandonedIn(store: Store) {
   const run = await begin(store, request)
   await store.settle(run, { type: 'abandoned' })
   return { request, run }
+}
+
+/** Nobody may run, renew or settle it. */
+async function expectUnreadable(store: Store, request: ReturnType<typeof requestFor>) {
+  const run = { ...request, fence: 1 }
+  const { outcome } = await store.reserve({ ...request, rerunAbandoned: true })
+  expect(outcome).toMatch(/^(unreadable|mismatch)$/)
+  expect(await store.renew(run)).toBe(false)
+  expect(await store.settle(run, { type: 'finished', result: RESULT })).toBe(false)
+  expect(await store.settle(run, { type: 'released' })).toBe(false)
 }
 
 async function expectFreed(store: Store, request: ReturnType<typeof requestFor>): Promise<void> {
@@ -66,7 +71,8 @@ describe('a record that cannot be read', () => {
     const { store } = openStore(server)
     const request = requestFor()
     await server.command('SET', nameOf(request), value, 'PX', '60000')
-    expect((await store.reserve(request)).outcome).toMatch(/^(unreadable|mismatch)$/)
+    await expectUnreadable(store, request)
+    expect(await textOf(request)).toBe(value)
     const { expiresInMs, ...view } = (await store.inspect(request.key)) ?? {}
     expect(view).toEqual({ fence: 0, state: 'unreadable' })
     expect(expiresInMs).toBeLessThanOrEqual(60_000)
@@ -77,6 +83,7 @@ describe('a record that cannot be read', () => {
     const { store } = openStore(server)
     const request = requestFor()
     await server.command(command, nameOf(request), 'x')
+    await expectUnreadable(store, request)
     expect(await store.inspect(request.key)).toEqual({ fence: 0, state: 'unreadable' })
     await expectFreed(store, request)
   })
@@ -97,6 +104,7 @@ describe('a record that cannot be read', () => {
     ] as const) {
       const request = requestFor()
       await server.command('SET', nameOf(request), value)
+      await expectUnreadable(store, request)
       const view = { fence: 0, state: 'unreadable', recordVersion }
       expect(await store.inspect(request.key)).toEqual(view)
       for (const as of [FREED, FINISHED]) {
@@ -119,6 +127,8 @@ describe('a record that somebody keeps forever', () => {
     const view = await store.inspect(request.key)
     expect(view).toMatchObject({ state: 'running', fence: run.fence })
     expect(view?.leaseLeftMs).toBeGreaterThan(DAY_MS - 60_000)
+    const retry = retryOf(request, { rerunAbandoned: true })
+    expect(await store.reserve(retry)).toEqual({ outcome: 'unreadable' })
     for (const fence of [0, run.fence]) {
       for (const as of [FREED, FINISHED]) {
         expect(await store.resolve(request.key, fence, as)).toBe(false)
@@ -201,8 +211,7 @@ describe('a reply that is lost on the wire', () => {
   const DONE = ':1\r\n'
 
   async function proxied(): Promise<{ proxy: TcpProxy; store: Store }> {
-    const proxy = await startTcpProxy(server)
-    onTestFinished(() => proxy.close())
+    const proxy = await proxyOf(server)
     return { proxy, store: openStore(proxy, { timeoutMs: 2000 }).store }
   }
 

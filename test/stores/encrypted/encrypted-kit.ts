@@ -5,27 +5,25 @@ import {
   memoryStore,
   type Reservation,
   type ReservationRequest,
-  type Run,
   type Store,
 } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { afterAll } from 'vitest'
 import { startRedis } from '../../support/redis/redis.js'
-import { requestFor } from '../redis/kit.js'
+import { begin, requestFor, sharedRedis } from '../redis/kit.js'
 
-export { requestFor }
+export { begin, requestFor }
 
 /** A store of each kind to encrypt, for the tests of one file. */
 export async function openInnerStores(): Promise<Record<'onMemory' | 'onRedis', Store>> {
-  const server = await startRedis()
+  const server = await sharedRedis()
   const client = new Redis(server.url, { lazyConnect: true })
   const stores = { onMemory: memoryStore(), onRedis: redisStore(client, { timeoutMs: 5000 }) }
-  afterAll(async () => {
+  afterAll(() => {
     stores.onMemory.close()
     stores.onRedis.close()
     client.disconnect()
-    await server.stop()
   })
   return stores
 }
@@ -107,13 +105,6 @@ export const KEYS = {
 } as const
 
 export const OPTIONS: EncryptedStoreOptions = { keys: KEYS, current: '2026-01' }
-
-export async function begin(store: IdempotencyStore, request: ReservationRequest): Promise<Run> {
-  const found = await store.reserve(request)
-  if (found.outcome !== 'reserved') throw new Error(`not reserved: ${found.outcome}`)
-  const { rerunAbandoned: _, ...run } = request
-  return { ...run, fence: found.fence }
-}
 
 /** Runs a request to its end; returns it. */
 export async function finish(

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { RequestHandler } from 'express'
 import {
   type EncryptedStoreOptions,
@@ -14,7 +13,7 @@ import type { Receiver } from '../../support/receiver/open-receiver.js'
 import { type Answer, call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
 import { type RedisServer, startRedis } from '../../support/redis/redis.js'
-import { KEYS, OPTIONS } from './encrypted-kit.js'
+import { OPTIONS } from './encrypted-kit.js'
 
 const IBAN = 'CZ6508000000192000145399-Zalozna'
 const ADDRESS = '/orders/of-a-caller-that-is-secret'
@@ -112,38 +111,6 @@ describe.each(EXPRESS_MAJORS)('receivers with an encrypted store, $major', ({ ex
     }
   })
 
-  it('replay results of each other, whichever key is current', async () => {
-    const older = await open({ keys: KEYS, current: '2026-01' })
-    const newer = await open({ keys: KEYS, current: '2026-02' })
-    for (const [writer, reader] of [
-      [older, newer],
-      [newer, older],
-    ] as const) {
-      const key = newKey()
-      const first = await call(writer.port, { key, body: '{}' })
-      const second = await call(reader.port, { key, body: '{}' })
-      expect(second.headers['idempotent-replayed']).toEqual(['true'])
-      expect(whole(second)).toEqual(whole(first))
-    }
-  })
-
-  it('never run again what a key withdrawn too early has encrypted', async () => {
-    const key = newKey()
-    const older = await open(OPTIONS)
-    await call(older.port, { key, body: '{}' })
-    const withdrawn = { keys: { '2026-02': KEYS['2026-02'] }, current: '2026-02' }
-    const another = { keys: { '2026-01': randomBytes(32) }, current: '2026-01' }
-    for (const options of [withdrawn, another, { ...withdrawn, readUnencrypted: true }]) {
-      for (const whenAbandoned of ['refuse', 'rerun'] as const) {
-        const receiver = await open(options, { whenAbandoned })
-        const answer = await call(receiver.port, { key, body: '{}' })
-        expect(answer).toMatchObject({ status: 409, problem: 'outcome-unknown' })
-        expect(receiver.handled).toBe(0)
-      }
-    }
-    expect((await call(older.port, { key, body: '{}' })).status).toBe(201)
-  })
-
   it('never run again what was damaged or moved', async () => {
     const receiver = await open(OPTIONS, { whenAbandoned: 'rerun' })
     const [mine, other] = [newKey(), newKey()]
@@ -161,27 +128,5 @@ describe.each(EXPRESS_MAJORS)('receivers with an encrypted store, $major', ({ ex
     const second = await call(receiver.port, { key: other, body: '{}' })
     expect(second).toMatchObject({ status: 409, problem: 'outcome-unknown' })
     expect(receiver.handled).toBe(2)
-  })
-
-  it('take over from receivers that do not encrypt, when told to', async () => {
-    const key = newKey()
-    const plain = await open(undefined)
-    const first = await call(plain.port, { key, body: '{}' })
-    const strict = await open(OPTIONS, { whenAbandoned: 'rerun' })
-    const refused = await call(strict.port, { key, body: '{}' })
-    expect(refused).toMatchObject({ status: 409, problem: 'outcome-unknown' })
-    const lenient = await open({ ...OPTIONS, readUnencrypted: true })
-    const replayed = await call(lenient.port, { key, body: '{}' })
-    expect(whole(replayed)).toEqual(whole(first))
-    expect(strict.handled + lenient.handled).toBe(0)
-  })
-
-  it('keep nothing of a response that is too large', async () => {
-    const handler: RequestHandler = (_request, response) => void response.sendStatus(202)
-    const receiver = await open(OPTIONS, { maxResponseBytes: 4 }, handler)
-    const key = newKey()
-    expect((await call(receiver.port, { key, body: '{}' })).status).toBe(202)
-    const again = await call(receiver.port, { key, body: '{}' })
-    expect(again).toMatchObject({ status: 409, problem: 'result-not-stored' })
   })
 })

@@ -50,16 +50,6 @@ describe.each(PAIRS)('Two receivers, the first %s, the second %s', (firstClock, 
     second = receiverWith(secondClock)
   })
 
-  it('let a token pass once', async () => {
-    const token = scene.issuer.token()
-    const [order, another] = [newOrder('refuse'), newOrder('refuse')]
-    expect((await scene.send(first, order, { token }).answer).status).toBe(201)
-    for (const receiver of [second, first]) {
-      expect((await scene.send(receiver, another, { token }).answer).status).toBe(401)
-    }
-    expect(await scene.effects(another)).toEqual([])
-  })
-
   it('let one of many uses of a token at once pass', async () => {
     const token = scene.issuer.token()
     const order = newOrder('refuse')

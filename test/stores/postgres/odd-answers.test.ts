@@ -11,15 +11,6 @@ import { openOrders } from '../../support/receiver/order-receiver.js'
 
 const postgres = await sharedPostgres()
 
-/** The store is made later than the middlewares are named. */
-const withinTransaction = (store: () => CoupledStore): RequestHandler => {
-  let guard: RequestHandler | undefined
-  return (request, response, next) => {
-    guard ??= requireSingleUse({ store: store(), within: 'transaction' })
-    guard(request, response, next)
-  }
-}
-
 async function openLedger() {
   const ledger = await createLedger(postgres)
   onTestFinished(() => ledger.drop())
@@ -31,7 +22,7 @@ it('another run that has used a token up has committed first: its answer', async
   let runs = 0
   const receiver = await openCoupled({
     url: ledger.url,
-    more: { inner: [withinTransaction(() => receiver.store)] },
+    more: (store) => ({ inner: [requireSingleUse({ store, within: 'transaction' })] }),
     handler: (store) => async (request, response) => {
       runs += 1
       if (runs > 1) await ledger.query('insert into service_auth.idempotency select * from saved')
@@ -59,15 +50,15 @@ it('something else answers while a replay uses its token up: no process ends', a
   let isImpatient = false
   const receiver = await openCoupled({
     url: ledger.url,
-    more: {
+    more: (store) => ({
       outer: [
         (_request, response, next) => {
           if (isImpatient) setTimeout(() => response.status(504).end(), 50)
           next()
         },
       ],
-      inner: [withinTransaction(() => receiver.store)],
-    },
+      inner: [requireSingleUse({ store, within: 'transaction' })],
+    }),
     handler: () => (_request, response) => void response.sendStatus(201),
   })
   const key = newKey()

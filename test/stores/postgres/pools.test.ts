@@ -1,6 +1,6 @@
-import { type CoupledIdempotencyOptions, requireSingleUse } from 'express-service-auth'
+import { requireSingleUse } from 'express-service-auth'
 import { fromPg, migration, postgresStore } from 'express-service-auth/postgres'
-import { Pool, type PoolClient } from 'pg'
+import { Pool } from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
@@ -124,31 +124,22 @@ describe('least grants', () => {
     ['a statement at a time', false],
   ])('usage, execute, select and insert run everything, %s', async (_how, inBatches) => {
     const { least, url } = await openLeast()
-    const pool = new Pool({ connectionString: url })
-    const { batch, commitWith, ...single } = fromPg(pool)
-    const runner = inBatches ? { ...single, batch, commitWith } : single
-    const store = postgresStore(runner as ReturnType<typeof fromPg<PoolClient>>, {
-      sweepSeconds: false,
-    })
-    await store.check()
     const statuses = new Map<string, number>()
-    const options: Partial<CoupledIdempotencyOptions> = { maxResponseBytes: 100 }
-    const receiver = await openOrders({
-      express: EXPRESS_MAJORS[1]?.express as ExpressModule,
-      store,
-      options,
-      inner: [requireSingleUse({ store, within: 'transaction' })],
-      async handler(request, response) {
+    const receiver = await openCoupled({
+      url,
+      runner(onPg) {
+        const { batch, commitWith, ...single } = onPg
+        return inBatches ? onPg : single
+      },
+      options: { maxResponseBytes: 100 },
+      more: (store) => ({ inner: [requireSingleUse({ store, within: 'transaction' })] }),
+      handler: (store) => async (request, response) => {
         await writeEffect(store, request)
         const status = statuses.get(request.idempotency?.key ?? '') ?? 201
         response.status(status).send(status === 202 ? 'x'.repeat(200) : 'short')
       },
     })
-    onTestFinished(async () => {
-      await receiver.close()
-      store.close()
-      await pool.end()
-    })
+    await receiver.store.check()
     for (const [status, effects, retry] of [
       [201, 1, 201],
       [202, 1, 409],

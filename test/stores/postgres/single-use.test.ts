@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import express from 'express'
 import { requireSingleUse } from 'express-service-auth'
-import type { PostgresStore } from 'express-service-auth/postgres'
-import type { PoolClient } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
@@ -32,21 +30,15 @@ interface Opened {
 /** A receiver behind a key and a single use, in the order that `within` asks for. */
 async function openSingle(given: Opened) {
   const { within, status = () => 201, url = ledger.url, max = 10, transactionMs, policy } = given
-  let own: PostgresStore<PoolClient> | undefined
-  const guard = (): ReturnType<typeof requireSingleUse> =>
-    requireSingleUse({ store: own as PostgresStore<PoolClient>, within })
-  let made: ReturnType<typeof requireSingleUse> | undefined
-  const single: ReturnType<typeof requireSingleUse> = (request, response, next) => {
-    made ??= guard()
-    return made(request, response, next)
-  }
-  const receiver = await openCoupled({
+  return openCoupled({
     url,
     pool: { max },
     store: { acquireMs: 20_000, ...(transactionMs && { transactionMs }) },
-    more: {
-      ...(within === 'statement' ? { parsers: [express.json(), single] } : { inner: [single] }),
-      ...(policy && { policy }),
+    more: (store) => {
+      const single = requireSingleUse({ store, within })
+      const place =
+        within === 'statement' ? { parsers: [express.json(), single] } : { inner: [single] }
+      return { ...place, ...(policy && { policy }) }
     },
     handler: (store) => async (request, response) => {
       await writeEffect(store, request)
@@ -54,8 +46,6 @@ async function openSingle(given: Opened) {
       response.status(status()).json({ done: true })
     },
   })
-  own = receiver.store
-  return receiver
 }
 
 const usedTokens = async (): Promise<number> => {
@@ -224,18 +214,11 @@ describe('beside the record', () => {
   })
 
   it('by a statement of its own it must stand before the key', async () => {
-    let own: PostgresStore<PoolClient> | undefined
     const receiver = await openCoupled({
       url: ledger.url,
-      more: {
-        inner: [
-          (request, response, next) =>
-            requireSingleUse({ store: own as PostgresStore<PoolClient> })(request, response, next),
-        ],
-      },
+      more: (store) => ({ inner: [requireSingleUse({ store })] }),
       handler: () => (_request, response) => void response.sendStatus(201),
     })
-    own = receiver.store
     expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 500 })
     expect(receiver.errors).toMatchObject([{ code: 'wrong_wiring' }])
   })

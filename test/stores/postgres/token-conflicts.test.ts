@@ -1,12 +1,10 @@
-import express, { type RequestHandler } from 'express'
+import type { RequestHandler } from 'express'
 import { requireSingleUse } from 'express-service-auth'
-import { fromPg, postgresStore } from 'express-service-auth/postgres'
-import { Client, Pool } from 'pg'
-import { expect, it, onTestFinished } from 'vitest'
+import { Client } from 'pg'
+import { expect, it } from 'vitest'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
-import { openOrders } from '../../support/receiver/order-receiver.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)
@@ -30,12 +28,10 @@ it('a serialization failure over other rows is not a used token', async () => {
     await other.query('commit')
     next()
   }
-  const use: RequestHandler = (request, response, next) =>
-    requireSingleUse({ store: receiver.store, within: 'transaction' })(request, response, next)
   const receiver = await openCoupled({
     url: ledger.url,
     store: { isolation: 'serializable' },
-    more: { inner: [lose, use] },
+    more: (store) => ({ inner: [lose, requireSingleUse({ store, within: 'transaction' })] }),
     handler: () => (_request, response) => void response.sendStatus(201),
   })
   expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 503 })
@@ -43,33 +39,22 @@ it('a serialization failure over other rows is not a used token', async () => {
 })
 
 it('a COMMIT is lost, and another run with the same answer is there: its token stays used', async () => {
-  const pool = new Pool({ connectionString: ledger.url })
-  const runner = fromPg(pool)
   let isLost = false
-  const store = postgresStore(
-    {
-      ...runner,
+  const receiver = await openCoupled({
+    url: ledger.url,
+    runner: (onPg) => ({
+      ...onPg,
       async commitWith(tx, statements) {
-        if (!isLost) return runner.commitWith?.(tx, statements)
+        if (!isLost) return onPg.commitWith?.(tx, statements)
         await ledger.query('insert into service_auth.idempotency select * from saved')
         throw new Error('the connection was lost')
       },
-    },
-    { sweepSeconds: false },
-  )
-  const receiver = await openOrders({
-    express,
-    store,
-    inner: [requireSingleUse({ store, within: 'transaction' })],
-    handler: async (request, response) => {
+    }),
+    more: (store) => ({ inner: [requireSingleUse({ store, within: 'transaction' })] }),
+    handler: (store) => async (request, response) => {
       await writeEffect(store, request)
       response.status(201).json({ order: 1 })
     },
-  })
-  onTestFinished(async () => {
-    await receiver.close()
-    store.close()
-    await pool.end()
   })
   const key = newKey()
   await call(receiver.port, { key })

@@ -5,6 +5,7 @@ import { onTestFinished } from 'vitest'
 import { fromPg } from '../../../src/stores/postgres/adapters/pg.js'
 import type { PostgresStoreOptions } from '../../../src/stores/postgres/postgres-options.js'
 import { type PostgresStore, postgresStore } from '../../../src/stores/postgres/postgres-store.js'
+import type { TransactionRunner } from '../../../src/stores/postgres/runner.js'
 import { migration } from '../../../src/stores/postgres/schema.js'
 import type { PostgresServer } from '../postgres/postgres.js'
 import { createDatabase } from '../postgres/postgres-database.js'
@@ -66,23 +67,28 @@ export interface CoupledOptions {
   readonly pool?: PoolConfig
   readonly store?: PostgresStoreOptions
   readonly options?: Partial<CoupledIdempotencyOptions>
-  readonly more?: Partial<OrdersOptions>
+  /** May need the store, such as a single use in its transaction. */
+  readonly more?:
+    | Partial<OrdersOptions>
+    | ((store: PostgresStore<PoolClient>) => Partial<OrdersOptions>)
+  /** Changes the runner on pg. */
+  readonly runner?: (onPg: TransactionRunner<PoolClient>) => TransactionRunner<PoolClient>
   /** Makes the handler. */
   handler(store: PostgresStore<PoolClient>): RequestHandler
 }
 
 /** Opens one; closed at the end of the test. */
 export async function openCoupled(given: CoupledOptions): Promise<CoupledReceiver> {
-  const { url, handler, options, more } = given
+  const { url, handler, options, more, runner = (onPg) => onPg } = given
   const express = given.express ?? (EXPRESS_MAJORS[1]?.express as ExpressModule)
   const pool = new Pool({ connectionString: url, ...given.pool })
-  const store = postgresStore(fromPg(pool), {
+  const store = postgresStore(runner(fromPg(pool)), {
     sweepSeconds: false,
     acquireMs: 10_000,
     ...given.store,
   })
   const receiver = await openOrders({
-    ...more,
+    ...(typeof more === 'function' ? more(store) : more),
     express,
     store,
     ...(options !== undefined && { options }),

@@ -3,10 +3,12 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
-import { Pool } from 'pg'
+import { Client, Pool } from 'pg'
 import { DataSource, type EntityManager } from 'typeorm'
 import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
 import { fromKysely } from '../../../../src/stores/postgres/adapters/kysely.js'
+import { fromPg } from '../../../../src/stores/postgres/adapters/pg.js'
+import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
 import { fromPrisma } from '../../../../src/stores/postgres/adapters/prisma.js'
 import { fromTypeOrm } from '../../../../src/stores/postgres/adapters/type-orm.js'
 import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
@@ -84,53 +86,47 @@ async function compile(folder: string, program: string): Promise<string> {
   })
 }
 
-describe('instead of its client is turned down', () => {
-  const NOT_A_CLIENT: readonly [string, unknown][] = [
-    ['an address', URL_OF_NOTHING],
-    ['a configuration', { host: '127.0.0.1', port: 5432 }],
-    ['a pool', pool],
-    ['nothing', undefined],
-    ['null', null],
-  ]
+const NOT_A_CLIENT: readonly [string, unknown][] = [
+  ['an address', URL_OF_NOTHING],
+  ['a configuration', { host: '127.0.0.1', port: 5432 }],
+  ['nothing', undefined],
+  ['null', null],
+]
+const POOL: [string, unknown] = ['a pool', pool]
+const SOURCE: [string, unknown] = ['a data source', source]
+const OTHERS_OF_TYPEORM: readonly [string, unknown][] = [
+  ['an instance of Kysely', kysely],
+  ['an entity manager', source.manager],
+  [
+    'a data source of another database',
+    new DataSource({ type: 'cockroachdb', timeTravelQueries: false }),
+  ],
+]
 
-  it.each([...NOT_A_CLIENT, ['a data source', source]])('by fromKysely: %s', (_, client) => {
-    expect(() => fromKysely(client as never)).toThrow(
-      new TypeError('fromKysely: expected a Kysely instance'),
-    )
+describe.each<[string, (client: never) => unknown, string, readonly [string, unknown][]]>([
+  ['fromPg', fromPg, 'a Pool of pg', [['a client', new Client()]]],
+  ['fromPostgresJs', fromPostgresJs, 'what postgres() returns', [POOL]],
+  ['fromKysely', fromKysely, 'a Kysely instance', [POOL, SOURCE]],
+  ['fromTypeOrm', fromTypeOrm, 'a DataSource of type postgres', [POOL, ...OTHERS_OF_TYPEORM]],
+  ['fromPrisma', fromPrisma, 'a PrismaClient', [POOL, SOURCE]],
+])('%s refuses', (name, from, expected, others) => {
+  it.each([...NOT_A_CLIENT, ...others])('%s', (_, client) => {
+    const refusal = new TypeError(`${name}: expected ${expected}`)
+    expect(() => from(client as never)).toThrow(refusal)
   })
+})
 
-  it.each([
-    ...NOT_A_CLIENT,
-    ['an instance of Kysely', kysely],
-    ['an entity manager', source.manager],
-    [
-      'a data source of another database',
-      new DataSource({ type: 'cockroachdb', timeTravelQueries: false }),
-    ],
-  ])('by fromTypeOrm: %s', (_, client) => {
-    expect(() => fromTypeOrm(client as never)).toThrow(
-      new TypeError('fromTypeOrm: expected a DataSource of type postgres'),
-    )
-  })
-
-  it.each([...NOT_A_CLIENT, ['a data source', source]])('by fromPrisma: %s', (_, client) => {
-    expect(() => fromPrisma(client as never)).toThrow(
-      new TypeError('fromPrisma: expected a PrismaClient'),
-    )
-  })
-
-  it('nothing that is made but not connected', async () => {
-    const prisma = await openPrisma(URL_OF_NOTHING, 1)
-    onTestFinished(() => prisma.$disconnect())
-    const limits = { acquireMs: 500, transactionMs: 500 }
-    for (const runner of [fromKysely(kysely), fromPrisma(prisma), fromTypeOrm(source)]) {
-      const work = (): never => expect.unreachable('should not run')
-      await expect(runner.transaction(work, limits)).rejects.toThrow()
-      const statement = runner.query(undefined, 'select 1', [], {
-        acquireMs: 500,
-        statementMs: 500,
-      })
-      await expect(statement).rejects.toThrow()
-    }
-  })
+it('a client that is made but not connected is taken, and its runner rejects', async () => {
+  const prisma = await openPrisma(URL_OF_NOTHING, 1)
+  onTestFinished(() => prisma.$disconnect())
+  const limits = { acquireMs: 500, transactionMs: 500 }
+  for (const runner of [fromKysely(kysely), fromPrisma(prisma), fromTypeOrm(source)]) {
+    const work = (): never => expect.unreachable('should not run')
+    await expect(runner.transaction(work, limits)).rejects.toThrow()
+    const statement = runner.query(undefined, 'select 1', [], {
+      acquireMs: 500,
+      statementMs: 500,
+    })
+    await expect(statement).rejects.toThrow()
+  }
 })

@@ -11,15 +11,9 @@ import { testCases } from '../support/stores/store-cases.js'
 const shared = memoryStore()
 afterAll(() => shared.close())
 
-describe('memoryStore, as a store of used tokens', () => {
+describe('memoryStore, as any store', () => {
   testCases(singleUseStoreCases(() => shared))
-})
-
-describe('memoryStore, as a store of idempotency keys', () => {
   testCases(idempotencyStoreCases(() => shared))
-})
-
-describe('memoryStore, as a keeper of records', () => {
   testCases(recordKeeperCases(() => shared))
 })
 

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { Store } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
 import {
   idempotencyStoreCases,
@@ -8,39 +7,27 @@ import {
 } from 'express-service-auth/testing'
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import { afterAll, describe, expect, it } from 'vitest'
 import { testCases } from '../../../support/stores/store-cases.js'
-import { begin, openStore, requestFor } from '../kit.js'
+import { begin, openStore, requestFor, sharedRedis } from '../kit.js'
 
-let server: RedisServer
-let store: Store
-let store5: Store
-
-beforeAll(async () => {
-  server = await startRedis()
-  const redis = new Redis(server.url)
-  const redis5 = new Redis5(server.url)
-  store = redisStore(redis, { timeoutMs: 5000 })
-  store5 = redisStore(redis5 as unknown as Redis, { prefix: 'five:', timeoutMs: 5000 })
-  return () => {
-    for (const each of [store, store5]) each.close()
-    redis.disconnect()
-    redis5.disconnect()
-  }
-})
-afterAll(() => server.stop())
-
-describe('redisStore on ioredis 6', () => {
-  testCases(singleUseStoreCases(() => store))
-  testCases(idempotencyStoreCases(() => store))
-  testCases(recordKeeperCases(() => store))
+const server = await sharedRedis()
+const redis = new Redis(server.url)
+const redis5 = new Redis5(server.url) as unknown as Redis
+const store = redisStore(redis, { timeoutMs: 5000 })
+const store5 = redisStore(redis5, { prefix: 'five:', timeoutMs: 5000 })
+afterAll(() => {
+  for (const each of [store, store5]) each.close()
+  for (const each of [redis, redis5]) each.disconnect()
 })
 
-describe('redisStore on ioredis 5', () => {
-  testCases(singleUseStoreCases(() => store5))
-  testCases(idempotencyStoreCases(() => store5))
-  testCases(recordKeeperCases(() => store5))
+describe.each([
+  ['ioredis 6', store],
+  ['ioredis 5', store5],
+])('redisStore on %s', (_, each) => {
+  testCases(singleUseStoreCases(() => each))
+  testCases(idempotencyStoreCases(() => each))
+  testCases(recordKeeperCases(() => each))
 })
 
 describe('the options of redisStore', () => {

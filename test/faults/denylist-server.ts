@@ -1,4 +1,4 @@
-import { Cluster, Redis } from 'ioredis'
+import { Redis } from 'ioredis'
 
 interface Address {
   readonly host: string
@@ -9,18 +9,10 @@ interface Address {
 export type ServerPlace =
   | Address
   | { readonly name: string; readonly sentinels: readonly Address[] }
-  | { readonly nodes: readonly Address[] }
 
-export function connectTo(place: ServerPlace): Redis | Cluster {
-  const client = clientOf(place)
+export function connectTo(place: ServerPlace): Redis {
+  const found = 'sentinels' in place ? { ...place, sentinels: [...place.sentinels] } : place
+  const client = new Redis({ ...found, lazyConnect: true })
   client.on('error', () => {})
   return client
-}
-
-function clientOf(place: ServerPlace): Redis | Cluster {
-  if ('nodes' in place) return new Cluster([...place.nodes], { lazyConnect: true })
-  if ('sentinels' in place) {
-    return new Redis({ ...place, sentinels: [...place.sentinels], lazyConnect: true })
-  }
-  return new Redis({ ...place, lazyConnect: true })
 }

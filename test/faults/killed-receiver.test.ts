@@ -162,23 +162,4 @@ describe.concurrent.each(['4', '5'] as const)('A killed receiver, Express %s', (
       expectResult(final, order, { fence, isReplayed: final.isReplayed })
     }
   })
-
-  it('leaves the last renewal of a long run, and no more', async () => {
-    const victim = await scene.launch({ express })
-    const order = newOrder('refuse')
-    const sentAt = performance.now()
-    const { answer } = scene.send(victim, order, { stopAt: 'after the write' })
-    await victim.reached('after the write')
-    await until('one lease and a half', async () => performance.now() > sentAt + 1.5 * LEASE_MS)
-    expect((await scene.send(survivor, order).answer).problem).toBe('request-in-progress')
-    await victim.kill()
-    const diedAt = performance.now()
-    const { inProgress, final } = await scene.retry(survivor, order)
-    for (const { askedAt } of inProgress) {
-      expect(askedAt).toBeLessThan(diedAt + LEASE_MS + SLACK_MS)
-    }
-    expectUnknown(final)
-    expect((await answer).raw).toBe('')
-    expect(await scene.effects(order)).toHaveLength(1)
-  })
 })

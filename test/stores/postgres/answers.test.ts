@@ -89,16 +89,6 @@ describe.each(PLACES)('what becomes of a write, $place, $major', (given) => {
     expect(await ledger.effects(key)).toBe(1)
   })
 
-  it('a thrown error rolls back', async () => {
-    const receiver = await open((store) => async (request, _response, next) => {
-      await writeEffect(store, request)
-      next(new Error('broken'))
-    })
-    const key = newKey()
-    expect(await call(receiver.port, { key })).toMatchObject({ status: 500 })
-    expect(await ledger.effects(key)).toBe(0)
-  })
-
   it('release() rolls back', async () => {
     const receiver = await open((store) => async (request, response) => {
       await writeEffect(store, request)
@@ -108,22 +98,6 @@ describe.each(PLACES)('what becomes of a write, $place, $major', (given) => {
     const key = newKey()
     expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
     expect(await ledger.effects(key)).toBe(0)
-  })
-
-  it('a body too large to keep is committed before its first byte', async () => {
-    const receiver = await open(
-      (store) => async (request, response) => {
-        await writeEffect(store, request)
-        response.write('x'.repeat(2000))
-        setTimeout(() => response.end('y'), 20)
-      },
-      { options: { maxResponseBytes: 1000 } },
-    )
-    const key = newKey()
-    expect((await call(receiver.port, { key })).body.byteLength).toBe(2001)
-    expect(await ledger.effects(key)).toBe(1)
-    const retry = await call(receiver.port, { key })
-    expect(retry.problem).toBe('result-not-stored')
   })
 
   it('a deferred constraint is next(error), and nothing of the answer is sent', async () => {

@@ -11,9 +11,8 @@ import { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
-import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
-import { call, callRaw, newKey } from '../../support/receiver/order-calls.js'
-import { withResolvers } from '../../support/with-resolvers.js'
+import { createLedger, openCoupled } from '../../support/receiver/coupled-receiver.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)
@@ -228,31 +227,5 @@ describe('events', () => {
         cause: expect.objectContaining({ code: '25P02' }),
       }),
     ])
-  })
-
-  it('a caller that hangs up: the run goes on to its commit, and a retry is a replay', async () => {
-    const events = hearIdempotency()
-    const { promise: reached, resolve: reach } = withResolvers()
-    const receiver = await openCoupled({
-      url: ledger.url,
-      handler: (own) => async (request, response) => {
-        await writeEffect(own, request)
-        const gone = new Promise((resolve) => response.once('close', resolve))
-        reach()
-        await gone
-        response.status(201).json({ late: true })
-      },
-    })
-    const key = newKey()
-    const hungUp = callRaw(receiver.port, { key })
-    await reached
-    hungUp.socket.destroy()
-    await hungUp.closed
-    await expect
-      .poll(async () => (await call(receiver.port, { key })).headers['idempotent-replayed'])
-      .toEqual(['true'])
-    expect(await ledger.effects(key)).toBe(1)
-    expect(receiver.handled).toBe(1)
-    expect(events.map(({ reason }) => reason)).toContain('result_kept')
   })
 })

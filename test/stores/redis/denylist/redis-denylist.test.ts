@@ -61,13 +61,6 @@ describe('what is denied', () => {
     expect(await desk.allow(target)).toMatchObject({ wasListed: false })
   })
 
-  it('is there for a receiver that starts later', async () => {
-    await desk.deny(entryOf())
-    const receiver = openDenylist(server)
-    await receiver.ready()
-    expect(refuses(receiver, 'orders')).toBe(true)
-  })
-
   it('ends at its time', async () => {
     const receiver = openDenylist(server)
     await receiver.ready()

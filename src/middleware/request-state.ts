@@ -126,6 +126,18 @@ export function assertAfterKey({ reservation }: RequestState, by: string, store:
  * The caller that `serviceAuth` has accepted.
  *
  * @throws ServiceAuthError when no `serviceAuth` has accepted the request.
+ *
+ * @example
+ * ```ts
+ * import express from 'express'
+ * import { serviceAuth, serviceOf } from 'express-service-auth'
+ * import { createTestIssuer } from 'express-service-auth/testing'
+ *
+ * const app = express().use(serviceAuth((await createTestIssuer()).policy()))
+ * app.get('/', (req, res) => {
+ *   res.send(`Hello ${serviceOf(req).name}`)
+ * })
+ * ```
  */
 export const serviceOf = (request: Request): ServiceIdentity =>
   admittedState(request, 'serviceOf').admission.identity

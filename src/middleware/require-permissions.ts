@@ -8,6 +8,18 @@ import { guardHandler } from './guard.js'
  * without one, `next(error)`.
  *
  * @throws TypeError when there is no name, or one that is no non-empty string.
+ *
+ * @example
+ * ```ts
+ * import express from 'express'
+ * import { requirePermissions, serviceAuth } from 'express-service-auth'
+ * import { createTestIssuer } from 'express-service-auth/testing'
+ *
+ * const app = express().use(serviceAuth((await createTestIssuer()).policy()))
+ * app.get('/orders', requirePermissions('orders:read', 'orders:list'), (_req, res) => {
+ *   res.json([])
+ * })
+ * ```
  */
 export const requirePermissions = (...names: [string, ...string[]]): AnyRouteHandler =>
   permissionGuard('requirePermissions', names, requireEach)
@@ -17,6 +29,18 @@ export const requirePermissions = (...names: [string, ...string[]]): AnyRouteHan
  * without one, `next(error)`.
  *
  * @throws TypeError when there is no name, or one that is no non-empty string.
+ *
+ * @example
+ * ```ts
+ * import express from 'express'
+ * import { requireAnyPermission, serviceAuth } from 'express-service-auth'
+ * import { createTestIssuer } from 'express-service-auth/testing'
+ *
+ * const app = express().use(serviceAuth((await createTestIssuer()).policy()))
+ * app.get('/orders', requireAnyPermission('orders:read', 'orders:admin'), (_req, res) => {
+ *   res.json([])
+ * })
+ * ```
  */
 export const requireAnyPermission = (...names: [string, ...string[]]): AnyRouteHandler =>
   permissionGuard('requireAnyPermission', names, requireOne)

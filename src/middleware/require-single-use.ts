@@ -47,6 +47,16 @@ const contradictions = ({ store, within }: Readonly<Record<string, unknown>>): r
  * characters and for a replay, 503 when the store fails. Needs a `serviceAuth` before it.
  *
  * @throws TypeError when an option is unknown or of the wrong type.
+ *
+ * @example
+ * ```ts
+ * import express from 'express'
+ * import { memoryStore, requireSingleUse, serviceAuth } from 'express-service-auth'
+ * import { createTestIssuer } from 'express-service-auth/testing'
+ *
+ * const auth = serviceAuth((await createTestIssuer()).policy())
+ * const app = express().use(auth, requireSingleUse({ store: memoryStore() }))
+ * ```
  */
 export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
   const parsed = parseOptions('requireSingleUse options', schema, options, contradictions)

@@ -75,6 +75,24 @@ export function serviceAuth(policies: readonly AnyPolicy[]): MultiIssuerAuth
  * and sets `req.service` otherwise.
  *
  * @throws TypeError when the policy is incomplete, unknown in part or contradictory.
+ *
+ * @example
+ * ```ts
+ * import express from 'express'
+ * import { serviceAuth } from 'express-service-auth'
+ *
+ * const auth = serviceAuth({
+ *   issuer: 'https://api.example.com',
+ *   audience: 'orders',
+ *   source: 'microservice',
+ *   tokenType: 'service-access',
+ *   callers: { billing: ['orders:read'] },
+ * })
+ * const app = express()
+ * app.get('/orders', auth, (req, res) => {
+ *   res.json({ caller: req.service?.name })
+ * })
+ * ```
  */
 export function serviceAuth(policy: AnyPolicy): ServiceAuth
 export function serviceAuth(

@@ -30,6 +30,16 @@ const SWEEP_INTERVAL_MS = 20_000
  * A store for one process, for development and tests.
  *
  * @throws TypeError for any option, because there are none.
+ *
+ * @example
+ * ```ts
+ * import { memoryStore } from 'express-service-auth'
+ *
+ * const store = memoryStore()
+ * console.log(await store.consume('a token', 60_000)) // true
+ * console.log(await store.consume('a token', 60_000)) // false
+ * store.close()
+ * ```
  */
 export function memoryStore(options: Readonly<Record<string, never>> = {}): Store {
   parseOptions('memoryStore options', optionsObject({}), options)

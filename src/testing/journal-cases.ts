@@ -94,6 +94,22 @@ const RULES: StoreRules<JournalPlace> = {
  * The rules of a `Journal`, as cases for any test runner. Each needs a new place.
  *
  * @throws TypeError if it is given no function.
+ *
+ * @example
+ * ```ts
+ * import { randomUUID } from 'node:crypto'
+ * import { fileJournal } from 'express-service-auth/migration'
+ * import { journalCases } from 'express-service-auth/testing'
+ *
+ * function newPlace() {
+ *   const folder = `journal-${randomUUID()}`
+ *   return { open: () => fileJournal(folder) }
+ * }
+ * for (const { name, run } of journalCases(newPlace)) {
+ *   await run()
+ *   console.log(`ok: ${name}`)
+ * }
+ * ```
  */
 export const journalCases = (newPlace: StoreOpener<JournalPlace>): readonly StoreCase[] =>
   casesOf(RULES, newPlace)

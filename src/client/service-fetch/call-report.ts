@@ -46,6 +46,21 @@ export function withReport(response: Response, report: CallReport): Response {
  * Returns the report of the call that returned this response.
  *
  * @throws TypeError for any response that no `serviceFetch` has returned, including clones.
+ *
+ * @example
+ * ```ts
+ * import { reportOf, serviceFetch, tokenSource } from 'express-service-auth/client'
+ *
+ * const url = process.env['CORE_URL'] ?? 'http://127.0.0.1:3567'
+ * const core = { baseUrl: url, apiKey: process.env['CORE_API_KEY'] ?? 'local-development-key' }
+ * const scheme = { source: 'microservice', token_type: 'service-access' }
+ * const claims = { ...scheme, aud: 'orders', sub: 'billing', permissions: ['orders:read'] }
+ * const tokens = tokenSource({ core, apiDomain: 'https://api.example.com', claims })
+ * const call = serviceFetch(tokens, { origins: [url] })
+ *
+ * const response = await call(`${url}/hello`)
+ * console.log(reportOf(response).attempts.length) // 1
+ * ```
  */
 export function reportOf(response: Response): CallReport {
   const report = reports.get(response)

@@ -29,6 +29,22 @@ import { fetchSettings, type ServiceFetchOptions } from './service-fetch-options
  * is no response, and with the reason of their signal if it aborts.
  *
  * @throws TypeError that names every invalid option.
+ *
+ * @example
+ * ```ts
+ * import { serviceFetch, tokenSource } from 'express-service-auth/client'
+ *
+ * const url = process.env['CORE_URL'] ?? 'http://127.0.0.1:3567'
+ * const core = { baseUrl: url, apiKey: process.env['CORE_API_KEY'] ?? 'local-development-key' }
+ * const scheme = { source: 'microservice', token_type: 'service-access' }
+ * const claims = { ...scheme, aud: 'orders', sub: 'billing', permissions: ['orders:write'] }
+ * const tokens = tokenSource({ core, apiDomain: 'https://api.example.com', claims })
+ *
+ * const call = serviceFetch(tokens, { origins: [url], deadlineMs: 10_000 })
+ * const headers = { 'idempotency-key': 'invoice-4711' } // With a key, a write may be retried.
+ * const response = await call(`${url}/orders`, { method: 'POST', headers, body: 'tea' })
+ * console.log(response.ok) // false
+ * ```
  */
 export function serviceFetch(
   source: Pick<TokenSource, 'token'>,

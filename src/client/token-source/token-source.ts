@@ -90,6 +90,29 @@ const schema = optionsObject({
  * calls without a usable token fail immediately with the last error.
  *
  * @throws TypeError if an option is unknown, of the wrong type or out of its range.
+ *
+ * @example
+ * ```ts
+ * import { tokenSource } from 'express-service-auth/client'
+ *
+ * const tokens = tokenSource({
+ *   core: {
+ *     baseUrl: process.env['CORE_URL'] ?? 'http://127.0.0.1:3567',
+ *     apiKey: process.env['CORE_API_KEY'] ?? 'local-development-key',
+ *   },
+ *   apiDomain: 'https://api.example.com',
+ *   claims: {
+ *     aud: 'orders',
+ *     sub: 'billing',
+ *     source: 'microservice',
+ *     token_type: 'service-access',
+ *     permissions: ['orders:read'],
+ *   },
+ * })
+ * await tokens.ready()
+ * console.log(tokens.health().state) // fresh
+ * tokens.close()
+ * ```
  */
 export function tokenSource(options: TokenSourceOptions): CoreTokenSource {
   const parsed = parseOptions('tokenSource options', schema, options, addressFaults)

@@ -40,6 +40,30 @@ const schema = optionsObject({ onDecision: functionOf<DecisionObserver>().option
  *
  * @throws TypeError when there is no choice, two of one name, or one that is incomplete, and when an
  * option is unknown or of the wrong type.
+ *
+ * @example
+ * ```ts
+ * import express from 'express'
+ * import {
+ *   acceptOneOf,
+ *   requirePermissions,
+ *   serviceAuth,
+ *   serviceCredential,
+ *   sessionCredential,
+ * } from 'express-service-auth'
+ * import { createTestIssuer } from 'express-service-auth/testing'
+ * import { verifySession } from 'supertokens-node/recipe/session/framework/express'
+ *
+ * const auth = serviceAuth((await createTestIssuer()).policy())
+ * const either = acceptOneOf([
+ *   { name: 'service', ...serviceCredential(auth), authorize: requirePermissions('orders:read') },
+ *   { name: 'user', ...sessionCredential(verifySession()) },
+ * ])
+ * const app = express()
+ * app.get('/orders', either, (req, res) => {
+ *   res.json({ by: either.credentialOf(req).name })
+ * })
+ * ```
  */
 export function acceptOneOf<const Choices extends readonly [AnyChoice, ...AnyChoice[]]>(
   choices: Choices,

@@ -19,6 +19,15 @@ export interface ServiceCredential {
  * by this `serviceAuth`.
  *
  * @throws TypeError when it is given anything but what `serviceAuth` returns.
+ *
+ * @example
+ * ```ts
+ * import { acceptOneOf, serviceAuth, serviceCredential } from 'express-service-auth'
+ * import { createTestIssuer } from 'express-service-auth/testing'
+ *
+ * const auth = serviceAuth((await createTestIssuer()).policy())
+ * const guard = acceptOneOf([{ name: 'service', ...serviceCredential(auth) }])
+ * ```
  */
 export function serviceCredential(auth: ServiceAuth | MultiIssuerAuth): ServiceCredential {
   if (!isServiceAuth(auth)) {

@@ -77,6 +77,14 @@ const schema = optionsObject({
  * `Authorization` header, one that readers may read differently, and one that holds no session token.
  *
  * @throws TypeError when an option is unknown or of the wrong type, or a live denylist has no issuer.
+ *
+ * @example
+ * ```ts
+ * import { acceptOneOf, sessionCredential } from 'express-service-auth'
+ * import { verifySession } from 'supertokens-node/recipe/session/framework/express'
+ *
+ * const guard = acceptOneOf([{ name: 'user', ...sessionCredential(verifySession()) }])
+ * ```
  */
 export function sessionCredential<Session extends NoPromise = FrontendSession>(
   verify: SessionVerifier<Session>,

@@ -44,6 +44,20 @@ declare global {
  * answer. Needs a `serviceAuth` before it, and the body parsed.
  *
  * @throws TypeError when an option is unknown, of the wrong type or out of its range.
+ *
+ * @example
+ * ```ts
+ * import express from 'express'
+ * import { memoryStore, requireIdempotencyKey, serviceAuth } from 'express-service-auth'
+ * import { createTestIssuer } from 'express-service-auth/testing'
+ *
+ * const store = memoryStore()
+ * const auth = serviceAuth((await createTestIssuer()).policy())
+ * const app = express()
+ * app.post('/orders', auth, express.json(), requireIdempotencyKey({ store }), (req, res) => {
+ *   res.status(201).json({ item: req.body.item })
+ * })
+ * ```
  */
 export function requireIdempotencyKey(options: IdempotencyOptions): AnyRouteHandler {
   const settings = parseIdempotencyOptions(options)

@@ -63,6 +63,17 @@ const schema = optionsObject({
  * the key or secrets of users.
  *
  * @throws TypeError if an option is unknown, of the wrong type or out of range.
+ *
+ * @example
+ * ```ts
+ * import { coreClient } from 'express-service-auth/migration'
+ *
+ * const core = coreClient({
+ *   baseUrl: process.env['CORE_URL'] ?? 'http://127.0.0.1:3567',
+ *   apiKey: process.env['CORE_API_KEY'] ?? 'local-development-key',
+ * })
+ * console.log(await core.countRows()) // 0
+ * ```
  */
 export function coreClient(options: CoreClientOptions): CoreClient {
   const { baseUrl, apiKey, timeoutMs, stageTimeoutMs, ...parsed } = parseOptions(

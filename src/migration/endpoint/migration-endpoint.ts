@@ -20,6 +20,35 @@ import { answer, REFUSALS } from './send-answer.js'
  *
  * @returns an Express `Router`.
  * @throws TypeError if an option is missing, unknown, of the wrong type or out of range.
+ *
+ * @example
+ * ```ts
+ * import express from 'express'
+ * import { memoryStore } from 'express-service-auth'
+ * import { coreClient, migrationEndpoint } from 'express-service-auth/migration'
+ *
+ * const core = coreClient({
+ *   baseUrl: process.env['CORE_URL'] ?? 'http://127.0.0.1:3567',
+ *   apiKey: process.env['CORE_API_KEY'] ?? 'local-development-key',
+ * })
+ * const unlimited = { consume: async () => {} }
+ * const endpoint = migrationEndpoint({
+ *   core,
+ *   store: memoryStore(),
+ *   issuers: {
+ *     legacy: {
+ *       tokens: ['0123456789abcdef0123456789abcdef'],
+ *       withoutOrganization: ['public'],
+ *       connections: [
+ *         { provider: 'auth0', connection: 'Users', as: { recipeId: 'emailpassword' } },
+ *       ],
+ *     },
+ *   },
+ *   loadUser: async () => undefined, // From your own store of users.
+ *   limits: { credential: unlimited, user: unlimited },
+ * })
+ * const app = express().use('/migrate-user', endpoint)
+ * ```
  */
 export function migrationEndpoint(options: MigrationEndpointOptions): Router {
   const settings = parseEndpointOptions(options)

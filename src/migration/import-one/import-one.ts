@@ -36,6 +36,19 @@ export type ImportOneResult =
  *
  * @throws CoreError with the outcome `unknown` if the cause is neither an account nor the user: repeat
  * the call. Also rejects with the reason of the signal; the account may exist then too.
+ *
+ * @example
+ * ```ts
+ * import { coreClient, importOne } from 'express-service-auth/migration'
+ *
+ * const core = coreClient({
+ *   baseUrl: process.env['CORE_URL'] ?? 'http://127.0.0.1:3567',
+ *   apiKey: process.env['CORE_API_KEY'] ?? 'local-development-key',
+ * })
+ * const loginMethods = [{ recipeId: 'passwordless' as const, email: 'ada@example.com' }]
+ * const { outcome } = await importOne(core, { externalUserId: 'ada', loginMethods })
+ * console.log(outcome) // created
+ * ```
  */
 export async function importOne(
   core: CoreClient,

@@ -22,6 +22,16 @@ const LOCK = 'lock'
  * @throws MigrationError `journal_in_use`; `bad_journal` if the folder or the file is accessible to other
  * users, belongs to another user, is damaged, has a newer format, is not a journal, or cannot be created,
  * read or written.
+ *
+ * @example
+ * ```ts
+ * import { fileJournal } from 'express-service-auth/migration'
+ *
+ * const journal = await fileJournal('journal')
+ * await journal.append(['one line'])
+ * for await (const line of journal.read()) console.log(line) // one line
+ * await journal.close()
+ * ```
  */
 export async function fileJournal(directory: string): Promise<Journal> {
   if (typeof directory !== 'string' || directory === '') {

@@ -35,6 +35,15 @@ export type UserValidation =
  *
  * @throws TypeError if a member of `context` is neither a list nor a set.
  * @see SuperTokens core, `BulkImportUserUtils`
+ *
+ * @example
+ * ```ts
+ * import { validateUser } from 'express-service-auth/migration'
+ *
+ * const user = { externalUserId: 'ada', loginMethods: [{ recipeId: 'email' }] }
+ * const result = validateUser(user, { tenants: ['public'] })
+ * console.log(result.ok) // false
+ * ```
  */
 export function validateUser(value: unknown, context: UserContext = {}): UserValidation {
   checkContext(context)

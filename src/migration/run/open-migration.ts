@@ -37,6 +37,21 @@ import { countsOf, mayRestart, sizeOf } from './state/run-state.js'
  *
  * @throws TypeError if an option is unknown, of the wrong type or out of range.
  * @throws MigrationError `bad_journal`.
+ *
+ * @example
+ * ```ts
+ * import { coreClient, fileJournal, openMigration } from 'express-service-auth/migration'
+ *
+ * const core = coreClient({
+ *   baseUrl: process.env['CORE_URL'] ?? 'http://127.0.0.1:3567',
+ *   apiKey: process.env['CORE_API_KEY'] ?? 'local-development-key',
+ * })
+ * const journal = await fileJournal('journal')
+ * const migration = await openMigration({ core, journal, source: { file: 'users.ndjson' } })
+ * const { state, findings } = await migration.check()
+ * console.log(state, findings.length)
+ * await journal.close()
+ * ```
  */
 export const openMigration = async (options: MigrationOptions): Promise<Migration> =>
   openMigrationWith(options, SYSTEM_TIMING)

@@ -98,6 +98,16 @@ const coupledSchema = optionsObject({
  *
  * @throws TypeError if `store` is not a store of idempotency keys, or an option is unknown, of the
  * wrong type or out of its range. It never holds a key.
+ *
+ * @example
+ * ```ts
+ * import { randomBytes } from 'node:crypto'
+ * import { encryptedStore, memoryStore, requireIdempotencyKey } from 'express-service-auth'
+ *
+ * const keys = { 'key-1': randomBytes(32) }
+ * const store = encryptedStore(memoryStore(), { keys, current: 'key-1' })
+ * const once = requireIdempotencyKey({ store })
+ * ```
  */
 export function encryptedStore<Store extends IdempotencyStore | CoupledStore>(
   store: Store,

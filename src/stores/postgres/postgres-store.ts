@@ -62,6 +62,26 @@ export interface PostgresStore<Tx> extends CoupledStore, SingleUseStore {
  * and its answer commit together, and only then is the answer sent. `migration` returns the SQL for the tables.
  *
  * @throws TypeError if `runner` is not a `TransactionRunner`, or an option is unknown or invalid.
+ *
+ * @example
+ * ```ts
+ * import express from 'express'
+ * import { requireIdempotencyKey, serviceAuth } from 'express-service-auth'
+ * import { fromPg, postgresStore } from 'express-service-auth/postgres'
+ * import { createTestIssuer } from 'express-service-auth/testing'
+ * import { Pool } from 'pg'
+ *
+ * const pool = new Pool({ connectionString: process.env['DATABASE_URL'] })
+ * const store = postgresStore(fromPg(pool))
+ * const auth = serviceAuth((await createTestIssuer()).policy())
+ * const app = express().use(auth, express.json())
+ * app.post('/orders', requireIdempotencyKey({ store }), async (req, res) => {
+ *   const transaction = store.transactionOf(req)
+ *   await transaction.query('insert into orders (item) values ($1)', [req.body.item])
+ *   res.sendStatus(201)
+ * })
+ * for (const warning of await store.check()) console.warn(warning)
+ * ```
  */
 export function postgresStore<Tx>(
   runner: TransactionRunner<Tx>,

@@ -42,6 +42,16 @@ const OPTIONS = optionsObject({
  * differ from those that it creates.
  *
  * @throws TypeError if a name does not match `[a-z_][a-z0-9_]{0,62}`.
+ *
+ * @example
+ * ```ts
+ * import { migration } from 'express-service-auth/postgres'
+ * import { Pool } from 'pg'
+ *
+ * const pool = new Pool({ connectionString: process.env['DATABASE_URL'] })
+ * await pool.query(migration())
+ * await pool.end()
+ * ```
  */
 export function migration(options: MigrationOptions = {}): string {
   const { schema, appRole, sweepRole } = parseOptions('migration', OPTIONS, options)

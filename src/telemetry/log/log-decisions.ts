@@ -69,6 +69,14 @@ function isLogger(value: unknown): boolean {
  * Returns a function that stops the logging and writes how many lines were suppressed so far.
  *
  * @throws TypeError if the logger lacks a function, or an option is unknown or of the wrong type.
+ *
+ * @example
+ * ```ts
+ * import { logDecisions } from 'express-service-auth'
+ *
+ * const stop = logDecisions(console, { accepted: true })
+ * process.once('SIGTERM', stop)
+ * ```
  */
 export function logDecisions(logger: Logger, options: LogOptions = {}): () => void {
   parseOptions('logDecisions', loggerSchema, { logger })

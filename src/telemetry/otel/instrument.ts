@@ -50,6 +50,17 @@ const schema = optionsObject({
  * counts every event. Later errors of a meter or a span have no effect on requests.
  *
  * @throws TypeError if an option is unknown or of the wrong type.
+ *
+ * @example
+ * ```ts
+ * import { serviceAuth } from 'express-service-auth'
+ * import { instrument } from 'express-service-auth/otel'
+ * import { createTestIssuer } from 'express-service-auth/testing'
+ *
+ * const auth = serviceAuth((await createTestIssuer()).policy())
+ * const instrumentation = instrument({ serviceAuth: auth, spans: false })
+ * process.once('SIGTERM', () => instrumentation.stop())
+ * ```
  */
 export function instrument(options: InstrumentOptions = {}): Instrumentation {
   const { serviceAuth, meterProvider, spans } = parseOptions('instrument options', schema, options)

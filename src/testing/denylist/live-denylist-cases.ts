@@ -84,6 +84,24 @@ export type DenylistOpener = () => DenylistUnderTest | Promise<DenylistUnderTest
  * issuer.
  *
  * @throws TypeError if it is given no function.
+ *
+ * @example
+ * ```ts
+ * import { redisDenylist } from 'express-service-auth/redis'
+ * import { liveDenylistCases } from 'express-service-auth/testing'
+ * import { Redis } from 'ioredis'
+ *
+ * const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379')
+ * function open() {
+ *   const denylist = redisDenylist(redis)
+ *   return { denylist, deny: denylist.deny, allow: denylist.allow }
+ * }
+ * for (const { name, run } of liveDenylistCases(open)) {
+ *   await run()
+ *   console.log(`ok: ${name}`)
+ * }
+ * redis.disconnect()
+ * ```
  */
 export const liveDenylistCases = (open: DenylistOpener): readonly StoreCase[] =>
   casesOf(closing({ ...LIFE_RULES, ...CHANGE_RULES }), open)

@@ -16,6 +16,17 @@ import { oauth2Cases } from './oauth2-cases.js'
  * fault. Use them soon: they expire like the issuer's tokens.
  *
  * @throws TypeError if the issuer was not made by `createTestIssuer`.
+ *
+ * @example
+ * ```ts
+ * import { createTestIssuer, hostileTokens } from 'express-service-auth/testing'
+ *
+ * const issuer = await createTestIssuer()
+ * for (const { name, authorization, expect } of hostileTokens(issuer)) {
+ *   console.log(`${name}: ${authorization.length} characters, ${expect}`)
+ * }
+ * await issuer.close()
+ * ```
  */
 export function hostileTokens(
   issuer: TestIssuer<ServiceAuthPolicy | OAuth2Policy>,

@@ -75,6 +75,18 @@ export function keyRingOf(issuer: TestIssuer<AnyPolicy>): KeyRing {
  * that match the policy. It does not keep the process alive, and works with any test runner.
  *
  * @throws TypeError (as a rejection) if an option is unknown, of the wrong type or out of range.
+ *
+ * @example
+ * ```ts
+ * import express from 'express'
+ * import { serviceAuth } from 'express-service-auth'
+ * import { createTestIssuer } from 'express-service-auth/testing'
+ *
+ * const issuer = await createTestIssuer()
+ * const app = express().use(serviceAuth(issuer.policy()))
+ * const authorization = `Bearer ${issuer.token({ sub: 'billing', permissions: ['orders:read'] })}`
+ * await issuer.close()
+ * ```
  */
 export function createTestIssuer(
   options: TestIssuerOptions & { readonly tokens: 'oauth2' },

@@ -21,6 +21,17 @@ import {
  * The rules of an `IdempotencyStore`, as cases for any test runner.
  *
  * @throws TypeError if it is given no function.
+ *
+ * @example
+ * ```ts
+ * import { memoryStore } from 'express-service-auth'
+ * import { idempotencyStoreCases } from 'express-service-auth/testing'
+ *
+ * for (const { name, run } of idempotencyStoreCases(() => memoryStore())) {
+ *   await run()
+ *   console.log(`ok: ${name}`)
+ * }
+ * ```
  */
 export const idempotencyStoreCases = (open: StoreOpener<IdempotencyStore>): readonly StoreCase[] =>
   casesOf({ ...RESERVATION_RULES, ...ENDING_RULES }, open)

@@ -25,6 +25,17 @@ import { casesOf, type StoreCase, type StoreOpener, type StoreRules } from './st
  * The rules of a store that is also a `RecordKeeper`, as cases for any test runner.
  *
  * @throws TypeError if it is given no function.
+ *
+ * @example
+ * ```ts
+ * import { memoryStore } from 'express-service-auth'
+ * import { recordKeeperCases } from 'express-service-auth/testing'
+ *
+ * for (const { name, run } of recordKeeperCases(() => memoryStore())) {
+ *   await run()
+ *   console.log(`ok: ${name}`)
+ * }
+ * ```
  */
 export const recordKeeperCases = (open: StoreOpener<KeptStore>): readonly StoreCase[] =>
   casesOf({ ...RECORD_RULES, ...RESOLUTION_RULES }, open)

@@ -55,6 +55,17 @@ const RULES: StoreRules<SingleUseStore> = {
  * The rules of a `SingleUseStore`, as cases for any test runner.
  *
  * @throws TypeError if it is given no function.
+ *
+ * @example
+ * ```ts
+ * import { memoryStore } from 'express-service-auth'
+ * import { singleUseStoreCases } from 'express-service-auth/testing'
+ *
+ * for (const { name, run } of singleUseStoreCases(() => memoryStore())) {
+ *   await run()
+ *   console.log(`ok: ${name}`)
+ * }
+ * ```
  */
 export const singleUseStoreCases = (open: StoreOpener<SingleUseStore>): readonly StoreCase[] =>
   casesOf(RULES, open)

@@ -12,6 +12,20 @@ import { LIMITS, withTables } from './runner-at-table.js'
  * each case creates one and drops it.
  *
  * @throws TypeError if it is given no function.
+ *
+ * @example
+ * ```ts
+ * import { fromPg } from 'express-service-auth/postgres'
+ * import { transactionRunnerCases } from 'express-service-auth/testing'
+ * import { Pool } from 'pg'
+ *
+ * const pool = new Pool({ connectionString: process.env['DATABASE_URL'] })
+ * for (const { name, run } of transactionRunnerCases(() => fromPg(pool))) {
+ *   await run()
+ *   console.log(`ok: ${name}`)
+ * }
+ * await pool.end()
+ * ```
  */
 export const transactionRunnerCases = <Tx>(
   open: StoreOpener<TransactionRunner<Tx>>,

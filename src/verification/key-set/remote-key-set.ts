@@ -109,6 +109,17 @@ const schema = optionsObject({
  * `initial`, nothing is fetched before the first request or `ready()`.
  *
  * @throws TypeError when an option is unknown, of the wrong type or out of its range.
+ *
+ * @example
+ * ```ts
+ * import { remoteKeySet, serviceAuth } from 'express-service-auth'
+ *
+ * const issuer = 'https://api.example.com'
+ * const keySet = remoteKeySet({ jwksUri: `${issuer}/auth/jwt/jwks.json` })
+ * const scheme = { issuer, keySet, source: 'microservice', tokenType: 'service-access' }
+ * const orders = serviceAuth({ ...scheme, audience: 'orders', callers: ['billing'] })
+ * const stock = serviceAuth({ ...scheme, audience: 'stock', callers: ['orders'] })
+ * ```
  */
 export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
   const parsed = parseOptions('remoteKeySet options', schema, options, addressFaults)

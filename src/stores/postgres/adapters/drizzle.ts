@@ -41,6 +41,20 @@ interface TransactionLike {
  * whose reply never comes: give the pool the option `stream`.
  *
  * @throws TypeError if `db` is not on a pool, or `sql` is not drizzle's `sql`.
+ *
+ * @example
+ * ```ts
+ * import { sql } from 'drizzle-orm'
+ * import { drizzle } from 'drizzle-orm/node-postgres'
+ * import { fromDrizzle, postgresStore } from 'express-service-auth/postgres'
+ * import { Pool } from 'pg'
+ *
+ * const pool = new Pool({ connectionString: process.env['DATABASE_URL'] })
+ * const store = postgresStore(fromDrizzle(drizzle(pool), sql))
+ * await store.check()
+ * store.close()
+ * await pool.end()
+ * ```
  */
 export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunner<T> {
   if (!isPgPool(Object(db).$client) || typeof db.transaction !== 'function') {

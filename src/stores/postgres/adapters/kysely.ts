@@ -45,6 +45,22 @@ interface KyselyQuery {
  * never comes: give the pool the option `stream`.
  *
  * @throws TypeError if `db` is something else, or a transaction.
+ *
+ * @example
+ * ```ts
+ * import { fromKysely, postgresStore } from 'express-service-auth/postgres'
+ * import { Kysely, PostgresDialect } from 'kysely'
+ * import { Pool } from 'pg'
+ *
+ * const pool = new Pool({ connectionString: process.env['DATABASE_URL'] })
+ * const report = ({ message }: Error) => console.error(message)
+ * pool.on('error', report).on('connect', (client) => void client.on('error', report))
+ * const db = new Kysely<{ orders: { id: string } }>({ dialect: new PostgresDialect({ pool }) })
+ * const store = postgresStore(fromKysely(db))
+ * await store.check()
+ * store.close()
+ * await db.destroy()
+ * ```
  */
 export function fromKysely<Tx>(db: KyselyLike<Tx>): TransactionRunner<Tx> {
   if (!hasFunctions(db, ['transaction', 'connection', 'withoutPlugins', 'executeQuery'])) {

@@ -23,6 +23,18 @@ import { isReadOnly } from './read-only.js'
  * connection does not crash the process.
  *
  * @throws TypeError if `pool` is not a pool.
+ *
+ * @example
+ * ```ts
+ * import { fromPg, postgresStore } from 'express-service-auth/postgres'
+ * import { Pool } from 'pg'
+ *
+ * const pool = new Pool({ connectionString: process.env['DATABASE_URL'] })
+ * const store = postgresStore(fromPg(pool))
+ * await store.check()
+ * store.close()
+ * await pool.end()
+ * ```
  */
 export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
   if (!isPgPool(pool)) throw new TypeError('fromPg: expected a Pool of pg')

@@ -30,6 +30,18 @@ const PROBE: Statement = { text: 'select 1', values: [] }
  * to its callback. postgres.js keeps a connection whose reply never comes: give it the option `socket`.
  *
  * @throws TypeError if `sql` is not the result of `postgres()`.
+ *
+ * @example
+ * ```ts
+ * import { fromPostgresJs, postgresStore } from 'express-service-auth/postgres'
+ * import postgres from 'postgres'
+ *
+ * const sql = postgres(process.env['DATABASE_URL'] ?? '', { fetch_types: false })
+ * const store = postgresStore(fromPostgresJs(sql))
+ * await store.check()
+ * store.close()
+ * await sql.end()
+ * ```
  */
 export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> {
   if (!isPostgresJs(sql)) {

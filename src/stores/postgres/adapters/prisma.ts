@@ -47,6 +47,18 @@ const ISOLATION_LEVELS = {
  * accepts a connection. Prisma keeps a connection whose reply never comes: give the adapter the option `stream`.
  *
  * @throws TypeError if `prisma` is something else, or the client of a transaction.
+ *
+ * @example
+ * ```ts
+ * import { fromPrisma, type PrismaLike, postgresStore } from 'express-service-auth/postgres'
+ *
+ * // Call it with the `PrismaClient` that `prisma generate` has made.
+ * export async function openStore<Tx>(prisma: PrismaLike<Tx>) {
+ *   const store = postgresStore(fromPrisma(prisma))
+ *   await store.check()
+ *   return store
+ * }
+ * ```
  */
 export function fromPrisma<Tx>(prisma: PrismaLike<Tx>): TransactionRunner<Tx> {
   if (!hasFunctions(prisma, ['$connect', '$transaction', '$queryRawUnsafe'])) {

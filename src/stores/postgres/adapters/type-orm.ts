@@ -44,6 +44,22 @@ interface ClientLike {
  * stops just as it accepts a connection.
  *
  * @throws TypeError if `source` is something else, or of another database.
+ *
+ * @example
+ * ```ts
+ * import { fromTypeOrm, postgresStore } from 'express-service-auth/postgres'
+ * import type { ClientBase } from 'pg'
+ * import { DataSource } from 'typeorm'
+ *
+ * const url = process.env['DATABASE_URL'] ?? ''
+ * const onConnect = (client: ClientBase) => void client.on('error', () => {})
+ * const source = new DataSource({ type: 'postgres', url, extra: { onConnect } })
+ * await source.initialize()
+ * const store = postgresStore(fromTypeOrm(source))
+ * await store.check()
+ * store.close()
+ * await source.destroy()
+ * ```
  */
 export function fromTypeOrm<Tx>(source: DataSourceLike<Tx>): TransactionRunner<Tx> {
   const isSource = hasFunctions(source, ['transaction', 'createQueryRunner'])

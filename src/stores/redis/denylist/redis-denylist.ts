@@ -64,6 +64,22 @@ const schema = optionsObject({
  *
  * @throws TypeError if `redis` is not a client of ioredis, an option is unknown, of the wrong type or
  * out of its range, or the prefix would spread the keys over several cluster slots.
+ *
+ * @example
+ * ```ts
+ * import { redisDenylist } from 'express-service-auth/redis'
+ * import { Redis } from 'ioredis'
+ *
+ * const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379')
+ * const denylist = redisDenylist(redis, { prefix: 'orders:' })
+ * const target = { issuer: 'https://api.example.com', kind: 'caller', value: 'billing' } as const
+ * const until = Date.now() / 1000 + 7200
+ * await denylist.deny({ ...target, reason: 'host taken over', by: 'anna', at: Date.now() / 1000, until })
+ * console.log((await denylist.entries()).map(({ value }) => value)) // [ 'billing' ]
+ * await denylist.allow(target)
+ * denylist.close()
+ * redis.disconnect()
+ * ```
  */
 export function redisDenylist(
   redis: Redis | Cluster,

@@ -49,6 +49,20 @@ const schema = optionsObject({
  *
  * @throws TypeError if `redis` is not a client of ioredis, or an option is unknown, of the wrong type
  * or out of its range.
+ *
+ * @example
+ * ```ts
+ * import { requireIdempotencyKey } from 'express-service-auth'
+ * import { redisStore } from 'express-service-auth/redis'
+ * import { Redis } from 'ioredis'
+ *
+ * const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379')
+ * const store = redisStore(redis, { prefix: 'orders:' })
+ * for (const warning of await store.check()) console.warn(warning)
+ * const once = requireIdempotencyKey({ store })
+ * store.close()
+ * redis.disconnect()
+ * ```
  */
 export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = {}): Store {
   requireClient('redisStore', redis)

@@ -1,0 +1,138 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { migration } from 'express-service-auth/postgres'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
+import { API_KEY } from '../example-app/core-client.js'
+import { startStandInCore } from '../support/core/stand-in-core.js'
+import { createDatabase, sharedPostgres } from '../support/postgres/postgres-database.js'
+import { openPrisma } from '../support/postgres/prisma.js'
+import { compile } from '../support/process/compile.js'
+import { startRedis } from '../support/redis/redis.js'
+import { ROOT } from './blocks.js'
+import { docCommentsIn } from './doc-comments.js'
+import { codeBlocks } from './markdown.js'
+
+/** An exported function and the example in its doc comment. */
+interface Example {
+  readonly name: string
+  /** Of the folder of its entry point, in `src`. */
+  readonly folder: string
+  readonly code: string | undefined
+}
+
+const read = (path: string): Promise<string> => readFile(`${ROOT}src/${path}`, 'utf8')
+
+async function examplesOf(folder: string): Promise<readonly Example[]> {
+  const index = await read(`${folder}index.ts`)
+  const clauses = [...index.matchAll(/^export \{(.*?)\} from '\.\/(.*?)\.js'/gms)]
+  const examples = clauses.map(async ([, clause = '', path]) => {
+    const source = await read(`${folder}${path}.ts`)
+    return clause
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => /^[a-z]\w+$/.test(name))
+      .map((name) => ({ name, folder, code: exampleOf(name, source) }))
+  })
+  return (await Promise.all(examples)).flat()
+}
+
+/** Of the first overload that has one. */
+function exampleOf(name: string, source: string): string | undefined {
+  const declaration = new RegExp(`^export (?:async )?(?:function|const) ${name}\\b`, 'gm')
+  const comments = [...source.matchAll(declaration)].map(({ index }) =>
+    source.slice(source.lastIndexOf('/**', index), index),
+  )
+  return comments.flatMap((comment) => codeBlocks(docCommentsIn(comment)))[0]?.code
+}
+
+const FOLDERS = [
+  '',
+  'client/',
+  'stores/redis/',
+  'stores/postgres/',
+  'telemetry/otel/',
+  'migration/',
+]
+const examples = (await Promise.all([...FOLDERS, 'testing/'].map(examplesOf))).flat()
+
+const postgres = await sharedPostgres()
+let servers: Awaited<ReturnType<typeof startServers>>
+let folder: string
+
+const startServers = () =>
+  Promise.all([startIdentityCore({ apiKey: API_KEY }), startStandInCore(), startRedis()])
+
+beforeAll(async () => {
+  servers = await startServers()
+  folder = await mkdtemp(join(tmpdir(), 'examples-'))
+})
+afterAll(async () => {
+  const [core, standIn, redis] = servers
+  await Promise.all([core.close(), standIn.close(), redis.stop()])
+  await rm(folder, { recursive: true })
+})
+
+async function environmentOf({ folder }: Example): Promise<NodeJS.ProcessEnv> {
+  const [core, standIn, redis] = servers
+  const importsUsers = folder === 'migration/'
+  const { name, url } = await createDatabase(postgres)
+  await postgres.query(migration(), [], name)
+  return {
+    CORE_URL: importsUsers ? standIn.url : core.url,
+    CORE_API_KEY: importsUsers ? standIn.apiKey : API_KEY,
+    REDIS_URL: redis.url,
+    DATABASE_URL: url,
+  }
+}
+
+/** What a program prints until its last line has run, in a folder of its own. */
+async function run(example: Example): Promise<string> {
+  const cwd = await mkdtemp(join(folder, 'run-'))
+  const source = join(cwd, `${example.name}.ts`)
+  await writeFile(source, example.code ?? '')
+  const user = {
+    externalUserId: 'bob',
+    loginMethods: [{ recipeId: 'passwordless', email: 'b@b.b' }],
+  }
+  await writeFile(join(cwd, 'users.ndjson'), JSON.stringify(user), { mode: 0o600 })
+  const program = pathToFileURL(await compile(pathToFileURL(source)))
+  const script = `await import('${program}'); process.exit()`
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--input-type=module', '-e', script],
+    { cwd, env: { ...process.env, ...(await environmentOf(example)) } },
+  )
+  return stdout
+}
+
+/** The comments behind `console.log(…)`. */
+const promised = (code: string): readonly string[] =>
+  [...code.matchAll(/console\.log\(.*\) \/\/ (.*)$/gm)].map(([, text = '']) => text)
+
+describe.concurrent('the example of', () => {
+  it.each(examples)('$name runs and prints what it says', async (example) => {
+    expect(example.code, 'its doc comment has an example').toContain(`${example.name}(`)
+    const printed = await run(example)
+    const lines = promised(example.code ?? '')
+    if (lines.length > 0) expect(printed.trimEnd().split('\n')).toEqual(lines)
+  })
+})
+
+it('opens a store on a client of Prisma', async () => {
+  const { code = '' } = examples.find(({ name }) => name === 'fromPrisma') ?? {}
+  const source = join(folder, 'openStore.ts')
+  await writeFile(source, code)
+  const { name, url } = await createDatabase(postgres)
+  await postgres.query(migration(), [], name)
+  const prisma = await openPrisma(url, 2)
+  const { openStore } = await import(await compile(pathToFileURL(source)))
+  const store = await openStore(prisma)
+  expect((await store.check()).join()).toContain('PrismaPg')
+  await prisma.$disconnect()
+  store.close()
+})

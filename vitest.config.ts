@@ -25,7 +25,7 @@ const report = process.env['VITEST_REPORT']
 const OF_THE_PACKAGE = [
   'test/package/**/*.test.ts',
   'test/types/**/*.test.ts',
-  'test/site/{browser,built-reference}.test.ts',
+  'test/site/{browser,built}.test.ts',
 ]
 
 /**

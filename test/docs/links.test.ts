@@ -1,10 +1,17 @@
 import { access } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { anchorOf } from '../../site/make/markdown.js'
 import { ROOT, readDocument } from './blocks.js'
 import { allDocuments } from './documents.js'
 import { sections } from './markdown.js'
+
+/** As GitHub, npm and the site make the anchor of a heading. */
+const anchorOf = (title: string): string =>
+  title
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
+    .replaceAll(' ', '-')
 
 const DOCUMENTS = await allDocuments()
 

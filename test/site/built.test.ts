@@ -1,63 +1,73 @@
-import { describe, expect, it } from 'vitest'
-import { type Built, faultsOfBuilt } from '../../site/make/built-faults.js'
+import { readdir, readFile } from 'node:fs/promises'
+import { expect, it } from 'vitest'
+import { ROOT } from '../docs/blocks.js'
+import { BUILT } from './serve-site.js'
 
-const PAGE = `<html><head><link rel="stylesheet" href="/on/style.css"><script src="/on/app.js"></script>
-</head><body><h1 id="top">Top</h1><a class="x" href="/on/folder/#part">in</a>
-<a href="#top">up</a><a href="https://example.com/">out</a></body></html>`
+const read = (path: string): Promise<string> => readFile(`${ROOT}${path}`, 'utf8')
+const { exports } = JSON.parse(await read('package.json'))
+const entries = Object.keys(exports)
+  .filter((path) => exports[path].types)
+  .map((path) => ({ name: path.replace('.', 'express-service-auth') }))
 
-const SITE: Built = {
-  files: new Set(['index.html', 'a.html', 'folder/index.html', 'style.css', 'app.js', 'i.svg']),
-  texts: new Map([
-    ['a.html', PAGE],
-    ['folder/index.html', '<h2 id="part" tabindex="-1">Part</h2><a href="../a.html">a</a>'],
-    ['style.css', '.x{background:url(i.svg)}'],
-  ]),
-  base: '/on/',
-  navigation: ['/a', '/folder/'],
+/** Of a module of the site, which has no types. */
+const modules = (name: string) => import(`${ROOT}site/${name}`)
+const { ENTRY_POINTS } = await modules('entry-points.js')
+
+it.each(entries)('the page of $name has every export of its index', async ({ name }) => {
+  const entry = ENTRY_POINTS.find((one: { name: string }) => one.name === name)
+  const index = await read(`src/${entry.source}.ts`)
+  const names = [...index.matchAll(/^export (?:type )?\{(.*?)\} from /gms)].flatMap(
+    ([, clause = '']) => clause.match(/\b(?!type\b)[\w$]+/g) ?? [],
+  )
+  expect(names.length).toBeGreaterThan(2)
+  const page = await read(`site/made/reference/${name}.md`)
+  const shown = [...page.matchAll(/^### ([\w$]+)/gm)].map(([, one]) => one)
+  expect(shown.sort()).toEqual([...names].sort())
+})
+
+interface Result {
+  readonly id: string
 }
 
-const withPage = (html: string): Built => ({ ...SITE, texts: new Map([['a.html', html]]) })
+/** The index that a browser fetches when somebody searches. */
+async function search(words: string): Promise<readonly Result[]> {
+  const chunks = `${BUILT}/assets/chunks`
+  const [file] = (await readdir(chunks)).filter((name) => name.startsWith('@localSearchIndex'))
+  const { default: index } = await import(`${chunks}/${file}`)
+  const { default: MiniSearch } = await modules('node_modules/minisearch/dist/es/index.js')
+  const { SEARCH } = await modules('.vitepress/search.js')
+  const fields = ['title', 'titles', 'text']
+  return MiniSearch.loadJSON(index, { fields, storeFields: fields, ...SEARCH.options }).search(
+    words,
+    SEARCH.searchOptions,
+  )
+}
 
-describe('a site that was built', () => {
-  it('has no faults where all is there', () => {
-    expect(faultsOfBuilt(SITE)).toEqual([])
-  })
+it.each([
+  ['fastify', '/docs/faq.html#does-it-work-with-fastify-koa-hono-or-nestjs'],
+  ['clock skew', '/docs/faq.html#what-about-clock-skew'],
+  ['several issuers', '/docs/faq.html#can-a-receiver-accept-several-issuers'],
+  ['mock', '/docs/faq.html#how-do-i-mock-it-in-tests'],
+  ['how to get a token', '/docs/faq.html#how-does-a-caller-get-a-token'],
+  ['429', '/docs/faq.html#is-there-a-rate-limit-and-what-happens-to-a-429'],
+  ['end user', '/docs/faq.html#who-is-the-end-user'],
+  ['clockToleranceSeconds', '/docs/'],
+  ['outcome_unknown', '/docs/operations.html#'],
+])('the search for «%s» finds %s among the first three', async (words, place) => {
+  const first = (await search(words)).slice(0, 3).map(({ id }) => id)
+  expect(first).toContainEqual(expect.stringContaining(place))
+})
 
-  it.each([
-    ['<a href="/on/gone.html">', 'a.html: the link to /on/gone.html leads nowhere.'],
-    ['<a href="/a.html">', 'a.html: the link to /a.html leads nowhere.'],
-    ['<a href="#gone">', 'a.html: the link to #gone leads to no heading of a.html.'],
-    [
-      '<a href="/on/index.html#gone">',
-      'a.html: the link to /on/index.html#gone leads to no heading of index.html.',
-    ],
-    [
-      '<script src="https://example.com/x.js">',
-      'a.html loads https://example.com/x.js from elsewhere.',
-    ],
-    [
-      '<link href="//example.com/x.css" rel="stylesheet">',
-      'a.html loads //example.com/x.css from elsewhere.',
-    ],
-    ['<img alt="a > b" src="/on/gone.svg">', 'a.html loads /on/gone.svg, which is not there.'],
-    [
-      '<style>@import "https://example.com/f";</style>',
-      'a.html loads https://example.com/f from elsewhere.',
-    ],
-  ])('%s is a fault', (html, fault) => {
-    expect(faultsOfBuilt(withPage(html))).toEqual([fault])
-  })
-
-  it('has a fault where a page is outside of the navigation', () => {
-    expect(faultsOfBuilt({ ...SITE, navigation: ['/a'] })).toEqual([
-      'folder/index.html is not in the navigation.',
-    ])
-  })
-
-  it('has a fault where a style sheet loads from elsewhere', () => {
-    const texts = new Map([['style.css', '@font-face{src:url("https://example.com/f.woff2")}']])
-    expect(faultsOfBuilt({ ...SITE, texts })).toEqual([
-      'style.css loads https://example.com/f.woff2 from elsewhere.',
-    ])
-  })
+it('links to the source once package.json has a repository', async () => {
+  const { configFor } = await modules('.vitepress/config.js')
+  const actionsOf = (manifest: object) => {
+    const config = configFor({ name: 'a', description: 'b', ...manifest })
+    const page = { relativePath: 'index.md', frontmatter: { hero: { actions: [] } } }
+    config.transformPageData(page)
+    return [...page.frontmatter.hero.actions, ...config.themeConfig.socialLinks]
+  }
+  const link = 'https://github.com/who/what'
+  expect(actionsOf({})).toEqual([])
+  expect(actionsOf({ repository: { url: `git+${link}.git` } })).toMatchObject([{ link }, { link }])
+  expect(actionsOf({ repository: 'github:who/what' })).toMatchObject([{ link }, { link }])
 })

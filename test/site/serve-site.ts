@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { extname, join } from 'node:path'
 import { ROOT } from '../docs/blocks.js'
 
-const BUILT = `${ROOT}site/dist`
+export const BUILT = `${ROOT}site/dist`
 
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css',
@@ -12,16 +12,14 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** The navigation of the site that was built last. @throws Error where none was. */
+/** The paths of the pages of the site that was built last. @throws Error if none was. */
 export async function builtPages(): Promise<readonly string[]> {
-  const text = await readFile(`${ROOT}site/made/navigation.json`, 'utf8').catch(() => {
+  const files = await readdir(BUILT, { recursive: true }).catch(() => {
     throw new Error('There is no site: build it with `npm run site`.')
   })
-  const groups: readonly { readonly items: readonly { readonly link: string }[] }[] =
-    JSON.parse(text)
-  return groups.flatMap(({ items }) =>
-    items.map(({ link }) => (link.endsWith('/') ? link : `${link}.html`)),
-  )
+  return files
+    .filter((file) => file.endsWith('.html') && file !== '404.html')
+    .map((file) => `/${file}`)
 }
 
 /** Serves the site that was built last as any server of files would. */

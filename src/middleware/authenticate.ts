@@ -5,6 +5,12 @@ import {
   isObserved,
 } from '../base/decision/decision-event.js'
 import {
+  type Dependency,
+  DependencyError,
+  type DependencyFailure,
+  dependencyOf,
+} from '../base/decision/dependency.js'
+import {
   allow,
   type Decision,
   type Reason,
@@ -87,9 +93,16 @@ export type AdmitByTerms = (
 export function createAuthenticate(terms: Terms, admit: AdmitByTerms): Authenticate {
   return async function authenticate(headers, options = {}) {
     let chosen = terms
+    const stores: Dependency[] = []
+    const reportFailure = ({ dependency, message }: DependencyFailure): void => {
+      const { observers, clock } = chosen
+      dependency.failed({ message, isObserved: isObserved(observers), clock })
+    }
     let decision: Decision<ServiceIdentity>
     try {
       const requirements = parseOptions(options)
+      const { singleUse } = requirements
+      if (singleUse !== undefined) stores.push(dependencyOf('store', singleUse))
       const admitted = await admit(wireHeaders(headers), (others) => {
         chosen = others
       })
@@ -97,10 +110,14 @@ export function createAuthenticate(terms: Terms, admit: AdmitByTerms): Authentic
         ? await requireAll(admitted.value.identity, requirements, chosen)
         : admitted
     } catch (error) {
+      if (error instanceof DependencyError) reportFailure(error)
       if (!(error instanceof Unavailable)) throw toServiceAuthError('authenticate', error)
-      decision = undecided(error)
+      decision = undecided(error, [...chosen.dependencies, ...stores])
     }
     announce(decision, chosen.observers)
+    if (decision.ok) {
+      for (const dependency of [...chosen.dependencies, ...stores]) dependency.worked(chosen.clock)
+    } else if (decision.failure !== undefined) reportFailure(decision.failure)
     return decision.ok
       ? Object.freeze({ outcome: 'accepted', service: decision.value })
       : answerTo(decision.reason)

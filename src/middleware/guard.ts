@@ -6,6 +6,11 @@ import {
   type DecisionObserver,
   isObserved,
 } from '../base/decision/decision-event.js'
+import {
+  type Dependency,
+  DependencyError,
+  type DependencyFailure,
+} from '../base/decision/dependency.js'
 import { type Decision, type Denial, deny, type UndecidedReason } from '../base/decision/reason.js'
 import { toServiceAuthError } from '../base/decision/service-auth-error.js'
 import { Unavailable } from '../base/decision/unavailable.js'
@@ -30,6 +35,10 @@ export interface Guard<State extends RequestState, T> {
   accept?(value: T, state: State): void
   /** Called in addition to the diagnostics channel. */
   observers(state: State): readonly DecisionObserver[]
+  /** The key set, denylists and stores by which it decides. */
+  dependencies(state: State): readonly Dependency[]
+  /** The clock by which the dependencies count how long they have worked. */
+  clock(state: State): () => number
 }
 
 /** Makes the middleware of a guard that admits requests (`serviceAuth`). */
@@ -47,16 +56,21 @@ function handlerOf<State extends RequestState, T>(
 ): AnyRouteHandler {
   return fitAnyRoute((request, response, next) => {
     let state: State
-    let decision: Decision<T> | Promise<Decision<T>>
     try {
       state = stateFor(request, guard.by)
       assertOrder(guard, state)
-      decision = guard.decide(state)
     } catch (error) {
       next(toServiceAuthError(guard.by, error))
       return
     }
     const exchange = { state, response, next }
+    let decision: Decision<T> | Promise<Decision<T>>
+    try {
+      decision = guard.decide(state)
+    } catch (error) {
+      fail(guard, error, exchange)
+      return
+    }
     if (decision instanceof Promise) concludeLater(guard, decision, exchange)
     else conclude(guard, decision, exchange)
   })
@@ -83,17 +97,24 @@ function concludeLater<State extends RequestState, T>(
     (settled) => conclude(guard, settled, exchange),
     (error: unknown) => {
       // Only `Unavailable` becomes a 503; everything else goes to `next(error)`.
-      if (error instanceof Unavailable) conclude(guard, undecided(error), exchange)
+      if (error instanceof Unavailable)
+        conclude(guard, undecided(error, guard.dependencies(exchange.state)), exchange)
       else {
         exchange.state.reservation?.context.release()
-        exchange.next(toServiceAuthError(guard.by, error))
+        fail(guard, error, exchange)
       }
     },
   )
 }
 
-/** The denial of a request that could not be decided. */
-export const undecided = ({ what }: Unavailable): Denial => deny(UNDECIDED[what])
+/** The denial of a request that could not be decided, because one of the dependencies failed. */
+export function undecided(
+  { what, message }: Unavailable,
+  dependencies: readonly Dependency[],
+): Denial {
+  const dependency = dependencies.find(({ kind }) => kind === what)
+  return deny(UNDECIDED[what], undefined, dependency && { dependency, message })
+}
 
 const UNDECIDED: Record<Unavailable['what'], UndecidedReason> = {
   key_set: 'key_set_unavailable',
@@ -119,7 +140,28 @@ function conclude<State extends RequestState, T>(
     next(toServiceAuthError(guard.by, error))
     return
   }
-  if (decision.ok) next()
+  if (decision.ok) {
+    for (const dependency of guard.dependencies(state)) dependency.worked(guard.clock(state))
+    next()
+  } else if (decision.failure !== undefined) reportFailure(guard, decision.failure, state)
+}
+
+function fail<State extends RequestState, T>(
+  guard: Guard<State, T>,
+  error: unknown,
+  { state, next }: GuardContext<State>,
+): void {
+  if (error instanceof DependencyError) reportFailure(guard, error, state)
+  next(toServiceAuthError(guard.by, error))
+}
+
+function reportFailure<State extends RequestState, T>(
+  guard: Guard<State, T>,
+  { dependency, message }: DependencyFailure,
+  state: State,
+): void {
+  const isSeen = isObserved(guard.observers(state))
+  dependency.failed({ message, isObserved: isSeen, clock: guard.clock(state) })
 }
 
 function eventOf(by: DecidedBy, decision: Decision<unknown>, state: RequestState): DecisionEvent {

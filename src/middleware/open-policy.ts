@@ -1,3 +1,4 @@
+import { dependencyOf } from '../base/decision/dependency.js'
 import { createVerifier, type TokenVerifier } from '../verification/admit.js'
 import type { DenylistHealth } from '../verification/denylist/live-denylist.js'
 import { type KeySet, type KeySetHealth, sourceOf } from '../verification/key-set/key-set.js'
@@ -28,8 +29,11 @@ export interface OpenPolicy {
   close(): void
 }
 
-/** Opens the key set of a policy, and starts to poll its live denylists. */
-export function openPolicy(policy: Policy): OpenPolicy {
+/**
+ * Opens the key set of a policy, and starts to poll its live denylists. `input` is the policy as the app wrote it:
+ * if it is used twice, it has two key sets of its own, but they fail together.
+ */
+export function openPolicy(policy: Policy, input: object): OpenPolicy {
   const { keySet, close } = openKeySet(policy.keySet, policy.clock)
   const source = sourceOf(keySet)
   if (source === undefined) throw new TypeError('serviceAuth policy: keySet has no source')
@@ -41,6 +45,10 @@ export function openPolicy(policy: Policy): OpenPolicy {
     keySet,
     terms: {
       observers: onDecision === undefined ? [] : [onDecision],
+      dependencies: [
+        dependencyOf('key_set', policy.keySet.kind === 'shared' ? keySet : input),
+        ...liveDenylists.map((denylist) => dependencyOf('denylist', denylist)),
+      ],
       clock,
       clockToleranceSeconds,
     },

@@ -1,5 +1,6 @@
 import type { Request } from 'express'
 import type { DecisionObserver } from '../base/decision/decision-event.js'
+import type { Dependency } from '../base/decision/dependency.js'
 import { wrongWiring } from '../base/decision/service-auth-error.js'
 import type { IdempotencyContext } from '../idempotency/idempotency-context.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
@@ -7,12 +8,14 @@ import type { ServiceIdentity } from '../verification/policy/identity.js'
 /** The parts of a policy that guards use. */
 export interface Terms {
   readonly observers: readonly DecisionObserver[]
+  /** The key set and the live denylists. */
+  readonly dependencies: readonly Dependency[]
   readonly clock: () => number
   readonly clockToleranceSeconds: number
 }
 
 /** The result of `serviceAuth` for a request. */
-export interface Admission extends Terms {
+export interface Admission extends Omit<Terms, 'dependencies'> {
   /** The guards go by this one, whatever has been assigned to `req.service`. */
   readonly identity: ServiceIdentity
 }

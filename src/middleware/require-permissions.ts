@@ -64,6 +64,8 @@ function permissionGuard(
     by,
     decide: ({ admission: { identity } }) => decide(required, identity),
     observers: ({ admission }) => admission.observers,
+    dependencies: () => [],
+    clock: ({ admission }) => admission.clock,
   })
 }
 

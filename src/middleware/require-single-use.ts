@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { readClock } from '../base/clock.js'
 import type { DecisionObserver } from '../base/decision/decision-event.js'
+import { dependencyOf } from '../base/decision/dependency.js'
 import { allow, type Decision, deny } from '../base/decision/reason.js'
 import {
   functionOf,
@@ -61,6 +62,7 @@ const contradictions = ({ store, within }: Readonly<Record<string, unknown>>): r
 export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
   const parsed = parseOptions('requireSingleUse options', schema, options, contradictions)
   const { store, within, onDecision } = parsed
+  const dependencies = [dependencyOf('store', store)]
   return guardHandler<void>({
     by: 'requireSingleUse',
     ...(within === 'transaction' && { afterKeyOf: store }),
@@ -79,6 +81,8 @@ export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
       if (onDecision === undefined || observers.includes(onDecision)) return observers
       return [...observers, onDecision]
     },
+    dependencies: () => dependencies,
+    clock: ({ admission }) => admission.clock,
   })
 }
 

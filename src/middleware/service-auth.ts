@@ -98,8 +98,11 @@ export function serviceAuth(policy: AnyPolicy): ServiceAuth
 export function serviceAuth(
   input: AnyPolicy | readonly AnyPolicy[],
 ): ServiceAuth | MultiIssuerAuth {
-  if (isList(input)) return severalIssuers(parsePolicies(input).map(openPolicy))
-  const opened = openPolicy(parsePolicy(input))
+  if (isList(input))
+    return severalIssuers(
+      parsePolicies(input).map((policy, index) => openPolicy(policy, input[index] ?? policy)),
+    )
+  const opened = openPolicy(parsePolicy(input), input)
   const { terms, ready, health, close } = opened
   const admit = createAdmit(opened.verifier)
   const middleware = middlewareOf(terms, (headers) => admit(headers))
@@ -116,7 +119,7 @@ function severalIssuers(opened: readonly OpenPolicy[]): MultiIssuerAuth {
   const termsOf = new Map(opened.map(({ verifier, terms }) => [verifier, terms]))
   // A refusal before a policy is chosen concerns the observers of all.
   const observers = [...new Set(opened.flatMap(({ terms }) => terms.observers))]
-  const unchosen: Terms = { observers, clock: Date.now, clockToleranceSeconds: 0 }
+  const unchosen: Terms = { observers, dependencies: [], clock: Date.now, clockToleranceSeconds: 0 }
   const middleware = middlewareOf(unchosen, (headers, choose) =>
     admit(headers, (verifier) => choose(termsOf.get(verifier) ?? unchosen)),
   )
@@ -177,6 +180,8 @@ function middlewareOf(
       const earlier = admission?.observers ?? observers
       return earlier === observers ? observers : [...new Set([...earlier, ...observers])]
     },
+    dependencies: ({ terms: { dependencies } = terms }) => dependencies,
+    clock: ({ terms: { clock } = terms }) => clock,
   })
   return Object.assign(handler, { authenticate: createAuthenticate(terms, admit) })
 }

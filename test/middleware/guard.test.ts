@@ -10,7 +10,14 @@ import { startReceiver } from '../support/receiver/receiver.js'
 type Decide = () => Decision<string> | Promise<Decision<string>>
 
 const guardOf = (decide: Decide, accept = (): object => ({})) =>
-  admittingHandler<string>({ by: 'serviceAuth', decide, accept, observers: () => [] })
+  admittingHandler<string>({
+    by: 'serviceAuth',
+    decide,
+    accept,
+    observers: () => [],
+    dependencies: () => [],
+    clock: () => Date.now,
+  })
 
 /** What becomes of a decision on a request that nobody but the guard has touched. */
 async function outcomeOf(decide: Decide, accept?: () => object) {

@@ -132,6 +132,8 @@ export type IdempotencyEvent = IdempotencyContext & IdempotencyDetails
 
 const idempotency = openChannel('idempotency')
 
+export const isIdempotencyObserved = (): boolean => idempotency.hasSubscribers
+
 export function announceIdempotency(event: () => IdempotencyEvent): void {
   publish(idempotency, event)
 }

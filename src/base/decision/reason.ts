@@ -1,3 +1,5 @@
+import type { DependencyFailure } from './dependency.js'
+
 /** Why a request was refused: a closed list, for operators. Callers never see it. */
 export type RefusalReason =
   | 'credentials_missing'
@@ -53,6 +55,8 @@ export interface Denial {
   readonly ok: false
   readonly reason: Reason
   readonly evidence: Evidence
+  /** Why the request is undecided. */
+  readonly failure?: DependencyFailure
 }
 
 /** A value, or the reason why the request is not accepted. */
@@ -62,8 +66,9 @@ const NO_EVIDENCE: Evidence = Object.freeze({})
 
 export const allow = <T>(value: T): Decision<T> => ({ ok: true, value })
 
-export const deny = (reason: Reason, evidence: Evidence = NO_EVIDENCE): Denial => ({
-  ok: false,
-  reason,
-  evidence,
-})
+/** `failure` says which dependency leaves the request undecided. */
+export const deny = (
+  reason: Reason,
+  evidence: Evidence = NO_EVIDENCE,
+  failure?: DependencyFailure,
+): Denial => ({ ok: false, reason, evidence, ...(failure !== undefined && { failure }) })

@@ -5,6 +5,7 @@ import {
   type DecisionObserver,
   isObserved,
 } from '../../base/decision/decision-event.js'
+import { DependencyError, type DependencyFailure } from '../../base/decision/dependency.js'
 import { ignoreRejection } from '../../base/decision/observers.js'
 import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
 import { toServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
@@ -70,8 +71,10 @@ function verify(choice: CheckedChoice, context: AcceptContext): void {
     if (end.type === 'passed') accept(choice, context)
     else if (end.type === 'failed' && end.error instanceof CredentialRefused) {
       refuseCredential(end.error.denial, context, choice.name)
-    } else if (end.type === 'thrown') passError(toServiceAuthError(BY, end.error), context)
-    else passError(errorOf(end, `verify of ${choice.name}`), context)
+    } else if (end.type === 'thrown') {
+      if (end.error instanceof DependencyError) reportFailure(end.error, context)
+      passError(toServiceAuthError(BY, end.error), context)
+    } else passError(errorOf(end, `verify of ${choice.name}`), context)
   })
 }
 
@@ -137,7 +140,17 @@ function refuseCredential(denial: Denial, context: AcceptContext, credential?: s
     }))
   } catch (error) {
     context.next(toServiceAuthError(BY, error))
+    return
   }
+  if (denial.failure !== undefined) reportFailure(denial.failure, context)
+}
+
+/** There is no policy here whose clock could be used. */
+function reportFailure(
+  { dependency, message }: DependencyFailure,
+  { observers }: AcceptContext,
+): void {
+  dependency.failed({ message, isObserved: isObserved(observers), clock: Date.now })
 }
 
 function passError(error: unknown, context: AcceptContext): void {

@@ -1,5 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
+import { dependencyOf } from '../../base/decision/dependency.js'
 import { type Denial, deny } from '../../base/decision/reason.js'
 import {
   functionOf,
@@ -97,11 +98,13 @@ export function sessionCredential<Session extends NoPromise = FrontendSession>(
   const { cookie, identity = sessionOf } = settings
   const denylists = withIssuer(settings)
   for (const denylist of denylists.liveDenylists) startPolling(denylist, denylists.issuer)
+  const dependencies = denylists.liveDenylists.map((each) => dependencyOf('denylist', each))
   return {
     presented: (request) => findSession(request, cookie).type !== 'absent',
     verify: fitAnyRoute((request, response, next) => {
       const denial = objectionTo(request, cookie, denylists)
       if (denial !== undefined) return next(new CredentialRefused(denial))
+      for (const dependency of dependencies) dependency.worked(Date.now)
       return verify(request, response, next) as ReturnType<RequestHandler>
     }),
     identity: identity as (request: Request) => Session,

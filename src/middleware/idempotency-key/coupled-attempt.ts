@@ -1,4 +1,8 @@
-import { toServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
+import {
+  ServiceAuthError,
+  toServiceAuthError,
+  wrongWiring,
+} from '../../base/decision/service-auth-error.js'
 import { type BufferedAnswer, bufferAnswer } from '../../idempotency/coupled/coupled-run.js'
 import type { CoupledFinding, CoupledOutcome } from '../../idempotency/coupled/coupled-store.js'
 import { refuse } from '../refusal-table.js'
@@ -9,6 +13,7 @@ import {
   refuseKey,
   refuseUnknownOutcome,
   replay,
+  reportStoreFailure,
   reportUnsentAnswer,
 } from './idempotent-exchange.js'
 
@@ -56,6 +61,7 @@ export async function runCoupled(
   } catch (error) {
     // Internal error: whether the answer is true is unknown, so it is discarded.
     started?.answer.discard()
+    if (!(error instanceof ServiceAuthError)) reportStoreFailure(settings, exchange.state)
     throw error
   }
 }

@@ -1,5 +1,6 @@
 import type { Request, RequestHandler } from 'express'
 import { z } from 'zod'
+import { type Dependency, dependencyOf } from '../../base/decision/dependency.js'
 import {
   functionOf,
   hasFunctions,
@@ -136,6 +137,8 @@ const coupledSchema = optionsObject({
 })
 
 interface CommonSettings {
+  /** The store, as its failures are reported. */
+  readonly dependency: Dependency
   readonly retentionMs: number
   readonly maxBytes: number
   readonly operation: string | RequestNamer | undefined
@@ -200,6 +203,7 @@ function coupledSettings(input: unknown): CoupledSettings {
 const commonSettings = (
   options: z.output<typeof coupledSchema> | z.output<typeof leasedSchema>,
 ): CommonSettings => ({
+  dependency: dependencyOf('store', options.store),
   retentionMs: milliseconds(options.retentionSeconds),
   maxBytes: options.maxResponseBytes,
   operation: options.operation,

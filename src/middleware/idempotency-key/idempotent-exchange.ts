@@ -1,5 +1,9 @@
 import type { NextFunction, Request, Response } from 'express'
-import type { IdempotencyEvent, IdempotencyRefusal } from '../../base/decision/idempotency-event.js'
+import {
+  type IdempotencyEvent,
+  type IdempotencyRefusal,
+  isIdempotencyObserved,
+} from '../../base/decision/idempotency-event.js'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { isBodyless, keepHeadInOrder } from '../../idempotency/buffered-response/head.js'
 import {
@@ -8,6 +12,7 @@ import {
 } from '../../idempotency/buffered-response/stored-result.js'
 import { refuse } from '../refusal-table.js'
 import type { AdmittedState } from '../request-state.js'
+import type { IdempotencySettings } from './idempotency-options.js'
 
 /** Publishes the events of a request. */
 export type Emit = (event: RequestEvent) => void
@@ -87,6 +92,14 @@ export function refuseUnknownOutcome(
 ): void {
   const reason = 'outcome_unknown'
   emit({ outcome: 'refused', reason, found, status: refuse(response, reason) })
+}
+
+export function reportStoreFailure(
+  { dependency }: IdempotencySettings,
+  { admission: { clock } }: AdmittedState,
+): void {
+  const message = 'the store of requireIdempotencyKey failed'
+  dependency.failed({ message, isObserved: isIdempotencyObserved(), clock })
 }
 
 const LENGTH = 'content-length'

@@ -25,7 +25,7 @@ import {
   parseIdempotencyOptions,
   type RequestNamer,
 } from './idempotency-options.js'
-import { type Emit, refuseKey } from './idempotent-exchange.js'
+import { type Emit, refuseKey, reportStoreFailure } from './idempotent-exchange.js'
 import { runLeased } from './run-leased.js'
 
 declare global {
@@ -95,7 +95,11 @@ function handleRequest(
   }
   const { key } = header
   const record = recordKey(scope, key)
-  const emit = createEmitter(request, caller, record)
+  const publish = createEmitter(request, caller, record)
+  const emit: Emit = (event) => {
+    reportStore(event, settings, state)
+    publish(event)
+  }
   const exchange = { state, request, response, next, key, record, fingerprint, emit }
   return settings.kind === 'coupled'
     ? runCoupled(exchange, settings)
@@ -115,6 +119,23 @@ function createEmitter(request: Request, caller: string, record?: string): Emit 
         ...(requestId !== undefined && { requestId }),
       }
     })
+}
+
+/** Other events do not show whether the store works. */
+function reportStore(
+  { reason }: Parameters<Emit>[0],
+  settings: IdempotencySettings,
+  state: AdmittedState,
+): void {
+  switch (reason) {
+    case 'reserved':
+    case 'replayed':
+      settings.dependency.worked(state.admission.clock)
+      return
+    case 'store_unavailable':
+    case 'commit_unknown':
+      reportStoreFailure(settings, state)
+  }
 }
 
 /** A request with its key, the scope of the key, and the fingerprint that recognises a retry. */

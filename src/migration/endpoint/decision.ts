@@ -87,12 +87,16 @@ export type MigrationDecisionObserver = (decision: MigrationDecision) => unknown
 
 const migration = openChannel('migration')
 
+/** Whether there are observers or subscribers. */
+export const isMigrationObserved = (observe: MigrationDecisionObserver | undefined): boolean =>
+  observe !== undefined || migration.hasSubscribers
+
 /** Publishes a decision. Never throws. Without observers and subscribers, `make` is not called. */
 export function announceMigrationDecision(
   observe: MigrationDecisionObserver | undefined,
   make: () => MigrationDecision,
 ): void {
-  if (observe === undefined && !migration.hasSubscribers) return
+  if (!isMigrationObserved(observe)) return
   let decision: MigrationDecision
   try {
     decision = Object.freeze(make())

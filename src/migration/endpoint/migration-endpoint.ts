@@ -1,8 +1,13 @@
 import { type NextFunction, type Request, type Response, Router } from 'express'
 import { withDeadline } from '../../base/deadline.js'
+import { dependencyOf } from '../../base/decision/dependency.js'
 import { toServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { requestIdOf } from '../../middleware/request-id.js'
-import { announceMigrationDecision, type MigrationDecision } from './decision.js'
+import {
+  announceMigrationDecision,
+  isMigrationObserved,
+  type MigrationDecision,
+} from './decision.js'
 import {
   type EndpointSettings,
   type MigrationEndpointOptions,
@@ -75,9 +80,18 @@ async function serve(
     const verdict = await judgeInTime(request, context, settings)
     answer(response, verdict)
     announceMigrationDecision(settings.onDecision, () => decisionOf(verdict, context, request))
+    reportStore(verdict, settings)
   } catch (error) {
     next(toServiceAuthError('migrationEndpoint', error))
   }
+}
+
+function reportStore(verdict: Verdict, { store, onDecision }: EndpointSettings): void {
+  const dependency = dependencyOf('store', store)
+  if (verdict.type === 'accepted') dependency.worked(Date.now)
+  if (verdict.type !== 'undecided' || verdict.reason !== 'store_unavailable') return
+  const message = 'the store of migrationEndpoint failed'
+  dependency.failed({ message, isObserved: isMigrationObserved(onDecision), clock: Date.now })
 }
 
 /** Never aborts: a closed connection does not stop the work. */

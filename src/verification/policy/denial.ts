@@ -1,6 +1,10 @@
+import {
+  DependencyError,
+  type DependencyFailure,
+  dependencyOf,
+} from '../../base/decision/dependency.js'
 import { ignoreRejection } from '../../base/decision/observers.js'
 import { type Denial, deny } from '../../base/decision/reason.js'
-import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
 import type { ServiceIdentity } from './identity.js'
 import type { Policy } from './policy.js'
@@ -39,15 +43,14 @@ export const denialOf = (token: DeniableToken, policy: Policy): Denial | undefin
  */
 export function denialNow(
   token: DeniableToken,
-  { issuer, liveDenylists }: Policy,
+  policy: Policy,
   earlier?: DenylistReason,
 ): Denial | undefined {
   const reasonOf = (lists: DeniedLists) => reasonIn(lists, token)
-  let reason = earlier
-  for (const denylist of liveDenylists) {
-    reason = moreUrgent(reason, reasonNow(denylist, issuer, reasonOf))
-  }
-  return reason === undefined ? undefined : deny(reason, evidenceOf(reason, token))
+  const objection = objectionNow(policy, reasonOf, earlier)
+  if (objection === undefined) return undefined
+  const { reason, failure } = objection
+  return deny(reason, evidenceOf(reason, token), failure)
 }
 
 /**
@@ -58,14 +61,36 @@ export function denialNow(
  */
 export function keyDenialNow(
   keyId: string,
-  { denied, issuer, liveDenylists }: Pick<Policy, 'denied' | 'issuer' | 'liveDenylists'>,
+  policy: Pick<Policy, 'denied' | 'issuer' | 'liveDenylists'>,
 ): Denial | undefined {
   const reasonOf = (lists: DeniedLists) => (isIn(lists.keys, keyId) ? 'key_denied' : undefined)
-  let reason: DenylistReason | undefined = reasonOf(denied)
+  const objection = objectionNow(policy, reasonOf, reasonOf(policy.denied))
+  return objection && deny(objection.reason, undefined, objection.failure)
+}
+
+interface Objection {
+  readonly reason: DenylistReason
+  /** Present if the reason is that a denylist is unavailable. */
+  readonly failure?: DependencyFailure
+}
+
+/** The most urgent reason of `earlier` and the live denylists. */
+function objectionNow(
+  { issuer, liveDenylists }: Pick<Policy, 'issuer' | 'liveDenylists'>,
+  reasonOf: (lists: DeniedLists) => DenylistReason | undefined,
+  earlier: DenylistReason | undefined,
+): Objection | undefined {
+  let reason = earlier
+  let unavailable: LiveDenylist | undefined
   for (const denylist of liveDenylists) {
-    reason = moreUrgent(reason, reasonNow(denylist, issuer, reasonOf))
+    const own = reasonNow(denylist, issuer, reasonOf)
+    if (own === 'denylist_unavailable') unavailable ??= denylist
+    reason = moreUrgent(reason, own)
   }
-  return reason === undefined ? undefined : deny(reason)
+  if (reason === undefined) return undefined
+  if (reason !== 'denylist_unavailable' || unavailable === undefined) return { reason }
+  const dependency = dependencyOf('denylist', unavailable)
+  return { reason, failure: { dependency, message: 'a live denylist is unknown' } }
 }
 
 function moreUrgent(
@@ -88,9 +113,8 @@ function reasonNow(
   } catch (error) {
     ignoreRejection(lists)
     // Always wrapped: otherwise an `Unavailable` thrown by the denylist would become a 503.
-    throw new ServiceAuthError('internal', 'a live denylist of the policy has failed', {
-      cause: error,
-    })
+    const message = 'a live denylist of the policy has failed'
+    throw new DependencyError(dependencyOf('denylist', denylist), message, { cause: error })
   }
 }
 

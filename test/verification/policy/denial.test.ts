@@ -43,7 +43,8 @@ const policyOf = (...lists: readonly unknown[]) =>
 
 describe('what live denylists have against a token', () => {
   it.each(WAYS)('is %s, with what it is about', (reason, lists, evidence) => {
-    const denial = { ok: false, reason, evidence }
+    const failure = { dependency: expect.anything(), message: 'a live denylist is unknown' }
+    const denial = { ok: false, reason, evidence, ...(lists === undefined && { failure }) }
     expect(denialOf(TOKEN, policyOf(lists))).toEqual(denial)
     expect(denialNow(TOKEN, policyOf(NOTHING, lists, NOTHING))).toEqual(denial)
   })

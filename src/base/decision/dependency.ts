@@ -1,0 +1,111 @@
+import { ServiceAuthError } from './service-auth-error.js'
+import type { Unavailable } from './unavailable.js'
+
+type DependencyKind = Unavailable['what']
+
+/**
+ * A key set, a denylist or a store. Its failure is reported by `process.emitWarning` if nothing else reports it:
+ * once, and again only after it has worked for an hour.
+ */
+export interface Dependency {
+  readonly kind: DependencyKind
+  /** Call it if a request was decided with the help of the dependency. */
+  worked(clock: () => number): void
+  /** Call it if a request was not decided because of the dependency. Never throws. */
+  failed(report: FailureReport): void
+}
+
+interface FailureReport {
+  /** Contains no secrets. */
+  readonly message: string
+  /** Whether there are observers or subscribers. */
+  readonly isObserved: boolean
+  readonly clock: () => number
+}
+
+/** A dependency that failed, and how, without secrets. */
+export interface DependencyFailure {
+  readonly dependency: Dependency
+  readonly message: string
+}
+
+/** A denylist threw: the request gets `next(error)`. */
+export class DependencyError extends ServiceAuthError implements DependencyFailure {
+  // Not enumerable, because an app may log the error with all its properties.
+  readonly #dependency: Dependency
+
+  constructor(dependency: Dependency, message: string, options: ErrorOptions) {
+    super('internal', message, options)
+    this.#dependency = dependency
+  }
+
+  get dependency(): Dependency {
+    return this.#dependency
+  }
+}
+
+const HOUR_MS = 3_600_000
+
+const WARNINGS: Record<DependencyKind, { readonly code: string; readonly remedy: string }> = {
+  key_set: {
+    code: 'SERVICE_AUTH_KEY_SET_UNAVAILABLE',
+    remedy:
+      'Requests with a token get a 503 until it can be fetched. Check the address in the policy, and that this process can reach it',
+  },
+  denylist: {
+    code: 'SERVICE_AUTH_DENYLIST_UNAVAILABLE',
+    remedy:
+      'Requests get an error until it can be read. Check that its server (Redis) runs and that this process can reach it, and await ready() before you listen',
+  },
+  store: {
+    code: 'SERVICE_AUTH_STORE_UNAVAILABLE',
+    remedy:
+      'Requests that need it get an error until it works. Check that its server (Redis, Postgres) runs and that this process can reach it; check() of the store names other faults',
+  },
+}
+
+const dependencies: Record<DependencyKind, WeakMap<object, Dependency>> = {
+  key_set: new WeakMap(),
+  denylist: new WeakMap(),
+  store: new WeakMap(),
+}
+
+/** The dependency that this object stands for. Middlewares with the same object share its warnings. */
+export function dependencyOf(kind: DependencyKind, object: object): Dependency {
+  const known = dependencies[kind].get(object)
+  if (known !== undefined) return known
+  const dependency = createDependency(kind)
+  dependencies[kind].set(object, dependency)
+  return dependency
+}
+
+function createDependency(kind: DependencyKind): Dependency {
+  let hasWarned = false
+  /** When it first worked after its last failure. */
+  let workingSince: number | undefined
+
+  return {
+    kind,
+    worked(clock) {
+      if (hasWarned && workingSince === undefined) workingSince = timeOf(clock)
+    },
+    failed({ message, isObserved, clock }) {
+      const hasRecovered = workingSince !== undefined && timeOf(clock) - workingSince >= HOUR_MS
+      workingSince = undefined
+      if (isObserved || (hasWarned && !hasRecovered)) return
+      hasWarned = true
+      const { code, remedy } = WARNINGS[kind]
+      const text = `${message}. ${remedy}. To log every failure, call logDecisions(console).`
+      process.emitWarning(`express-service-auth: ${text}`, { type: 'ServiceAuthWarning', code })
+    },
+  }
+}
+
+/** `NaN` if the app's clock fails, which is reported elsewhere. */
+function timeOf(clock: () => number): number {
+  try {
+    return Number(clock())
+  } catch {
+    return Number.NaN
+  }
+}

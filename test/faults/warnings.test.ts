@@ -1,0 +1,199 @@
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { TestIssuer } from 'express-service-auth/testing'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { launch } from '../support/process/launch.js'
+import { type RedisServer, startRedis } from '../support/redis/redis.js'
+import { until } from '../support/until.js'
+
+let issuer: TestIssuer
+let redis: RedisServer
+beforeAll(async () => {
+  ;[issuer, redis] = await Promise.all([createTestIssuer({ maxAgeSeconds: 300 }), startRedis()])
+})
+afterAll(() => Promise.all([issuer.close(), redis.stop()]))
+beforeEach(() => issuer.up())
+
+const PROGRAM = new URL('unobserved-receiver.ts', import.meta.url)
+/** Node writes a warning soon after the response. */
+const SETTLE_MS = 200
+
+interface Call {
+  readonly method?: 'GET' | 'POST'
+  readonly headers?: Readonly<Record<string, string>>
+  readonly claims?: Readonly<Record<string, unknown>>
+  readonly tokenHeader?: Readonly<Record<string, unknown>>
+}
+
+/** A receiver in a process of its own, with all that it writes to standard error. */
+async function startReceiver(env: Readonly<Record<string, string>> = {}) {
+  const addresses = { ISSUER: issuer.url, JWKS_URI: issuer.jwksUri, ...env }
+  const { child, greeting, kill } = await launch<{ port: number }>(PROGRAM, { env: addresses })
+  onTestFinished(kill)
+  let stderr = ''
+  child.stderr?.on('data', (chunk) => {
+    stderr += chunk
+  })
+  let aheadSeconds = 0
+
+  async function status(path: string, call: Call = {}): Promise<number> {
+    const { method = 'GET', headers, claims, tokenHeader } = call
+    const now = Math.floor(Date.now() / 1000) + aheadSeconds
+    const token = issuer.token({ iat: now, exp: now + 300, ...claims }, tokenHeader)
+    const response = await fetch(`http://127.0.0.1:${greeting.port}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, ...headers },
+    })
+    await response.arrayBuffer()
+    return response.status
+  }
+
+  return {
+    status,
+    write: (key: string = crypto.randomUUID()) =>
+      status('/writes', { method: 'POST', headers: { 'idempotency-key': key } }),
+    use: () => status('/uses', { method: 'POST' }),
+    async advance(seconds: number) {
+      aheadSeconds += seconds
+      child.send(seconds)
+      await once(child, 'message')
+    },
+    /** The lines on standard error so far. */
+    async lines(): Promise<string[]> {
+      await delay(SETTLE_MS)
+      return stderr.split('\n').filter((line) => line !== '' && !line.startsWith('(Use `node'))
+    },
+  }
+}
+
+const warning = (code: string, text: string): RegExp =>
+  new RegExp(`^\\(node:\\d+\\) \\[${code}\\] ServiceAuthWarning: express-service-auth: ${text}`)
+
+const KEY_SET = warning('SERVICE_AUTH_KEY_SET_UNAVAILABLE', 'the key set at http://[\\d.:]+/')
+const STORE = warning('SERVICE_AUTH_STORE_UNAVAILABLE', 'the .*store.* failed')
+const DENYLIST = warning('SERVICE_AUTH_DENYLIST_UNAVAILABLE', 'a live denylist ')
+
+describe('a receiver without observers', () => {
+  it('warns once that the key set is unavailable, with the reason and a remedy', async () => {
+    const receiver = await startReceiver()
+    issuer.down()
+    for (const path of ['/without-express', '/first', '/second', '/first', '/second']) {
+      expect(await receiver.status(path)).toBe(503)
+    }
+    const lines = await receiver.lines()
+    expect(lines).toEqual([expect.stringMatching(KEY_SET)])
+    expect(lines[0]).toContain(`${issuer.jwksUri} could not be fetched (reason: network`)
+    expect(lines[0]).toContain('Check the address in the policy')
+  })
+
+  it('warns again only after the key set has worked for an hour', async () => {
+    const receiver = await startReceiver()
+    /** A closed key set answers again after its back-off, by the receiver's clock. */
+    const recovers = async (): Promise<void> => {
+      issuer.up()
+      await receiver.advance(60)
+      expect(await receiver.status('/first')).toBe(200)
+    }
+    const fails = async (afterSeconds: number): Promise<void> => {
+      issuer.down()
+      await receiver.advance(afterSeconds)
+      expect(await receiver.status('/first')).toBe(503)
+    }
+    issuer.down()
+    expect(await receiver.status('/first')).toBe(503)
+    await fails(7200)
+    expect(await receiver.lines()).toHaveLength(1)
+    await recovers()
+    await fails(3590)
+    expect(await receiver.lines()).toHaveLength(1)
+    await recovers()
+    await fails(3610)
+    const lines = await receiver.lines()
+    expect(lines).toHaveLength(2)
+    expect(lines[1]).toMatch(KEY_SET)
+  })
+
+  it('warns once of a store that several middlewares share, and again after a good hour', async () => {
+    const receiver = await startReceiver({ REDIS_URL: redis.url })
+    await until('Redis answers', async () => (await receiver.write()) === 200)
+    await redis.kill()
+    expect(await Promise.all([receiver.write(), receiver.use()])).toEqual([503, 503])
+    expect(await Promise.all([receiver.write(), receiver.use()])).toEqual([503, 503])
+    const lines = await receiver.lines()
+    expect(lines).toEqual([expect.stringMatching(STORE)])
+    expect(lines[0]).toContain('Check that its server (Redis, Postgres) runs')
+
+    await redis.restart()
+    await until('Redis answers again', async () => (await receiver.use()) === 200)
+    await receiver.advance(3610)
+    await redis.kill()
+    expect(await receiver.write()).toBe(503)
+    expect(await receiver.lines()).toEqual([
+      expect.stringMatching(STORE),
+      expect.stringMatching(STORE),
+    ])
+    await redis.restart()
+  })
+
+  it('warns once of a store whose handlers run in its transactions', async () => {
+    const receiver = await startReceiver()
+    const call = { method: 'POST', headers: { 'idempotency-key': 'a-key' } } as const
+    expect(await receiver.status('/coupled', call)).toBe(503)
+    expect(await receiver.status('/coupled', call)).toBe(503)
+    const lines = await receiver.lines()
+    expect(lines).toEqual([expect.stringMatching(STORE)])
+    expect(lines[0]).not.toContain('a-password')
+  })
+
+  it('warns once of a denylist that guards services and sessions', async () => {
+    await redis.kill()
+    const receiver = await startReceiver({ REDIS_URL: redis.url })
+    const session = { tokenHeader: { version: '5' } }
+    expect(await receiver.status('/either', session)).toBe(503)
+    expect(await receiver.status('/either')).toBe(503)
+    expect(await receiver.status('/denied')).toBe(503)
+    expect(await receiver.lines()).toEqual([expect.stringMatching(DENYLIST)])
+    await redis.restart()
+    await until('the denylist is known', async () => (await receiver.status('/denied')) === 200)
+  })
+
+  it('warns once of a denylist that throws, whose requests get next(error)', async () => {
+    const receiver = await startReceiver({ NODE_ENV: 'test' })
+    expect(await receiver.status('/broken')).toBe(500)
+    expect(await receiver.status('/broken')).toBe(500)
+    const lines = await receiver.lines()
+    expect(lines).toEqual([expect.stringMatching(DENYLIST)])
+    expect(lines[0]).not.toContain('a-password')
+  })
+
+  it('warns of no refusal', async () => {
+    const receiver = await startReceiver({ REDIS_URL: redis.url })
+    await until('Redis answers', async () => (await receiver.write('one')) === 200)
+    const post = { method: 'POST' } as const
+    const json = { 'content-type': 'application/json', 'content-length': '0' }
+    expect([
+      await receiver.status('/writes', post),
+      await receiver.status('/first', { claims: { aud: 'stock' } }),
+      await receiver.status('/first', { claims: { sub: 'stranger' } }),
+      await receiver.status('/first', { headers: { authorization: 'Bearer x' } }),
+      await receiver.status('/writes?other', {
+        ...post,
+        headers: { 'idempotency-key': 'one', ...json },
+      }),
+    ]).toEqual([400, 401, 403, 401, 422])
+    expect(await receiver.lines()).toEqual([])
+  })
+})
+
+it.each(['onDecision', 'logDecisions'])('leaves failures to %s', async (observer) => {
+  await redis.restart()
+  const receiver = await startReceiver({ OBSERVED_BY: observer, REDIS_URL: redis.url })
+  await until('Redis answers', async () => (await receiver.use()) === 200)
+  await redis.kill()
+  expect(await receiver.use()).toBe(503)
+  issuer.down()
+  expect(await receiver.status('/second')).toBe(503)
+  expect(await receiver.lines()).toEqual([])
+  await redis.restart()
+})

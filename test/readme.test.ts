@@ -107,7 +107,7 @@ describe('the quick start', () => {
     expect(answer.head).toEqual(expect.arrayContaining(head.split('\n')))
     expect(answer.body).toBe(problem)
 
-    const [, logged = ''] = /\n\n```\n(\{.*?)```/s.exec(textUnder('Quick start')) ?? []
+    const [, logged = ''] = /\n\n```\n(serviceAuth .*?)```/s.exec(textUnder('Quick start')) ?? []
     expect(logged).toContain('claim_invalid')
     await until('the reason is logged', async () => app.complaints().includes('claim_invalid.'))
     expect(masked(app.complaints())).toContain(masked(logged))

@@ -1,3 +1,4 @@
+import { printable, printableJson } from '../base/printable.js'
 import { COMMANDS } from './commands.js'
 import { type Arguments, inPlace, readArguments, refuseSecrets } from './frame/arguments.js'
 import type { Command, CommandIo, ExitCode, Screen } from './frame/command.js'
@@ -8,7 +9,6 @@ import {
   usageError,
 } from './frame/command-failure.js'
 import { helpOn, helpOnAll, packageVersion } from './frame/help.js'
-import { printable, printableJson } from './output/printable.js'
 
 interface CommandEnd extends Report {
   readonly exitCode: ExitCode

@@ -1,3 +1,12 @@
+export type {
+  MigrationAcceptance,
+  MigrationCounts,
+  MigrationDecision,
+  MigrationDecisionObserver,
+  MigrationProgress,
+  MigrationRefusal,
+  MigrationUndecided,
+} from '../base/decision/migration-event.js'
 export type { ApiKey } from '../client/core/api-key.js'
 export type {
   AccountInfo,
@@ -25,13 +34,6 @@ export type {
   StagedRow,
   StagedUser,
 } from './core/reply.js'
-export type {
-  MigrationAcceptance,
-  MigrationDecision,
-  MigrationDecisionObserver,
-  MigrationRefusal,
-  MigrationUndecided,
-} from './endpoint/decision.js'
 export type { MigrationEndpointOptions, MigrationLimiter } from './endpoint/endpoint-options.js'
 export type { TokenList } from './endpoint/hook-tokens.js'
 export type {
@@ -62,7 +64,6 @@ export type { Names, UserContext } from './record-validation/validation-context.
 export type {
   Migration,
   MigrationOptions,
-  MigrationProgress,
   StepOptions,
 } from './run/migration.js'
 export { MigrationError, type MigrationErrorCode } from './run/migration-error.js'
@@ -70,7 +71,6 @@ export { openMigration } from './run/open-migration.js'
 export type {
   IdentityReport,
   IdentityState,
-  MigrationCounts,
   MigrationReport,
   MigrationState,
   PreflightFinding,

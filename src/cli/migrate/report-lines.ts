@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path'
+import type { MigrationCounts } from '../../base/decision/migration-event.js'
 import type {
   IdentityReport,
-  MigrationCounts,
   MigrationReport,
   MigrationState,
   RowLeft,

@@ -1,4 +1,4 @@
-import type { MigrationProgress } from '../../migration/run/migration.js'
+import type { MigrationProgress } from '../../base/decision/migration-event.js'
 import type { CommandContext, Screen } from '../frame/command.js'
 import { formatDuration } from '../output/format-time.js'
 import { countsInWords, countsThatAre, numberInWords } from './report-lines.js'

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { MigrationDecisionObserver } from '../../base/decision/migration-event.js'
 import {
   functionOf,
   hasFunctions,
@@ -12,7 +13,6 @@ import {
 import type { IdempotencyStore } from '../../idempotency/leased/idempotency-store.js'
 import type { CoreClient } from '../core/core-client.js'
 import { USER_WARNING_CODES, type UserWarningCode } from '../record-validation/user-finding.js'
-import type { MigrationDecisionObserver } from './decision.js'
 import type { KeySettings } from './import-under-key.js'
 import { type Issuer, issuersOf, issuersSchema, type MigrationIssuer } from './issuer-options.js'
 import type { LoadUser } from './legacy-user.js'

@@ -1,7 +1,11 @@
+import type {
+  MigrationAcceptance,
+  MigrationRefusal,
+  MigrationUndecided,
+} from '../../base/decision/migration-event.js'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { CoreError } from '../core/core-error.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
-import type { MigrationAcceptance, MigrationRefusal, MigrationUndecided } from './decision.js'
 
 /** The result of a request. */
 export type Verdict =

@@ -1,13 +1,13 @@
 import { type NextFunction, type Request, type Response, Router } from 'express'
 import { withDeadline } from '../../base/deadline.js'
 import { dependencyOf } from '../../base/decision/dependency.js'
-import { toServiceAuthError } from '../../base/decision/service-auth-error.js'
-import { requestIdOf } from '../../middleware/request-id.js'
 import {
   announceMigrationDecision,
   isMigrationObserved,
   type MigrationDecision,
-} from './decision.js'
+} from '../../base/decision/migration-event.js'
+import { toServiceAuthError } from '../../base/decision/service-auth-error.js'
+import { requestIdOf } from '../../middleware/request-id.js'
 import {
   type EndpointSettings,
   type MigrationEndpointOptions,

@@ -1,9 +1,9 @@
 import type { Response } from 'express'
+import type { MigrationRefusal, MigrationUndecided } from '../../base/decision/migration-event.js'
 import { blank, type Refusal, refusal } from '../../base/decision/problem.js'
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
 import { encodeResult } from '../../idempotency/buffered-response/stored-result.js'
 import { sendRefusal } from '../../middleware/refusal-table.js'
-import type { MigrationRefusal, MigrationUndecided } from './decision.js'
 import type { Verdict } from './endpoint-result.js'
 
 const NO_TOKEN = refusal(401, blank('Unauthorized'), [

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { MigrationProgress } from '../../base/decision/migration-event.js'
 import type { CoreClient } from '../core/core-client.js'
 import type { JournaledState } from './journaled-state.js'
-import type { MigrationProgress, MigrationSettings } from './migration.js'
+import type { MigrationSettings } from './migration.js'
 import type { SourceIndex } from './source-index.js'
 
 /** The shared context of a run's steps. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { MigrationProgress } from '../../base/decision/migration-event.js'
 import {
   flag,
   functionOf,
@@ -13,7 +14,7 @@ import type { CoreClient } from '../core/core-client.js'
 import type { Journal } from '../journal/journal.js'
 import { USER_WARNING_CODES, type UserWarningCode } from '../record-validation/user-finding.js'
 import type { Source } from '../source/source.js'
-import type { IdentityReport, MigrationCounts, MigrationReport } from './report.js'
+import type { IdentityReport, MigrationReport } from './report.js'
 
 /** Options of `openMigration`. */
 export interface MigrationOptions {
@@ -79,40 +80,6 @@ export interface Migration {
   identities(): AsyncIterable<IdentityReport>
   /** Closes the journal, so that another run can open it. */
   close(): Promise<void>
-}
-
-/**
- * An event of a run, passed to `onProgress` and published on the channel
- * `express-service-auth:migration`. It contains neither secrets nor account data.
- */
-export interface MigrationProgress {
-  /** Distinguishes it from the decisions of `migrationEndpoint` on the same channel. */
-  readonly by: 'migration'
-  /** The kind of event. */
-  readonly type:
-    | 'preflight'
-    | 'batch_staged'
-    | 'batch_rejected'
-    | 'reply_lost'
-    | 'reply_resolved'
-    | 'waiting'
-    | 'row_failed'
-    | 'rows_deleted'
-    /** The run looked up, or imported directly, users whose rows it deleted. */
-    | 'settled'
-    | 'corrected'
-    | 'reconciling'
-    | 'ended'
-  /** Number of identities in each state. */
-  readonly counts: MigrationCounts
-  /** Number of identities in the source. */
-  readonly identities: number
-  /** Rows that wait at the core. With the type `waiting`. */
-  readonly rows?: { readonly new: number; readonly processing: number }
-  /** Number of users that the event concerns. */
-  readonly users?: number
-  /** Number of the batch, from 1. */
-  readonly batch?: number
 }
 
 const CORE_FUNCTIONS = [

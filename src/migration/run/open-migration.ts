@@ -1,3 +1,4 @@
+import type { MigrationProgress } from '../../base/decision/migration-event.js'
 import { notify, openChannel } from '../../base/decision/observers.js'
 import { abortWith } from '../../base/on-abort.js'
 import { patientClient } from '../core/open-core-client.js'
@@ -6,7 +7,6 @@ import { type JournaledState, openJournaledState } from './journaled-state.js'
 import {
   type Migration,
   type MigrationOptions,
-  type MigrationProgress,
   type MigrationSettings,
   parseSettings,
   type StepOptions,

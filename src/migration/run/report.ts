@@ -1,3 +1,4 @@
+import type { MigrationCounts } from '../../base/decision/migration-event.js'
 import type { RowStatus } from '../core/reply.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
 
@@ -17,30 +18,6 @@ export type MigrationState =
   | 'preflight_failed'
   /** The core cannot be reached, refuses a call or sends an unexpected reply. */
   | 'core_fault'
-
-/** Number of identities in each state. Each identity of the source counts once. */
-export interface MigrationCounts {
-  /** Not a user that the core accepts, or its login is in use. */
-  readonly invalid: number
-  /** Not sent yet, or to be sent again. */
-  readonly pending: number
-  /** Sent, or found at the core already; not yet reconciled. */
-  readonly staged: number
-  /** Failed at the core; needs a correction. */
-  readonly failed: number
-  /** Without an account after all imports have ended. */
-  readonly missing: number
-  /** With an account that differs from the record. */
-  readonly differs: number
-  /** With an account that another identity has too. */
-  readonly shared: number
-  /** Verified: one account, which matches the record. */
-  readonly reconciled: number
-  /** With a difference that a person has accepted. */
-  readonly accepted: number
-  /** Left out by a person. */
-  readonly left_out: number
-}
 
 /** A result of the preflight that stops the run before staging, or that is worth knowing. */
 export interface PreflightFinding {

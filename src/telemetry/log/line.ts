@@ -2,6 +2,7 @@ import type { DecisionEvent } from '../../base/decision/decision-event.js'
 import type { DenylistEvent } from '../../base/decision/denylist-event.js'
 import type { IdempotencyEvent, RunEnd } from '../../base/decision/idempotency-event.js'
 import type { KeySetEvent } from '../../base/decision/key-set-event.js'
+import type { MigrationDecision, MigrationProgress } from '../../base/decision/migration-event.js'
 import type { PostgresEvent } from '../../base/decision/postgres-event.js'
 import type { StoreEvent } from '../../base/decision/store-call.js'
 
@@ -20,8 +21,11 @@ export interface Line {
 /** `undefined` if the event is not logged. */
 export type LogLine = Line | undefined
 
-export function lineOfDecision(event: DecisionEvent): Line {
-  const { by, caller } = event
+export const lineOfDecision = (event: DecisionEvent): Line => lineOfOutcome(event, event.caller)
+
+/** `caller` separates the counts of lines. */
+function lineOfOutcome(event: DecisionEvent | MigrationDecision, caller: string | undefined): Line {
+  const { by } = event
   switch (event.outcome) {
     case 'accepted':
       return { level: 'info', message: `${by} accepted a request.`, reason: 'accepted', caller }
@@ -127,4 +131,26 @@ export function lineOfStore({ operation, ok }: StoreEvent): LogLine {
 export function lineOfPostgres({ type }: PostgresEvent): LogLine {
   if (type === 'swept') return undefined
   return { level: 'error', message: 'Expired rows could not be deleted.', reason: type }
+}
+
+/** The level is `warn` if the run has to look up or correct something afterwards. */
+const PROGRESS_LINES: Record<MigrationProgress['type'], readonly [Level, string]> = {
+  preflight: ['info', 'A migration ended its preflight.'],
+  batch_staged: ['info', 'A migration staged a batch.'],
+  batch_rejected: ['warn', 'The core rejected users of a migration.'],
+  reply_lost: ['warn', 'A migration got no reply from the core.'],
+  reply_resolved: ['info', 'A migration found out whether a call without a reply took effect.'],
+  waiting: ['info', 'A migration is waiting for rows at the core.'],
+  row_failed: ['warn', 'Rows of a migration failed at the core.'],
+  rows_deleted: ['info', 'A migration deleted rows.'],
+  settled: ['info', 'A migration looked up or imported the users of deleted rows.'],
+  corrected: ['info', 'A migration applied corrections.'],
+  reconciling: ['info', 'A migration is comparing accounts with their records.'],
+  ended: ['info', 'A step of a migration ended.'],
+}
+
+export function lineOfMigration(event: MigrationDecision | MigrationProgress): Line {
+  if (event.by === 'migrationEndpoint') return lineOfOutcome(event, event.issuer)
+  const [level, message] = PROGRESS_LINES[event.type]
+  return { level, message, reason: `migration_${event.type}` }
 }

@@ -1,12 +1,15 @@
+import { Console } from 'node:console'
 import { z } from 'zod'
 import type { DecisionEvent } from '../../base/decision/decision-event.js'
 import type { DenylistEvent } from '../../base/decision/denylist-event.js'
 import type { IdempotencyEvent } from '../../base/decision/idempotency-event.js'
 import type { KeySetEvent } from '../../base/decision/key-set-event.js'
+import type { MigrationDecision, MigrationProgress } from '../../base/decision/migration-event.js'
 import { listenTo, notify } from '../../base/decision/observers.js'
 import type { PostgresEvent } from '../../base/decision/postgres-event.js'
 import type { StoreEvent } from '../../base/decision/store-call.js'
 import { flag, integerBetween, optionsObject, parseOptions } from '../../base/options.js'
+import { printableJson } from '../../base/printable.js'
 import {
   type Level,
   type LogLine,
@@ -14,12 +17,16 @@ import {
   lineOfDenylist,
   lineOfIdempotency,
   lineOfKeySet,
+  lineOfMigration,
   lineOfPostgres,
   lineOfStore,
 } from './line.js'
 import { rateLimit } from './rate-limit.js'
 
-/** The logger that `logDecisions` writes to: pino, `console`, or any object with these functions. */
+/**
+ * The logger that `logDecisions` writes to: pino, or any object with these functions. `console`, or another
+ * instance of Node's `Console`, gets one line of text instead: the sentence, then the event as JSON.
+ */
 export interface Logger {
   /** Accepted requests and changes. Each function gets an event and a sentence that explains it. */
   info(event: object, message: string): unknown
@@ -60,9 +67,19 @@ function isLogger(value: unknown): boolean {
   return LEVELS.every((level) => typeof (value as Partial<Logger>)[level] === 'function')
 }
 
+/** A console would print an object over several lines. */
+function lineLogger(console: Console): Logger {
+  const lineOf = (event: object, message: string): string => `${message} ${printableJson(event)}`
+  return {
+    info: (event, message) => console.info(lineOf(event, message)),
+    warn: (event, message) => console.warn(lineOf(event, message)),
+    error: (event, message) => console.error(lineOf(event, message)),
+  }
+}
+
 /**
  * Logs the events that the package publishes on its channels: refusals at `warn`, failures of this
- * service at `error`, changes of keys and denylists at `info`. It writes at most `burst` lines per reason
+ * service at `error`, changes of keys and denylists and the progress of a migration at `info`. It writes at most `burst` lines per reason
  * and caller in any `everySeconds`, then one with the number of suppressed lines. Call it once per process,
  * because each call logs every event. Errors of the logger have no effect.
  *
@@ -81,9 +98,10 @@ function isLogger(value: unknown): boolean {
 export function logDecisions(logger: Logger, options: LogOptions = {}): () => void {
   parseOptions('logDecisions', loggerSchema, { logger })
   const { accepted, burst, everySeconds } = parseOptions('logDecisions options', schema, options)
+  const output = logger instanceof Console ? lineLogger(logger) : logger
 
   function write(level: Level, event: object, message: string): void {
-    notify((line) => logger[level](line, message), event)
+    notify((line) => output[level](line, message), event)
   }
 
   const limiter = rateLimit({
@@ -111,6 +129,10 @@ export function logDecisions(logger: Logger, options: LogOptions = {}): () => vo
     listenTo<KeySetEvent>('keys', (event) => log(event, lineOfKeySet(event))),
     listenTo<DenylistEvent>('denylist', (event) => log(event, lineOfDenylist(event))),
     listenTo<StoreEvent>('store', (event) => log(event, lineOfStore(event))),
+    listenTo<MigrationDecision | MigrationProgress>('migration', (event) => {
+      const isAccepted = 'outcome' in event && event.outcome === 'accepted'
+      if (accepted || !isAccepted) log(event, lineOfMigration(event))
+    }),
     listenTo<PostgresEvent>('postgres', (event) => log(event, lineOfPostgres(event))),
   ]
   return () => {

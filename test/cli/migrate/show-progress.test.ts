@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import type {
+  MigrationCounts,
+  MigrationProgress,
+} from '../../../src/base/decision/migration-event.js'
 import { showProgress } from '../../../src/cli/migrate/show-progress.js'
-import type { MigrationProgress } from '../../../src/migration/run/migration.js'
-import type { MigrationCounts } from '../../../src/migration/run/report.js'
 import { NOTHING_COUNTED } from '../../../src/migration/run/state/run-state.js'
 
 const event = (

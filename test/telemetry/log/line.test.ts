@@ -1,11 +1,13 @@
 import { expect, it } from 'vitest'
 import type { DenylistEvent } from '../../../src/base/decision/denylist-event.js'
 import type { KeySetChange } from '../../../src/base/decision/key-set-event.js'
+import type { MigrationProgress } from '../../../src/base/decision/migration-event.js'
 import type { RunEnd, StoreEvent } from '../../../src/index.js'
 import {
   lineOfDenylist,
   lineOfIdempotency,
   lineOfKeySet,
+  lineOfMigration,
   lineOfPostgres,
   lineOfStore,
 } from '../../../src/telemetry/log/line.js'
@@ -84,5 +86,19 @@ it('of what a Postgres store does by itself, only a failed sweep is worth a line
   expect(lineOfPostgres({ type: 'sweep_failed', sqlState: '42501' })).toMatchObject({
     level: 'error',
     reason: 'sweep_failed',
+  })
+})
+
+it.each<[MigrationProgress['type'], string]>([
+  ['batch_staged', 'info'],
+  ['batch_rejected', 'warn'],
+  ['reply_lost', 'warn'],
+  ['row_failed', 'warn'],
+  ['ended', 'info'],
+])('of a migration, %s is %s', (type, level) => {
+  const counts = {} as MigrationProgress['counts']
+  expect(lineOfMigration({ by: 'migration', type, counts, identities: 1 })).toMatchObject({
+    level,
+    reason: `migration_${type}`,
   })
 })

@@ -1,4 +1,6 @@
+import { Console } from 'node:console'
 import { channel } from 'node:diagnostics_channel'
+import { Writable } from 'node:stream'
 import express from 'express'
 import {
   type Logger,
@@ -10,6 +12,9 @@ import {
 } from 'express-service-auth'
 import { pino } from 'pino'
 import { beforeAll, expect, it, onTestFinished, vi } from 'vitest'
+import { bodyAbout, openEndpoint } from '../../migration/endpoint/kit.js'
+import { openSmallCore } from '../../migration/endpoint/small-core.js'
+import { scene } from '../../migration/run/support/scene.js'
 import { issuer } from '../../support/issuer/issuer.js'
 import { issuerBehindSecretQuery } from '../../support/issuer/secret-query.js'
 import { createTestIssuer } from '../../support/issuer/test-issuer.js'
@@ -24,7 +29,7 @@ leaveChannels()
 
 type Entry = readonly [level: string, event: Record<string, unknown>, message: string]
 
-const CHANNELS = ['decision', 'keys', 'idempotency', 'denylist', 'store'].map((name) =>
+const CHANNELS = ['decision', 'keys', 'idempotency', 'denylist', 'store', 'migration'].map((name) =>
   channel(`express-service-auth:${name}`),
 )
 const areObserved = (): boolean[] => CHANNELS.map(({ hasSubscribers }) => hasSubscribers)
@@ -190,10 +195,10 @@ it('writes 10 lines in 10 s unless told otherwise', async () => {
 it('listens to all channels until it is stopped', async () => {
   const journal = new Journal()
   const stop = log(journal)
-  expect(areObserved()).toEqual([true, true, true, true, true])
+  expect(areObserved()).toEqual(Array(6).fill(true))
   stop()
   stop()
-  expect(areObserved()).toEqual([false, false, false, false, false])
+  expect(areObserved()).toEqual(Array(6).fill(false))
   const receiver = await openReads()
   await receiver.call()
   expect(journal.entries).toEqual([])
@@ -232,17 +237,85 @@ it('writes to pino', async () => {
   ])
 })
 
-it('writes to the console', async () => {
+it('writes one string an event to the console: the sentence, then the event as JSON', async () => {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
   log(console)
   const receiver = await openReads()
   await receiver.call()
   expect(warn.mock.calls).toEqual([
     [
-      expect.objectContaining({ reason: 'credentials_missing' }),
-      'serviceAuth refused a request: credentials_missing.',
+      'serviceAuth refused a request: credentials_missing. {"outcome":"refused","reason":"credentials_missing","status":401,"by":"serviceAuth"}',
     ],
   ])
+})
+
+it('writes one line an event to any Console, whatever a token contains', async () => {
+  let text = ''
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      text += chunk
+      done()
+    },
+  })
+  log(new Console(stream), { accepted: true })
+  const receiver = await openReads()
+  const sub = 'a b\r\nserviceAuth accepted a request.\u001b[2J\u0085\u2028\u202e "%s" \ud800'
+  await receiver.call(issuer.token({ sub }))
+  await receiver.call(issuer.token({ permissions: ['orders:read'] }))
+  const lines = text.trimEnd().split(/[\p{Cc}\u2028\u2029]/u)
+  expect(lines).toHaveLength(3)
+  expect(text).toMatch(/^[\x20-\x7e\n]+$/)
+  const [refused = ''] = lines
+  const message = 'serviceAuth refused a request: caller_not_approved. '
+  expect(refused.slice(0, message.length)).toBe(message)
+  expect(JSON.parse(refused.slice(message.length))).toMatchObject({ caller: sub })
+})
+
+it('writes the decisions of migrationEndpoint', async () => {
+  const journal = new Journal()
+  log(journal, { accepted: true })
+  const core = await openSmallCore()
+  onTestFinished(() => core.close())
+  const store = watchedStore(memoryStore())
+  const endpoint = await openEndpoint(core, { options: { store } })
+  onTestFinished(() => endpoint.close())
+  await endpoint.post(bodyAbout('user-1'))
+  await endpoint.post(bodyAbout('user-1'), { token: undefined })
+  store.fail('reserve')
+  await endpoint.post(bodyAbout('user-2'))
+  expect(journal.entries).toEqual([
+    ['info', endpoint.decisions[0], 'migrationEndpoint accepted a request.'],
+    ['warn', endpoint.decisions[1], 'migrationEndpoint refused a request: credentials_missing.'],
+    [
+      'error',
+      endpoint.decisions[2],
+      'migrationEndpoint could not decide on a request: store_unavailable.',
+    ],
+  ])
+})
+
+it('leaves out what migrationEndpoint accepts unless it is wanted', async () => {
+  const journal = new Journal()
+  log(journal)
+  const core = await openSmallCore()
+  onTestFinished(() => core.close())
+  const endpoint = await openEndpoint(core)
+  onTestFinished(() => endpoint.close())
+  expect((await endpoint.post(bodyAbout('user-3'))).status).toBe(200)
+  expect(journal.entries).toEqual([])
+})
+
+it('writes the progress of a migration', async () => {
+  const journal = new Journal()
+  log(journal)
+  const events: unknown[] = []
+  const { open } = scene({}, { onProgress: (event) => events.push(event) })
+  const migration = await open()
+  expect((await migration.run()).state).toBe('complete')
+  const [first] = journal.entries
+  expect(first).toEqual(['info', events[0], 'A migration ended its preflight.'])
+  expect(journal.entries.at(-1)).toEqual(['info', events.at(-1), 'A step of a migration ended.'])
+  expect(journal.entries.map(([, event]) => event)).toEqual(events)
 })
 
 it.each<[string, () => unknown]>([
@@ -285,5 +358,5 @@ it.each<[string, unknown, unknown, RegExp]>([
 ])('takes no %s', (_what, logger, options, message) => {
   expect(() => logDecisions(logger as Logger, options as LogOptions)).toThrow(TypeError)
   expect(() => logDecisions(logger as Logger, options as LogOptions)).toThrow(message)
-  expect(areObserved()).toEqual([false, false, false, false, false])
+  expect(areObserved()).toEqual(Array(6).fill(false))
 })

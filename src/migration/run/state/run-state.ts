@@ -1,4 +1,4 @@
-import type { MigrationCounts } from '../report.js'
+import type { MigrationCounts } from '../../../base/decision/migration-event.js'
 import { type IdentityCode, REPORTED_STATE } from './identity-state.js'
 import type { EntryOf, Origin, RestPhase } from './journal-entry.js'
 import { assertRecordIndex, readRecordIndexes } from './record-indexes.js'

@@ -1,4 +1,4 @@
-import { notify, openChannel } from '../../base/decision/observers.js'
+import { notify, openChannel } from './observers.js'
 
 /** Whether the account is new. This list is closed. */
 export type MigrationAcceptance =
@@ -84,6 +84,64 @@ export type MigrationDecision = DecisionContext & Verdict
 
 /** Called with each decision. If it throws or rejects, the error is ignored. */
 export type MigrationDecisionObserver = (decision: MigrationDecision) => unknown
+
+/** Number of identities in each state. Each identity of the source counts once. */
+export interface MigrationCounts {
+  /** Not a user that the core accepts, or its login is in use. */
+  readonly invalid: number
+  /** Not sent yet, or to be sent again. */
+  readonly pending: number
+  /** Sent, or found at the core already; not yet reconciled. */
+  readonly staged: number
+  /** Failed at the core; needs a correction. */
+  readonly failed: number
+  /** Without an account after all imports have ended. */
+  readonly missing: number
+  /** With an account that differs from the record. */
+  readonly differs: number
+  /** With an account that another identity has too. */
+  readonly shared: number
+  /** Verified: one account, which matches the record. */
+  readonly reconciled: number
+  /** With a difference that a person has accepted. */
+  readonly accepted: number
+  /** Left out by a person. */
+  readonly left_out: number
+}
+
+/**
+ * An event of a run, passed to `onProgress` and published on the channel
+ * `express-service-auth:migration`. It contains neither secrets nor account data.
+ */
+export interface MigrationProgress {
+  /** Distinguishes it from the decisions of `migrationEndpoint` on the same channel. */
+  readonly by: 'migration'
+  /** The kind of event. */
+  readonly type:
+    | 'preflight'
+    | 'batch_staged'
+    | 'batch_rejected'
+    | 'reply_lost'
+    | 'reply_resolved'
+    | 'waiting'
+    | 'row_failed'
+    | 'rows_deleted'
+    /** The run looked up, or imported directly, users whose rows it deleted. */
+    | 'settled'
+    | 'corrected'
+    | 'reconciling'
+    | 'ended'
+  /** Number of identities in each state. */
+  readonly counts: MigrationCounts
+  /** Number of identities in the source. */
+  readonly identities: number
+  /** Rows that wait at the core. With the type `waiting`. */
+  readonly rows?: { readonly new: number; readonly processing: number }
+  /** Number of users that the event concerns. */
+  readonly users?: number
+  /** Number of the batch, from 1. */
+  readonly batch?: number
+}
 
 const migration = openChannel('migration')
 

@@ -11,10 +11,19 @@ export const DEFAULT_PORTS = {
   billing: 4002,
 } as const
 
-/** Reads a TCP port from the environment; 0 selects a free one. */
-export function portFrom(name: string, fallback: number): number {
-  return integerFrom(name, fallback, { min: 0, max: 65_535 })
+export type PortName = keyof typeof DEFAULT_PORTS
+
+export const PORT_VARIABLES: Readonly<Record<PortName, string>> = {
+  identityCore: 'IDENTITY_CORE_PORT',
+  issuer: 'ISSUER_PORT',
+  controlRoom: 'CONTROL_ROOM_PORT',
+  orders: 'ORDERS_PORT',
+  billing: 'BILLING_PORT',
 }
+
+/** Reads a TCP port from the environment; 0 selects a free one. */
+export const portOf = (name: PortName): number =>
+  integerFrom(PORT_VARIABLES[name], DEFAULT_PORTS[name], { min: 0, max: 65_535 })
 
 export function integerFrom(
   name: string,

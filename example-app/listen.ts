@@ -1,5 +1,6 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type RequestListener } from 'node:http'
+import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
+import { PORT_VARIABLES, type PortName, portOf } from './environment.js'
 import { StartError } from './start-error.js'
 
 /** The services of this app use plain HTTP, so they listen only on this machine. */
@@ -32,13 +33,14 @@ export async function listen(
 }
 
 /**
- * Like `listen`, for a server that the caller creates and closes; resolves with its address.
+ * Like `listen`, for a server that the caller creates and closes; resolves with its address. `variable` is the
+ * environment variable that sets the port.
  * @throws {StartError} like `listen`
  */
-export function bind(server: Server, port: number): Promise<string> {
+export function bind(server: Server, port: number, variable?: string): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new StartError(explain(port, error), { cause: error }))
+      reject(new StartError(explain(port, error, variable), { cause: error }))
     })
     server.listen(port, HOST, () => {
       resolve(`http://${HOST}:${(server.address() as AddressInfo).port}`)
@@ -46,8 +48,28 @@ export function bind(server: Server, port: number): Promise<string> {
   })
 }
 
-function explain(port: number, error: NodeJS.ErrnoException): string {
-  if (error.code === 'EADDRINUSE') return `port ${port} is in use on ${HOST}; choose another one`
-  if (error.code === 'EACCES') return `port ${port} on ${HOST} needs rights that this user lacks`
+/**
+ * Checks that the ports of these services are free and differ, before anything is built or connected.
+ * @throws {StartError} that names the variable of the port
+ */
+export async function assertPortsFree(names: readonly PortName[]): Promise<void> {
+  const servers: Server[] = []
+  try {
+    for (const name of names) {
+      const server = createTcpServer()
+      await bind(server, portOf(name), PORT_VARIABLES[name])
+      servers.push(server)
+    }
+  } finally {
+    await Promise.all(servers.map((server) => new Promise((done) => server.close(done))))
+  }
+}
+
+function explain(port: number, error: NodeJS.ErrnoException, variable?: string): string {
+  const remedy = variable === undefined ? 'choose another one' : `set ${variable} to another one`
+  if (error.code === 'EADDRINUSE') return `port ${port} is in use on ${HOST}; ${remedy}`
+  if (error.code === 'EACCES') {
+    return `port ${port} on ${HOST} needs rights that this user lacks; ${remedy}`
+  }
   return `cannot listen on ${HOST}:${port} (${error.code ?? error.message})`
 }

@@ -2,10 +2,11 @@ import { logDecisions } from 'express-service-auth'
 import { openPage, type PageOptions } from './control-room/open-page.js'
 import { ActionError } from './control-room/ports.js'
 import type { RoomServer } from './control-room/server/serve-room.js'
-import { apiKeyFrom, DEFAULT_PORTS, portFrom, textFrom } from './environment.js'
+import { apiKeyFrom, portOf, textFrom } from './environment.js'
 import { launch } from './launch.js'
 import { jsonLines } from './orders/json-lines.js'
 import { StartError } from './start-error.js'
+import { readStartOptions } from './start-options.js'
 import { writeCurlLines } from './story/curl-lines.js'
 import { writeMigrationLines } from './story/migration-lines.js'
 import { tellMigration } from './story/migration-story.js'
@@ -17,21 +18,19 @@ import { storySteps } from './story/steps.js'
 import { tell } from './story/tell.js'
 import { createTerminal, type Terminal } from './story/terminal.js'
 
-const FLAGS = ['--once', '--no-page', 'migration']
-
 await launch('start', async () => {
-  const { isOnce, isMigration, hasPage } = readFlags(process.argv.slice(2))
+  const { isOnce, isMigration, hasPage } = await readStartOptions(process.argv.slice(2))
   if (isMigration) return startMigration(isOnce)
-  const port = portFrom('CONTROL_ROOM_PORT', DEFAULT_PORTS.controlRoom)
+  const port = portOf('controlRoom')
   const apiKey = apiKeyFrom('IDENTITY_CORE_API_KEY')
   const redisUrl = textFrom('REDIS_URL')
   const operator = createOperator()
   const stage = await setStage({
     ports: {
-      identityCore: portFrom('IDENTITY_CORE_PORT', DEFAULT_PORTS.identityCore),
-      issuer: portFrom('ISSUER_PORT', DEFAULT_PORTS.issuer),
-      orders: portFrom('ORDERS_PORT', DEFAULT_PORTS.orders),
-      billing: portFrom('BILLING_PORT', DEFAULT_PORTS.billing),
+      identityCore: portOf('identityCore'),
+      issuer: portOf('issuer'),
+      orders: portOf('orders'),
+      billing: portOf('billing'),
     },
     apiKey,
     addresses: { databaseUrl: textFrom('DATABASE_URL'), redisUrl },
@@ -66,20 +65,6 @@ await launch('start', async () => {
     },
   }
 })
-
-function readFlags(words: readonly string[]) {
-  const unknown = words.find((word) => !FLAGS.includes(word))
-  if (unknown !== undefined) {
-    throw new StartError(
-      `unknown option ${unknown}; there are --once, --no-page and the story migration`,
-    )
-  }
-  return {
-    isOnce: words.includes('--once'),
-    isMigration: words.includes('migration'),
-    hasPage: !words.includes('--no-page'),
-  }
-}
 
 /** The other story: accounts move into the core. */
 async function startMigration(isOnce: boolean) {

@@ -1,13 +1,14 @@
-import { addressFrom, apiKeyFrom, DEFAULT_PORTS, portFrom } from '../environment.js'
+import { addressFrom, apiKeyFrom, DEFAULT_PORTS, portOf } from '../environment.js'
 import { launch } from '../launch.js'
-import { listen } from '../listen.js'
+import { assertPortsFree, listen } from '../listen.js'
 import { explainingOptions, StartError } from '../start-error.js'
 import { createBilling } from './billing.js'
 import { createOrdersClient } from './orders-client.js'
 import { createPlacedOrders } from './placed-orders.js'
 
 await launch('billing', async () => {
-  const port = portFrom('BILLING_PORT', DEFAULT_PORTS.billing)
+  await assertPortsFree(['billing'])
+  const port = portOf('billing')
   const coreUrl = addressFrom('IDENTITY_CORE_URL', `http://127.0.0.1:${DEFAULT_PORTS.identityCore}`)
   const issuer = addressFrom('ISSUER', `http://127.0.0.1:${DEFAULT_PORTS.issuer}`)
   const ordersUrl = addressFrom('ORDERS_URL', `http://127.0.0.1:${DEFAULT_PORTS.orders}`)

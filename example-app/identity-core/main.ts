@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
-import { apiKeyFrom, DEFAULT_PORTS, integerFrom, portFrom, textFrom } from '../environment.js'
+import { apiKeyFrom, integerFrom, portOf, textFrom } from '../environment.js'
 import { launch } from '../launch.js'
+import { assertPortsFree } from '../listen.js'
 import { startIdentityCore, WEEK_SECONDS } from './identity-core.js'
 import { usersFromEnvironment } from './users/environment.js'
 
@@ -9,10 +10,11 @@ const DEFAULT_KEYS_FILE = fileURLToPath(
 )
 
 await launch('identity-core', async () => {
+  await assertPortsFree(['identityCore', 'issuer'])
   const rotation = { min: 1, max: WEEK_SECONDS }
   const core = await startIdentityCore({
-    port: portFrom('IDENTITY_CORE_PORT', DEFAULT_PORTS.identityCore),
-    issuerPort: portFrom('ISSUER_PORT', DEFAULT_PORTS.issuer),
+    port: portOf('identityCore'),
+    issuerPort: portOf('issuer'),
     apiKey: apiKeyFrom('IDENTITY_CORE_API_KEY'),
     rotationSeconds: integerFrom('KEY_ROTATION_SECONDS', WEEK_SECONDS, rotation),
     keysFile: textFrom('IDENTITY_CORE_KEYS_FILE') ?? DEFAULT_KEYS_FILE,

@@ -5,11 +5,11 @@ import {
   apiKeyFrom,
   DEFAULT_PORTS,
   integerFrom,
-  portFrom,
+  portOf,
   textFrom,
 } from '../environment.js'
 import { launch } from '../launch.js'
-import { bind } from '../listen.js'
+import { assertPortsFree, bind } from '../listen.js'
 import { explainingOptions } from '../start-error.js'
 import { jsonLines } from './json-lines.js'
 import { openPersistence } from './open-persistence.js'
@@ -22,7 +22,8 @@ import { tellBilling } from './tell-billing.js'
 const MAX_SHUTDOWN_MS = 600_000
 
 await launch('orders', async () => {
-  const port = portFrom('ORDERS_PORT', DEFAULT_PORTS.orders)
+  await assertPortsFree(['orders'])
+  const port = portOf('orders')
   const issuer = addressFrom('ISSUER', POLICY.issuer)
   const coreUrl = addressFrom('IDENTITY_CORE_URL', `http://127.0.0.1:${DEFAULT_PORTS.identityCore}`)
   const serveOnMs = integerFrom('ORDERS_SERVE_ON_MS', 5000, { min: 0, max: MAX_SHUTDOWN_MS })

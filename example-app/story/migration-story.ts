@@ -1,4 +1,4 @@
-import { apiKeyFrom, DEFAULT_PORTS, portFrom, textFrom } from '../environment.js'
+import { apiKeyFrom, portOf, textFrom } from '../environment.js'
 import { type MigrationStage, setMigrationStage } from './migration-stage.js'
 import { migrationSteps } from './migration-steps.js'
 import { createPrinter, type Printer } from './printer.js'
@@ -9,7 +9,7 @@ export async function tellMigration(): Promise<{ stage: MigrationStage; isAsTold
   printer.heading('express-service-auth: a migration of six accounts')
   const stage = await setMigrationStage({
     apiKey: apiKeyFrom('IDENTITY_CORE_API_KEY'),
-    port: portFrom('IDENTITY_CORE_PORT', DEFAULT_PORTS.identityCore),
+    port: portOf('identityCore'),
     database: textFrom('IDENTITY_CORE_DATABASE'),
   })
   printer.line(`identity-core  ${stage.core.url}   takes users in`)

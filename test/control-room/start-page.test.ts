@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RoomState } from '../../example-app/control-room/protocol.js'
 import { listen, type RunningServer } from '../../example-app/listen.js'
 import { type Running, run } from '../example-app/run.js'
+import { freePort } from '../support/network/free-port.js'
 import { launch } from '../support/process/launch.js'
 import { until } from '../support/until.js'
 import { builtPage } from './built-page.js'
@@ -15,15 +16,12 @@ const LONG = { timeout: 180_000 }
 const ADDRESS = /\n(http:\/\/127\.0\.0\.1:\d+\/[\w-]{43}\/)\n$/
 
 const running = new Set<Running>()
-let taken: RunningServer
+let taken: RunningServer | undefined
 
-beforeAll(async () => {
-  await builtPage()
-  taken = await listen((_, response) => response.writeHead(404).end(), 0)
-})
+beforeAll(() => builtPage())
 afterAll(async () => {
   for (const { child } of running) child.kill('SIGKILL')
-  await taken.close()
+  await taken?.close()
 })
 
 async function start(port = '0'): Promise<Running> {
@@ -89,19 +87,25 @@ describe.concurrent('npm start', () => {
     expect(stdout).not.toContain('in a browser')
   })
 
-  it('goes on without the page, and says so in a line, when its port is in use', LONG, async () => {
-    const port = new URL(taken.url).port
-    const story = await start(port)
-    const stdout = await story.printed('What the receiver logs:')
-    const [, orders] = /(http:\S+) {3}the receiver/.exec(stdout) ?? []
-    await until('it complains', async () => story.complained() !== '')
-    expect(story.complained()).toBe(
-      `start: no control room (CONTROL_ROOM_PORT is ${port}): port ${port} is in use on 127.0.0.1; choose another one\n`,
-    )
-    expect((await fetch(`${orders}/livez`)).status).toBe(200)
-    story.child.kill('SIGTERM')
-    expect((await story.finished).code).toBe(0)
-  })
+  it(
+    'goes on without the page, and says so in a line, when its port is taken meanwhile',
+    LONG,
+    async () => {
+      const port = String(await freePort())
+      const story = await start(port)
+      await story.printed('the caller')
+      taken = await listen((_, response) => response.writeHead(404).end(), Number(port))
+      const stdout = await story.printed('What the receiver logs:')
+      const [, orders] = /(http:\S+) {3}the receiver/.exec(stdout) ?? []
+      await until('it complains', async () => story.complained() !== '')
+      expect(story.complained()).toBe(
+        `start: no control room (CONTROL_ROOM_PORT is ${port}): port ${port} is in use on 127.0.0.1; choose another one\n`,
+      )
+      expect((await fetch(`${orders}/livez`)).status).toBe(200)
+      story.child.kill('SIGTERM')
+      expect((await story.finished).code).toBe(0)
+    },
+  )
 })
 
 it('leaves no process behind when it is killed', async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { listen, type RunningServer } from '../../example-app/listen.js'
+import { freePort } from '../support/network/free-port.js'
 import { run } from './run.js'
 
 const NOBODY = 'http://127.0.0.1:2'
@@ -42,7 +43,7 @@ it.each(['identity-core', 'issuer', 'orders', 'billing'])(
   async (service) => {
     const name = `${service.replace('-', '_').toUpperCase()}_PORT`
     expect(await complaint('start.ts', { [name]: takenPort }, ['--once'])).toBe(
-      `start: port ${takenPort} is in use on 127.0.0.1; choose another one`,
+      `start: port ${takenPort} is in use on 127.0.0.1; set ${name} to another one`,
     )
   },
 )
@@ -51,7 +52,7 @@ it('the core ends with one line when its port is in use or its keys file is dama
   const keysFile = join(directory, 'keys.json')
   const inUse = { IDENTITY_CORE_PORT: takenPort, IDENTITY_CORE_KEYS_FILE: keysFile }
   expect(await complaint('identity-core/main.ts', inUse)).toBe(
-    `identity-core: port ${takenPort} is in use on 127.0.0.1; choose another one`,
+    `identity-core: port ${takenPort} is in use on 127.0.0.1; set IDENTITY_CORE_PORT to another one`,
   )
   const damaged = join(directory, 'damaged.json')
   const complained = await complaint('identity-core/main.ts', { IDENTITY_CORE_KEYS_FILE: damaged })
@@ -75,8 +76,40 @@ it('the story ends with one line when Redis does not answer', async () => {
 })
 
 it('orders ends with one line when its port is in use', async () => {
-  expect(await complaint('orders/main.ts', { ORDERS_PORT: takenPort })).toContain(
-    `orders: port ${takenPort} is in use on 127.0.0.1; choose another one`,
+  // Before Redis is tried, which does not answer either.
+  const env = { ORDERS_PORT: takenPort, REDIS_URL: 'redis://127.0.0.1:1' }
+  expect(await complaint('orders/main.ts', env)).toBe(
+    `orders: port ${takenPort} is in use on 127.0.0.1; set ORDERS_PORT to another one`,
+  )
+})
+
+it('billing ends with one line when its port is in use, before it calls the core', async () => {
+  const env = { BILLING_PORT: takenPort, IDENTITY_CORE_URL: NOBODY }
+  expect(await complaint('billing/main.ts', env)).toBe(
+    `billing: port ${takenPort} is in use on 127.0.0.1; set BILLING_PORT to another one`,
+  )
+})
+
+it('npm start ends with one line when the port of its page is in use, before it builds', async () => {
+  // Without npm on the path, a build would end with another line.
+  const env = { CONTROL_ROOM_PORT: takenPort, PATH: directory }
+  expect(await complaint('npm-start.ts', env)).toBe(
+    `start: port ${takenPort} is in use on 127.0.0.1; set CONTROL_ROOM_PORT to another one`,
+  )
+})
+
+it('npm start ends with one line when two variables name the same port', async () => {
+  const port = String(await freePort())
+  const env = { ORDERS_PORT: port, BILLING_PORT: port }
+  expect(await complaint('npm-start.ts', env, ['--once'])).toBe(
+    `start: port ${port} is in use on 127.0.0.1; set BILLING_PORT to another one`,
+  )
+})
+
+it('the migration story ends with one line when the port of the core is in use', async () => {
+  const env = { IDENTITY_CORE_PORT: takenPort }
+  expect(await complaint('npm-start.ts', env, ['migration', '--once'])).toBe(
+    `start: port ${takenPort} is in use on 127.0.0.1; set IDENTITY_CORE_PORT to another one`,
   )
 })
 

@@ -39,7 +39,10 @@ app.post(
 )
 
 await auth.ready()
-const server = app.listen(Number(setting('PORT')), '127.0.0.1', () => process.send?.('listening'))
+const server = app.listen(Number(setting('PORT')), '127.0.0.1', (error) => {
+  if (error) throw error
+  process.send?.('listening')
+})
 process.on('disconnect', () => {
   server.closeAllConnections()
   process.exit()

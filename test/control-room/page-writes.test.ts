@@ -98,7 +98,7 @@ it('brings a write through the death of its receiver, to the answer of an operat
   await lastSent(panel).getByText('answered 202').waitFor()
   expect(room.state().orders, 'its order was on the books when its receiver died').toBe(orders + 1)
 
-  await press(panel, 'Start it again: orders-1')
+  await press(panel, 'Start orders-1')
   await receiverIn(panel, 'orders-1').getByText('ready').waitFor()
   expect(pidOf('orders-1')).not.toBe(pid)
   await press(panel, 'Send the retry to orders-1')
@@ -119,7 +119,7 @@ it('frees a write of which an operator says that nothing has happened', async ()
   await until('its record has its answer', async () => {
     return (await store.inspect(record))?.state === 'finished'
   })
-  await press(panel, 'Start it again: orders-1')
+  await press(panel, 'Start orders-1')
   await receiverIn(panel, 'orders-1').getByText('ready').waitFor()
 })
 
@@ -134,7 +134,7 @@ it('says what is wrong with an answer, and settles nothing by it', async () => {
   await press(shown, 'Settle')
   await shown.getByRole('alert').filter({ hasText: 'JSON' }).waitFor()
   expect((await store.inspect(record))?.state).toBe('abandoned')
-  await press(panel, 'Start it again: orders-2')
+  await press(panel, 'Start orders-2')
   await receiverIn(panel, 'orders-2').getByText('ready').waitFor()
 })
 
@@ -149,7 +149,7 @@ async function abandonedWrite(panel: Locator): Promise<Locator> {
 }
 
 async function startAgain(panel: Locator): Promise<void> {
-  await press(panel, 'Start it again: orders-1')
+  await press(panel, 'Start orders-1')
   await receiverIn(panel, 'orders-1').getByText('ready').waitFor()
 }
 

@@ -2,10 +2,10 @@ import { ConnectionState } from './components/connection-state.js'
 import { Navigation } from './components/navigation.js'
 import { Totals } from './components/totals.js'
 import { ComposePanel } from './panels/compose.js'
-import { ContainmentPanel } from './panels/containment.js'
+import { DenylistPanel } from './panels/denylist.js'
 import { EventsPanel } from './panels/events.js'
 import { KeysPanel } from './panels/keys.js'
-import { PlotsPanel } from './panels/plots.js'
+import { MetricsPanel } from './panels/metrics.js'
 import { TourPanel } from './panels/tour.js'
 import { ViewsPanel } from './panels/views.js'
 import { WritesPanel } from './panels/writes.js'
@@ -34,8 +34,8 @@ export function App() {
         <TourPanel />
         <KeysPanel />
         <WritesPanel />
-        <ContainmentPanel />
-        <PlotsPanel />
+        <DenylistPanel />
+        <MetricsPanel />
         <EventsPanel />
       </main>
       <footer class="foot muted">

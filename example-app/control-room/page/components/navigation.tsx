@@ -7,8 +7,8 @@ const PANELS = [
   ['tour', 'Tour'],
   ['keys', 'Keys'],
   ['writes', 'Writes'],
-  ['containment', 'Containment'],
-  ['plots', 'Plots'],
+  ['denylist', 'Denylist'],
+  ['metrics', 'Metrics'],
   ['events', 'Events'],
 ] as const
 

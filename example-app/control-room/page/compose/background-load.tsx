@@ -24,7 +24,7 @@ export function BackgroundLoad() {
     <div class="stack">
       <Field
         label="Calls in the background"
-        hint="Good and bad ones of other callers, for the plots and events below."
+        hint="Good and bad ones of other callers, for the metrics and events below."
       >
         <select
           value={room.value?.backgroundLoad ?? 0}

@@ -24,7 +24,7 @@ export function EventsPanel() {
     <Panel
       id="events"
       title="Events"
-      about="What the receivers have published on the channels of the package, the newest first. At many calls a second this list is a sample; totals and plots are not."
+      about="What the receivers have published on the channels of the package, the newest first. At many calls a second this list is a sample; totals and metrics are not."
     >
       <Events />
     </Panel>
@@ -94,7 +94,7 @@ function Pause({ newest, paused }: PauseProps) {
           paused.value = isPaused ? undefined : newest.peek()
         }}
       >
-        {isPaused ? 'Go on' : 'Pause'}
+        {isPaused ? 'Resume' : 'Pause'}
       </button>
       <span data-paused={isPaused}>
         {isPaused ? `Paused; ${count(Math.max(0, waiting))} newer.` : 'The newest come first.'}

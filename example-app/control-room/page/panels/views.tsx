@@ -43,7 +43,7 @@ function Nothing() {
           on.
         </li>
         <li>
-          <a href="#containment">Containment</a>: shut out a caller, a key or a token at once.
+          <a href="#denylist">Denylist</a>: shut out a caller, a key or a token at once.
         </li>
       </ul>
     </>

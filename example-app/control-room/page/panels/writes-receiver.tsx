@@ -95,10 +95,10 @@ function Start({ receiver: { name, phase } }: { readonly receiver: ReceiverState
     <ActionButton
       name="start-receiver"
       input={{ receiver: name }}
-      label={`Start it again: ${name}`}
+      label={`Start ${name}`}
       kind="primary"
     >
-      Start it again
+      Start
     </ActionButton>
   )
 }

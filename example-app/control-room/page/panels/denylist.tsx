@@ -6,27 +6,27 @@ import { Ago, Left } from '../components/time.js'
 import { milliseconds, plural } from '../components/words.js'
 import { calls } from '../compose/call-log.js'
 import { events, now, room } from '../state.js'
-import './containment.css'
-import { DenyForm } from './containment-form.js'
-import { knownFrom } from './containment-known.js'
+import './denylist.css'
+import { DenyForm } from './denylist-form.js'
+import { knownFrom } from './denylist-known.js'
 
-export function ContainmentPanel() {
+export function DenylistPanel() {
   return (
     <Panel
-      id="containment"
-      title="Containment"
+      id="denylist"
+      title="Denylist"
       about="What is denied here is refused by every receiver as soon as it has heard of it, however good its token is. The caller is not told why."
     >
-      {room.value && <Containment room={room.value} />}
+      {room.value && <Content room={room.value} />}
     </Panel>
   )
 }
 
-function Containment({ room }: { readonly room: RoomState }) {
+function Content({ room }: { readonly room: RoomState }) {
   return (
     <>
       <DenyFormOfRoom room={room} />
-      <ul class="containment-lists">
+      <ul class="denylist-lists">
         {room.receivers.map((receiver) => (
           <li key={receiver.name}>{listInWords(receiver)}</li>
         ))}
@@ -41,7 +41,7 @@ function DeniedNow({ room }: { readonly room: RoomState }) {
   const current = room.denied.filter(({ until = Infinity }) => until > now.value)
   if (current.length === 0) return <Empty>Nothing is denied.</Empty>
   return (
-    <ul class="containment-denied">
+    <ul class="denylist-denied">
       {current.map((denied) => (
         <Denied key={`${denied.kind} ${denied.value}`} denied={denied} room={room} />
       ))}
@@ -67,7 +67,7 @@ interface DeniedProps {
 function Denied({ denied, room }: DeniedProps) {
   const { kind, value, reason, at, until } = denied
   return (
-    <li class="containment-entry" data-kind={kind} data-value={value}>
+    <li class="denylist-entry" data-kind={kind} data-value={value}>
       <p>
         The {kind} <code>{value}</code>: {reason}
       </p>

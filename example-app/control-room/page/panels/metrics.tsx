@@ -1,24 +1,24 @@
 import type { Second } from '../../protocol.js'
 import { Panel } from '../components/panel.js'
 import { seconds } from '../state.js'
-import './plots.css'
-import { Chart } from './plots-chart.js'
-import { type Line, PLOTS, type Plot, STORE_FAILURES } from './plots-lines.js'
-import { summaryOf, valueInWords } from './plots-values.js'
+import './metrics.css'
+import { Chart } from './metrics-chart.js'
+import { type Line, PLOTS, type Plot, STORE_FAILURES } from './metrics-lines.js'
+import { summaryOf, valueInWords } from './metrics-values.js'
 
-export function PlotsPanel() {
+export function MetricsPanel() {
   return (
     <Panel
-      id="plots"
-      title="Plots"
+      id="metrics"
+      title="Metrics"
       about="The last five minutes of both receivers, second by second. Every request is counted."
     >
-      <div class="plots-figures">
+      <div class="metrics-figures">
         {PLOTS.map((plot) => (
           <Chart key={plot.id} plot={plot} seconds={seconds.value} />
         ))}
       </div>
-      <details class="plots-table">
+      <details class="metrics-table">
         <summary>The same as a table</summary>
         <Table seconds={seconds.value} />
       </details>
@@ -29,7 +29,7 @@ export function PlotsPanel() {
 function Table({ seconds }: { readonly seconds: readonly Second[] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: What scrolls must be reached by keyboard.
-    <section class="scroller" aria-label="Values of the plots" tabIndex={0}>
+    <section class="scroller" aria-label="Values of the metrics" tabIndex={0}>
       <table class="table">
         <thead>
           <tr>

@@ -4,9 +4,9 @@ import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import type { Second } from '../../protocol.js'
 import { clockTime } from '../components/words.js'
-import type { Plot } from './plots-lines.js'
-import { optionsOf } from './plots-options.js'
-import { columnsOf, plotInWords, valueInWords } from './plots-values.js'
+import type { Plot } from './metrics-lines.js'
+import { optionsOf } from './metrics-options.js'
+import { columnsOf, plotInWords, valueInWords } from './metrics-values.js'
 
 const HEIGHT = 190
 const DARK = '(prefers-color-scheme: dark)'
@@ -37,20 +37,20 @@ export function Chart({ plot, seconds }: ChartProps) {
   }, [plot, seconds])
 
   return (
-    <figure class="plots-figure" data-plot={plot.id}>
+    <figure class="metrics-figure" data-plot={plot.id}>
       <figcaption>
         <h3>{plot.title}</h3>
         <span class="muted">
           {second && (pointedAt.value === undefined ? 'last second' : clockTime(second.at))}
         </span>
       </figcaption>
-      <div class="plots-chart" ref={box} role="img" aria-label={plotInWords(plot, seconds)} />
-      <ul class="plots-legend">
+      <div class="metrics-chart" ref={box} role="img" aria-label={plotInWords(plot, seconds)} />
+      <ul class="metrics-legend">
         {plot.lines.map(({ name, colour, dash, read }) => (
           <li key={name} data-line={name}>
-            <svg class="plots-sample" viewBox="0 0 28 8" aria-hidden="true">
+            <svg class="metrics-sample" viewBox="0 0 28 8" aria-hidden="true">
               <line
-                class={`plots-line${colour}`}
+                class={`metrics-line${colour}`}
                 x1="0"
                 x2="28"
                 y1="4"

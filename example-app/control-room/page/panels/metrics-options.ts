@@ -1,6 +1,6 @@
 import type uPlot from 'uplot'
-import type { Line, Plot } from './plots-lines.js'
-import { SPAN_SECONDS } from './plots-values.js'
+import type { Line, Plot } from './metrics-lines.js'
+import { SPAN_SECONDS } from './metrics-values.js'
 
 const MS_PER_SECOND = 1000
 const SECONDS_PER_MINUTE = 60

@@ -4,7 +4,7 @@ import { act } from '../api.js'
 import { Failure } from '../components/action-button.js'
 import { useAsking } from '../components/asking.js'
 import { Choice, Field } from '../components/field.js'
-import type { Known } from './containment-known.js'
+import type { Known } from './denylist-known.js'
 
 type Kind = DeniedThing['kind']
 
@@ -39,7 +39,7 @@ export function DenyForm({ known }: { readonly known: Known }) {
 
   return (
     <form
-      class="containment-form"
+      class="denylist-form"
       aria-label="Deny"
       onSubmit={(event) => {
         event.preventDefault()
@@ -55,19 +55,19 @@ export function DenyForm({ known }: { readonly known: Known }) {
           value.value = undefined
         }}
       />
-      <div class="containment-fields">
+      <div class="denylist-fields">
         <Field label={VALUES[kind.value]}>
           <input
             required
             spellcheck={false}
-            list="containment-known"
+            list="denylist-known"
             value={shown}
             onInput={({ currentTarget }) => {
               value.value = currentTarget.value
             }}
           />
         </Field>
-        <datalist id="containment-known">
+        <datalist id="denylist-known">
           {offered.map((one) => (
             <option key={one} value={one} />
           ))}

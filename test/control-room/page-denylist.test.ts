@@ -25,7 +25,7 @@ async function offered(panel: Locator): Promise<string[]> {
 
 describe.each(KINDS)('a $kind', ({ kind, choice, field, call }) => {
   it('is denied to every receiver, and allowed again', async () => {
-    const { page, panel } = await room.open('containment')
+    const { page, panel } = await room.open('denylist')
     const [sent] = await Promise.all([
       page.waitForRequest((request) => request.url().endsWith('/api/call')),
       page.locator('#compose').getByRole('button', { name: 'Send it' }).click(),
@@ -65,7 +65,7 @@ describe.each(KINDS)('a $kind', ({ kind, choice, field, call }) => {
 })
 
 it('ends by itself what was denied for some seconds', async () => {
-  const { panel } = await room.open('containment')
+  const { panel } = await room.open('denylist')
   await panel.getByLabel('Caller', { exact: true }).fill('reporting')
   await panel.getByLabel('Seconds').fill('4')
   await panel.getByRole('button', { name: 'Deny' }).click()
@@ -78,7 +78,7 @@ it('ends by itself what was denied for some seconds', async () => {
 })
 
 it('says why nothing was denied', async () => {
-  const { panel } = await room.open('containment', NOT_DONE)
+  const { panel } = await room.open('denylist', NOT_DONE)
   await panel.getByLabel('Caller', { exact: true }).fill('a'.repeat(501))
   await panel.getByRole('button', { name: 'Deny' }).click()
   await panel.getByRole('alert').filter({ hasText: 'a caller has 1 to 256 characters' }).waitFor()

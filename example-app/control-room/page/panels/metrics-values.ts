@@ -1,6 +1,6 @@
 import type { Second } from '../../protocol.js'
 import { count, milliseconds } from '../components/words.js'
-import type { Line, Plot } from './plots-lines.js'
+import type { Line, Plot } from './metrics-lines.js'
 
 const MS_PER_SECOND = 1000
 const SECONDS_PER_MINUTE = 60

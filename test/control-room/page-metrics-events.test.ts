@@ -44,9 +44,9 @@ async function sendCalls(): Promise<void> {
   ])
 }
 
-describe('plots', () => {
+describe('metrics', () => {
   it('show the requests, latencies, cache and store of the last seconds, and as a table', async () => {
-    const { panel } = await room.open('plots')
+    const { panel } = await room.open('metrics')
     await sendCalls()
     await panel.getByText('The same as a table').click()
     for (const row of [
@@ -67,7 +67,7 @@ describe('plots', () => {
   })
 
   it('take the colours of the theme, and as much room as there is', async () => {
-    const { page, panel } = await room.open('plots', { colorScheme: 'light' })
+    const { page, panel } = await room.open('metrics', { colorScheme: 'light' })
     await sendCalls()
     const requests = chartOf(panel, 'requests')
     await expect.poll(() => hasColour(requests, '--accepted')).toBe(true)
@@ -113,7 +113,7 @@ describe('events', () => {
     await sendCalls()
     await panel.getByText(/Paused; \d\d+ newer\./).waitFor()
     expect(JSON.parse((await row.locator('pre').textContent()) ?? '')).toEqual(told)
-    await panel.getByRole('button', { name: 'Go on' }).click()
+    await panel.getByRole('button', { name: 'Resume' }).click()
     await expect
       .poll(async () => Number(await newest.getAttribute('data-event')))
       .toBeGreaterThan(told.number)

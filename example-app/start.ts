@@ -1,4 +1,4 @@
-import { logDecisions } from 'express-service-auth'
+import { type Logger, logDecisions } from 'express-service-auth'
 import { openPage, type PageOptions } from './control-room/open-page.js'
 import { ActionError } from './control-room/ports.js'
 import type { RoomServer } from './control-room/server/serve-room.js'
@@ -48,8 +48,9 @@ await launch('start', async () => {
     process.exitCode = isAsTold ? 0 : 1
     return undefined
   }
-  const services = await stayUp(stage, apiKey, terminal)
   let page: RoomServer | undefined
+  const log = logUnder(() => page?.address, terminal)
+  const services = await stayUp(stage, { apiKey, terminal, log })
   return {
     begin() {
       services.begin()
@@ -84,7 +85,13 @@ function introduce({ core, ordersUrl, billingUrl, storeName }: Stage, terminal: 
   terminal.line()
 }
 
-async function stayUp(stage: Stage, apiKey: string, terminal: Terminal) {
+interface StayUpOptions {
+  readonly apiKey: string
+  readonly terminal: Terminal
+  readonly log: Logger
+}
+
+async function stayUp(stage: Stage, { apiKey, terminal, log }: StayUpOptions) {
   const curl = await writeCurlLines(stage, apiKey)
   terminal.line()
   terminal.heading('The services stay up; Ctrl-C ends them. To try:')
@@ -103,7 +110,7 @@ async function stayUp(stage: Stage, apiKey: string, terminal: Terminal) {
     begin() {
       terminal.line()
       terminal.heading('What the receiver logs: from here on, a line for each decision')
-      stopLog = logDecisions(jsonLines)
+      stopLog = logDecisions(log)
     },
     async close() {
       stopLog()
@@ -111,6 +118,21 @@ async function stayUp(stage: Stage, apiKey: string, terminal: Terminal) {
       await stage.close()
     },
   }
+}
+
+/** They fill a small terminal: a line is as long as three of its rows. */
+const LINES_OF_A_SCREEN = 5
+
+/** Logs JSON lines, and prints the address of the page again before they have scrolled it away. */
+function logUnder(address: () => string | undefined, terminal: Terminal): Logger {
+  let lines = 0
+  const writeAt = (level: keyof Logger) => (event: object, message: string) => {
+    jsonLines[level](event, message)
+    lines += 1
+    const shown = lines % LINES_OF_A_SCREEN === 0 ? address() : undefined
+    if (shown !== undefined) terminal.heading(`Control room: ${shown}`)
+  }
+  return { info: writeAt('info'), warn: writeAt('warn'), error: writeAt('error') }
 }
 
 /** The services stay up even if the page cannot be opened. */

@@ -61,21 +61,28 @@ function isAlive(pid: number): boolean {
 }
 
 describe.concurrent('npm start', () => {
-  it('leads to the page with its last line, and ends all with it', LONG, async () => {
-    const story = await start()
-    const address = await addressOf(story)
-    const page = await fetch(address)
-    expect(page.status).toBe(200)
-    expect(await page.text()).toContain('<title>Control room')
-    expect((await fetch(new URL('/', address))).status).toBe(403)
-    const receivers = (await stateAt(address)).receivers.map(({ pid = 0 }) => pid)
-    expect(receivers.map(isAlive)).toEqual([true, true])
+  it(
+    'leads to the page with its last line, again after five lines of the log, and ends all with it',
+    LONG,
+    async () => {
+      const story = await start()
+      const address = await addressOf(story)
+      const page = await fetch(address)
+      expect(page.status).toBe(200)
+      expect(await page.text()).toContain('<title>Control room')
+      expect((await fetch(new URL('/', address))).status).toBe(403)
+      const [, orders] = /(http:\S+) {3}the receiver/.exec(await story.printed('')) ?? []
+      for (let times = 0; times < 5; times += 1) await fetch(`${orders}/orders/o-1`)
+      await story.printed(`Control room: ${address}`)
+      const receivers = (await stateAt(address)).receivers.map(({ pid = 0 }) => pid)
+      expect(receivers.map(isAlive)).toEqual([true, true])
 
-    story.child.kill('SIGTERM')
-    const { code, stderr } = await story.finished
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(receivers.map(isAlive)).toEqual([false, false])
-  })
+      story.child.kill('SIGTERM')
+      const { code, stderr } = await story.finished
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      expect(receivers.map(isAlive)).toEqual([false, false])
+    },
+  )
 
   it('ends at once while the page is still being opened', LONG, async () => {
     const story = await start()

@@ -15,6 +15,7 @@ import {
   type ReceiverName,
   type ReceiverState,
 } from '../../example-app/control-room/protocol.js'
+import { levelOf } from '../../example-app/control-room/receivers/child/levels.js'
 import { listen, type RunningServer } from '../../example-app/listen.js'
 import type { Order } from '../../example-app/orders/order.js'
 import { createOrders } from '../../example-app/orders/orders.js'
@@ -132,7 +133,7 @@ function listenToChannels(sent: AsyncLocalStorage<Sent>, teller: Teller): () => 
       if (context === undefined) return
       const event = message as DecisionEvent | IdempotencyEvent
       context.verdicts.push(event)
-      const level = event.outcome === 'undecided' ? 'fault' : event.outcome
+      const level = levelOf(event)
       const title = 'reason' in event ? event.reason : event.outcome
       const { receiver, call } = context
       const known = { at: Date.now(), receiver, channel, level, title, event } as const

@@ -14,7 +14,7 @@ const keysEvent = (type: 'not_modified' | 'budget_exhausted' | 'expired', at = 0
   at,
   receiver: 'orders-1',
   channel: 'keys',
-  level: 'change',
+  level: 'info',
   title: type,
   event: { type, jwksUri } as KeySetEvent,
 })
@@ -76,7 +76,7 @@ describe('the last writes', () => {
     at: Date.now(),
     receiver: 'orders-1',
     channel: 'idempotency',
-    level: 'accepted',
+    level: 'info',
     title: reason,
     event: {
       by: 'requireIdempotencyKey',

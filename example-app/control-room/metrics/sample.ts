@@ -1,7 +1,11 @@
 import type { EventsMessage, RoomEvent } from '../protocol.js'
 
-/** What is shown first when not all can be shown. */
-const BY_WEIGHT = ['fault', 'change', 'refused', 'accepted'] as const satisfies RoomEvent['level'][]
+/** The rank by which events are shown when not all can be: changes of keys and of the denylist are rare. */
+function rankOf({ level, channel }: RoomEvent): number {
+  if (level === 'error') return 0
+  if (channel === 'keys' || channel === 'denylist') return 1
+  return level === 'warn' ? 2 : 3
+}
 
 /** Gathers events, and gives as many as can be shown: of those that weigh the same, the last ones. */
 export interface Sampler {
@@ -11,33 +15,28 @@ export interface Sampler {
 }
 
 export function createSampler(limit: number): Sampler {
-  let byLevel = emptyLevels()
+  let byRank = emptyRanks()
   let seen = 0
   return {
     add(event) {
       seen += 1
-      const events = byLevel[event.level]
+      const events = byRank[rankOf(event)] ?? []
       events.push(event)
       // Trimmed now and then, for a shift of each event would cost more.
       if (events.length >= 2 * limit) events.splice(0, events.length - limit)
     },
     take() {
       const chosen: RoomEvent[] = []
-      for (const level of BY_WEIGHT) {
+      for (const events of byRank) {
         const room = limit - chosen.length
-        if (room > 0) chosen.push(...byLevel[level].slice(-room))
+        if (room > 0) chosen.push(...events.slice(-room))
       }
       const leftOut = seen - chosen.length
-      byLevel = emptyLevels()
+      byRank = emptyRanks()
       seen = 0
       return { events: chosen.toSorted((one, other) => one.number - other.number), leftOut }
     },
   }
 }
 
-const emptyLevels = (): Record<RoomEvent['level'], RoomEvent[]> => ({
-  fault: [],
-  change: [],
-  refused: [],
-  accepted: [],
-})
+const emptyRanks = (): RoomEvent[][] => [[], [], [], []]

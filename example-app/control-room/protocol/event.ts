@@ -15,8 +15,8 @@ export interface RoomEvent {
   /** The call of this room that it belongs to. */
   readonly call?: string
   readonly channel: 'decision' | 'idempotency' | 'keys' | 'denylist'
-  /** `fault`: of our own, or of the world, never of the caller. */
-  readonly level: 'accepted' | 'refused' | 'fault' | 'change'
+  /** At which `logDecisions` logs it; `info` if it does not log it. */
+  readonly level: 'info' | 'warn' | 'error'
   /** The reason, or the type of the change. */
   readonly title: string
   readonly event: DecisionEvent | IdempotencyEvent | KeySetEvent | DenylistEvent

@@ -4,13 +4,13 @@ import { Field } from '../components/field.js'
 import type { EventFilter } from './events-filter.js'
 
 const CHANNELS: readonly RoomEvent['channel'][] = ['decision', 'idempotency', 'keys', 'denylist']
-const LEVELS: readonly RoomEvent['level'][] = ['accepted', 'refused', 'fault', 'change']
+const LEVELS: readonly RoomEvent['level'][] = ['info', 'warn', 'error']
 const TELLERS: readonly RoomEvent['receiver'][] = [...RECEIVERS, 'story']
 
 /** What of the list is shown. */
 export function EventControls({ filter }: { readonly filter: Signal<EventFilter> }) {
   return (
-    <search class="events-controls" aria-label="Filter events">
+    <search class="grid" aria-label="Filter events">
       <One filter={filter} label="Channel" name="channel" values={CHANNELS} />
       <One filter={filter} label="Level" name="level" values={LEVELS} />
       <One filter={filter} label="Receiver" name="receiver" values={TELLERS} />

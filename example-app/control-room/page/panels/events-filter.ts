@@ -24,6 +24,31 @@ export function filtered(
   )
 }
 
+/** An event, or the newest of several that changed nothing. */
+export interface EventsOfRow {
+  readonly event: RoomEvent
+  readonly times: number
+}
+
+/** One row for each event, but only one for all of a kind that changed nothing. */
+export function rowsOf(events: readonly RoomEvent[]): readonly EventsOfRow[] {
+  const rows = new Map<string | number, EventsOfRow>()
+  for (const event of events) {
+    const name = changesNothing(event) ? `${event.channel} ${event.title}` : event.number
+    const { event: newest, times } = rows.get(name) ?? { event, times: 0 }
+    rows.set(name, { event: newest, times: times + 1 })
+  }
+  return [...rows.values()]
+}
+
+/** As a fetch that has found the same keys. */
+function changesNothing({ event }: RoomEvent): boolean {
+  if (!('type' in event)) return false
+  if (event.type === 'changed') return event.added + event.removed === 0
+  if (event.type !== 'fetched') return event.type === 'not_modified'
+  return event.added.length + event.replaced.length + event.removed.length === 0
+}
+
 /** Goes with its event, so it takes no more memory than the list. */
 const searchTexts = new WeakMap<RoomEvent, string>()
 

@@ -3,22 +3,21 @@ import type { RoomEvent } from '../../protocol.js'
 import { Badge, type Tone } from '../components/badge.js'
 import { Bytes } from '../components/bytes.js'
 import { clockTime } from '../components/words.js'
+import type { EventsOfRow } from './events-filter.js'
 
 const TONES: Readonly<Record<RoomEvent['level'], Tone>> = {
-  accepted: 'accepted',
-  refused: 'refused',
-  fault: 'failed',
-  change: 'neutral',
+  info: 'neutral',
+  warn: 'refused',
+  error: 'failed',
 }
 
-export interface EventRowProps {
-  readonly event: RoomEvent
+export interface EventRowProps extends EventsOfRow {
   /** The number of the event whose details are shown. */
   readonly opened: Signal<number | undefined>
 }
 
 /** Drawn again only for another event, or when details are opened: it reads no other signal. */
-export function EventRow({ event, opened }: EventRowProps) {
+export function EventRow({ event, times, opened }: EventRowProps) {
   const { number, at, receiver, channel, level, title } = event
   const isOpen = opened.value === number
   return (
@@ -34,7 +33,8 @@ export function EventRow({ event, opened }: EventRowProps) {
         <time dateTime={new Date(at).toISOString()}>{clockTime(at)}</time>
         <Badge tone={TONES[level]}>{level}</Badge>
         <span class="events-title">
-          {title} <span class="events-detail">{detailOf(event)}</span>
+          {title} {times > 1 && `× ${times}, no change`}
+          <span class="events-detail">{detailOf(event)}</span>
         </span>
         <span class="muted">
           {channel} · {receiver}

@@ -12,12 +12,12 @@ import { count, plural } from '../components/words.js'
 import { events, leftOut } from '../state.js'
 import './events.css'
 import { EventControls } from './events-controls.js'
-import { type EventFilter, filtered, NO_FILTER } from './events-filter.js'
+import { type EventFilter, filtered, NO_FILTER, rowsOf } from './events-filter.js'
 import { useEachFrame } from './events-frame.js'
 import { EventRow } from './events-row.js'
 
 /** Rows at first; whoever wants more asks for them. */
-const ROWS_AT_FIRST = 50
+const ROWS_AT_FIRST = 25
 
 export function EventsPanel() {
   return (
@@ -38,7 +38,7 @@ function Events() {
   const isWhole = useSignal(false)
   const newest = useEachFrame(events)
   const found = useComputed(() => filtered(paused.value ?? newest.value, filter.value)).value
-  const rows = isWhole.value ? found : found.slice(0, ROWS_AT_FIRST)
+  const rows = rowsOf(found)
   useSignalEffect(() => {
     // Whoever reads does not want the list to move.
     if (opened.value !== undefined) paused.value ??= newest.peek()
@@ -54,19 +54,19 @@ function Events() {
       </p>
       {rows.length === 0 && <Empty>No such event yet.</Empty>}
       <ol class="events-list">
-        {rows.map((event) => (
-          <EventRow key={event.number} event={event} opened={opened} />
+        {rows.slice(0, isWhole.value ? rows.length : ROWS_AT_FIRST).map((row) => (
+          <EventRow key={row.event.number} {...row} opened={opened} />
         ))}
       </ol>
-      {found.length > ROWS_AT_FIRST && (
+      {rows.length > ROWS_AT_FIRST && (
         <button
           type="button"
-          class="button button-plain events-more"
+          class="button events-more"
           onClick={() => {
             isWhole.value = !isWhole.value
           }}
         >
-          {isWhole.value ? `Show ${ROWS_AT_FIRST} only` : `Show all ${count(found.length)}`}
+          {isWhole.value ? `Show ${ROWS_AT_FIRST} only` : `Show all ${count(rows.length)}`}
         </button>
       )}
     </>
@@ -89,7 +89,7 @@ function Pause({ newest, paused }: PauseProps) {
     <div class="row">
       <button
         type="button"
-        class="button button-plain"
+        class="button"
         onClick={() => {
           paused.value = isPaused ? undefined : newest.peek()
         }}

@@ -9,18 +9,37 @@ export function wordOf(event: IdempotencyEvent): Exclude<Outcome, 'failed'> | un
   return event.reason === 'replayed' ? 'replayed' : undefined
 }
 
-const CHANGES: readonly string[] = ['released', 'result_too_large', 'transaction_unused']
-const ACCEPTED: readonly string[] = ['reserved', 'replayed', 'result_kept', 'refusal_kept']
-
-export function levelOfIdempotency({ outcome, reason }: IdempotencyEvent): Level {
-  if (outcome === 'refused') return 'refused'
-  if (outcome === 'undecided') return 'fault'
-  if (ACCEPTED.includes(reason)) return 'accepted'
-  return CHANGES.includes(reason) ? 'change' : 'fault'
+const LEVELS: Readonly<Record<KeySetEvent['type'] | DenylistEvent['type'], Level>> = {
+  fetched: 'info',
+  not_modified: 'info',
+  failed: 'error',
+  key_skipped: 'warn',
+  budget_exhausted: 'warn',
+  expired: 'error',
+  changed: 'info',
+  stale: 'error',
+  recovered: 'info',
+  regressed: 'error',
 }
 
-export const levelOfKeys = ({ type }: KeySetEvent): Level =>
-  type === 'failed' || type === 'expired' || type === 'key_skipped' ? 'fault' : 'change'
+type Accepted = Extract<IdempotencyEvent, { outcome: 'accepted' }>
 
-export const levelOfDenylist = ({ type }: DenylistEvent): Level =>
-  type === 'changed' || type === 'recovered' ? 'change' : 'fault'
+/** Any other accepted write is `info`. */
+const LEVELS_OF_WRITES: Readonly<Partial<Record<Accepted['reason'], Level>>> = {
+  result_too_large: 'warn',
+  abandoned: 'warn',
+  key_lost: 'warn',
+  conflict: 'warn',
+  transaction_unused: 'warn',
+  result_lost: 'error',
+  uncoupled: 'error',
+  transaction_used_late: 'error',
+  answer_unsent: 'error',
+}
+
+/** The level at which `logDecisions` logs the event; `info` if it does not log it. */
+export function levelOf(event: RoomEvent['event']): Level {
+  if ('type' in event) return LEVELS[event.type]
+  if (event.outcome !== 'accepted') return event.outcome === 'refused' ? 'warn' : 'error'
+  return 'reason' in event ? (LEVELS_OF_WRITES[event.reason] ?? 'info') : 'info'
+}

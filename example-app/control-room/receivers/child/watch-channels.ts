@@ -8,39 +8,39 @@ import type {
 } from 'express-service-auth'
 import type { NewEvent } from '../../ports.js'
 import type { ReceiverName } from '../../protocol.js'
-import { levelOfDenylist, levelOfIdempotency, levelOfKeys, wordOf } from './levels.js'
+import { levelOf, wordOf } from './levels.js'
 import { requestContext } from './request-context.js'
 import type { Teller } from './teller.js'
 
 /** Tells everything that the channels of the package tell, with the call that it belongs to. */
 export function watchChannels(receiver: ReceiverName, teller: Teller): void {
-  function tell(told: Pick<NewEvent, 'channel' | 'level' | 'title' | 'event'>): void {
+  function tell(told: Pick<NewEvent, 'channel' | 'title' | 'event'>): void {
     const context = requestContext.getStore()
     // What is done on a timer that a request has started is not done for that request any more.
     const isOfRequest = told.channel === 'decision' || told.channel === 'idempotency'
     const call = isOfRequest || context?.hasEnded === false ? context?.call : undefined
-    teller.event({ at: Date.now(), receiver, ...(call !== undefined && { call }), ...told })
+    const level = levelOf(told.event)
+    teller.event({ at: Date.now(), receiver, level, ...(call !== undefined && { call }), ...told })
   }
 
   subscribe('express-service-auth:decision', (message) => {
     const event = message as DecisionEvent
     note(event.outcome)
-    const level = event.outcome === 'undecided' ? 'fault' : event.outcome
     const title = event.outcome === 'accepted' ? event.outcome : event.reason
-    tell({ channel: 'decision', level, title, event })
+    tell({ channel: 'decision', title, event })
   })
   subscribe('express-service-auth:idempotency', (message) => {
     const event = message as IdempotencyEvent
     note(wordOf(event))
-    tell({ channel: 'idempotency', level: levelOfIdempotency(event), title: event.reason, event })
+    tell({ channel: 'idempotency', title: event.reason, event })
   })
   subscribe('express-service-auth:keys', (message) => {
     const event = message as KeySetEvent
-    tell({ channel: 'keys', level: levelOfKeys(event), title: event.type, event })
+    tell({ channel: 'keys', title: event.type, event })
   })
   subscribe('express-service-auth:denylist', (message) => {
     const event = message as DenylistEvent
-    tell({ channel: 'denylist', level: levelOfDenylist(event), title: event.type, event })
+    tell({ channel: 'denylist', title: event.type, event })
   })
   subscribe('express-service-auth:store', (message) => teller.storeCall(message as StoreEvent))
 }

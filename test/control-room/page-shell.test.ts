@@ -75,13 +75,3 @@ it('leads to each panel, and marks the one in sight', async () => {
   await panels.getByRole('link', { name: 'Tour' }).click()
   await page.locator('nav a[aria-current="true"]', { hasText: 'Tour' }).waitFor()
 })
-
-it('moves nothing where the system asks for less', async () => {
-  const page = await browser.open(started.address, { reducedMotion: 'reduce' })
-  await pressPreset(page, 'A good read', 1)
-  const moving = await page.evaluate(() => [
-    getComputedStyle(document.documentElement).scrollBehavior,
-    document.getAnimations().length,
-  ])
-  expect(moving).toEqual(['auto', 0])
-})

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { useBrowser } from '../support/browser/chromium.js'
 import { callIsOver, pressPreset, readViews } from './compose-page.js'
@@ -54,20 +55,47 @@ it('says that a held write has no answer yet, and shows the answer when it comes
   expect((await readViews(page)).operator).toContain('accepted')
 })
 
-it.each([
-  [1280, true],
-  [390, false],
-])('at %i pixels, shows the views side by side: %s', async (width, isBeside) => {
-  const page = await browser.open(started.address, { viewport: { width, height: 800 } })
-  await pressPreset(page, 'A tampered token', 1)
-  const boxOf = (name: string) => page.getByRole('region', { name }).boundingBox()
-  const caller = await boxOf('What the caller got')
-  const operator = await boxOf('What the operator saw')
-  if (!caller || !operator) throw new Error('a view is not there')
-  expect(caller.y === operator.y).toBe(isBeside)
-  expect(caller.x === operator.x).toBe(!isBeside)
-  const overflow = await page.evaluate(
-    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+/** What scrolls within the page, apart from the list that opens over it. */
+const scrollersIn = (page: Page): Promise<string[]> =>
+  page.evaluate(() =>
+    [...document.querySelectorAll('#room *:not([role="listbox"])')]
+      .filter((element) => /auto|scroll/.test(getComputedStyle(element).overflowY))
+      .filter(({ scrollHeight, clientHeight }) => scrollHeight > clientHeight)
+      .map(({ outerHTML }) => outerHTML.slice(0, 80)),
   )
-  expect(overflow).toBe(0)
+
+const sidewaysIn = (page: Page): Promise<number> =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+
+async function boxOf(page: Page, name: string) {
+  const box = await page.getByRole('region', { name }).boundingBox()
+  if (!box) throw new Error(`${name} is not there`)
+  return box
+}
+
+it('shows the whole composer and both views at 1280 by 800, without a scroll inside the page', async () => {
+  const page = await browser.open(started.address, { viewport: { width: 1280, height: 800 } })
+  await pressPreset(page, 'A token used twice', 2)
+  const composer = await boxOf(page, 'Compose a call')
+  expect(composer.y).toBeGreaterThan(0)
+  expect(composer.y + composer.height).toBeLessThan(800)
+  const caller = await boxOf(page, 'What the caller got')
+  const operator = await boxOf(page, 'What the operator saw')
+  expect(caller.y).toBe(operator.y)
+  expect(caller.y).toBeLessThan(400)
+  await page.getByText(/events of the package/).click()
+  expect(await scrollersIn(page)).toEqual([])
+  expect(await sidewaysIn(page)).toBe(0)
+})
+
+it('brings the answer into view after a press on a phone', async () => {
+  const page = await browser.open(started.address, { viewport: { width: 390, height: 844 } })
+  for (const [call, button] of ['A good read', 'Send it'].entries()) {
+    await page.getByRole('button', { name: button }).click()
+    await callIsOver(page, call + 1)
+    const status = await page.getByText(/^Status 200/).boundingBox()
+    expect(status?.y).toBeGreaterThan(48)
+    expect(status?.y).toBeLessThan(600)
+  }
+  expect(await sidewaysIn(page)).toBe(0)
 })

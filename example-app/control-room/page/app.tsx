@@ -18,10 +18,7 @@ export function App() {
       </a>
       <header class="head">
         <h1>Control room</h1>
-        <p class="lead">
-          See how express-service-auth decides whom a service trusts: send it good and hostile
-          calls, and compare the little that each caller is told with all that the operator sees.
-        </p>
+        <p class="lead">Send good and hostile calls, and compare what caller and operator see.</p>
         <ConnectionState />
         <Totals />
       </header>

@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact'
-import './facts.css'
 
 /** A few values with their names, side by side. */
 export function Facts({ children }: { readonly children: ComponentChildren }) {

@@ -20,32 +20,30 @@ export function CallForm() {
         ]}
         onChoose={changeMethod}
       />
-      <TextField name="caller" label="Caller" hint={CALLER_HINT} />
-      <TextField name="audience" label="Audience" hint={AUDIENCE_HINT} />
-      <div class="wide stack">
-        <Permissions />
-        <TokenChoice />
-        {method === 'POST' && <WriteChoices />}
-        <HostileTokenPicker />
+      <div class="grid">
+        <TextField name="caller" label="Caller (sub)" about="Approved: billing, reporting" />
+        <TextField name="audience" label="Audience (aud)" about="Of the receivers: orders" />
       </div>
+      <Permissions />
+      <TokenChoice />
+      {method === 'POST' && <WriteChoices />}
+      <HostileTokenPicker />
     </div>
   )
 }
 
-const CALLER_HINT = 'sub of the token. Approved are billing and, to read, reporting.'
-const AUDIENCE_HINT = 'aud of the token. The receivers are orders.'
-
 interface TextFieldProps {
   readonly name: 'caller' | 'audience'
   readonly label: string
-  readonly hint: string
+  readonly about: string
 }
 
-function TextField({ name, label, hint }: TextFieldProps) {
+function TextField({ name, label, about }: TextFieldProps) {
   return (
-    <Field label={label} hint={hint}>
+    <Field label={label}>
       <input
         type="text"
+        title={about}
         value={draft.value[name]}
         spellcheck={false}
         autocomplete="off"
@@ -56,9 +54,10 @@ function TextField({ name, label, hint }: TextFieldProps) {
 }
 
 function ReceiverChoice() {
-  const killed = (name: string) =>
-    room.value?.receivers.find((each) => each.name === name)?.phase === 'killed'
-  const text = (name: string) => (killed(name) ? `${name} (killed)` : name)
+  function text(name: string): string {
+    const { phase = 'ready' } = room.value?.receivers.find((each) => each.name === name) ?? {}
+    return phase === 'ready' ? name : `${name} (${phase})`
+  }
   return (
     <Choice
       label="Receiver"
@@ -82,7 +81,7 @@ function Permissions() {
   }
   return (
     <fieldset class="choice">
-      <legend>Permissions in the token</legend>
+      <legend>Permissions</legend>
       <div class="choice-options">
         {PERMISSIONS.map((permission) => (
           <Option
@@ -107,7 +106,7 @@ function TokenChoice() {
       value={draft.value.isTokenReused ? 'again' : 'fresh'}
       options={[
         ['fresh', 'a fresh one'],
-        ['again', 'the caller’s last one again'],
+        ['again', 'the last one again'],
       ]}
       onChoose={(token) => change({ isTokenReused: token === 'again' })}
     />
@@ -123,7 +122,7 @@ function WriteChoices() {
         value={idempotencyKey}
         options={[
           ['new', 'a new one'],
-          ['same', 'that of the last write'],
+          ['same', 'the last one'],
           ['none', 'none'],
         ]}
         onChoose={(key) => change({ idempotencyKey: key })}

@@ -1,5 +1,5 @@
 import { batch, computed, signal } from '@preact/signals'
-import type { CallOrder, CallResult, ManyCallsResult } from '../../protocol.js'
+import type { CallOrder, CallResult, ManyCallsResult, OperatorView } from '../../protocol.js'
 import { ActionFailure, act, textOf } from '../api.js'
 
 export type HowMany = 'one' | 'hundred' | 'twenty-at-once'
@@ -18,10 +18,14 @@ export interface LoggedCall {
   readonly end: CallEnd
 }
 
-const CALLS_KEPT = 20
+const CALLS_KEPT = 12
 
 /** The last calls of this page, the newest first. */
 export const calls = signal<readonly LoggedCall[]>([])
+
+/** Nothing, if the receiver has logged nothing: it may not have got the call. */
+export const seenInWords = ({ reason, outcome, events }: OperatorView): string =>
+  events.length === 0 ? 'nothing' : (reason ?? outcome)
 
 const shownNumber = signal(0)
 

@@ -118,5 +118,5 @@ function hintFor(chosen: string | undefined): string {
   if (!catalogue) return 'The package’s catalogue of hostile tokens.'
   if (chosen === undefined) return `${catalogue.length} hostile tokens of the package’s catalogue.`
   const why = catalogue.find(({ name }) => name === chosen)?.why ?? 'The catalogue has no such case'
-  return `${why}. Sent in place of the token above, with caller and claims of its own.`
+  return `${why}. It is sent in place of the token above, with its own claims.`
 }

@@ -1,13 +1,20 @@
 import { Failure } from '../components/action-button.js'
+import { reveal } from '../components/reveal.js'
 import { count } from '../components/words.js'
-import { BackgroundLoad } from './background-load.js'
-import { type CallEnd, calls, type HowMany, type LoggedCall, send } from './call-log.js'
+import {
+  type CallEnd,
+  calls,
+  type HowMany,
+  type LoggedCall,
+  seenInWords,
+  send,
+} from './call-log.js'
 import { draft } from './draft.js'
 
-const BUTTONS: readonly (readonly [HowMany, string])[] = [
+const BUTTONS: readonly (readonly [HowMany, text: string, about?: string])[] = [
   ['one', 'Send it'],
   ['hundred', 'Send a hundred'],
-  ['twenty-at-once', 'Twenty at once, to both receivers'],
+  ['twenty-at-once', 'Twenty at once', 'Half to each receiver'],
 ]
 
 /** Sends the call in the form, and says in a line how the last one ended. */
@@ -17,19 +24,22 @@ export function SendButtons() {
   return (
     <>
       <div class="row">
-        {BUTTONS.map(([howMany, text]) => (
+        {BUTTONS.map(([howMany, text, about]) => (
           <button
             key={howMany}
             type="button"
             class={howMany === 'one' ? 'button button-primary' : 'button'}
-            onClick={() => void send(draft.value, howMany)}
+            title={about}
+            onClick={() => {
+              void send(draft.value, howMany)
+              reveal('views-title')
+            }}
           >
             {text}
           </button>
         ))}
         <Failure text={end && 'why' in end ? end.why : undefined} />
       </div>
-      <BackgroundLoad />
       <p class="last-call" role="status">
         {last && (
           <>
@@ -48,17 +58,17 @@ function lineOf({ number, end }: LoggedCall): string {
 function wordsFor(end: CallEnd): string {
   switch (end.kind) {
     case 'waiting':
-      return 'under way, there is no answer yet.'
+      return 'no answer yet.'
     case 'not-sent':
       return 'it was not sent.'
     case 'unknown':
-      return 'the room has told nothing of it.'
+      return 'its result is unknown.'
     case 'counted':
-      return `${count(end.result.calls)} calls have been answered.`
+      return `${count(end.result.calls)} calls have ended.`
     case 'answered': {
       const { answer, operator } = end.result
       const got = 'status' in answer ? answer.status : 'no answer'
-      return `the caller got ${got}, the operator saw ${operator.reason ?? operator.outcome}.`
+      return `the caller got ${got}, the operator saw ${seenInWords(operator)}.`
     }
   }
 }

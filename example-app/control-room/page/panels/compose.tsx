@@ -1,4 +1,5 @@
 import { Panel } from '../components/panel.js'
+import { reveal } from '../components/reveal.js'
 import { CallForm } from '../compose/call-form.js'
 import { send } from '../compose/call-log.js'
 import { draft } from '../compose/draft.js'
@@ -11,19 +12,25 @@ export function ComposePanel() {
     <Panel
       id="compose"
       title="Compose a call"
-      about="Be a service that calls another: begin with one of these, then change what you like."
+      about="Press a ready-made call, or compose your own."
     >
-      <ul class="presets" aria-label="Calls to begin with">
+      <ul class="chips" aria-label="Ready-made calls">
         {PRESETS.map((preset) => (
           <li key={preset.title}>
-            <button type="button" class="button preset" onClick={() => void play(preset)}>
-              <span class="preset-title">{preset.title}</span>
-              <span class="preset-about">{preset.about}</span>
+            <button
+              type="button"
+              class="chip"
+              title={preset.about}
+              onClick={() => {
+                void play(preset)
+                reveal('views-title')
+              }}
+            >
+              {preset.title}
             </button>
           </li>
         ))}
       </ul>
-      <h3>Your own call</h3>
       <CallForm />
       <SendButtons />
     </Panel>

@@ -15,7 +15,7 @@ export function DenylistPanel() {
     <Panel
       id="denylist"
       title="Denylist"
-      about="What is denied here is refused by every receiver as soon as it has heard of it, however good its token is. The caller is not told why."
+      about="Every receiver refuses what is denied here, as soon as it has read the list. The caller does not learn why."
     >
       {room.value && <Content room={room.value} />}
     </Panel>
@@ -26,12 +26,12 @@ function Content({ room }: { readonly room: RoomState }) {
   return (
     <>
       <DenyFormOfRoom room={room} />
-      <ul class="denylist-lists">
+      <ul>
         {room.receivers.map((receiver) => (
           <li key={receiver.name}>{listInWords(receiver)}</li>
         ))}
       </ul>
-      <h3>Denied now</h3>
+      <h3 id="denied-now">Denied now</h3>
       <DeniedNow room={room} />
     </>
   )
@@ -41,7 +41,7 @@ function DeniedNow({ room }: { readonly room: RoomState }) {
   const current = room.denied.filter(({ until = Infinity }) => until > now.value)
   if (current.length === 0) return <Empty>Nothing is denied.</Empty>
   return (
-    <ul class="denylist-denied">
+    <ul class="cards">
       {current.map((denied) => (
         <Denied key={`${denied.kind} ${denied.value}`} denied={denied} room={room} />
       ))}
@@ -55,7 +55,7 @@ function DenyFormOfRoom({ room }: { readonly room: RoomState }) {
 }
 
 function listInWords({ name, denylist, phase }: ReceiverState): string {
-  if (phase !== 'ready' || !denylist) return `${name}: ${phase}, it judges nothing.`
+  if (phase !== 'ready' || !denylist) return `${name}: ${phase}, it answers no calls.`
   return `${name}: its list is ${denylist.state} and has ${plural(denylist.entries, 'entry', 'entries')}.`
 }
 
@@ -67,7 +67,7 @@ interface DeniedProps {
 function Denied({ denied, room }: DeniedProps) {
   const { kind, value, reason, at, until } = denied
   return (
-    <li class="denylist-entry" data-kind={kind} data-value={value}>
+    <li class="card denylist-entry" data-kind={kind} data-value={value}>
       <p>
         The {kind} <code>{value}</code>: {reason}
       </p>

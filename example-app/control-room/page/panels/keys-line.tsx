@@ -1,16 +1,17 @@
 import type { ReceiverState } from '../../protocol.js'
+import { Badge, type Tone } from '../components/badge.js'
 import { Fact, Facts } from '../components/facts.js'
 import { Ago } from '../components/time.js'
 import { seconds } from '../components/words.js'
 import { now } from '../state.js'
-import { lineInWords, type Segment, segmentsOf } from './keys-segments.js'
+import { type KeySetState, lineInWords, type Segment, segmentsOf } from './keys-segments.js'
 
 /** The states of a receiver's key set in the last five minutes, and what it has fetched. */
 export function KeySetFigure({ receiver }: { readonly receiver: ReceiverState }) {
   const segments = segmentsOf(receiver.keySetLine, now.value)
   const words = lineInWords(segments)
   return (
-    <figure class="keys-figure" data-receiver={receiver.name}>
+    <figure class="card" data-receiver={receiver.name}>
       <figcaption>
         <h4>{receiver.name}</h4>
         <CurrentState receiver={receiver} last={segments.at(-1)} />
@@ -24,7 +25,7 @@ export function KeySetFigure({ receiver }: { readonly receiver: ReceiverState })
         <span>5 min ago</span>
         <span>now</span>
       </div>
-      <p class="keys-summary">{words}</p>
+      <p class="small">{words}</p>
       <Fetches receiver={receiver} />
     </figure>
   )
@@ -35,14 +36,21 @@ interface CurrentStateProps {
   readonly last: Segment | undefined
 }
 
+const TONES: Readonly<Record<KeySetState, Tone>> = {
+  fresh: 'accepted',
+  stale: 'refused',
+  expired: 'failed',
+  cold: 'neutral',
+}
+
 function CurrentState({ receiver: { phase, keySet }, last }: CurrentStateProps) {
-  if (phase !== 'ready' || !keySet) return <span class="keys-state">{phase}</span>
+  if (phase !== 'ready' || !keySet) return <Badge tone="neutral">{phase}</Badge>
   const { state } = keySet
   return (
-    <span class={`keys-state keys-state-${state}`}>
+    <Badge tone={TONES[state]}>
       {state}
       {last?.state === state && ` for ${seconds(now.value - last.from)}`}
-    </span>
+    </Badge>
   )
 }
 

@@ -1,5 +1,6 @@
 import type { CoreKey, RoomState } from '../../protocol.js'
 import { ActionButton } from '../components/action-button.js'
+import { Badge } from '../components/badge.js'
 import { seconds } from '../components/words.js'
 import { now } from '../state.js'
 
@@ -50,7 +51,7 @@ function Key({ coreKey, room }: KeyProps) {
 
 /** A static key signs only what it is asked for; receivers refuse what it has signed. */
 const Signing = ({ kind }: Pick<CoreKey, 'kind'>) => (
-  <strong class="keys-signing">{kind === 'static' ? 'signs if asked' : 'signs'}</strong>
+  <Badge tone="accepted">{kind === 'static' ? 'signs if asked' : 'signs'}</Badge>
 )
 
 const Age = ({ since }: { readonly since: number }) => <>{seconds(now.value - since)}</>

@@ -1,8 +1,7 @@
 import type { CoreState, RoomState } from '../../protocol.js'
 import { act } from '../api.js'
-import { ActionButton, Failure } from '../components/action-button.js'
-import { useAsking } from '../components/asking.js'
-import { Field } from '../components/field.js'
+import { ActionButton } from '../components/action-button.js'
+import { NumberChoice } from '../components/number-choice.js'
 import { Panel } from '../components/panel.js'
 import { plural } from '../components/words.js'
 import { room } from '../state.js'
@@ -33,7 +32,7 @@ function Keys({ room }: { readonly room: RoomState }) {
       <h3>The core’s keys</h3>
       <KeyList room={room} />
       <h3>The key set of each receiver</h3>
-      <div class="keys-figures">
+      <div class="cards">
         {room.receivers.map((receiver) => (
           <KeySetFigure key={receiver.name} receiver={receiver} />
         ))}
@@ -45,19 +44,25 @@ function Keys({ room }: { readonly room: RoomState }) {
 function Core({ core }: { readonly core: CoreState }) {
   const { isDown, keySetRequests } = core
   return (
-    <div class="keys-core">
+    <div class="stack">
       <p data-core={isDown ? 'down' : 'up'}>
         The core <strong>{coreInWords(core)}</strong>. It was asked for its key set{' '}
         <strong>{plural(keySetRequests, 'time')}</strong>.
       </p>
-      <div class="row">
+      <div class="row keys-core">
         <ActionButton name="rotate-key" input={{}} kind="primary">
           Rotate the signing key
         </ActionButton>
         <ActionButton name="take-core-down" input={{ isDown: !isDown }}>
-          {isDown ? 'Take the core up' : 'Take the core down'}
+          {isDown ? 'Start the core' : 'Stop the core'}
         </ActionButton>
-        <Delay slowByMs={core.slowByMs} />
+        <NumberChoice
+          label="The core’s answer takes"
+          value={core.slowByMs}
+          values={DELAYS_MS}
+          inWords={(delay) => (delay === 0 ? 'no time' : `${delay / MS_PER_SECOND} s`)}
+          set={(milliseconds) => act('slow-core', { milliseconds })}
+        />
       </div>
     </div>
   )
@@ -66,29 +71,4 @@ function Core({ core }: { readonly core: CoreState }) {
 function coreInWords({ isDown, slowByMs }: CoreState): string {
   if (isDown) return 'is down'
   return slowByMs > 0 ? `is slow: its key set takes ${slowByMs / MS_PER_SECOND} s` : 'is up'
-}
-
-function Delay({ slowByMs }: { readonly slowByMs: number }) {
-  const { failure, ask } = useAsking()
-  const delays = [...new Set([...DELAYS_MS, slowByMs])].sort((one, other) => one - other)
-  return (
-    <div class="keys-delay">
-      <Field label="The core’s answer takes">
-        <select
-          value={String(slowByMs)}
-          onChange={({ currentTarget }) => {
-            const milliseconds = Number(currentTarget.value)
-            void ask(() => act('slow-core', { milliseconds }))
-          }}
-        >
-          {delays.map((delay) => (
-            <option key={delay} value={String(delay)}>
-              {delay === 0 ? 'no time' : `${delay / MS_PER_SECOND} s`}
-            </option>
-          ))}
-        </select>
-      </Field>
-      <Failure text={failure.value} />
-    </div>
-  )
 }

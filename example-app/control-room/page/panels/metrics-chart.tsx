@@ -37,7 +37,7 @@ export function Chart({ plot, seconds }: ChartProps) {
   }, [plot, seconds])
 
   return (
-    <figure class="metrics-figure" data-plot={plot.id}>
+    <figure class="stack" data-plot={plot.id}>
       <figcaption>
         <h3>{plot.title}</h3>
         <span class="muted">
@@ -45,12 +45,12 @@ export function Chart({ plot, seconds }: ChartProps) {
         </span>
       </figcaption>
       <div class="metrics-chart" ref={box} role="img" aria-label={plotInWords(plot, seconds)} />
-      <ul class="metrics-legend">
+      <ul class="facts">
         {plot.lines.map(({ name, colour, dash, read }) => (
           <li key={name} data-line={name}>
             <svg class="metrics-sample" viewBox="0 0 28 8" aria-hidden="true">
               <line
-                class={`metrics-line${colour}`}
+                style={{ stroke: `var(${colour})` }}
                 x1="0"
                 x2="28"
                 y1="4"

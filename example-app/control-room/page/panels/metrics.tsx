@@ -1,10 +1,15 @@
 import type { Second } from '../../protocol.js'
+import { act } from '../api.js'
+import { NumberChoice } from '../components/number-choice.js'
 import { Panel } from '../components/panel.js'
-import { seconds } from '../state.js'
+import { count } from '../components/words.js'
+import { room, seconds } from '../state.js'
 import './metrics.css'
 import { Chart } from './metrics-chart.js'
 import { type Line, PLOTS, type Plot, STORE_FAILURES } from './metrics-lines.js'
 import { summaryOf, valueInWords } from './metrics-values.js'
+
+const CALLS_PER_SECOND = [0, 5, 50, 500]
 
 export function MetricsPanel() {
   return (
@@ -13,6 +18,14 @@ export function MetricsPanel() {
       title="Metrics"
       about="The last five minutes of both receivers, second by second. Every request is counted."
     >
+      <NumberChoice
+        label="Calls in the background"
+        hint="Good and bad ones of other callers, for these metrics and the events below."
+        value={room.value?.backgroundLoad ?? 0}
+        values={CALLS_PER_SECOND}
+        inWords={(calls) => (calls === 0 ? 'none' : `${count(calls)} a second`)}
+        set={(callsPerSecond) => act('background-load', { callsPerSecond })}
+      />
       <div class="metrics-figures">
         {PLOTS.map((plot) => (
           <Chart key={plot.id} plot={plot} seconds={seconds.value} />

@@ -5,7 +5,9 @@ import { useAsking } from '../components/asking.js'
 import { Badge, type Tone } from '../components/badge.js'
 import { Bytes } from '../components/bytes.js'
 import { Empty } from '../components/empty.js'
+import { Fact, Facts } from '../components/facts.js'
 import { Panel } from '../components/panel.js'
+import { reveal } from '../components/reveal.js'
 import { room } from '../state.js'
 import './tour.css'
 
@@ -21,7 +23,7 @@ export function TourPanel() {
       {steps.length === 0 ? (
         <Empty>The steps come with the first word from the room.</Empty>
       ) : (
-        <ol class="tour" aria-label="Steps of the tour">
+        <ol class="cards tour" aria-label="Steps of the tour">
           {steps.map((step) => (
             <Step key={step.index} step={step} />
           ))}
@@ -39,12 +41,15 @@ function TourButtons({ steps }: { readonly steps: readonly TourStep[] }) {
   const played = steps.filter(({ state }) => state === 'as-told' || state === 'otherwise').length
   const isOver = played === steps.length && played > 0
   return (
-    <div class="row">
+    <div class="row tour-buttons">
       <button
         type="button"
         class="button button-primary"
         aria-disabled={isDisabled}
-        onClick={() => void ask(() => playAll(rest.slice(0, 1)))}
+        onClick={() => {
+          void ask(() => act('tour-step', { index: next }))
+          reveal(idOf(next))
+        }}
       >
         {isOver ? 'Begin again' : 'Next step'}
       </button>
@@ -63,6 +68,8 @@ function TourButtons({ steps }: { readonly steps: readonly TourStep[] }) {
     </div>
   )
 }
+
+const idOf = (index: number): string => `tour-step-${index}`
 
 /** Plays steps one after another, until one cannot be played. */
 async function playAll(indexes: readonly number[]): Promise<void> {
@@ -84,7 +91,7 @@ const STATES: Readonly<Record<TourStep['state'], readonly [Tone, string]>> = {
 function Step({ step }: { readonly step: TourStep }) {
   const [tone, text] = STATES[step.state]
   return (
-    <li class={`tour-step tour-${step.state}`}>
+    <li class={`card tour-step tour-${step.state}`} id={idOf(step.index)}>
       <div class="tour-head">
         <h3>{step.title}</h3>
         <Badge tone={tone}>{text}</Badge>
@@ -92,12 +99,10 @@ function Step({ step }: { readonly step: TourStep }) {
       <p>{step.about}</p>
       <p class="mono">{step.request}</p>
       {step.status !== undefined && (
-        <dl class="tour-seen">
-          <dt>The caller got</dt>
-          <dd>{step.status}</dd>
-          <dt>The operator saw</dt>
-          <dd>{step.seen}</dd>
-        </dl>
+        <Facts>
+          <Fact name="The caller got">{step.status}</Fact>
+          <Fact name="The operator saw">{step.seen}</Fact>
+        </Facts>
       )}
       {step.answer && (
         <details>
@@ -106,7 +111,7 @@ function Step({ step }: { readonly step: TourStep }) {
         </details>
       )}
       {step.faults.length > 0 && (
-        <ul class="tour-faults">
+        <ul class="failure">
           {step.faults.map((fault) => (
             <li key={fault}>{fault}</li>
           ))}

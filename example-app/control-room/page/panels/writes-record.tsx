@@ -16,7 +16,7 @@ export function Record({ write }: { readonly write: WriteState }) {
   const state = stateOf(write)
   const endings = view ? endingsOf(view) : []
   return (
-    <li class="writes-record" data-record={record} data-state={state}>
+    <li class="card" data-record={record} data-state={state}>
       <p class="writes-record-head">
         <code title={record}>{record.slice(0, DIGEST_SHOWN)}…</code>{' '}
         <strong>{state.replace('_', ' ')}</strong>

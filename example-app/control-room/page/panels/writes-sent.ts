@@ -1,5 +1,6 @@
 import { computed } from '@preact/signals'
 import type { CallAnswer, CallOrder, ReceiverName } from '../../protocol.js'
+import { reveal } from '../components/reveal.js'
 import { type CallEnd, calls, type LoggedCall, send } from '../compose/call-log.js'
 import { GOOD_WRITE } from '../compose/good-calls.js'
 
@@ -14,11 +15,13 @@ export const retriable = computed(() =>
 )
 
 export async function sendWrite(receiver: ReceiverName): Promise<void> {
+  reveal('writes-sent')
   await send({ ...GOOD_WRITE, receiver })
 }
 
 /** Sends a write again, to any receiver: a new token, but the same key and body. */
 export async function sendRetry(order: CallOrder, receiver: ReceiverName): Promise<void> {
+  reveal('writes-sent')
   await send({ ...order, receiver, idempotencyKey: 'same', isTokenReused: false })
 }
 

@@ -38,12 +38,12 @@ export function WritesPanel() {
 function Writes({ room: { receivers, writes, orders, store } }: { readonly room: RoomState }) {
   return (
     <>
-      <div class="writes-receivers">
+      <div class="cards">
         {receivers.map((receiver) => (
           <Receiver key={receiver.name} receiver={receiver} />
         ))}
       </div>
-      <h3>What you have sent</h3>
+      <h3 id="writes-sent">What you have sent</h3>
       <SentWrites sent={sentWrites.value} />
       <h3>Records in the store</h3>
       <p>
@@ -57,7 +57,7 @@ function Writes({ room: { receivers, writes, orders, store } }: { readonly room:
       {writes.length === 0 ? (
         <Empty>No record yet: send a write.</Empty>
       ) : (
-        <ul class="writes-records">
+        <ul class="cards">
           {writes.map((write) => (
             <Record key={write.record} write={write} />
           ))}

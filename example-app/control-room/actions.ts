@@ -23,13 +23,13 @@ const holding = receiver.extend({ isHolding: z.boolean() })
 const thing = z.strictObject({ kind: z.enum(['caller', 'key', 'token']), value: z.string() })
 const denial = thing.extend({
   reason: z.string(),
-  seconds: z.number().exactOptional(),
+  seconds: z.number({ error: 'must be a number, or empty' }).exactOptional(),
 })
 const settlement = z.strictObject({
   record: z.string(),
   fence: z.number(),
   as: z.enum(['freed', 'done']),
-  status: z.number().exactOptional(),
+  status: z.number({ error: 'must be a number' }).exactOptional(),
   body: z.string().exactOptional(),
 })
 

@@ -79,8 +79,18 @@ it('ends by itself what was denied for some seconds', async () => {
 
 it('says why nothing was denied', async () => {
   const { panel } = await room.open('denylist', NOT_DONE)
-  await panel.getByLabel('Caller', { exact: true }).fill('a'.repeat(501))
-  await panel.getByRole('button', { name: 'Deny' }).click()
-  await panel.getByRole('alert').filter({ hasText: 'a caller has 1 to 256 characters' }).waitFor()
-  expect(room.state().denied.map(({ value }) => value.length)).not.toContain(501)
+  const caller = panel.getByLabel('Caller', { exact: true })
+  const seconds = panel.getByLabel('Seconds')
+  for (const [value, forSeconds, why] of [
+    ['', '', 'the caller must have 1 to 256 characters'],
+    ['a'.repeat(501), '', 'the caller must have 1 to 256 characters'],
+    ['nobody', 'ten', 'the seconds must be a number, or empty'],
+    ['nobody', '0', 'the seconds must be more than 0, at most 2592000, or empty'],
+  ] as const) {
+    await caller.fill(value)
+    await seconds.fill(forSeconds)
+    await panel.getByRole('button', { name: 'Deny' }).click()
+    await panel.getByRole('alert').filter({ hasText: why }).waitFor()
+  }
+  expect(room.state().denied).toEqual([])
 })

@@ -6,7 +6,8 @@ const MAX_TEXT_LENGTH = 200
 const MAX_PERMISSIONS = 20
 const MAX_CALLS_PER_SECOND = 500
 
-const text = z.string().min(1).max(MAX_TEXT_LENGTH)
+const WANTED = `must have 1 to ${MAX_TEXT_LENGTH} characters`
+const text = z.string().min(1, WANTED).max(MAX_TEXT_LENGTH, WANTED)
 
 const callOrder = z.strictObject({
   receiver: z.enum(RECEIVERS),

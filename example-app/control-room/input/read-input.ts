@@ -12,6 +12,7 @@ export function readInput<Schema extends z.ZodType>(
   const parsed = schema.safeParse(input)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  const where = issue?.path.join('.') || 'the input'
-  throw new ActionError(`${where}: ${issue?.message ?? 'cannot be read'}`)
+  const field = issue?.path.findLast((part) => typeof part === 'string') ?? 'input'
+  const isOwn = issue?.message.startsWith('must ')
+  throw new ActionError(`the ${String(field)}${isOwn ? '' : ':'} ${issue?.message ?? 'is invalid'}`)
 }

@@ -14,7 +14,7 @@ const KINDS: readonly unknown[] = ['caller', 'key', 'token']
 const MAX_CHARACTERS = 256
 /** Thirty days. */
 const MAX_SECONDS = 2_592_000
-const TEXT = `1 to ${MAX_CHARACTERS} characters`
+const WANTED = `must have 1 to ${MAX_CHARACTERS} characters`
 
 const isText = (text: unknown): boolean =>
   typeof text === 'string' && text.length >= 1 && text.length <= MAX_CHARACTERS
@@ -22,7 +22,7 @@ const isText = (text: unknown): boolean =>
 /** @throws ActionError when a visitor has named nothing that can be denied */
 export function checkThing({ kind, value }: DeniedThing): DeniedThing {
   if (!KINDS.includes(kind)) throw new ActionError('only a caller, a key or a token can be denied')
-  if (!isText(value)) throw new ActionError(`a ${kind} has ${TEXT}`)
+  if (!isText(value)) throw new ActionError(`the ${kind} ${WANTED}`)
   return { kind, value }
 }
 
@@ -33,9 +33,9 @@ export function checkThing({ kind, value }: DeniedThing): DeniedThing {
 export function entryOf(order: DenyOrder, issuer: string, at: number): ThingEntry {
   const { reason, seconds } = order
   const thing = checkThing(order)
-  if (!isText(reason)) throw new ActionError(`the reason has ${TEXT}`)
+  if (!isText(reason)) throw new ActionError(`the reason ${WANTED}`)
   if (seconds !== undefined && !(seconds > 0 && seconds <= MAX_SECONDS)) {
-    throw new ActionError(`it ends after ${MAX_SECONDS} seconds at most, or not at all`)
+    throw new ActionError(`the seconds must be more than 0, at most ${MAX_SECONDS}, or empty`)
   }
   const until = seconds === undefined ? null : at + seconds
   return { issuer, ...thing, reason, by: 'control room', at, until }

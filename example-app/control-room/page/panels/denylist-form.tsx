@@ -4,6 +4,7 @@ import { act } from '../api.js'
 import { Failure } from '../components/action-button.js'
 import { useAsking } from '../components/asking.js'
 import { Choice, Field } from '../components/field.js'
+import { reveal } from '../components/reveal.js'
 import type { Known } from './denylist-known.js'
 
 type Kind = DeniedThing['kind']
@@ -19,8 +20,6 @@ const VALUES: Readonly<Record<Kind, string>> = {
   key: 'Key id',
   token: 'jti of the token',
 }
-
-const MAX_SECONDS = 86_400
 
 /** Denies a caller, a key or a token to all receivers. */
 export function DenyForm({ known }: { readonly known: Known }) {
@@ -39,11 +38,11 @@ export function DenyForm({ known }: { readonly known: Known }) {
 
   return (
     <form
-      class="denylist-form"
+      class="stack"
       aria-label="Deny"
       onSubmit={(event) => {
         event.preventDefault()
-        void ask(() => act('deny', order()))
+        void ask(() => act('deny', order())).then(() => reveal('denied-now'))
       }}
     >
       <Choice
@@ -55,10 +54,9 @@ export function DenyForm({ known }: { readonly known: Known }) {
           value.value = undefined
         }}
       />
-      <div class="denylist-fields">
+      <div class="grid">
         <Field label={VALUES[kind.value]}>
           <input
-            required
             spellcheck={false}
             list="denylist-known"
             value={shown}
@@ -74,7 +72,6 @@ export function DenyForm({ known }: { readonly known: Known }) {
         </datalist>
         <Field label="Reason">
           <input
-            required
             value={reason.value}
             onInput={({ currentTarget }) => {
               reason.value = currentTarget.value
@@ -83,9 +80,7 @@ export function DenyForm({ known }: { readonly known: Known }) {
         </Field>
         <Field label="For how many seconds (empty: no end)">
           <input
-            type="number"
-            min={1}
-            max={MAX_SECONDS}
+            inputMode="numeric"
             value={seconds.value}
             onInput={({ currentTarget }) => {
               seconds.value = currentTarget.value

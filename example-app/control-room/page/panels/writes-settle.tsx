@@ -5,9 +5,6 @@ import { Failure } from '../components/action-button.js'
 import { useAsking } from '../components/asking.js'
 import { Choice, Field } from '../components/field.js'
 
-const MIN_STATUS = 200
-const MAX_STATUS = 599
-
 const TEXTS: Readonly<Record<SettleOrder['as'], string>> = {
   freed: 'nothing has happened: the next retry runs',
   done: 'it has happened: retries get this answer',
@@ -37,7 +34,7 @@ export function SettleForm({ record, fence, endings }: SettleFormProps) {
 
   return (
     <form
-      class="writes-settle"
+      class="stack writes-settle"
       aria-label="Settle this write"
       onSubmit={(event) => {
         event.preventDefault()
@@ -53,13 +50,10 @@ export function SettleForm({ record, fence, endings }: SettleFormProps) {
         }}
       />
       {as === 'done' && (
-        <div class="writes-answer">
+        <div class="stack">
           <Field label="Status">
             <input
-              type="number"
-              required
-              min={MIN_STATUS}
-              max={MAX_STATUS}
+              inputMode="numeric"
               value={status.value}
               onInput={({ currentTarget }) => {
                 status.value = currentTarget.value
@@ -77,10 +71,12 @@ export function SettleForm({ record, fence, endings }: SettleFormProps) {
           </Field>
         </div>
       )}
-      <button type="submit" class="button button-primary" aria-disabled={isUnderWay.value}>
-        {isUnderWay.value ? 'Settling…' : 'Settle'}
-      </button>
-      <Failure text={failure.value} />
+      <div class="row">
+        <button type="submit" class="button button-primary" aria-disabled={isUnderWay.value}>
+          {isUnderWay.value ? 'Settling…' : 'Settle'}
+        </button>
+        <Failure text={failure.value} />
+      </div>
     </form>
   )
 }

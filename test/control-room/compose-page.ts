@@ -23,6 +23,7 @@ export async function readViews(page: Page) {
   return {
     caller: {
       headline: await caller.locator('.headline').textContent(),
+      why: await caller.locator('.why').textContent(),
       bytes: (await caller.getByRole('region').locator('pre').textContent()) ?? '',
     },
     operator: await operator.textContent(),

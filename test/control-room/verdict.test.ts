@@ -1,12 +1,14 @@
 import type { DecisionEvent, IdempotencyEvent } from 'express-service-auth'
 import { expect, it } from 'vitest'
 import type { CallAnswer, Outcome, RoomEvent } from '../../example-app/control-room/protocol.js'
+import { levelOf } from '../../example-app/control-room/receivers/child/levels.js'
 import { operatorView } from '../../example-app/control-room/verdict/verdict.js'
 
 const CUT: CallAnswer = {
   failure: 'the connection was cut before an answer came',
   text: '',
   milliseconds: 3,
+  isSent: true,
 }
 const answered = (status: number): CallAnswer => ({ status, text: '', bytes: 0, milliseconds: 3 })
 
@@ -37,8 +39,8 @@ function view(
       at: 0,
       receiver: 'orders-1',
       channel: event.by === 'requireIdempotencyKey' ? 'idempotency' : 'decision',
-      level: 'accepted',
-      title: 'accepted',
+      level: levelOf(event),
+      title: 'reason' in event ? event.reason : event.outcome,
       event,
     }),
   )
@@ -73,12 +75,12 @@ it('says what became of a run that has left no answer', () => {
   })
 })
 
-it('takes an answer of the handler for one, also where the store has lost it', () => {
+it('takes an answer of the handler for one, and says that the store has lost it', () => {
   for (const end of ['result_kept', 'result_lost'] as const) {
     const seen = view(answered(201), [...ADMITTED, ofKey('reserved'), ofKey(end)], 'accepted')
     expect(seen).toEqual({
       outcome: 'accepted',
-      reason: undefined,
+      reason: end === 'result_lost' ? end : undefined,
       passed: 14,
       failed: undefined,
       detail: undefined,

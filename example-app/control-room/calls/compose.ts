@@ -44,6 +44,38 @@ export function requestText(composed: Composed, addressed: Addressed): string {
   return headOf(composed, { ...addressed, authorization }) + (composed.body ?? '')
 }
 
+/**
+ * The same as a command for a POSIX shell. The credential comes on standard input, because other users
+ * can see the arguments of a process; `printf` runs in the shell.
+ */
+export function curlCommand(
+  { path, idempotencyKey, body }: Composed,
+  { host, authorization }: Addressed,
+): string {
+  const curl = [
+    `curl -sSi -w '\\n' -H @-`,
+    ...(idempotencyKey === undefined ? [] : [`-H 'Idempotency-Key: "${idempotencyKey}"'`]),
+    ...(body === undefined
+      ? []
+      : [`-H 'Content-Type: application/json'`, `--data-raw ${quoted(body)}`]),
+    quoted(`http://${host}${path}`),
+  ]
+  const header = printfFormat(authorizationLine(authorization))
+  return `printf ${quoted(header)} |\n  ${curl.join(' \\\n    ')}`
+}
+
+/** To curl, a header that ends with a colon is one to leave out. */
+const authorizationLine = (value: string): string =>
+  value === '' ? 'Authorization;' : `Authorization: ${value}`
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+
+/** A `printf` format that prints the text, its characters as latin1. */
+const printfFormat = (text: string): string =>
+  text
+    .replace(/[\\%]/g, '$&$&')
+    .replace(/[^ -~]/g, (sign) => `\\${sign.charCodeAt(0).toString(8).padStart(3, '0')}`)
+
 const END_OF_LINE = '\r\n'
 
 function headOf({ method, path, idempotencyKey, body }: Composed, addressed: Addressed): string {

@@ -13,15 +13,13 @@ export interface RawCall {
 export interface RawAnswer {
   readonly answer: CallAnswer
   readonly isReplay: boolean
-  /** Whether the receiver can have seen the request. */
-  readonly isSent: boolean
 }
 
 /** More than any answer of a receiver has. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
 const FAILURES: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'the connection was refused: nobody listens there',
+  ECONNREFUSED: 'the connection was refused',
   ECONNRESET: 'the connection was cut',
   EPIPE: 'the connection was cut',
 }
@@ -40,8 +38,11 @@ export function exchange({ url, request, limitMs }: RawCall): Promise<RawAnswer>
       socket.destroy()
       const text = Buffer.concat(chunks).toString()
       const milliseconds = performance.now() - startedAt
-      const shown = { ...answer, text, milliseconds, ...('status' in answer && { bytes }) }
-      resolve({ answer: shown as CallAnswer, isReplay, isSent })
+      const shown =
+        'status' in answer
+          ? { ...answer, text, bytes, milliseconds }
+          : { ...answer, text, milliseconds, isSent }
+      resolve({ answer: shown, isReplay })
     }
     const look = (isEnded: boolean) => {
       const found = readAnswer(Buffer.concat(chunks), isEnded)

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { ActionError, type Receivers } from '../ports.js'
-import type { CallOrder, CallResult, OperatorView, ReceiverName } from '../protocol.js'
+import type { CallAnswer, CallOrder, CallResult, OperatorView, ReceiverName } from '../protocol.js'
 import { operatorView } from '../verdict/verdict.js'
 import type { CallEvents } from './call-events.js'
 import type { Catalogue } from './catalogue.js'
-import { type Addressed, type Composed, requestBytes, requestText } from './compose.js'
+import { type Addressed, type Composed, curlCommand, requestBytes, requestText } from './compose.js'
 import { exchange, type RawAnswer } from './raw-exchange.js'
 import type { Remembered } from './remembered.js'
 import { shownToken } from './shown-token.js'
@@ -71,18 +71,27 @@ export async function sendReady(ready: ReadyCall, parts: CallParts): Promise<Sen
   const expected = parts.events.expect(call)
   const sentAt = parts.clock()
   const request = requestBytes(composed, addressed)
-  const sent = await exchange({ url, request, limitMs: parts.answerLimitMs })
+  const { isReplay, ...sent } = await exchange({ url, request, limitMs: parts.answerLimitMs })
+  const { phase } = parts.receivers.states().find(({ name }) => name === receiver) ?? {}
+  const answer =
+    phase === 'ready' ? sent.answer : explained(sent.answer, `${receiver} was ${phase}`)
   return {
-    ...sent,
+    answer,
+    isReplay,
     addressed,
     sentAt,
     async view() {
-      const told = await expected.told(sent.isSent ? TOLD_LIMIT_MS : 0)
+      const isUnsent = 'failure' in answer && !answer.isSent
+      const told = await expected.told(isUnsent ? 0 : TOLD_LIMIT_MS)
       expected.forget()
-      return operatorView({ method: composed.method, answer: sent.answer, ...told })
+      return operatorView({ method: composed.method, answer, ...told })
     },
   }
 }
+
+/** The reason of a connection that fails is the state of the receiver. */
+const explained = (answer: CallAnswer, why: string): CallAnswer =>
+  'failure' in answer ? { ...answer, failure: `${why}: ${answer.failure}` } : answer
 
 /**
  * Composes a call, sends it, and tells what its two sides have seen. Never rejects for what became of
@@ -103,6 +112,7 @@ export async function sendCall(
     request: {
       receiver,
       text: requestText(composed, sent.addressed),
+      curl: curlCommand(composed, sent.addressed),
       token: shownToken(credential.authorization, credential.hostility),
     },
     answer: sent.answer,

@@ -15,6 +15,8 @@ export interface CallResult {
     readonly receiver: ReceiverName
     /** The request as it was sent, the token cut to its beginning. */
     readonly text: string
+    /** The same request as a shell command, with the whole token. */
+    readonly curl: string
     readonly token: ShownToken
   }
   readonly answer: CallAnswer
@@ -29,8 +31,14 @@ export type CallAnswer =
       readonly bytes: number
       readonly milliseconds: number
     }
-  /** The connection was refused or cut, or nobody answered in time. */
-  | { readonly failure: string; readonly text: string; readonly milliseconds: number }
+  /** The connection was refused or cut, or no answer came in time. */
+  | {
+      readonly failure: string
+      readonly text: string
+      readonly milliseconds: number
+      /** Whether the receiver can have read the request. */
+      readonly isSent: boolean
+    }
 
 /** What can be shown of an Authorization header. */
 export interface ShownToken {

@@ -32,9 +32,12 @@ export function operatorView({ method, answer, events, outcome }: JudgedCall): O
   const verdicts = events.filter(isVerdict).map(({ event }) => event as Verdict)
   const ending = verdicts.find((event) => event.outcome !== 'accepted')
   const progress = ending ? stoppedBy(ending) : progressOf(verdicts, { method, answer, outcome })
+  // An accepted write of which the receiver has logged a warning, as that its result was not stored.
+  const warning = events.find((event) => isVerdict(event) && event.level !== 'info')?.title
+  const reason = progress.reason ?? warning
   return {
     outcome: outcome ?? outcomeOf(verdicts, answer),
-    ...(progress.reason !== undefined && { reason: progress.reason }),
+    ...(reason !== undefined && { reason }),
     ...evidenceOf(ending, verdicts),
     steps: stepsOf(method).map(stateBy(stepsOf(method), progress)),
     events,

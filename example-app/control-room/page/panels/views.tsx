@@ -30,7 +30,7 @@ function Nothing() {
         and compare.
       </Empty>
       <h3>Where to go from here</h3>
-      <ul class="ways">
+      <ul class="stack">
         <li>
           <a href="#tour">Tour</a>: the whole story, step by step, with one sentence each.
         </li>
@@ -43,32 +43,34 @@ function Nothing() {
           on.
         </li>
         <li>
-          <a href="#denylist">Denylist</a>: shut out a caller, a key or a token at once.
+          <a href="#denylist">Denylist</a>: shut out a caller, a key or a token.
         </li>
       </ul>
     </>
   )
 }
 
-function ShownCall({ call: { number, end, order } }: { readonly call: LoggedCall }) {
+function ShownCall({ call }: { readonly call: LoggedCall }) {
+  const { number, end, order } = call
   switch (end.kind) {
     case 'waiting':
       return (
         <Empty>
-          Call {number} is under way: {order.receiver} has not answered yet. A write that is held
-          waits until it is let go, or its receiver is killed.
+          Call {number} is under way: {order.receiver} has not answered yet.
+          {order.method === 'POST' &&
+            ' A write that is held waits until it is let go, or its receiver is killed.'}
         </Empty>
       )
     case 'not-sent':
       return (
         <Empty>
-          Call {number} was not sent. {end.why}
+          Call {number} was not sent: {end.why}
         </Empty>
       )
     case 'unknown':
       return (
         <Empty>
-          Nobody knows what became of call {number}. {end.why}
+          The result of call {number} is unknown: {end.why}
         </Empty>
       )
     case 'counted':
@@ -77,7 +79,7 @@ function ShownCall({ call: { number, end, order } }: { readonly call: LoggedCall
       const { result } = end
       return (
         <div class="views">
-          <CallerView number={number} result={result} />
+          <CallerView call={call} result={result} />
           <OperatorView seen={result.operator} />
           <RequestView request={result.request} />
           <TokenView token={result.request.token} />

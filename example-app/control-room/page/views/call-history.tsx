@@ -1,5 +1,5 @@
 import { Badge, type Tone } from '../components/badge.js'
-import { calls, type LoggedCall, show, shownCall } from '../compose/call-log.js'
+import { calls, type LoggedCall, seenInWords, show, shownCall } from '../compose/call-log.js'
 
 /** The last calls of this page, to go back to. */
 export function CallHistory() {
@@ -46,5 +46,5 @@ function endOf(end: LoggedCall['end']): [Tone, string] {
   if (end.kind === 'counted') return ['neutral', `${end.result.calls} answers`]
   const { answer, operator } = end.result
   if (!('status' in answer)) return [operator.outcome, 'no answer']
-  return [operator.outcome, `${answer.status} ${operator.reason ?? operator.outcome}`]
+  return [operator.outcome, `${answer.status} ${seenInWords(operator)}`]
 }

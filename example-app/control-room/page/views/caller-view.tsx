@@ -1,27 +1,28 @@
 import type { CallAnswer, CallResult } from '../../protocol.js'
 import { Bytes } from '../components/bytes.js'
+import { StartOffer } from '../components/start-offer.js'
 import { count, milliseconds } from '../components/words.js'
 import { calls, type LoggedCall } from '../compose/call-log.js'
 import { timeless, whySoLittle } from './why-so-little.js'
 
-/** What the caller got, to the byte, and why it is not told more. */
-export function CallerView({
-  number,
-  result,
-}: {
-  readonly number: number
+interface CallerViewProps {
+  readonly call: LoggedCall
   readonly result: CallResult
-}) {
+}
+
+/** What the caller got, to the byte, and why it is not told more. */
+export function CallerView({ call: { number, order }, result }: CallerViewProps) {
   const { answer } = result
   const twin = twinOf(number, result)
   return (
     <section class="view view-caller stack" aria-labelledby="caller-view">
       <h3 id="caller-view">What the caller got</h3>
       <p class="headline">{headline(answer)}</p>
+      {'failure' in answer && <StartOffer receiver={order.receiver} />}
       <Bytes label="The answer, to the byte" text={answer.text || '(not one byte)'} />
-      <p class="why">{whySoLittle(result)}</p>
+      <p class="why">{whySoLittle(result, order.method)}</p>
       {twin && (
-        <p class="twin">
+        <p class="muted">
           Call {twin.number} got the same bytes (but for the date), and its reason was{' '}
           <code>{twin.reason}</code>.
         </p>

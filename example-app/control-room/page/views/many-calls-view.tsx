@@ -1,4 +1,5 @@
-import type { ManyCallsResult } from '../../protocol.js'
+import { type ManyCallsResult, RECEIVERS } from '../../protocol.js'
+import { StartOffer } from '../components/start-offer.js'
 import { count, milliseconds, plural } from '../components/words.js'
 
 /** How many of many calls got each answer. */
@@ -10,6 +11,8 @@ export function ManyCallsView({ result }: { readonly result: ManyCallsResult }) 
         {plural(calls, 'call')} in {milliseconds(took)}, {plural(newOrders, 'new order')} on the
         books
       </p>
+      {answers.some(({ status }) => status === undefined) &&
+        RECEIVERS.map((receiver) => <StartOffer key={receiver} receiver={receiver} />)}
       <div class="scroller">
         <table class="table">
           <caption class="visually-hidden">Answers to the calls</caption>

@@ -1,6 +1,7 @@
 import type { OperatorView as Seen, VerdictStep } from '../../protocol.js'
 import { Badge } from '../components/badge.js'
 import { Bytes } from '../components/bytes.js'
+import { Fact, Facts } from '../components/facts.js'
 import { plural } from '../components/words.js'
 
 /** What whoever operates the receiver saw of the call. */
@@ -9,7 +10,11 @@ export function OperatorView({ seen }: { readonly seen: Seen }) {
     <section class="view view-operator stack" aria-labelledby="operator-view">
       <h3 id="operator-view">What the operator saw</h3>
       <p class="headline">
-        <Badge tone={seen.outcome}>{seen.outcome}</Badge>{' '}
+        {seen.events.length === 0 ? (
+          <Badge tone="neutral">nothing</Badge>
+        ) : (
+          <Badge tone={seen.outcome}>{seen.outcome}</Badge>
+        )}{' '}
         {seen.reason && <code>{seen.reason}</code>}
       </p>
       <Evidence seen={seen} />
@@ -37,14 +42,13 @@ function Evidence({ seen }: { readonly seen: Seen }) {
   ].filter(([, value]) => value !== undefined)
   if (known.length === 0) return null
   return (
-    <dl class="evidence">
-      {known.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd class="mono">{value}</dd>
-        </div>
+    <Facts>
+      {known.map(([name = '', value]) => (
+        <Fact key={name} name={name}>
+          <code>{value}</code>
+        </Fact>
       ))}
-    </dl>
+    </Facts>
   )
 }
 
@@ -71,10 +75,10 @@ function Step({ step }: { readonly step: VerdictStep }) {
 }
 
 function Events({ seen: { events } }: { readonly seen: Seen }) {
-  if (events.length === 0) return <p class="muted">The receiver has told nothing of it.</p>
+  if (events.length === 0) return <p class="muted">The receiver has logged nothing about it.</p>
   return (
     <details>
-      <summary>{plural(events.length, 'event')} of the package, as told</summary>
+      <summary>{plural(events.length, 'event')} of the package</summary>
       <Bytes
         label="Events of this call"
         text={events

@@ -1,8 +1,8 @@
-import type { CallAnswer, CallResult } from '../../protocol.js'
+import type { CallAnswer, CallOrder, CallResult } from '../../protocol.js'
 
 /** Why the caller is told what it is told, and no more. */
-export function whySoLittle({ answer, operator }: CallResult): string {
-  if (!('status' in answer)) return NO_ANSWER
+export function whySoLittle({ answer, operator }: CallResult, method: CallOrder['method']): string {
+  if (!('status' in answer)) return answer.isSent ? NO_ANSWER[method] : NOT_SENT
   if (operator.outcome === 'replayed') return REPLAYED
   if (operator.reason === 'credentials_missing') return NO_TOKEN
   return WHY[answer.status] ?? (answer.status < 400 ? ACCEPTED : OF_THE_APP)
@@ -16,8 +16,12 @@ const REPLAYED =
 
 const NO_TOKEN = 'The request came without a token, and is told only that it needs one.'
 
-const NO_ANSWER =
-  'Nobody answered. A write may or may not have happened; its caller sends it again with the same idempotency key, and it happens once.'
+const NOT_SENT = 'The request did not arrive, so nothing has happened: its caller sends it again.'
+
+const NO_ANSWER: Readonly<Record<CallOrder['method'], string>> = {
+  GET: 'No answer came. A read changes nothing: its caller sends it again.',
+  POST: 'No answer came. The write may or may not have happened: its caller sends it again with the same idempotency key, and it happens once.',
+}
 
 const OF_THE_APP = 'This is the app’s own answer: the package has let the call through.'
 

@@ -3,6 +3,7 @@ import {
   type HostileToken,
   hostileTokens,
   type TestIssuer,
+  type TestIssuerOptions,
 } from 'express-service-auth/testing'
 import type { IdentityCore } from '../../identity-core/identity-core.js'
 import type { PublicJwk } from '../../identity-core/signing-key.js'
@@ -21,7 +22,7 @@ export interface Catalogue {
 export interface CatalogueOptions {
   readonly core: Pick<IdentityCore, 'issuer' | 'publishAlso'>
   readonly clock?: () => number
-  readonly openIssuer?: typeof createTestIssuer
+  readonly openIssuer?: (options: TestIssuerOptions) => Promise<TestIssuer>
 }
 
 /** Some cases are about the moment, and all expire after five minutes. */

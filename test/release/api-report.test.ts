@@ -1,0 +1,124 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+
+const API_REPORT = fileURLToPath(new URL('../../scripts/api-report.mjs', import.meta.url))
+
+const MAIN = `import type { Shape } from './shape.js';
+/** Draws. */
+export declare function draw(shape: Shape): 'drawn' | 'too large';
+export interface Options {
+    /** In pixels. */
+    readonly width?: number;
+}
+`
+const SHAPE = `export type Shape = {
+    readonly kind: 'circle';
+} | {
+    readonly kind: 'square';
+};
+`
+
+let project: string
+
+beforeEach(async () => {
+  project = await mkdtemp(join(tmpdir(), 'api-report-test-'))
+  await mkdir(join(project, 'dist'))
+  await writeFile(join(project, 'dist/index.d.ts'), MAIN)
+  await writeFile(join(project, 'dist/shape.d.ts'), SHAPE)
+  await writeFile(join(project, 'dist/tool.d.ts'), 'export declare const TOOL: unique symbol;\n')
+  await exportFrom({
+    '.': { types: './dist/index.d.ts' },
+    './deep/tool': { types: './dist/tool.d.ts' },
+    './package.json': './package.json',
+  })
+  await report()
+})
+
+afterEach(() => rm(project, { recursive: true }))
+
+const exportFrom = (exports: object): Promise<void> =>
+  writeFile(
+    join(project, 'package.json'),
+    JSON.stringify({ name: 'a-package', type: 'module', exports }),
+  )
+
+const report = (...options: readonly string[]) =>
+  promisify(execFile)(process.execPath, [API_REPORT, ...options], { cwd: project })
+
+const mainReport = (): Promise<string> => readFile(join(project, 'api/index.api.md'), 'utf8')
+
+it('writes a report for each entry point, with the types that it mentions', async () => {
+  expect(await readdir(join(project, 'api'))).toEqual(['deep-tool.api.md', 'index.api.md'])
+  expect(await mainReport()).toContain(`
+export function draw(shape: Shape):
+    | 'drawn'
+    | 'too large'
+    ;
+
+// @public (undocumented)
+export interface Options {
+    readonly width?: number;
+}
+
+// @public (undocumented)
+type Shape = {
+    readonly kind: 'circle';
+} | {
+    readonly kind: 'square';
+}
+;
+`)
+})
+
+it('accepts another comment, and bundled declarations', async () => {
+  const bundled = `${SHAPE.replace('export ', '')}${MAIN.replace(/^import.*\n/, '')}export {};\n`
+  await writeFile(
+    join(project, 'dist/index.d.ts'),
+    bundled.replace('In pixels', 'Width, in pixels'),
+  )
+  expect(await report('--check')).toEqual({ stdout: '', stderr: '' })
+})
+
+it.each([
+  ['a changed declaration', { 'index.d.ts': MAIN.replace('width?', 'height?') }],
+  ['a changed type that is not exported', { 'shape.d.ts': SHAPE.replace('square', 'line') }],
+  ['a new declaration', { 'index.d.ts': `${MAIN}export declare const MORE: number;\n` }],
+])('refuses %s until the report is written again', async (_, files) => {
+  for (const [name, text] of Object.entries(files)) {
+    await writeFile(join(project, 'dist', name), text)
+  }
+  const stderr =
+    'The public declarations are not those of api/index.api.md: run npm run api, and review what ' +
+    'changes.\n'
+  await expect(report('--check')).rejects.toMatchObject({ code: 1, stderr })
+  expect((await report()).stdout).toBe('api/index.api.md\n')
+  expect((await report('--check')).stderr).toBe('')
+})
+
+it('adds lines only for a new member of a union', async () => {
+  const before = (await mainReport()).split('\n')
+  const more = MAIN.replace("'too large'", "'too large' | 'too small'")
+  await writeFile(join(project, 'dist/index.d.ts'), more)
+  const line = "} | {\n    readonly kind: 'line';\n};\n"
+  await writeFile(join(project, 'dist/shape.d.ts'), SHAPE.replace('};\n', line))
+  await report()
+  const after = (await mainReport()).split('\n')
+  expect(before.filter((line) => !after.includes(line))).toEqual([])
+  expect(after.filter((line) => !before.includes(line))).toEqual([
+    "    | 'too small'",
+    "    readonly kind: 'line';",
+  ])
+})
+
+it('refuses the report of an entry point that is gone', async () => {
+  await exportFrom({ '.': { types: './dist/index.d.ts' } })
+  const stderr = expect.stringContaining('api/deep-tool.api.md')
+  await expect(report('--check')).rejects.toMatchObject({ code: 1, stderr })
+  await report()
+  expect(await readdir(join(project, 'api'))).toEqual(['index.api.md'])
+})

@@ -62,7 +62,12 @@ it.each([
   [
     'without a repository',
     { 'package.json': '{"version":"0.2.0"}' },
-    'package.json has no repository',
+    'package.json has no repository such as "github:owner/name"',
+  ],
+  [
+    'with a repository elsewhere',
+    { 'package.json': '{"version":"0.2.0","repository":"https://a.example/b"}' },
+    'package.json has no repository such as "github:owner/name"',
   ],
   [
     'without a changelog entry',
@@ -93,6 +98,59 @@ it('refuses a version that has a tag', async () => {
   await run('git', 'tag', 'v0.2.0')
   const stderr = 'The tag v0.2.0 exists: set the next version.\n'
   await expect(release()).rejects.toMatchObject({ code: 1, stderr })
+})
+
+const REPORT = 'interface Options {\n    name: string;\n}\n'
+const WITH_ADDITION = REPORT.replace('}', '    size?: number;\n}')
+const WITH_CHANGE = REPORT.replace('string', 'number')
+const EMPTY = ''
+
+/** Runs a release of the version `next` after the version `last`, with another API report. */
+async function releaseAfter(last: string, next: string, report: string) {
+  await mkdir(join(project, 'api'))
+  await commit({ 'api/index.api.md': REPORT })
+  await run('git', 'tag', `v${last}`)
+  await commit({
+    'package.json': JSON.stringify({ ...MANIFEST, version: next }),
+    'package-lock.json': JSON.stringify({ version: next }),
+    'CHANGELOG.md': `${CHANGELOG}\n## [${next}] - 2026-12-02\n`,
+    'api/index.api.md': report,
+  })
+  return release('--dry-run')
+}
+
+it.each([
+  ['0.2.0', '0.2.1', 'no change', REPORT],
+  ['0.2.9', '0.3.0', 'an addition', WITH_ADDITION],
+  ['0.2.9', '0.10.0', 'a change', WITH_CHANGE],
+  ['0.2.9', '0.3.0', 'a removal', EMPTY],
+  ['1.0.0', '1.1.0', 'an addition', WITH_ADDITION],
+  ['1.9.0', '2.0.0', 'a change', WITH_CHANGE],
+])('allows after %s the version %s with %s of the declarations', async (last, next, _, report) => {
+  const { stdout } = await releaseAfter(last, next, report)
+  expect(stdout).toContain(`git tag v${next}\n`)
+})
+
+it.each([
+  ['0.2.0', '0.2.1', 'added', 'minor', WITH_ADDITION],
+  ['0.2.0', '0.2.1', 'removed or changed', 'minor', WITH_CHANGE],
+  ['0.2.0', '0.2.1', 'removed or changed', 'minor', EMPTY],
+  ['1.0.0', '1.0.1', 'added', 'minor', WITH_ADDITION],
+  ['1.0.0', '1.1.0', 'removed or changed', 'major', WITH_CHANGE],
+  ['1.0.0', '1.1.0', 'removed or changed', 'major', EMPTY],
+])('refuses after %s the version %s with declarations %s', async (last, next, ...rest) => {
+  const [change, needed, report] = rest
+  const stderr =
+    `Public declarations are ${change} since v${last}: a ${needed} version is needed. ` +
+    `See git diff v${last} -- api.\n`
+  await expect(releaseAfter(last, next, report)).rejects.toMatchObject({ code: 1, stderr })
+})
+
+it('compares with the last release, not with a later tag of another kind', async () => {
+  await run('git', 'tag', 'v0.9.0-rc.1')
+  await run('git', 'tag', 'latest')
+  const { stdout } = await releaseAfter('0.2.0', '0.2.1', REPORT)
+  expect(stdout).toContain('git tag v0.2.1\n')
 })
 
 it('refuses an unknown option', async () => {

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash } from './supported-node.js'
 
 /** 144 bits: more than the 128 that make collisions infeasible, and no padding in base64url. */
 const DIGEST_LENGTH = 24

@@ -1,4 +1,9 @@
 import { z } from 'zod'
+import { nodeFault } from './supported-node.js'
+
+const unsupported = nodeFault()
+// Every entry point imports this module.
+if (unsupported !== undefined) throw new Error(`express-service-auth: ${unsupported}`)
 
 /** Finds errors that concern several options together. Gets the input unchecked. */
 type CrossOptionCheck = (input: Readonly<Record<string, unknown>>) => readonly string[]
@@ -16,7 +21,8 @@ export function parseOptions<Schema extends z.ZodType>(
   crossOptionCheck: CrossOptionCheck = () => [],
 ): z.output<Schema> {
   const result = schema.safeParse(ownMembers(input))
-  const faults = result.error?.issues.flatMap(describeIssue) ?? []
+  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
+  const faults = result.error?.issues.flatMap((issue) => describeIssue(issue, known)) ?? []
   if (isRecord(input)) faults.push(...crossOptionCheck(input))
   if (result.success && faults.length === 0) return result.data
   throw new TypeError(`${subject}: ${faults.join('; ')}`)
@@ -34,14 +40,25 @@ export const isRecord = (value: unknown): value is Record<string, unknown> =>
 /** Keeps the message short when a whole request or store is passed by mistake. */
 const MAX_NAMED_KEYS = 10
 
-function describeIssue(issue: z.core.$ZodIssue): string[] {
+/** `known` are the names of the options. */
+function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): string[] {
   if (issue.code === 'unrecognized_keys') {
     const named = issue.keys.slice(0, MAX_NAMED_KEYS)
-    const faults = named.map((key) => `${pathOf([...issue.path, key])} is not an option`)
+    const alike = (key: string): string => (issue.path.length === 0 ? adviceOn(key, known) : '')
+    const faults = named.map(
+      (key) => `${pathOf([...issue.path, key])} is not an option${alike(key)}`,
+    )
     const others = issue.keys.length - named.length
     return others === 0 ? faults : [...faults, `nor are ${others} more`]
   }
   return [`${pathOf(issue.path)} ${issue.message}`]
+}
+
+/** The options that the user may have meant: those that begin alike. */
+function adviceOn(key: string, known: readonly string[]): string {
+  const start = (name: string): string => name.slice(0, 3).toLowerCase()
+  const alike = known.filter((name) => start(name) === start(key))
+  return alike.length === 0 ? '' : ` (use ${alike.join(' or ')})`
 }
 
 function pathOf(path: readonly PropertyKey[]): string {

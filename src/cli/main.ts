@@ -1,5 +1,13 @@
 #!/usr/bin/env node
-import { run } from './run-command.js'
+import { nodeFault } from '../base/supported-node.js'
+
+const fault = nodeFault()
+if (fault !== undefined) {
+  process.stderr.write(`service-auth: ${fault}\n`)
+  process.exit(2)
+}
+// Loads nothing else on a Node that could not.
+const { run } = await import('./run-command.js')
 
 /** 128 plus the number of the signal, as in a shell. */
 const EXIT_AFTER_SIGINT = 130

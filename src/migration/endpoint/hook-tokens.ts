@@ -1,5 +1,6 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
+import { hash } from '../../base/supported-node.js'
 
 /** The tokens of an issuer: a list, or a function that is called on each request. */
 export type TokenList = readonly string[] | (() => readonly string[] | Promise<readonly string[]>)

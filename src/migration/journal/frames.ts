@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash } from '../../base/supported-node.js'
 import type { FileHandle } from 'node:fs/promises'
 import { MigrationError } from '../run/migration-error.js'
 

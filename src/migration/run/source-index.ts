@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import { crc32 } from 'node:zlib'
+// Not by name, for the same reason as `hash` of base/supported-node.ts.
+import zlib from 'node:zlib'
 import type { CoreClient } from '../core/core-client.js'
 import { externalUserIdOf } from '../record-validation/stored-form.js'
 import {
@@ -79,7 +80,7 @@ export async function createSourceIndex(
       throw new MigrationError('bad_source', message, record.line)
     }
     lines.push(record.line)
-    checksums.push(crc32(record.text))
+    checksums.push(zlib.crc32(record.text))
   }
   await begin(context, { digest: pass.digest(), identities: lines.length })
   const corrections: OpenCorrections[] = []
@@ -124,7 +125,7 @@ async function* sameRecords(
 ): AsyncGenerator<IndexedRecord> {
   let recordIndex = 0
   for await (const record of source.pass({ signal })) {
-    if (crc32(record.text) !== checksums[recordIndex]) {
+    if (zlib.crc32(record.text) !== checksums[recordIndex]) {
       const message = 'the source has changed since it was first read'
       throw new MigrationError('bad_source', message, record.line)
     }

@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto'
 import { textOfParts } from '../../base/digest.js'
+import { hash } from '../../base/supported-node.js'
 
 /** Maps texts to numbers. Takes about 30 bytes per text. It stores 128 bits of each text's SHA-256 instead of the text. */
 export interface DigestTable {

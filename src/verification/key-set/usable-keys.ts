@@ -1,7 +1,8 @@
-import { createPublicKey, hash } from 'node:crypto'
+import { createPublicKey } from 'node:crypto'
 import { isKeyId } from '../../base/compact-jws.js'
 import type { SkipReason } from '../../base/decision/key-set-event.js'
 import { isRecord } from '../../base/options.js'
+import { hash } from '../../base/supported-node.js'
 import { FetchFailure } from './fetch-key-set.js'
 import type { VerificationKey } from './key-set.js'
 

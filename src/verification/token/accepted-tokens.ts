@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Decision } from '../../base/decision/reason.js'
+import { hash } from '../../base/supported-node.js'
 
 interface Options<T> {
   /** How many accepted tokens are cached; 0 for none. */

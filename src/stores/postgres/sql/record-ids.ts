@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto'
 import { textOfParts } from '../../../base/digest.js'
+import { hash } from '../../../base/supported-node.js'
 import { DEFAULT_SCHEMA } from '../names.js'
 
 /** The ids of a record in the database, and the lock of its runs. */

@@ -5,7 +5,7 @@ import type { MigrationReport } from '../../migration/run/report.js'
 import type { CommandResult } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
 import type { OriginFile } from './migrate-session.js'
-import { EXIT_CODES } from './report-lines.js'
+import { EXIT_CODES, NOT_CONFIRMED } from './report-lines.js'
 
 /**
  * Lists the source and the corrections, and deletes them if `isTold` is set. If a file with one of
@@ -24,14 +24,14 @@ export async function cleanAway(
       exitCode: EXIT_CODES[state],
       lines: [],
       json: { state },
-      errorLine: `nothing was deleted: the migration is ${state}, not complete`,
+      errorLine: `nothing was deleted: the migration is ${state}, not complete; see migrate status`,
     }
   }
   const files = await filesThere(named)
   if (files.length === 0) return resultOf(['There is nothing left to delete.'], files, isTold)
   if (!isTold) {
     const lines = ['--yes deletes these files without overwriting them:', ...files.map(indented)]
-    return resultOf(lines, files, isTold)
+    return { ...resultOf(lines, files, isTold), exitCode: 2, errorLine: NOT_CONFIRMED }
   }
   for (const file of files) await remove(file)
   return resultOf(['Deleted without overwriting:', ...files.map(indented)], files, isTold)

@@ -192,6 +192,9 @@ function stalledRowLines(rows: readonly RowLeft[] = [], shown: number = SHOWN): 
   ]
 }
 
+/** Without `--yes`; the exit code is 2, as for an invalid command. */
+export const NOT_CONFIRMED = 'nothing was deleted: add --yes'
+
 /** Lists the rows that `unblock --yes` deletes. */
 export function listStalledRows({ state, rows = [] }: MigrationReport): CommandResult {
   const json = { step: 'unblock', state, rows, isDeleted: false }
@@ -200,5 +203,6 @@ export function listStalledRows({ state, rows = [] }: MigrationReport): CommandR
     return { exitCode: 2, lines: [], json, errorLine }
   }
   const heading = '--yes deletes these rows and looks up each of their users:'
-  return { exitCode: 2, lines: [heading, ...stalledRowLines(rows, rows.length)], json }
+  const lines = [heading, ...stalledRowLines(rows, rows.length)]
+  return { exitCode: 2, lines, json, errorLine: NOT_CONFIRMED }
 }

@@ -1,5 +1,5 @@
-import { hash } from '../../base/supported-node.js'
 import type { FileHandle } from 'node:fs/promises'
+import { hash } from '../../base/supported-node.js'
 import { MigrationError } from '../run/migration-error.js'
 
 // The first line of the file is HEADER. Each further line is one `append`:

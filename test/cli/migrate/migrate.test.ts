@@ -186,7 +186,7 @@ describe('what stands in the way', () => {
     await rm(project.source)
     const gone = await project.migrate('run', '--json')
     expect(gone).toMatchObject({ exitCode: 2 })
-    expect(errorIn(gone)).toContain('ENOENT')
+    expect(errorIn(gone)).toContain('the source does not exist: check its path')
     expect(objectsIn(gone.stdout).at(-1)).toMatchObject({
       ok: false,
       error: { code: 'bad_source' },
@@ -198,7 +198,10 @@ describe('what stands in the way', () => {
     for (const step of ['status', 'clean', 'reconcile', 'correct']) {
       const ran = await project.migrate(step, ...(step === 'correct' ? ['--again', 'E003'] : []))
       expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-      expect(errorIn(ran)).toBe('service-auth: the --journal folder does not contain a journal')
+      expect(errorIn(ran)).toBe(
+        'service-auth: the --journal folder does not contain a journal: check its path; ' +
+          'migrate run creates one',
+      )
     }
     expect(await readdir(project.folder)).toEqual(['users.ndjson'])
   })
@@ -246,6 +249,9 @@ describe('corrections', () => {
   })
 })
 
+/** What `clean` says without `--yes`. */
+const NOT_CONFIRMED = 'service-auth: nothing was deleted: add --yes\n'
+
 describe('clean', () => {
   it('deletes no file but those that the journal knows, by their content', async () => {
     await haveAccounts('own-1')
@@ -281,6 +287,7 @@ describe('clean', () => {
     expect(await project.migrate('correct', '--corrections', fix)).toMatchObject({ exitCode: 0 })
     const listed = await project.migrate('clean')
     expect(listed.stdout).toContain(`  ${project.source}\n  ${fix}\n`)
+    expect(listed).toMatchObject({ exitCode: 2, stderr: NOT_CONFIRMED })
     expect((await readdir(project.folder)).sort()).toEqual([
       'fix.ndjson',
       'journal',

@@ -49,7 +49,8 @@ it('the rows that a stalled run has left are named by status, and in the report'
 it('unblock lists the rows and deletes none without --yes', async () => {
   const project = await stalledProject('listed')
   const listed = await project.migrate('unblock')
-  expect(listed).toMatchObject({ exitCode: 2, stderr: '' })
+  const stderr = 'service-auth: nothing was deleted: add --yes\n'
+  expect(listed).toMatchObject({ exitCode: 2, stderr })
   const [heading, columns, ...rows] = listed.stdout.trimEnd().split('\n')
   expect(heading).toBe('--yes deletes these rows and looks up each of their users:')
   expect(columns).toMatch(/^row +external id +status$/)

@@ -144,7 +144,11 @@ export default defineConfig({
           setupFiles: [SEARCH_FOR_SECRETS],
           testTimeout: 180_000,
           hookTimeout: 300_000,
-          globalSetup: [TEMPORARY_HOME, 'test/package/global-setup.ts'],
+          globalSetup: [
+            TEMPORARY_HOME,
+            'test/support/run/global-setup.ts',
+            'test/package/global-setup.ts',
+          ],
         },
       },
     ],

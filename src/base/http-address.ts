@@ -14,7 +14,7 @@ const BLOCKED_PORTS = new Set([
 export function addressFault(address: string, allowInsecureHttp: boolean): string | undefined {
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-    return 'must be an absolute https: URL'
+    return 'must be an absolute https: URL, such as https://core.example'
   }
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or password'
   if (url.protocol === 'http:' && !allowInsecureHttp && !isLoopback(url.hostname)) {

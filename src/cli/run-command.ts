@@ -74,7 +74,7 @@ async function answer(
     },
   )
   if (commandIndex !== -1 && command === undefined) {
-    throw usageError('usage', `unknown command${inPlace(commandIndex)}`)
+    throw usageError('usage', `unknown command${inPlace(commandIndex)}: ${useOneOf(commands)}`)
   }
   const args =
     command &&
@@ -86,7 +86,9 @@ async function answer(
     })
   const information = helpOrVersion(command, args ?? argsBeforeCommand, commands)
   if (information !== undefined) return information
-  if (command === undefined || args === undefined) throw usageError('usage', 'a command is missing')
+  if (command === undefined || args === undefined) {
+    throw usageError('usage', `a command is missing: ${useOneOf(commands)}`)
+  }
   const note = (line: string): void => {
     if (!isJson) io.stderr.write(`${printable(line)}\n`)
   }
@@ -96,6 +98,9 @@ async function answer(
   const screen = isJson ? undefined : screenOf(io)
   return await command.run({ stdin: io.stdin, env: io.env, arguments: args, note, event, screen })
 }
+
+const useOneOf = (commands: readonly Command[]): string =>
+  `use one of ${commands.map(({ name }) => name).join(', ')}`
 
 const DEFAULT_COLUMNS = 80
 const TO_LINE_START = '\r'

@@ -145,18 +145,30 @@ describe('a wrong command line', () => {
   const LOWER_CASE = 'huntertwohunter'
   const TOKEN = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJiaWxsaW5nIn0.c2lnbmF0dXJlc2lnbmF0dXJl'
   it.each([
-    ['no command', [], 'a command is missing; see service-auth --help'],
-    ['an unknown command', ['prob'], 'unknown command (argument 1); see service-auth --help'],
-    ['a command that may be a secret', [SECRET], 'unknown command (argument 1); see service-auth'],
+    ['no command', [], 'a command is missing: use one of probe; see service-auth --help'],
+    [
+      'an unknown command',
+      ['prob'],
+      'unknown command (argument 1): use one of probe; see service-auth --help',
+    ],
+    [
+      'a command that may be a secret',
+      [SECRET],
+      'unknown command (argument 1): use one of probe; see service-auth',
+    ],
     ['an option before the command', ['--all', 'probe'], 'put --all after the command'],
-    ['an unknown option', ['probe', '--al'], 'unknown option (argument 2); see service-auth probe'],
+    [
+      'an unknown option',
+      ['probe', '--al'],
+      'unknown option (argument 2): use --all; see service-auth probe',
+    ],
     [
       'an option that may be a secret',
       ['probe', 'x', `--${SECRET}`],
       'unknown option (argument 3);',
     ],
     ['one in lower case', ['probe', `--${LOWER_CASE}`], 'unknown option (argument 2);'],
-    ['a command that may be one', [LOWER_CASE], 'unknown command (argument 1);'],
+    ['a command that may be one', [LOWER_CASE], 'unknown command (argument 1): use one of probe;'],
     [
       'an option with an unknown value',
       ['probe', `--key=${SECRET}`],

@@ -5,7 +5,7 @@ import { readIssuer } from '../input/policy-file.js'
 import { columns } from '../output/columns.js'
 import { awaitReceivers } from './await-receivers.js'
 import { CHANGE_OPTIONS, readAuthor, readWaitMs, textOf } from './change-options.js'
-import { readKind } from './deny-target.js'
+import { readKind, valueMissing } from './deny-target.js'
 import { withDenylist } from './denylist-access.js'
 
 const WHY = '--policy FILE --reason TEXT'
@@ -27,6 +27,8 @@ export const allow: Command = {
 
 async function run(context: CommandContext): Promise<CommandResult> {
   const kind = readKind(context.arguments.values[0])
+  const [, value] = context.arguments.values
+  if (value === undefined && kind !== 'issued-before') throw valueMissing(kind)
   const { issuer } = await readIssuer(context)
   const target = readTarget(context, kind, textOf('the issuer', issuer))
   const author = readAuthor(context)
@@ -62,6 +64,6 @@ function readTarget(
       throw usageError('usage', 'allow issued-before does not accept a value')
     return { issuer, kind }
   }
-  if (value === undefined) throw usageError('usage', `${kind} needs a value`)
+  if (value === undefined) throw valueMissing(kind)
   return { issuer, kind, value: textOf(`the value of ${kind}`, value) }
 }

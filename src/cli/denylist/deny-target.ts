@@ -7,7 +7,7 @@ import { keySetAddressFaults, keySetAddressOf } from '../../verification/policy/
 import { parseToken, verifySignature } from '../../verification/token/signed-token.js'
 import { requestKeySet } from '../doctor/request-key-set.js'
 import type { CommandContext } from '../frame/command.js'
-import { unreachableError, usageError } from '../frame/command-failure.js'
+import { type CommandFailure, unreachableError, usageError } from '../frame/command-failure.js'
 import type { NamedIssuer } from '../input/policy-file.js'
 import { readStandardInput } from '../input/standard-input.js'
 import { textOf } from './change-options.js'
@@ -17,13 +17,25 @@ export type DenyTarget =
   | { readonly kind: 'caller' | 'key' | 'token'; readonly value: string }
   | { readonly kind: 'issued-before'; readonly cutOff: IssuedBefore }
 
-const KINDS: readonly string[] = ['caller', 'key', 'token', 'issued-before']
+/** The arguments for each kind, for a message. */
+const FORMS: Readonly<Record<DeniedKind, string>> = {
+  caller: 'caller NAME',
+  key: 'key KID',
+  token: 'token JTI',
+  'issued-before': 'issued-before now',
+}
 
 /** @throws CommandFailure (2) */
 export function readKind(text: string | undefined): DeniedKind {
-  if (text !== undefined && KINDS.includes(text)) return text as DeniedKind
-  throw usageError('usage', 'the first argument must be caller, key, token or issued-before')
+  if (text !== undefined && Object.hasOwn(FORMS, text)) return text as DeniedKind
+  throw usageError(
+    'usage',
+    `the first argument must be caller, key, token or issued-before, such as ${FORMS.caller}`,
+  )
 }
+
+export const valueMissing = (kind: DeniedKind): CommandFailure =>
+  usageError('usage', `${kind} needs a value: write ${FORMS[kind]}`)
 
 /**
  * Reads the target from the arguments of `deny`, and checks it against the policy and the key set.
@@ -47,7 +59,7 @@ export async function readTarget(context: CommandContext, named: NamedIssuer): P
     const text = await readStandardInput(context, 'the token')
     return { kind, value: await tokenIdOf(text, named) }
   }
-  if (value === undefined) throw usageError('usage', `${kind} needs a value`)
+  if (value === undefined) throw valueMissing(kind)
   if (kind === 'issued-before') return { kind, cutOff: readIssuedBefore(value, args) }
   const target = { kind, value: textOf(`the value of ${kind}`, value) }
   if (!args.flag('unlisted')) await checkListed(target, named)

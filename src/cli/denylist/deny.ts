@@ -7,7 +7,7 @@ import { formatUntil, formatValue } from '../output/format-time.js'
 import { awaitReceivers } from './await-receivers.js'
 import { CHANGE_OPTIONS, readAuthor, readEnd, readWaitMs, textOf } from './change-options.js'
 import { denyFile } from './deny-file.js'
-import { type DenyTarget, readKind, readTarget } from './deny-target.js'
+import { type DenyTarget, readKind, readTarget, valueMissing } from './deny-target.js'
 import { withDenylist } from './denylist-access.js'
 import { issuedBeforeAt } from './issued-before.js'
 
@@ -61,7 +61,8 @@ async function run(context: CommandContext): Promise<CommandResult> {
   const file = args.text('file')
   if (file !== undefined) return await denyFile(context, file)
   // Checked first, because without a kind the other arguments may have another meaning.
-  readKind(args.values[0])
+  const kind = readKind(args.values[0])
+  if (args.values[1] === undefined && !args.flag('token-stdin')) throw valueMissing(kind)
   const named = await readIssuer(context)
   const issuer = textOf('the issuer', named.issuer)
   const author = readAuthor(context)

@@ -104,7 +104,8 @@ export function readArguments(
     const spec = Object.hasOwn(specs, token.name) ? specs[token.name] : undefined
     if (spec === undefined) {
       const place = inPlace(token.index + wordsBefore)
-      throw usageError('usage', misplaced?.(token.name) ?? `unknown option${place}`)
+      const fault = misplaced?.(token.name) ?? `unknown option${place}${adviceOn(token, specs)}`
+      throw usageError('usage', fault)
     }
     const value = readValue(token, spec)
     const earlier = given.get(token.name)
@@ -117,10 +118,11 @@ export function readArguments(
     const accepted = maxValues === 0 ? 'none' : `at most ${maxValues}`
     throw usageError(
       'usage',
-      `too many arguments besides the options: ${values.length}, but the command accepts ${accepted}`,
+      `too many arguments besides the options: ${values.length}, but the command accepts ${accepted}: ` +
+        'put quotes around a value with spaces, and the name of an option before its value',
     )
   }
-  return argumentsOf(values, given)
+  return argumentsOf(values, given, specs)
 }
 
 /** The position of a word on the command line, for a message; `index` starts at 0. */
@@ -128,6 +130,13 @@ export const inPlace = (index: number): string => ` (argument ${index + 1})`
 
 type Token = NonNullable<ReturnType<typeof parseArgs>['tokens']>[number]
 type OptionToken = Extract<Token, { kind: 'option' }>
+
+/** The options that the user may have meant: those that begin alike. The word may be a secret. */
+function adviceOn({ name, rawName }: OptionToken, specs: OptionSpecs): string {
+  if (!rawName.startsWith('--')) return ': options begin with two hyphens, such as --json'
+  const alike = Object.keys(specs).filter((known) => known.slice(0, 2) === name.slice(0, 2))
+  return alike.length === 0 ? '' : `: use ${alike.map((known) => `--${known}`).join(' or ')}`
+}
 
 /** Does not use strict mode, because its errors quote unknown words. */
 function tokensOf(argv: readonly string[], specs: OptionSpecs): Token[] {
@@ -161,6 +170,7 @@ function readValue({ name, value, inlineValue }: OptionToken, spec: OptionSpec):
 function argumentsOf(
   values: readonly string[],
   given: ReadonlyMap<string, readonly string[]>,
+  specs: OptionSpecs,
 ): Arguments {
   const texts = (name: string): readonly string[] => given.get(name) ?? []
   return {
@@ -170,8 +180,9 @@ function argumentsOf(
     text: (name) => texts(name)[0],
     required(name) {
       const [text] = texts(name)
-      if (text === undefined) throw usageError('usage', `--${name} is missing`)
-      return text
+      if (text !== undefined) return text
+      const value = specs[name]?.value ?? 'VALUE'
+      throw usageError('usage', `--${name} is missing: add --${name} ${value}`)
     },
   }
 }

@@ -46,7 +46,7 @@ export async function readIssuer(context: Pick<CommandContext, 'arguments'>): Pr
   const issuer = context.arguments.text('issuer')
   const isPolicyGiven = context.arguments.text('policy') !== undefined
   if ((issuer !== undefined) === isPolicyGiven) {
-    throw usageError('usage', 'use either --issuer or --policy')
+    throw usageError('usage', 'use either --issuer URL or --policy FILE')
   }
   if (issuer !== undefined) return { issuer: checkedIssuer(issuer), policy: undefined }
   const policy = await readPolicy(context)
@@ -57,7 +57,7 @@ function checkedIssuer(issuer: string): string {
   if (keySetAddressFaults({ issuer, allowInsecureHttp: true }).length === 0) return issuer
   throw usageError(
     'usage',
-    '--issuer must be an absolute http(s) URL without query, fragment or trailing slash; ' +
-      'if the iss of the tokens is not such a URL, use --policy',
+    '--issuer must be an absolute http(s) URL without query, fragment or trailing slash, such as ' +
+      'https://core.example; if the iss of the tokens is not such a URL, use --policy FILE',
   )
 }

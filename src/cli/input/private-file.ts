@@ -1,6 +1,5 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { parseJson } from '../../base/json.js'
 import { type FailureCode, usageError } from '../frame/command-failure.js'
 
 /** Whether only its owner may read a file, or everyone may. */
@@ -27,8 +26,8 @@ export async function readFileOf(name: string, path: string, secrecy: Secrecy): 
 export async function readBytes(name: string, path: string, secrecy: Secrecy): Promise<Buffer> {
   // Without O_NONBLOCK, opening a FIFO would wait for a writer.
   const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
-    ({ code }: NodeJS.ErrnoException) => {
-      throw usageError('file', `the ${name} file cannot be opened${code ? ` (${code})` : ''}`)
+    (error: NodeJS.ErrnoException) => {
+      throw usageError('file', `the ${name} file ${openingFault(error)}`)
     },
   )
   try {
@@ -50,6 +49,12 @@ export async function readBytes(name: string, path: string, secrecy: Secrecy): P
   }
 }
 
+function openingFault({ code }: NodeJS.ErrnoException): string {
+  if (code === 'ENOENT') return 'does not exist: check its path'
+  if (code === 'EACCES') return 'is not readable for this user: check its owner and its permissions'
+  return `cannot be opened${code ? ` (${code})` : ''}`
+}
+
 /** Windows has no such permission bits. */
 const isOpenToOthers = (mode: number): boolean =>
   process.platform !== 'win32' && (mode & OPEN_TO_OTHERS) !== 0
@@ -64,7 +69,22 @@ export async function readJsonFile(
   path: string,
   { secrecy, code = 'file' }: { readonly secrecy: Secrecy; readonly code?: FailureCode },
 ): Promise<unknown> {
-  const json = parseJson(await readFileOf(name, path, secrecy))
-  if (json === undefined) throw usageError(code, `the ${name} file is not JSON`)
-  return json
+  const text = await readFileOf(name, path, secrecy)
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const fault =
+      text.trim() === ''
+        ? 'is empty'
+        : `is not JSON${placeOf(error, text)}: look for a trailing comma, a comment or single quotes`
+    throw usageError(code, `the ${name} file ${fault}`)
+  }
+}
+
+/** Where V8 stopped reading, if its message says so; the rest of the message may quote the text. */
+function placeOf(error: unknown, text: string): string {
+  const [, position] = /at position (\d+)/.exec(String(error)) ?? []
+  if (position === undefined) return ''
+  const lines = text.slice(0, Number(position)).split('\n')
+  return ` (line ${lines.length}, column ${(lines.at(-1) ?? '').length + 1})`
 }

@@ -213,7 +213,7 @@ export function readCorrectionRequest(args: Arguments): CorrectionRequest {
   const file = args.text('corrections')
   const again = args.texts('again')
   if ((file !== undefined) === again.length > 0) {
-    throw usageError('usage', 'use either --corrections or --again')
+    throw usageError('usage', 'use either --corrections FILE or --again CODE')
   }
   // The journal stores the path, and a later run may start in another folder.
   if (file !== undefined) return { file: resolve(file) }

@@ -177,7 +177,7 @@ async function readApiKey(
   const file = args.text('api-key-file')
   const isOnStandardInput = args.flag('api-key-stdin')
   if ((file !== undefined) === isOnStandardInput) {
-    throw usageError('usage', 'use either --api-key-file or --api-key-stdin')
+    throw usageError('usage', 'use either --api-key-file FILE or --api-key-stdin')
   }
   if (file === undefined) {
     return checked(await readStandardInput(context, 'the API key'), 'input', 'standard input')

@@ -121,7 +121,10 @@ const BEGINNING: readonly Step[] = ['check', 'run']
 /** @throws CommandFailure (2) */
 async function requireJournal(directory: string): Promise<void> {
   if (await isThere(join(directory, JOURNAL_FILE))) return
-  throw usageError('bad_journal', 'the --journal folder does not contain a journal')
+  throw usageError(
+    'bad_journal',
+    'the --journal folder does not contain a journal: check its path; migrate run creates one',
+  )
 }
 
 type Action = (migration: Migration, options: StepOptions) => Promise<MigrationReport>

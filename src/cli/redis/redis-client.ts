@@ -107,14 +107,15 @@ async function readRedisTarget({
   if (!url)
     throw usageError(
       'redis_options',
-      'the address of Redis is missing: set REDIS_URL or use --redis',
+      'the address of Redis is missing: set REDIS_URL, such as redis://localhost:6379, or use --redis FILE',
     )
   if (!isRedisUrl(url)) throw usageError('redis_options', `REDIS_URL ${URL_FAULT}`)
   return { kind: 'url', url, options: {} }
 }
 
 const URL_FAULT =
-  'must be a redis: or rediss: URL with a host; its database, if any, must be a number'
+  'must be a redis: or rediss: URL with a host, and a number as database if there is one, such as ' +
+  'redis://localhost:6379/0'
 
 /**
  * Checked here, because ioredis would take another text for a socket path or a host name, and would

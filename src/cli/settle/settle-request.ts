@@ -47,7 +47,7 @@ export async function readSettleRequest(args: Arguments): Promise<SettleRequest 
   const isFree = args.flag('free')
   const status = args.text('done')
   const isDone = status !== undefined
-  if (isFree && isDone) throw usageError('usage', 'use either --free or --done')
+  if (isFree && isDone) throw usageError('usage', 'use either --free or --done STATUS')
   const ofDone = ['header', 'body'].find((name) => args.text(name) !== undefined)
   if (ofDone !== undefined && !isDone) throw usageError('usage', `--${ofDone} requires --done`)
   const fence = readFence(args)
@@ -58,7 +58,7 @@ export async function readSettleRequest(args: Arguments): Promise<SettleRequest 
   if (fence === undefined) {
     throw usageError(
       'usage',
-      `--${isFree ? 'free' : 'done'} needs the --fence shown for the record`,
+      `--${isFree ? 'free' : 'done'} needs --fence N: settle with the record alone shows it`,
     )
   }
   return isDone
@@ -151,9 +151,10 @@ export async function readRecordName(context: Named): Promise<string> {
   const [record] = args.values
   if (args.flag('key-stdin')) {
     if (record === undefined) return await recordOfKey(context)
-    throw usageError('usage', 'use either a record or --key-stdin')
+    throw usageError('usage', 'use either RECORD or --key-stdin')
   }
-  if (record === undefined) throw usageError('usage', 'a record or --key-stdin is missing')
+  if (record === undefined)
+    throw usageError('usage', 'a record is missing: add RECORD, as in the events, or --key-stdin')
   const stray = Object.keys(SCOPE_OPTIONS).find((name) => args.text(name) !== undefined)
   if (stray !== undefined) throw usageError('usage', `--${stray} requires --key-stdin`)
   if (RECORD_FORM.test(record)) return record
@@ -184,7 +185,10 @@ function readOperation(args: CommandContext['arguments']): string {
   const operation = args.text('operation')
   const parts = ['method', 'mount', 'route'].filter((name) => args.text(name) !== undefined)
   if ((operation !== undefined) === parts.length > 0) {
-    throw usageError('usage', 'use either --operation or --method, --mount and --route')
+    throw usageError(
+      'usage',
+      'use either --operation NAME or --method METHOD, --mount PATH and --route PATTERN',
+    )
   }
   if (operation !== undefined) return operation
   // Node accepts methods in upper case only.

@@ -69,5 +69,9 @@ export async function syncFolder(folder: string): Promise<void> {
 export function unusable(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code === undefined) return error
-  return new MigrationError('bad_journal', `the journal cannot be opened (${code})`)
+  const isFile = code === 'EEXIST' || code === 'ENOTDIR'
+  const message = isFile
+    ? 'the journal is a folder, and its path leads to a file: name another one'
+    : `the journal cannot be opened (${code})`
+  return new MigrationError('bad_journal', message)
 }

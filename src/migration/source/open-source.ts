@@ -122,7 +122,7 @@ function fileReader(name: string, maxBytes: number, refuse: Refusal): Reader {
 
   const checkVersion = async (handle: FileHandle): Promise<void> => {
     const version = await versionOf(handle)
-    if (version === undefined) throw refuse('is not a regular file')
+    if (version === undefined) throw refuse('is not a regular file: name a file of NDJSON')
     versionBefore ??= version
     if (version !== versionBefore) throw refuse(CHANGED)
   }
@@ -152,7 +152,9 @@ function fileReader(name: string, maxBytes: number, refuse: Refusal): Reader {
 const openFile = (path: string, refuse: Refusal): Promise<FileHandle> =>
   open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
     ({ code = 'unknown' }: NodeJS.ErrnoException) => {
-      throw refuse(`cannot be opened: ${code}`)
+      throw refuse(
+        code === 'ENOENT' ? 'does not exist: check its path' : `cannot be opened: ${code}`,
+      )
     },
   )
 

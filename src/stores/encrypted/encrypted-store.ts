@@ -59,6 +59,7 @@ export type EncryptedStore<Store extends IdempotencyStore | CoupledStore> = Pick
 
 const MAX_KEYS = 16
 const KEY_BYTES = 32
+const NO_KEY = `must be a Uint8Array of ${KEY_BYTES} bytes, such as Buffer.from(text, 'base64url')`
 
 const schema = optionsObject({
   keys: z.custom<object>(isRecord, { error: 'must be an object' }).transform(parseKeys),
@@ -79,7 +80,7 @@ function parseKeys(input: object, context: z.RefinementCtx): Map<string, Uint8Ar
     const path = [KEY_ID_FORM.test(id) && id.length < KEY_BYTES ? id : index]
     if (!KEY_ID_FORM.test(id)) addIssue('must have an id of 1 to 64 of A-Za-z0-9._-', path)
     const isKey = isUint8Array(bytes) && bytes.byteLength === KEY_BYTES
-    if (!isKey) addIssue(`must be a Uint8Array of ${KEY_BYTES} bytes`, path)
+    if (!isKey) addIssue(NO_KEY, path)
   })
   return new Map(entries)
 }

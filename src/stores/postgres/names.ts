@@ -6,7 +6,7 @@ const NAME = /^[a-z_][a-z0-9_]{0,62}$/
 
 /** A schema name that needs no escaping between double quotes in SQL. */
 export const schemaName = (): z.ZodString => {
-  const error = 'must match [a-z_][a-z0-9_]{0,62}'
+  const error = 'must be at most 63 lower-case letters, digits and _, such as service_auth'
   return z.string({ error }).regex(NAME, { error })
 }
 

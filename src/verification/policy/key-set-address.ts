@@ -62,7 +62,10 @@ function isBasePath(path: string): boolean {
 
 function issuerFault(issuer: string, allowInsecureHttp: boolean): string | undefined {
   if (!/^https?:\/\/[^/?#\s\\][^?#\s\\]*$/i.test(issuer) || issuer.endsWith('/')) {
-    return 'must be an absolute http(s) URL without query, fragment or trailing slash (or give jwksUri)'
+    return (
+      'must be an absolute http(s) URL without query, fragment or trailing slash, such as ' +
+      'https://core.example (or give jwksUri)'
+    )
   }
   return addressFault(issuer, allowInsecureHttp)
 }

@@ -76,7 +76,7 @@ describe('the issuer', () => {
   it('is named by one of them', async () => {
     const both = contextOf('--issuer', 'https://a', '--policy', 'x')
     for (const context of [contextOf(), both]) {
-      await expect(readIssuer(context)).rejects.toThrow('use either --issuer or --policy')
+      await expect(readIssuer(context)).rejects.toThrow('use either --issuer URL or --policy FILE')
     }
   })
 })

@@ -36,7 +36,7 @@ describe('any file', () => {
     const path = join(await temporaryFolder(), 'hunter2')
     await expect(readFileOf('--policy', path, 'public')).rejects.toMatchObject({
       exitCode: 2,
-      message: 'the --policy file cannot be opened (ENOENT)',
+      message: 'the --policy file does not exist: check its path',
     })
   })
 
@@ -64,11 +64,17 @@ describe('any file', () => {
     await expect(readFileOf('--policy', path, 'public')).rejects.toThrow('not valid UTF-8')
   })
 
-  it('of JSON is not quoted when it is none', async () => {
-    const path = await temporaryFile('{ "password": hunter2 }')
+  const advice = 'look for a trailing comma, a comment or single quotes'
+  it.each([
+    ['{ "password": hunter2 }', `is not JSON: ${advice}`],
+    ['{\n  "password": "hunter2",\n}', `is not JSON (line 3, column 1): ${advice}`],
+    ['\n', 'is empty'],
+  ])('of JSON is not quoted when it is none: %j', async (text, fault) => {
+    const path = await temporaryFile(text)
     await expect(readJsonFile('--redis', path, { secrecy: 'secret' })).rejects.toMatchObject({
       exitCode: 2,
-      message: 'the --redis file is not JSON',
+      code: 'file',
+      message: `the --redis file ${fault}`,
     })
   })
 })

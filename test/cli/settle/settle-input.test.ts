@@ -38,9 +38,17 @@ async function expectRefused(argv: readonly string[], why: string, stdin = ''): 
 
 describe('what is wrong of an order ends with 2, one line, and nothing changed', () => {
   it.each<[string, readonly string[], string]>([
-    ['--free without a fence', ['--free'], '--free needs the --fence shown for the record'],
-    ['--done without a fence', ['--done', '201'], '--done needs the --fence shown for the record'],
-    ['both', ['--fence', '1', '--free', '--done', '201'], 'use either --free or --done'],
+    [
+      '--free without a fence',
+      ['--free'],
+      '--free needs --fence N: settle with the record alone shows it',
+    ],
+    [
+      '--done without a fence',
+      ['--done', '201'],
+      '--done needs --fence N: settle with the record alone shows it',
+    ],
+    ['both', ['--fence', '1', '--free', '--done', '201'], 'use either --free or --done STATUS'],
     ['a fence alone', ['--fence', '1'], '--fence requires --free or --done'],
     ['--header with --free', ['--fence', '1', '--free', '--header', 'a: b'], '--header requires'],
     ['--body with --free', ['--fence', '1', '--free', '--body', 'x'], '--body requires --done'],
@@ -99,14 +107,18 @@ describe('what names no record ends with 2', () => {
   const scope = ['--audience', 'a', '--caller', 'c', '--issuer', 'https://i']
   const byName = [...scope, '--operation', 'o']
   it.each<[string, readonly string[], string, string?]>([
-    ['nothing', [], 'a record or --key-stdin is missing'],
+    ['nothing', [], 'a record is missing: add RECORD, as in the events, or --key-stdin'],
     ['a key', [randomUUID()], 'the name of a record has 24 characters'],
     ['a record that is too short', ['a'.repeat(23)], 'the name of a record has 24 characters'],
     ['a record with another character', [`${'a'.repeat(23)}/`], 'the name of a record has 24'],
     ['two records', ['a'.repeat(24), 'b'.repeat(24)], 'too many arguments besides the options: 2'],
-    ['both', ['a'.repeat(24), '--key-stdin', ...byName], 'either a record or --key-stdin'],
-    ['no operation', ['--key-stdin', ...scope], 'either --operation or --method'],
-    ['two operations', ['--key-stdin', ...byName, '--mount', ''], 'either --operation or --method'],
+    ['both', ['a'.repeat(24), '--key-stdin', ...byName], 'either RECORD or --key-stdin'],
+    ['no operation', ['--key-stdin', ...scope], 'either --operation NAME or --method'],
+    [
+      'two operations',
+      ['--key-stdin', ...byName, '--mount', ''],
+      'either --operation NAME or --method',
+    ],
     ['a part of one', ['--key-stdin', ...scope, '--mount', ''], '--method is missing'],
     ['no mount', ['--key-stdin', ...scope, '--method', 'M', '--route', '/'], '--mount is missing'],
     [
@@ -117,7 +129,7 @@ describe('what names no record ends with 2', () => {
     [
       'no issuer',
       ['--key-stdin', '--operation', 'o', '--caller', 'c', '--audience', 'a'],
-      'use either --issuer or --policy',
+      'use either --issuer URL or --policy FILE',
     ],
     [
       'no audience',

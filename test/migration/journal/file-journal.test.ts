@@ -130,7 +130,9 @@ describe('a journal that cannot be used', () => {
   it('has a file in the place of the folder, or a folder or a link in that of the file', async () => {
     const folder = await folderOfTest()
     await writeFile(join(folder, 'file'), '')
-    await expect(fileJournal(join(folder, 'file'))).rejects.toEqual(badJournal(/EEXIST/))
+    await expect(fileJournal(join(folder, 'file'))).rejects.toEqual(
+      badJournal(/leads to a file: name another one/),
+    )
     await mkdir(fileOf(folder))
     await expect(fileJournal(folder)).rejects.toEqual(badJournal(/EISDIR/))
     await rename(fileOf(folder), join(folder, 'elsewhere'))

@@ -87,7 +87,7 @@ describe('a source in a file', () => {
     const folder = dirname(await fileOf(''))
     const refused = (file: string, message: string) =>
       expect(recordsOf(openFor({ file }).pass())).rejects.toEqual(badSource(message))
-    await refused(join(folder, 'nothing'), 'the source cannot be opened: ENOENT')
+    await refused(join(folder, 'nothing'), 'the source does not exist: check its path')
     await refused(folder, 'not a regular file')
     await promisify(execFile)('mkfifo', [join(folder, 'pipe')])
     await refused(join(folder, 'pipe'), 'not a regular file')

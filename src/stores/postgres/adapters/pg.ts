@@ -37,7 +37,8 @@ import { isReadOnly } from './read-only.js'
  * ```
  */
 export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
-  if (!isPgPool(pool)) throw new TypeError('fromPg: expected a Pool of pg')
+  if (!isPgPool(pool))
+    throw new TypeError('fromPg: expected a Pool of pg, such as new Pool({ connectionString })')
   ignoreIdleClientErrors(pool)
   const pipelines = new Map<object, PgPipeline>()
 

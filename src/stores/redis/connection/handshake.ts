@@ -11,7 +11,9 @@ import { errorText, isReplyError } from './redis-call.js'
  */
 export function requireClient(caller: string, redis: Redis | Cluster): void {
   if (typeof redis?.duplicate !== 'function' || typeof redis.isCluster !== 'boolean') {
-    throw new TypeError(`${caller}: redis must be a Redis or Cluster client of ioredis`)
+    throw new TypeError(
+      `${caller}: redis must be a Redis or Cluster client of ioredis, such as new Redis(url)`,
+    )
   }
   const { db = 0 } = redis.isCluster ? {} : (redis as Redis).options
   if (!/^\d+$/.test(String(db))) {

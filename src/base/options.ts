@@ -16,13 +16,15 @@ type CrossOptionCheck = (input: Readonly<Record<string, unknown>>) => readonly s
  */
 export function parseOptions<Schema extends z.ZodType>(
   subject: string,
-  schema: Schema,
+  schema: () => Schema,
   input: unknown,
   crossOptionCheck: CrossOptionCheck = () => [],
 ): z.output<Schema> {
-  const result = schema.safeParse(ownMembers(input))
-  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
-  const faults = result.error?.issues.flatMap((issue) => describeIssue(issue, known)) ?? []
+  const known = schema()
+  // Options are parsed once: compiling a parser for them would take longer.
+  const result = known.safeParse(ownMembers(input), { jitless: true })
+  const names = known instanceof z.ZodObject ? Object.keys(known.shape) : []
+  const faults = result.error?.issues.flatMap((issue) => describeIssue(issue, names)) ?? []
   if (isRecord(input)) faults.push(...crossOptionCheck(input))
   if (result.success && faults.length === 0) return result.data
   throw new TypeError(`${subject}: ${faults.join('; ')}`)
@@ -33,6 +35,12 @@ const ownMembers = (input: unknown): unknown =>
   isRecord(input) && Object.getPrototypeOf(input) === Object.prototype
     ? { __proto__: null, ...input }
     : input
+
+/** Creates a value when it is first needed: to build the schemas takes longer than to load the rest. */
+export function lazy<T>(create: () => T): () => T {
+  let value: T | undefined
+  return () => (value ??= create())
+}
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

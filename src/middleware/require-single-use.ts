@@ -6,6 +6,7 @@ import { allow, type Decision, deny } from '../base/decision/reason.js'
 import {
   functionOf,
   hasFunctions,
+  lazy,
   optionsObject,
   parseOptions,
   storeWith,
@@ -29,13 +30,15 @@ export interface SingleUseOptions {
   readonly onDecision?: DecisionObserver | undefined
 }
 
-const schema = optionsObject({
-  store: storeWith<SingleUseStore>(['consume']),
-  within: z
-    .enum(['statement', 'transaction'], { error: "must be 'statement' or 'transaction'" })
-    .default('statement'),
-  onDecision: functionOf<DecisionObserver>().optional(),
-})
+const schema = lazy(() =>
+  optionsObject({
+    store: storeWith<SingleUseStore>(['consume']),
+    within: z
+      .enum(['statement', 'transaction'], { error: "must be 'statement' or 'transaction'" })
+      .default('statement'),
+    onDecision: functionOf<DecisionObserver>().optional(),
+  }),
+)
 
 /** Only a coupled store has a transaction to consume a token in. */
 const contradictions = ({ store, within }: Readonly<Record<string, unknown>>): readonly string[] =>

@@ -42,7 +42,7 @@ const SWEEP_INTERVAL_MS = 20_000
  * ```
  */
 export function memoryStore(options: Readonly<Record<string, never>> = {}): Store {
-  parseOptions('memoryStore options', optionsObject({}), options)
+  parseOptions('memoryStore options', () => optionsObject({}), options)
   const consumed = new Map<string, number>()
   const stored = new Map<string, records.IdempotencyRecord>()
   const health = watchHealth()

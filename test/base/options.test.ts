@@ -5,6 +5,7 @@ import {
   functionOf,
   integerBetween,
   isRecord,
+  lazy,
   nonEmptyString,
   numberBetween,
   optionsObject,
@@ -12,15 +13,17 @@ import {
   storeWith,
 } from '../../src/base/options.js'
 
-const schema = optionsObject({
-  name: nonEmptyString(),
-  size: integerBetween(1, 9).default(3),
-  share: numberBetween(0, 1, 'parts').optional(),
-  on: flag().optional(),
-  run: functionOf<() => void>().optional(),
-  inner: optionsObject({ list: z.array(nonEmptyString()) }).optional(),
-  store: storeWith<{ get(): void; put(): void }>(['get', 'put']).optional(),
-})
+const schema = lazy(() =>
+  optionsObject({
+    name: nonEmptyString(),
+    size: integerBetween(1, 9).default(3),
+    share: numberBetween(0, 1, 'parts').optional(),
+    on: flag().optional(),
+    run: functionOf<() => void>().optional(),
+    inner: optionsObject({ list: z.array(nonEmptyString()) }).optional(),
+    store: storeWith<{ get(): void; put(): void }>(['get', 'put']).optional(),
+  }),
+)
 
 const faultOf = (input: unknown): string => {
   try {

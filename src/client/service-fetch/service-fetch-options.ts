@@ -5,6 +5,7 @@ import {
   functionOf,
   hasFunctions,
   integerBetween,
+  lazy,
   numberBetween,
   optionsObject,
   parseOptions,
@@ -51,23 +52,25 @@ const duration = () => numberBetween(MIN_MS, MAX_MS, 'ms')
 const size = () => integerBetween(0, Number.MAX_SAFE_INTEGER)
 const ORIGINS = 'must be a list of 1 to 16 origins'
 
-const schema = optionsObject({
-  origins: z
-    .array(z.string({ error: 'must be an origin' }), { error: ORIGINS })
-    .min(1, { error: ORIGINS })
-    .max(16, { error: ORIGINS }),
-  deadlineMs: duration().default(30_000),
-  attemptTimeoutMs: duration().default(10_000),
-  maxAttempts: integerBetween(1, 10).default(4),
-  idempotencyKey: z
-    .union([z.literal('auto'), z.literal(false)], { error: "must be 'auto' or false" })
-    .default(false),
-  maxBodyBytes: size().default(MEBIBYTE),
-  maxResponseBytes: size().default(MEBIBYTE),
-  onCall: functionOf<CallObserver>().optional(),
-  allowInsecureHttp: flag().default(false),
-  fetch: functionOf<typeof globalThis.fetch>().optional(),
-})
+const schema = lazy(() =>
+  optionsObject({
+    origins: z
+      .array(z.string({ error: 'must be an origin' }), { error: ORIGINS })
+      .min(1, { error: ORIGINS })
+      .max(16, { error: ORIGINS }),
+    deadlineMs: duration().default(30_000),
+    attemptTimeoutMs: duration().default(10_000),
+    maxAttempts: integerBetween(1, 10).default(4),
+    idempotencyKey: z
+      .union([z.literal('auto'), z.literal(false)], { error: "must be 'auto' or false" })
+      .default(false),
+    maxBodyBytes: size().default(MEBIBYTE),
+    maxResponseBytes: size().default(MEBIBYTE),
+    onCall: functionOf<CallObserver>().optional(),
+    allowInsecureHttp: flag().default(false),
+    fetch: functionOf<typeof globalThis.fetch>().optional(),
+  }),
+)
 
 /** The parsed options of a `serviceFetch`. */
 export interface FetchSettings {

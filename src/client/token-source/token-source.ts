@@ -6,6 +6,7 @@ import {
   functionOf,
   integerBetween,
   isRecord,
+  lazy,
   nonEmptyString,
   numberBetween,
   optionsObject,
@@ -60,26 +61,28 @@ export interface CoreTokenSource extends TokenSource {
   health(): TokenSourceHealth
 }
 
-const schema = optionsObject({
-  core: optionsObject({
-    baseUrl: nonEmptyString(),
-    apiKey: apiKeyOption(),
+const schema = lazy(() =>
+  optionsObject({
+    core: optionsObject({
+      baseUrl: nonEmptyString(),
+      apiKey: apiKeyOption(),
+    }),
+    apiDomain: nonEmptyString(),
+    claims: optionsObject({
+      aud: nonEmptyString(),
+      sub: nonEmptyString(),
+      source: nonEmptyString(),
+      token_type: nonEmptyString(),
+      permissions: z.array(nonEmptyString(), { error: 'must be a list of non-empty strings' }),
+    }),
+    validitySeconds: integerBetween(30, 3600).default(300),
+    singleUse: flag().default(false),
+    timeoutMs: numberBetween(1, 60_000, 'milliseconds').default(3000),
+    allowInsecureHttp: flag().default(false),
+    fetch: functionOf<typeof globalThis.fetch>().optional(),
+    clock: functionOf<() => number>().default(() => () => performance.now()),
   }),
-  apiDomain: nonEmptyString(),
-  claims: optionsObject({
-    aud: nonEmptyString(),
-    sub: nonEmptyString(),
-    source: nonEmptyString(),
-    token_type: nonEmptyString(),
-    permissions: z.array(nonEmptyString(), { error: 'must be a list of non-empty strings' }),
-  }),
-  validitySeconds: integerBetween(30, 3600).default(300),
-  singleUse: flag().default(false),
-  timeoutMs: numberBetween(1, 60_000, 'milliseconds').default(3000),
-  allowInsecureHttp: flag().default(false),
-  fetch: functionOf<typeof globalThis.fetch>().optional(),
-  clock: functionOf<() => number>().default(() => () => performance.now()),
-})
+)
 
 /**
  * Gets a service's tokens from the identity core: always RS256, signed by a dynamic key, with the

@@ -1,5 +1,6 @@
-import { type ClientRequest, IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http'
+import type { ClientRequest, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { http } from '../../base/node-http.js'
 import { type Sender, sendByOriginal } from './original-functions.js'
 
 /** A head that the handler has written and that is not sent yet. */
@@ -25,7 +26,7 @@ type HeadFunction = 'setHeader' | 'setHeaders' | 'appendHeader' | 'removeHeader'
 
 /** Whether Node has sent the head, whatever the response's own `headersSent` returns. */
 export const isHeadSent = (response: ServerResponse): boolean =>
-  Reflect.get(ServerResponse.prototype, 'headersSent', response)
+  Reflect.get(http.ServerResponse.prototype, 'headersSent', response)
 
 /**
  * Changes a response as Node's `writeHead` does, but writes no head, because that could not be undone.
@@ -37,7 +38,7 @@ export function deferHead(head: HeadState, input: readonly unknown[]): DeferredH
   const args = input.map(copyOf)
   if (isPlain(response, args)) {
     const status = args[0] as number
-    response.statusMessage = STATUS_CODES[status] ?? 'unknown'
+    response.statusMessage = http.STATUS_CODES[status] ?? 'unknown'
     response.statusCode = status
   } else {
     applyByDryRun(head, args)
@@ -79,7 +80,7 @@ function isPlain(response: ServerResponse, args: readonly unknown[]): boolean {
 
 /** Writes the head to another response and copies the result, so that Node's own checks apply. */
 function applyByDryRun({ response, isChunkingRemoved }: HeadState, args: readonly unknown[]): void {
-  const scratch = new ServerResponse(response.req ?? SENT.req)
+  const scratch = new http.ServerResponse(response.req ?? SENT.req)
   if (isChunkingRemoved) scratch.removeHeader('Transfer-Encoding')
   scratch.useChunkedEncodingByDefault = response.useChunkedEncodingByDefault
   scratch.statusCode = response.statusCode
@@ -135,7 +136,7 @@ export function clearDeferredHead(head: HeadState): void {
 }
 
 /** A response whose head has been sent, so that Node itself throws its error. */
-const SENT = new ServerResponse(new IncomingMessage(new Socket())).writeHead(200)
+const SENT = new http.ServerResponse(new http.IncomingMessage(new Socket())).writeHead(200)
 
 export const throwHeadersSent = (name: HeadFunction, args: readonly unknown[]): unknown =>
   Reflect.apply(SENT[name], SENT, args)

@@ -1,4 +1,5 @@
-import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { http } from '../../base/node-http.js'
 
 type HeaderPairs = readonly (readonly [name: string, value: string])[]
 
@@ -83,7 +84,7 @@ function mergeByDryRun(
   others: readonly [string, OutgoingHttpHeader | undefined][],
   list: OutgoingHttpHeader[],
 ): OutgoingHttpHeaders {
-  const scratch = new ServerResponse(req)
+  const scratch = new http.ServerResponse(req)
   for (const [name, value] of others) if (value !== undefined) scratch.setHeader(name, value)
   return scratch.writeHead(200, list).getHeaders()
 }
@@ -120,7 +121,7 @@ export function keepHeadInOrder(response: ServerResponse): void {
   response.writeHead = (...args: unknown[]): ServerResponse => {
     const returned: ServerResponse = Reflect.apply(writeHead, response, args)
     if (isQueued(response) && response.writableLength > 0 && mayHaveBody(response)) {
-      Reflect.apply(ServerResponse.prototype.write, response, ['', 'latin1'])
+      Reflect.apply(http.ServerResponse.prototype.write, response, ['', 'latin1'])
     }
     return returned
   }

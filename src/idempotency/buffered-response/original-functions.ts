@@ -1,4 +1,5 @@
-import { ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
+import { http } from '../../base/node-http.js'
 
 const NAMES = [
   'setHeader',
@@ -45,7 +46,7 @@ export function createReplacer<State extends ReplacedResponse>(
     own[name] = function (this: Carrier, ...args: unknown[]): unknown {
       const state = this[STATE]
       // Other code has put our function on a response that is not buffered.
-      if (state === undefined) return Reflect.apply(ServerResponse.prototype[name], this, args)
+      if (state === undefined) return Reflect.apply(http.ServerResponse.prototype[name], this, args)
       return replacements[name](state, args)
     }
   }

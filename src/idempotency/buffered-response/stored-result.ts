@@ -1,5 +1,6 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { z } from 'zod'
+import { http } from '../../base/node-http.js'
+import { lazy } from '../../base/options.js'
 
 /** A response that is stored for retries. */
 export interface StoredResult {
@@ -14,15 +15,17 @@ export const NEVER_STORED_HEADERS: RegExp =
   /^(set-cookie|connection|keep-alive|te|trailer|transfer-encoding|upgrade|proxy-.*)$/
 
 /** Status, headers and the length of the body. */
-const headSchema = z.tuple([
-  z.int().min(200).max(999),
-  z.array(z.tuple([z.string(), z.string()]).refine(isSendable)),
-  z.int(),
-])
+const headSchema = lazy(() =>
+  z.tuple([
+    z.int().min(200).max(999),
+    z.array(z.tuple([z.string(), z.string()]).refine(isSendable)),
+    z.int(),
+  ]),
+)
 
 function isSendable([name, value]: readonly [string, string]): boolean {
-  validateHeaderName(name)
-  validateHeaderValue(name, value)
+  http.validateHeaderName(name)
+  http.validateHeaderValue(name, value)
   return !NEVER_STORED_HEADERS.test(name)
 }
 
@@ -40,7 +43,7 @@ export function decodeResult(encoded: Uint8Array): StoredResult | undefined {
   const end = bytes.indexOf(LINE_FEED)
   if (end === -1) return undefined
   try {
-    const [status, headers, length] = headSchema.parse(JSON.parse(bytes.toString('utf8', 0, end)))
+    const [status, headers, length] = headSchema().parse(JSON.parse(bytes.toString('utf8', 0, end)))
     const body = bytes.subarray(end + 1)
     return body.byteLength === length ? { status, headers, body } : undefined
   } catch {

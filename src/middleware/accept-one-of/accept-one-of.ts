@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import type { DecisionObserver } from '../../base/decision/decision-event.js'
-import { functionOf, optionsObject, parseOptions } from '../../base/options.js'
+import { functionOf, lazy, optionsObject, parseOptions } from '../../base/options.js'
 import { type AnyRouteHandler, fitAnyRoute } from '../any-route.js'
 import { type AcceptedCredential, beginState, credentialBy } from '../request-state.js'
 import { acceptRequest } from './accept-request.js'
@@ -31,7 +31,7 @@ export interface AcceptOneOfOptions {
   readonly onDecision?: DecisionObserver | undefined
 }
 
-const schema = optionsObject({ onDecision: functionOf<DecisionObserver>().optional() })
+const schema = lazy(() => optionsObject({ onDecision: functionOf<DecisionObserver>().optional() }))
 
 /**
  * Accepts a request by one of several credentials, for endpoints that serve people and services. Which

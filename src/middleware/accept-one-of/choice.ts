@@ -1,6 +1,12 @@
 import type { Request, RequestHandler } from 'express'
 import { z } from 'zod'
-import { functionOf, nonEmptyString, optionsObject, parseOptions } from '../../base/options.js'
+import {
+  functionOf,
+  lazy,
+  nonEmptyString,
+  optionsObject,
+  parseOptions,
+} from '../../base/options.js'
 import type { ServiceIdentity } from '../../verification/policy/identity.js'
 import { serviceOf } from '../request-state.js'
 import { isServiceAuth, type MultiIssuerAuth, type ServiceAuth } from '../service-auth.js'
@@ -64,22 +70,25 @@ export type CredentialOf<OneOf extends AnyChoice> = OneOf extends {
 /** Express passes over a handler of errors, so that it would check nothing. */
 const HANDLER_ERROR = { error: 'must be a handler of request, response and next' }
 
-const requestHandler = z.custom<RequestHandler>(
-  (value) => typeof value === 'function' && value.length <= 3,
-  HANDLER_ERROR,
-)
+const requestHandler = () =>
+  z.custom<RequestHandler>(
+    (value) => typeof value === 'function' && value.length <= 3,
+    HANDLER_ERROR,
+  )
 
-const choiceSchema = optionsObject({
-  name: nonEmptyString(),
-  presented: functionOf<CheckedChoice['presented']>(),
-  verify: requestHandler,
-  identity: functionOf<CheckedChoice['identity']>().optional(),
-  authorize: z
-    .union([requestHandler, z.array(requestHandler)], {
-      error: 'must be a handler of request, response and next, or a list of them',
-    })
-    .default([]),
-})
+const choiceSchema = lazy(() =>
+  optionsObject({
+    name: nonEmptyString(),
+    presented: functionOf<CheckedChoice['presented']>(),
+    verify: requestHandler(),
+    identity: functionOf<CheckedChoice['identity']>().optional(),
+    authorize: z
+      .union([requestHandler(), z.array(requestHandler())], {
+        error: 'must be a handler of request, response and next, or a list of them',
+      })
+      .default([]),
+  }),
+)
 
 /** @throws TypeError when there is no choice, two of one name, or one that is incomplete. */
 export function parseChoices(input: unknown): readonly CheckedChoice[] {

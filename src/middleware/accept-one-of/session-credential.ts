@@ -5,6 +5,7 @@ import { type Denial, deny } from '../../base/decision/reason.js'
 import {
   functionOf,
   hasFunctions,
+  lazy,
   nonEmptyString,
   optionsObject,
   parseOptions,
@@ -62,15 +63,17 @@ export interface SessionCredential<Session> {
 /** RFC 6265, section 4.1.1; a percent sign would be decoded by some readers. */
 const COOKIE_NAME = /^[!#$&'*+.^_`|~0-9A-Za-z-]+$/
 
-const schema = optionsObject({
-  cookie: z
-    .string({ error: 'must be the name of a cookie' })
-    .regex(COOKIE_NAME, { error: 'must be the name of a cookie' })
-    .default('sAccessToken'),
-  identity: functionOf<(request: Request) => never>().optional(),
-  denylist: denylistOption.prefault({}),
-  issuer: nonEmptyString().optional(),
-})
+const schema = lazy(() =>
+  optionsObject({
+    cookie: z
+      .string({ error: 'must be the name of a cookie' })
+      .regex(COOKIE_NAME, { error: 'must be the name of a cookie' })
+      .default('sAccessToken'),
+    identity: functionOf<(request: Request) => never>().optional(),
+    denylist: denylistOption().prefault({}),
+    issuer: nonEmptyString().optional(),
+  }),
+)
 
 /**
  * A frontend's session, for `acceptOneOf`: a bearer token whose header has the member `version`, or the
@@ -115,7 +118,7 @@ interface IssuersDenylists extends Denylists {
   readonly issuer: string
 }
 
-function withIssuer({ denylist, issuer }: z.output<typeof schema>): IssuersDenylists {
+function withIssuer({ denylist, issuer }: z.output<ReturnType<typeof schema>>): IssuersDenylists {
   if (issuer !== undefined) return { ...denylist, issuer }
   if (denylist.liveDenylists.length === 0) return { ...denylist, issuer: '' }
   throw new TypeError('sessionCredential options: issuer is required with a live denylist')

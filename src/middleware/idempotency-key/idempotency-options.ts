@@ -6,6 +6,7 @@ import {
   hasFunctions,
   integerBetween,
   isRecord,
+  lazy,
   numberBetween,
   optionsObject,
   parseOptions,
@@ -91,13 +92,14 @@ const DEFAULT_STORED_HEADERS = [
 const ALWAYS_STORED_HEADERS = ['content-type', 'content-encoding']
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
-const headerName = z
-  .string({ error: 'must be a header name' })
-  .toLowerCase()
-  .regex(FIELD_NAME, { error: 'must be a header name' })
-  .refine((name) => !NEVER_STORED_HEADERS.test(name), {
-    error: 'must not be set-cookie or a hop-by-hop header',
-  })
+const headerName = () =>
+  z
+    .string({ error: 'must be a header name' })
+    .toLowerCase()
+    .regex(FIELD_NAME, { error: 'must be a header name' })
+    .refine((name) => !NEVER_STORED_HEADERS.test(name), {
+      error: 'must not be set-cookie or a hop-by-hop header',
+    })
 
 /** The largest body of a record in Postgres: it is a value of one column, in memory more than once. */
 const MAX_COUPLED_BYTES = 67_108_864
@@ -105,7 +107,7 @@ const MAX_COUPLED_BYTES = 67_108_864
 const LEASED = ['reserve', 'renew', 'settle'] as const
 const COUPLED = ['run', 'consumeWithin', 'consume'] as const
 
-const common = {
+const common = () => ({
   retentionSeconds: numberBetween(1, 31_536_000, 'seconds').default(86_400),
   operation: z
     .custom<string | RequestNamer>(
@@ -115,26 +117,30 @@ const common = {
     .optional(),
   fingerprint: functionOf<RequestNamer>().optional(),
   storedHeaders: z
-    .array(headerName, { error: 'must be a list of header names' })
+    .array(headerName(), { error: 'must be a list of header names' })
     .default(DEFAULT_STORED_HEADERS),
-}
-
-const leasedSchema = optionsObject({
-  ...common,
-  store: storeWith<IdempotencyStore>(LEASED),
-  leaseSeconds: numberBetween(1, 3600, 'seconds').default(30),
-  maxRunSeconds: numberBetween(1, 86_400, 'seconds').default(3600),
-  whenAbandoned: z
-    .enum(['refuse', 'rerun'], { error: "must be 'refuse' or 'rerun'" })
-    .default('refuse'),
-  maxResponseBytes: integerBetween(0, Number.MAX_SAFE_INTEGER).default(262_144),
 })
 
-const coupledSchema = optionsObject({
-  ...common,
-  store: storeWith<CoupledStore>(COUPLED),
-  maxResponseBytes: integerBetween(0, MAX_COUPLED_BYTES).default(262_144),
-})
+const leasedSchema = lazy(() =>
+  optionsObject({
+    ...common(),
+    store: storeWith<IdempotencyStore>(LEASED),
+    leaseSeconds: numberBetween(1, 3600, 'seconds').default(30),
+    maxRunSeconds: numberBetween(1, 86_400, 'seconds').default(3600),
+    whenAbandoned: z
+      .enum(['refuse', 'rerun'], { error: "must be 'refuse' or 'rerun'" })
+      .default('refuse'),
+    maxResponseBytes: integerBetween(0, Number.MAX_SAFE_INTEGER).default(262_144),
+  }),
+)
+
+const coupledSchema = lazy(() =>
+  optionsObject({
+    ...common(),
+    store: storeWith<CoupledStore>(COUPLED),
+    maxResponseBytes: integerBetween(0, MAX_COUPLED_BYTES).default(262_144),
+  }),
+)
 
 interface CommonSettings {
   /** The store, as its failures are reported. */
@@ -201,7 +207,7 @@ function coupledSettings(input: unknown): CoupledSettings {
 }
 
 const commonSettings = (
-  options: z.output<typeof coupledSchema> | z.output<typeof leasedSchema>,
+  options: z.output<ReturnType<typeof coupledSchema>> | z.output<ReturnType<typeof leasedSchema>>,
 ): CommonSettings => ({
   dependency: dependencyOf('store', options.store),
   retentionMs: milliseconds(options.retentionSeconds),

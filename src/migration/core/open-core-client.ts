@@ -1,6 +1,7 @@
 import {
   flag,
   functionOf,
+  lazy,
   nonEmptyString,
   numberBetween,
   optionsObject,
@@ -48,14 +49,16 @@ const timeLimit = ({
 }: (typeof CLIENT_NUMBERS)['timeoutMs' | 'stageTimeoutMs']) =>
   numberBetween(min, max, 'milliseconds').default(usual)
 
-const schema = optionsObject({
-  baseUrl: nonEmptyString(),
-  apiKey: apiKeyOption(),
-  allowInsecureHttp: flag().default(false),
-  timeoutMs: timeLimit(CLIENT_NUMBERS.timeoutMs),
-  stageTimeoutMs: timeLimit(CLIENT_NUMBERS.stageTimeoutMs),
-  fetch: functionOf<typeof globalThis.fetch>().optional(),
-})
+const schema = lazy(() =>
+  optionsObject({
+    baseUrl: nonEmptyString(),
+    apiKey: apiKeyOption(),
+    allowInsecureHttp: flag().default(false),
+    timeoutMs: timeLimit(CLIENT_NUMBERS.timeoutMs),
+    stageTimeoutMs: timeLimit(CLIENT_NUMBERS.stageTimeoutMs),
+    fetch: functionOf<typeof globalThis.fetch>().optional(),
+  }),
+)
 
 /**
  * Creates a client of an identity core with the operations that a migration needs. It sends no request by

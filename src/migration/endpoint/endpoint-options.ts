@@ -4,6 +4,7 @@ import {
   functionOf,
   hasFunctions,
   integerBetween,
+  lazy,
   nonEmptyString,
   numberBetween,
   optionsObject,
@@ -61,28 +62,30 @@ const limiter = z.custom<MigrationLimiter>((value) => hasFunctions(value, ['cons
 
 const CORE_FUNCTIONS = ['importUser', 'coreIdOf', 'user', 'usersWith'] as const
 
-const schema = optionsObject({
-  core: z.custom<CoreClient>((value) => hasFunctions(value, CORE_FUNCTIONS), {
-    error: 'must be a core client',
+const schema = lazy(() =>
+  optionsObject({
+    core: z.custom<CoreClient>((value) => hasFunctions(value, CORE_FUNCTIONS), {
+      error: 'must be a core client',
+    }),
+    store: storeWith<IdempotencyStore>(['reserve', 'renew', 'settle']),
+    issuers: issuersSchema,
+    loadUser: functionOf<LoadUser>(),
+    limits: optionsObject({ credential: limiter, user: limiter }),
+    acceptWarnings: z
+      .array(z.enum(USER_WARNING_CODES, { error: 'must be a warning of validateUser' }), {
+        error: 'must be a list of warnings',
+      })
+      .default([]),
+    onDecision: functionOf<MigrationDecisionObserver>().optional(),
+    organizationField: nonEmptyString()
+      .refine((name) => !FIXED_FIELDS.includes(name), { error: 'must not be another member' })
+      .default('organizationId'),
+    maxBodyBytes: integerBetween(1024, 1_048_576).default(16_384),
+    leaseSeconds: numberBetween(1, 3600, 'seconds').default(30),
+    retentionSeconds: numberBetween(1, 31_536_000, 'seconds').default(86_400),
+    timeoutMs: integerBetween(1, 60_000).default(10_000),
   }),
-  store: storeWith<IdempotencyStore>(['reserve', 'renew', 'settle']),
-  issuers: issuersSchema,
-  loadUser: functionOf<LoadUser>(),
-  limits: optionsObject({ credential: limiter, user: limiter }),
-  acceptWarnings: z
-    .array(z.enum(USER_WARNING_CODES, { error: 'must be a warning of validateUser' }), {
-      error: 'must be a list of warnings',
-    })
-    .default([]),
-  onDecision: functionOf<MigrationDecisionObserver>().optional(),
-  organizationField: nonEmptyString()
-    .refine((name) => !FIXED_FIELDS.includes(name), { error: 'must not be another member' })
-    .default('organizationId'),
-  maxBodyBytes: integerBetween(1024, 1_048_576).default(16_384),
-  leaseSeconds: numberBetween(1, 3600, 'seconds').default(30),
-  retentionSeconds: numberBetween(1, 31_536_000, 'seconds').default(86_400),
-  timeoutMs: integerBetween(1, 60_000).default(10_000),
-})
+)
 
 export interface EndpointSettings
   extends KeySettings,

@@ -6,6 +6,7 @@ import {
   hasFunctions,
   integerBetween,
   isRecord,
+  lazy,
   numberBetween,
   optionsObject,
   parseOptions,
@@ -130,25 +131,27 @@ const warning = z.enum(USER_WARNING_CODES, {
   error: `must be one of ${USER_WARNING_CODES.join(', ')}`,
 })
 
-const schema = optionsObject({
-  core: z.custom<CoreClient>((value) => hasFunctions(value, CORE_FUNCTIONS), {
-    error: 'must be a client of the core, such as coreClient returns',
+const schema = lazy(() =>
+  optionsObject({
+    core: z.custom<CoreClient>((value) => hasFunctions(value, CORE_FUNCTIONS), {
+      error: 'must be a client of the core, such as coreClient returns',
+    }),
+    source,
+    journal: z.custom<Journal>((value) => hasFunctions(value, ['read', 'append', 'close']), {
+      error: 'must be a journal, such as fileJournal returns',
+    }),
+    onProgress: functionOf<(event: MigrationProgress) => unknown>().optional(),
+    batchUsers: integer(MIGRATION_NUMBERS.batchUsers),
+    batchBytes: integer(MIGRATION_NUMBERS.batchBytes),
+    settleSeconds: time(MIGRATION_NUMBERS.settleSeconds, 'seconds'),
+    pollSeconds: time(MIGRATION_NUMBERS.pollSeconds, 'seconds'),
+    stallMinutes: time(MIGRATION_NUMBERS.stallMinutes, 'minutes'),
+    lookUps: integer(MIGRATION_NUMBERS.lookUps),
+    acceptWarnings: z.array(warning, { error: 'must be a list of warnings' }).default([]),
+    allowForeignRows: flag().default(false),
+    corrections: z.array(source, { error: 'must be a list of sources' }).default([]),
   }),
-  source,
-  journal: z.custom<Journal>((value) => hasFunctions(value, ['read', 'append', 'close']), {
-    error: 'must be a journal, such as fileJournal returns',
-  }),
-  onProgress: functionOf<(event: MigrationProgress) => unknown>().optional(),
-  batchUsers: integer(MIGRATION_NUMBERS.batchUsers),
-  batchBytes: integer(MIGRATION_NUMBERS.batchBytes),
-  settleSeconds: time(MIGRATION_NUMBERS.settleSeconds, 'seconds'),
-  pollSeconds: time(MIGRATION_NUMBERS.pollSeconds, 'seconds'),
-  stallMinutes: time(MIGRATION_NUMBERS.stallMinutes, 'minutes'),
-  lookUps: integer(MIGRATION_NUMBERS.lookUps),
-  acceptWarnings: z.array(warning, { error: 'must be a list of warnings' }).default([]),
-  allowForeignRows: flag().default(false),
-  corrections: z.array(source, { error: 'must be a list of sources' }).default([]),
-})
+)
 
 export type MigrationSettings = Required<Omit<MigrationOptions, 'onProgress'>> & {
   readonly onProgress?: MigrationOptions['onProgress'] | undefined

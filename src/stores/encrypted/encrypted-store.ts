@@ -4,6 +4,7 @@ import {
   flag,
   hasFunctions,
   isRecord,
+  lazy,
   optionsObject,
   parseOptions,
   storeWith,
@@ -61,11 +62,13 @@ const MAX_KEYS = 16
 const KEY_BYTES = 32
 const NO_KEY = `must be a Uint8Array of ${KEY_BYTES} bytes, such as Buffer.from(text, 'base64url')`
 
-const schema = optionsObject({
-  keys: z.custom<object>(isRecord, { error: 'must be an object' }).transform(parseKeys),
-  current: z.string({ error: 'must be a string' }),
-  readUnencrypted: flag().default(false),
-})
+const schema = lazy(() =>
+  optionsObject({
+    keys: z.custom<object>(isRecord, { error: 'must be an object' }).transform(parseKeys),
+    current: z.string({ error: 'must be a string' }),
+    readUnencrypted: flag().default(false),
+  }),
+)
 
 function parseKeys(input: object, context: z.RefinementCtx): Map<string, Uint8Array> {
   const entries = Object.entries(input)
@@ -86,10 +89,12 @@ function parseKeys(input: object, context: z.RefinementCtx): Map<string, Uint8Ar
 }
 
 const LEASED = ['reserve', 'renew', 'settle'] as const
-const leasedSchema = optionsObject({ store: storeWith<IdempotencyStore>(LEASED) })
-const coupledSchema = optionsObject({
-  store: storeWith<CoupledStore>(['run', 'consumeWithin', 'consume']),
-})
+const leasedSchema = lazy(() => optionsObject({ store: storeWith<IdempotencyStore>(LEASED) }))
+const coupledSchema = lazy(() =>
+  optionsObject({
+    store: storeWith<CoupledStore>(['run', 'consumeWithin', 'consume']),
+  }),
+)
 
 /**
  * Encrypts the results in a store, as compact JWE (RFC 7516) with `dir` and `A256GCM`. A result can be

@@ -1,10 +1,5 @@
-import {
-  CompactEncrypt,
-  type CompactJWEHeaderParameters,
-  type CryptoKey,
-  compactDecrypt,
-  errors,
-} from 'jose'
+import type { CompactJWEHeaderParameters, CryptoKey } from 'jose'
+import { JOSEError, JWEDecryptionFailed, JWEInvalid } from 'jose/errors'
 import { textOfParts } from '../../base/digest.js'
 
 /** The record and the fingerprint that a result is bound to, and without which it cannot be decrypted. */
@@ -38,9 +33,13 @@ export function createResultCipher(
   current: string,
 ): ResultCipher {
   const keys = new Map([...bytesById].map(([id, bytes]) => [id, importKey(bytes)]))
+  const jwe = loadJwe()
+  // Prevents an unhandled rejection: callers that await it get the error.
+  jwe.catch(() => {})
 
   async function encrypt(plaintext: Uint8Array, kid: string): Promise<string> {
     const key = await keyFor({ ...HEADER, kid })
+    const { CompactEncrypt } = await jwe
     return new CompactEncrypt(plaintext).setProtectedHeader({ ...HEADER, kid }).encrypt(key)
   }
 
@@ -49,21 +48,23 @@ export function createResultCipher(
     const { alg: _alg, enc: _enc, kid, ...others } = header
     const key = typeof kid === 'string' ? keys.get(kid) : undefined
     if (key !== undefined && Object.keys(others).length === 0) return key
-    throw new errors.JWEInvalid('not a header of ours')
+    throw new JWEInvalid('not a header of ours')
   }
 
   /** jose throws the same error for a wrong key and a failing cipher, so this tests the cipher. */
   async function assertWorking(): Promise<void> {
     const sealed = await encrypt(new Uint8Array(), current)
+    const { compactDecrypt } = await jwe
     await compactDecrypt(sealed, keyFor, DECRYPT_OPTIONS)
   }
 
-  async function decrypt(jwe: string): Promise<Uint8Array | undefined> {
+  async function decrypt(sealed: string): Promise<Uint8Array | undefined> {
+    const { compactDecrypt } = await jwe
     try {
-      return (await compactDecrypt(jwe, keyFor, DECRYPT_OPTIONS)).plaintext
+      return (await compactDecrypt(sealed, keyFor, DECRYPT_OPTIONS)).plaintext
     } catch (error) {
-      if (error instanceof errors.JWEDecryptionFailed) await assertWorking()
-      else if (!(error instanceof errors.JOSEError)) throw error
+      if (error instanceof JWEDecryptionFailed) await assertWorking()
+      else if (!(error instanceof JOSEError)) throw error
       return undefined
     }
   }
@@ -74,14 +75,23 @@ export function createResultCipher(
       return Buffer.from(await encrypt(plaintext, current), 'latin1')
     },
     async open(sealed, associatedData) {
-      const jwe = bufferOf(sealed).toString('latin1')
-      const plaintext = isCanonical(jwe) ? await decrypt(jwe) : undefined
+      const text = bufferOf(sealed).toString('latin1')
+      const plaintext = isCanonical(text) ? await decrypt(text) : undefined
       if (plaintext === undefined) return undefined
       const prefix = prefixOf(associatedData)
       const isBound = prefix.equals(plaintext.subarray(0, prefix.byteLength))
       return isBound ? plaintext.subarray(prefix.byteLength) : undefined
     },
   }
+}
+
+/** Loads the encryption of jose only for those who encrypt. */
+async function loadJwe() {
+  const [{ CompactEncrypt }, { compactDecrypt }] = await Promise.all([
+    import('jose/jwe/compact/encrypt'),
+    import('jose/jwe/compact/decrypt'),
+  ])
+  return { CompactEncrypt, compactDecrypt }
 }
 
 /** Imports a key once for all results, because an import for each would cost a fifth more. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   hasFunctions,
   integerBetween,
+  lazy,
   numberBetween,
   optionsObject,
   parseOptions,
@@ -41,21 +42,25 @@ const ISOLATIONS = ['read committed', 'repeatable read', 'serializable'] as cons
 
 const sweepSeconds = numberBetween(1, 86_400, 'seconds')
 
-const schema = optionsObject({
-  schema: schemaName().default(DEFAULT_SCHEMA),
-  schemaOwner: roleName().optional(),
-  transactionMs: integerBetween(100, 3_600_000).default(30_000),
-  acquireMs: integerBetween(1, 60_000).default(1000),
-  resolveMs: integerBetween(1, 60_000).default(3000),
-  sweepSeconds: z
-    .union([sweepSeconds, z.literal(false)], {
-      error: 'must be a number of seconds from 1 to 86400, or false',
-    })
-    .default(60),
-  isolation: z
-    .enum(ISOLATIONS, { error: `must be one of ${ISOLATIONS.map((one) => `'${one}'`).join(', ')}` })
-    .optional(),
-})
+const schema = lazy(() =>
+  optionsObject({
+    schema: schemaName().default(DEFAULT_SCHEMA),
+    schemaOwner: roleName().optional(),
+    transactionMs: integerBetween(100, 3_600_000).default(30_000),
+    acquireMs: integerBetween(1, 60_000).default(1000),
+    resolveMs: integerBetween(1, 60_000).default(3000),
+    sweepSeconds: z
+      .union([sweepSeconds, z.literal(false)], {
+        error: 'must be a number of seconds from 1 to 86400, or false',
+      })
+      .default(60),
+    isolation: z
+      .enum(ISOLATIONS, {
+        error: `must be one of ${ISOLATIONS.map((one) => `'${one}'`).join(', ')}`,
+      })
+      .optional(),
+  }),
+)
 
 export interface PostgresStoreSettings extends PostgresLimits {
   readonly schema: string

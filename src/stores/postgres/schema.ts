@@ -1,4 +1,4 @@
-import { optionsObject, parseOptions } from '../../base/options.js'
+import { lazy, optionsObject, parseOptions } from '../../base/options.js'
 import { DEFAULT_SCHEMA, roleName, schemaName } from './names.js'
 import {
   CONNECTION_CHECK,
@@ -28,11 +28,13 @@ export const COMMENT = 'express-service-auth '
 /** The version of the tables and the function that this code works with. */
 export const SCHEMA_VERSION = 1
 
-const OPTIONS = optionsObject({
-  schema: schemaName().default(DEFAULT_SCHEMA),
-  appRole: roleName().optional(),
-  sweepRole: roleName().optional(),
-})
+const OPTIONS = lazy(() =>
+  optionsObject({
+    schema: schemaName().default(DEFAULT_SCHEMA),
+    appRole: roleName().optional(),
+    sweepRole: roleName().optional(),
+  }),
+)
 
 /**
  * Returns SQL that creates the tables and the function, or brings them to the version of this package,

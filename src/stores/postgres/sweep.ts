@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import { announcePostgres } from '../../base/decision/postgres-event.js'
-import { integerBetween, optionsObject, parseOptions } from '../../base/options.js'
+import { integerBetween, lazy, optionsObject, parseOptions } from '../../base/options.js'
 import type { TransactionRunner } from './runner.js'
 import { lockLiteral, quotedSchema } from './sql/literals.js'
 import { onlyRow, textIn } from './sql/read-columns.js'
@@ -22,10 +22,12 @@ export interface SweepContext {
   readonly acquireMs: number
 }
 
-const OPTIONS = optionsObject({
-  batch: integerBetween(1, 50_000).default(5000),
-  limit: integerBetween(1, Number.MAX_SAFE_INTEGER).default(100_000),
-})
+const OPTIONS = lazy(() =>
+  optionsObject({
+    batch: integerBetween(1, 50_000).default(5000),
+    limit: integerBetween(1, Number.MAX_SAFE_INTEGER).default(100_000),
+  }),
+)
 
 const TABLES = ['idempotency', 'used_token']
 /** A batch takes tens of ms. After this time the server is taken to be unresponsive. */

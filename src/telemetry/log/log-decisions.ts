@@ -8,7 +8,7 @@ import type { MigrationDecision, MigrationProgress } from '../../base/decision/m
 import { listenTo, notify } from '../../base/decision/observers.js'
 import type { PostgresEvent } from '../../base/decision/postgres-event.js'
 import type { StoreEvent } from '../../base/decision/store-call.js'
-import { flag, integerBetween, optionsObject, parseOptions } from '../../base/options.js'
+import { flag, integerBetween, lazy, optionsObject, parseOptions } from '../../base/options.js'
 import { printableJson } from '../../base/printable.js'
 import {
   type Level,
@@ -50,17 +50,21 @@ export interface LogOptions {
 const MAX_BURST = 1000
 const MAX_SECONDS = 3600
 
-const schema = optionsObject({
-  accepted: flag().default(false),
-  burst: integerBetween(1, MAX_BURST).default(10),
-  everySeconds: integerBetween(1, MAX_SECONDS).default(10),
-})
+const schema = lazy(() =>
+  optionsObject({
+    accepted: flag().default(false),
+    burst: integerBetween(1, MAX_BURST).default(10),
+    everySeconds: integerBetween(1, MAX_SECONDS).default(10),
+  }),
+)
 
 const LEVELS: readonly Level[] = ['info', 'warn', 'error']
 
-const loggerSchema = optionsObject({
-  logger: z.custom<Logger>(isLogger, { error: 'must have the functions info, warn and error' }),
-})
+const loggerSchema = lazy(() =>
+  optionsObject({
+    logger: z.custom<Logger>(isLogger, { error: 'must have the functions info, warn and error' }),
+  }),
+)
 
 function isLogger(value: unknown): boolean {
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false

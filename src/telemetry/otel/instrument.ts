@@ -5,7 +5,7 @@ import type { IdempotencyEvent } from '../../base/decision/idempotency-event.js'
 import type { KeySetEvent } from '../../base/decision/key-set-event.js'
 import { listenTo, type StopListening } from '../../base/decision/observers.js'
 import type { StoreEvent } from '../../base/decision/store-call.js'
-import { flag, optionsObject, parseOptions } from '../../base/options.js'
+import { flag, lazy, optionsObject, parseOptions } from '../../base/options.js'
 import { type ObservedServiceAuth, observeHealth } from './gauges.js'
 import { ATTRIBUTE, METRIC, peerOf, SCOPE } from './names.js'
 
@@ -29,20 +29,23 @@ const hasFunction = (value: unknown, name: string): boolean =>
   ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
   typeof (value as Record<string, unknown>)[name] === 'function'
 
-const serviceAuthSchema = z.custom<ObservedServiceAuth | readonly ObservedServiceAuth[]>(
-  (value) => [value].flat().every((one) => hasFunction(one, 'health')),
-  { error: 'must be what serviceAuth returns, or a list of them' },
-)
+const serviceAuthOption = () =>
+  z.custom<ObservedServiceAuth | readonly ObservedServiceAuth[]>(
+    (value) => [value].flat().every((one) => hasFunction(one, 'health')),
+    { error: 'must be what serviceAuth returns, or a list of them' },
+  )
 
-const schema = optionsObject({
-  serviceAuth: serviceAuthSchema.optional(),
-  meterProvider: z
-    .custom<MeterProvider>((value) => hasFunction(value, 'getMeter'), {
-      error: 'must be a MeterProvider of OpenTelemetry',
-    })
-    .optional(),
-  spans: flag().default(true),
-})
+const schema = lazy(() =>
+  optionsObject({
+    serviceAuth: serviceAuthOption().optional(),
+    meterProvider: z
+      .custom<MeterProvider>((value) => hasFunction(value, 'getMeter'), {
+        error: 'must be a MeterProvider of OpenTelemetry',
+      })
+      .optional(),
+    spans: flag().default(true),
+  }),
+)
 
 /**
  * Reports the events that the package publishes on its channels to OpenTelemetry, as metrics and as

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TimerOptions } from 'node:timers'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { http } from '../../base/node-http.js'
 
 /** The state of an issuer's key set, for its HTTP server or its in-process `fetch`. */
 export interface Publication {
@@ -29,7 +30,7 @@ const headersOf = ({ maxAgeSeconds }: Publication): Record<string, string> => ({
  */
 export async function startKeySetServer(publication: Publication): Promise<KeySetServer> {
   const closing = new AbortController()
-  const server = createServer((request, response) => {
+  const server = http.createServer((request, response) => {
     if (request.url?.endsWith('/jwks.json')) {
       answer(publication, response, closing.signal).catch(() => response.destroy())
     } else response.writeHead(404).end()

@@ -5,6 +5,7 @@ import {
   flag,
   functionOf,
   integerBetween,
+  lazy,
   nonEmptyString,
   numberBetween,
   optionsObject,
@@ -42,23 +43,25 @@ export interface TestIssuerOptions {
   readonly clock?: (() => number) | undefined
 }
 
-const schema = optionsObject({
-  tokens: z
-    .enum(['service', 'oauth2'], { error: "must be 'service' or 'oauth2'" })
-    .default('service'),
-  issuer: nonEmptyString().optional(),
-  audience: nonEmptyString().default('orders'),
-  source: nonEmptyString().default('microservice'),
-  tokenType: nonEmptyString().default('service-access'),
-  caller: nonEmptyString().default('billing'),
-  permissions: z
-    .array(nonEmptyString(), { error: 'must be a list of strings' })
-    .default(['orders:read', 'orders:write']),
-  lifetimeSeconds: numberBetween(1, 604_800, 'seconds').default(300),
-  http: flag().default(true),
-  maxAgeSeconds: integerBetween(0, 604_800).default(3600),
-  clock: functionOf<() => number>().optional(),
-})
+const schema = lazy(() =>
+  optionsObject({
+    tokens: z
+      .enum(['service', 'oauth2'], { error: "must be 'service' or 'oauth2'" })
+      .default('service'),
+    issuer: nonEmptyString().optional(),
+    audience: nonEmptyString().default('orders'),
+    source: nonEmptyString().default('microservice'),
+    tokenType: nonEmptyString().default('service-access'),
+    caller: nonEmptyString().default('billing'),
+    permissions: z
+      .array(nonEmptyString(), { error: 'must be a list of strings' })
+      .default(['orders:read', 'orders:write']),
+    lifetimeSeconds: numberBetween(1, 604_800, 'seconds').default(300),
+    http: flag().default(true),
+    maxAgeSeconds: integerBetween(0, 604_800).default(3600),
+    clock: functionOf<() => number>().optional(),
+  }),
+)
 
 export interface Settings {
   readonly tokens: 'service' | 'oauth2'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseOptions } from '../../base/options.js'
+import { lazy, parseOptions } from '../../base/options.js'
 import type { DenylistEntry, DenylistTarget } from './denylist-entry.js'
 
 const MAX_TEXT_LENGTH = 256
@@ -16,34 +16,39 @@ export const isText = (value: unknown): value is string =>
   value.length <= MAX_TEXT_LENGTH &&
   value.isWellFormed()
 
-const text = z.custom<string>(isText, TEXT_ERROR)
-const seconds = z.number(SECONDS_ERROR).min(0, SECONDS_ERROR).max(LATEST_SECOND, SECONDS_ERROR)
-const namedKind = z.enum(['caller', 'key', 'token'])
+const text = () => z.custom<string>(isText, TEXT_ERROR)
+const seconds = () =>
+  z.number(SECONDS_ERROR).min(0, SECONDS_ERROR).max(LATEST_SECOND, SECONDS_ERROR)
+const namedKind = () => z.enum(['caller', 'key', 'token'])
 
-const record = {
-  issuer: text,
-  reason: text,
-  by: text,
-  at: seconds,
-  until: z.union([seconds, z.null()], {
+const record = () => ({
+  issuer: text(),
+  reason: text(),
+  by: text(),
+  at: seconds(),
+  until: z.union([seconds(), z.null()], {
     error: 'must be a number of seconds (not ms) since the epoch, or null for no end',
   }),
-}
-const entrySchema = z.discriminatedUnion(
-  'kind',
-  [
-    z.strictObject({ ...record, kind: namedKind, value: text }),
-    z.strictObject({ ...record, kind: z.literal('issued-before'), value: seconds }),
-  ],
-  KIND_ERROR,
+})
+const entrySchema = lazy(() =>
+  z.discriminatedUnion(
+    'kind',
+    [
+      z.strictObject({ ...record(), kind: namedKind(), value: text() }),
+      z.strictObject({ ...record(), kind: z.literal('issued-before'), value: seconds() }),
+    ],
+    KIND_ERROR,
+  ),
 )
-const targetSchema = z.discriminatedUnion(
-  'kind',
-  [
-    z.object({ issuer: text, kind: namedKind, value: text }),
-    z.object({ issuer: text, kind: z.literal('issued-before') }),
-  ],
-  KIND_ERROR,
+const targetSchema = lazy(() =>
+  z.discriminatedUnion(
+    'kind',
+    [
+      z.object({ issuer: text(), kind: namedKind(), value: text() }),
+      z.object({ issuer: text(), kind: z.literal('issued-before') }),
+    ],
+    KIND_ERROR,
+  ),
 )
 
 /** @throws TypeError naming every faulty path and what it should have been. */
@@ -52,9 +57,11 @@ export const checkEntry = (input: unknown): DenylistEntry =>
 
 export const MAX_LIST_LENGTH = 1000
 const LIST_ERROR = { error: `must be 1 to ${MAX_LIST_LENGTH} entries` }
-const entriesSchema = z.object({
-  entries: z.array(entrySchema, LIST_ERROR).min(1, LIST_ERROR).max(MAX_LIST_LENGTH, LIST_ERROR),
-})
+const entriesSchema = lazy(() =>
+  z.object({
+    entries: z.array(entrySchema(), LIST_ERROR).min(1, LIST_ERROR).max(MAX_LIST_LENGTH, LIST_ERROR),
+  }),
+)
 
 /** @throws TypeError as `checkEntry`, with the index of each faulty entry. */
 export const checkEntries = (input: unknown): DenylistEntry[] =>

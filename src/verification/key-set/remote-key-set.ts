@@ -7,6 +7,7 @@ import {
   flag,
   functionOf,
   isRecord,
+  lazy,
   nonEmptyString,
   numberBetween,
   optionsObject,
@@ -91,17 +92,19 @@ function jsonOf(value: object): string | undefined {
 const hasListOfKeys = (document: unknown): boolean =>
   isRecord(document) && Array.isArray(document['keys'])
 
-const schema = optionsObject({
-  jwksUri: nonEmptyString(),
-  allowInsecureHttp: flag().default(false),
-  refreshSeconds: above0(MAX_SECONDS, 'seconds').default(300),
-  maxStaleSeconds: above0(MAX_SECONDS, 'seconds').default(3600),
-  staleIfErrorSeconds: staleIfErrorOption().default(0),
-  timeoutMs: above0(MAX_TIMEOUT_MS, 'milliseconds').default(3000),
-  initial: documentText().optional(),
-  fetch: functionOf<typeof globalThis.fetch>().optional(),
-  clock: functionOf<() => number>().default(() => () => Date.now()),
-})
+const schema = lazy(() =>
+  optionsObject({
+    jwksUri: nonEmptyString(),
+    allowInsecureHttp: flag().default(false),
+    refreshSeconds: above0(MAX_SECONDS, 'seconds').default(300),
+    maxStaleSeconds: above0(MAX_SECONDS, 'seconds').default(3600),
+    staleIfErrorSeconds: staleIfErrorOption().default(0),
+    timeoutMs: above0(MAX_TIMEOUT_MS, 'milliseconds').default(3000),
+    initial: documentText().optional(),
+    fetch: functionOf<typeof globalThis.fetch>().optional(),
+    clock: functionOf<() => number>().default(() => () => Date.now()),
+  }),
+)
 
 /**
  * A key set that is fetched over HTTP, refreshed in the background and kept through outages for as

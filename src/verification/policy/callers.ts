@@ -9,9 +9,8 @@ export type Ceilings = ReadonlyMap<string, ReadonlySet<string> | undefined>
 
 const isName = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
-export const callersOption: z.ZodPipe<z.ZodUnknown, z.ZodTransform<Ceilings, unknown>> = z
-  .unknown()
-  .transform((input, context): Ceilings => {
+export const callersOption = (): z.ZodPipe<z.ZodUnknown, z.ZodTransform<Ceilings, unknown>> =>
+  z.unknown().transform((input, context): Ceilings => {
     const fault = (message: string, path: PropertyKey[] = []): void => {
       context.issues.push({ code: 'custom', message, path, input })
     }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { hasFunctions, isRecord, nonEmptyString, optionsObject } from '../../base/options.js'
+import { hasFunctions, isRecord, lazy, nonEmptyString, optionsObject } from '../../base/options.js'
 import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
 
 /** Refuses valid tokens, for example because a key or a token was stolen. */
@@ -38,20 +38,21 @@ const SECONDS_ERROR = { error: 'must be a number of seconds (not ms) since the e
 const names = (): z.ZodDefault<z.ZodArray<z.ZodString>> =>
   z.array(nonEmptyString(), { error: 'must be a list of strings' }).default([])
 
-const staticDenylist = optionsObject({
-  keys: names(),
-  callers: names(),
-  tokenIds: names(),
-  issuedBefore: z.number(SECONDS_ERROR).max(LATEST_SECOND, SECONDS_ERROR).optional(),
-})
+const staticDenylist = lazy(() =>
+  optionsObject({
+    keys: names(),
+    callers: names(),
+    tokenIds: names(),
+    issuedBefore: z.number(SECONDS_ERROR).max(LATEST_SECOND, SECONDS_ERROR).optional(),
+  }),
+)
 
-type Static = z.output<typeof staticDenylist>
+type Static = z.output<ReturnType<typeof staticDenylist>>
 
 type ReportIssue = (issue: z.core.$ZodRawIssue) => void
 
-export const denylistOption: z.ZodPipe<z.ZodUnknown, z.ZodTransform<Denylists, unknown>> = z
-  .unknown()
-  .transform((input, context): Denylists => {
+export const denylistOption = (): z.ZodPipe<z.ZodUnknown, z.ZodTransform<Denylists, unknown>> =>
+  z.unknown().transform((input, context): Denylists => {
     const report: ReportIssue = (issue) => void context.issues.push(issue)
     return Array.isArray(input) ? fromList(input, report) : fromMembers([[[], input]], report)
   })
@@ -96,7 +97,7 @@ function parseStatic(
     report(fault(`must be ${LIVE_FORM}`, path, value))
     return undefined
   }
-  const { data, error } = staticDenylist.safeParse(value)
+  const { data, error } = staticDenylist().safeParse(value)
   for (const issue of error?.issues ?? []) {
     report({ ...issue, path: [...path, ...issue.path] } as z.core.$ZodRawIssue)
   }

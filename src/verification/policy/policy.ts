@@ -5,6 +5,7 @@ import {
   flag,
   functionOf,
   isRecord,
+  lazy,
   nonEmptyString,
   numberBetween,
   optionsObject,
@@ -57,10 +58,10 @@ const MAX_CACHED_TOKENS = 1_000_000
 const strings = (): z.ZodArray<z.ZodString> =>
   z.array(nonEmptyString(), { error: 'must be a list of strings' })
 
-const commonShape = {
+const commonShape = () => ({
   issuer: nonEmptyString(),
   audience: nonEmptyString(),
-  callers: callersOption,
+  callers: callersOption(),
   permissions: strings().min(1, { error: 'must not be empty' }).default([]),
   jwksUri: nonEmptyString().optional(),
   keySet: z
@@ -70,7 +71,7 @@ const commonShape = {
     .optional(),
   clockToleranceSeconds: numberBetween(0, 60, 'seconds').default(5),
   maxLifetimeSeconds: numberBetween(1, 604_800, 'seconds').default(3600),
-  denylist: denylistOption.prefault({}),
+  denylist: denylistOption().prefault({}),
   tokenCache: z
     .union([z.literal(false), z.strictObject({ max: z.int().min(1).max(MAX_CACHED_TOKENS) })], {
       error: `must be false or { max: an integer from 1 to ${MAX_CACHED_TOKENS} }`,
@@ -80,38 +81,42 @@ const commonShape = {
   staleIfErrorSeconds: staleIfErrorOption().optional(),
   onDecision: functionOf<DecisionObserver>().optional(),
   clock: functionOf<() => number>().default(() => () => Date.now()),
-}
+})
 
 const onlyFor = (tokens: TokenRules['kind']): z.ZodOptional<z.ZodUndefined> =>
   z.undefined({ error: `is only for tokens: '${tokens}'` }).optional()
 
-const serviceSchema = optionsObject({
-  ...commonShape,
-  tokens: z.literal('service', { error: "must be 'service' or 'oauth2'" }).default('service'),
-  source: nonEmptyString(),
-  tokenType: nonEmptyString(),
-  apiBasePath: nonEmptyString().optional(),
-  staticKeys: z
-    .enum(['refuse', 'accept'], { error: "must be 'refuse' or 'accept'" })
-    .default('refuse'),
-  permissionsClaim: onlyFor('oauth2'),
-  accessTokenType: onlyFor('oauth2'),
-})
-
-const oauth2Schema = optionsObject({
-  ...commonShape,
-  tokens: z.literal('oauth2'),
-  permissionsClaim: z.enum(['scope', 'scp', 'permissions', 'roles'], {
-    error: "must be 'scope', 'scp', 'permissions' or 'roles'",
+const serviceSchema = lazy(() =>
+  optionsObject({
+    ...commonShape(),
+    tokens: z.literal('service', { error: "must be 'service' or 'oauth2'" }).default('service'),
+    source: nonEmptyString(),
+    tokenType: nonEmptyString(),
+    apiBasePath: nonEmptyString().optional(),
+    staticKeys: z
+      .enum(['refuse', 'accept'], { error: "must be 'refuse' or 'accept'" })
+      .default('refuse'),
+    permissionsClaim: onlyFor('oauth2'),
+    accessTokenType: onlyFor('oauth2'),
   }),
-  accessTokenType: z
-    .enum(['at+jwt', 'any'], { error: "must be 'at+jwt' or 'any'" })
-    .default('at+jwt'),
-  source: onlyFor('service'),
-  tokenType: onlyFor('service'),
-  apiBasePath: onlyFor('service'),
-  staticKeys: onlyFor('service'),
-})
+)
+
+const oauth2Schema = lazy(() =>
+  optionsObject({
+    ...commonShape(),
+    tokens: z.literal('oauth2'),
+    permissionsClaim: z.enum(['scope', 'scp', 'permissions', 'roles'], {
+      error: "must be 'scope', 'scp', 'permissions' or 'roles'",
+    }),
+    accessTokenType: z
+      .enum(['at+jwt', 'any'], { error: "must be 'at+jwt' or 'any'" })
+      .default('at+jwt'),
+    source: onlyFor('service'),
+    tokenType: onlyFor('service'),
+    apiBasePath: onlyFor('service'),
+    staticKeys: onlyFor('service'),
+  }),
+)
 
 /**
  * Checks a policy when the middleware is made. `place` is its place in a list of policies.
@@ -122,7 +127,7 @@ export function parsePolicy(input: unknown, place = ''): Policy {
   const isOAuth2 = isRecord(input) && input['tokens'] === 'oauth2'
   const options = parseOptions(
     `serviceAuth policy${place}`,
-    isOAuth2 ? oauth2Schema : serviceSchema,
+    () => (isOAuth2 ? oauth2Schema() : serviceSchema()),
     input,
     (raw) => [
       ...(isOAuth2 ? missingKeySet(raw) : []),
@@ -170,7 +175,9 @@ export function parsePolicies(inputs: readonly unknown[]): readonly Policy[] {
   return policies
 }
 
-type Options = z.output<typeof serviceSchema> | z.output<typeof oauth2Schema>
+type Options =
+  | z.output<ReturnType<typeof serviceSchema>>
+  | z.output<ReturnType<typeof oauth2Schema>>
 
 function tokenRulesOf(options: Options): TokenRules {
   if (options.tokens === 'oauth2') {

@@ -1,4 +1,5 @@
-import { compactVerify, errors } from 'jose'
+import { JOSEError } from 'jose/errors'
+import { compactVerify } from 'jose/jws/compact/verify'
 import { isKeyId, type JsonObject, readJsonObject, segmentsOf } from '../../base/compact-jws.js'
 import { allow, type Decision, deny } from '../../base/decision/reason.js'
 import type { KeySource, VerificationKey } from '../key-set/key-set.js'
@@ -65,7 +66,7 @@ export async function verifySignature(
   try {
     bytes = (await compactVerify(token, candidate.publicKey, ALGORITHMS)).payload
   } catch (error) {
-    if (error instanceof errors.JOSEError) return deny('signature_invalid', { keyId: kid })
+    if (error instanceof JOSEError) return deny('signature_invalid', { keyId: kid })
     throw error
   }
   // The set may have been replaced meanwhile: a key that is no longer in it verifies nothing.

@@ -5,8 +5,8 @@ import {
   unreachablePermissions,
 } from '../../../src/verification/policy/callers.js'
 
-const parse = (callers: unknown): Ceilings => callersOption.parse(callers)
-const isRefused = (callers: unknown): boolean => !callersOption.safeParse(callers).success
+const parse = (callers: unknown): Ceilings => callersOption().parse(callers)
+const isRefused = (callers: unknown): boolean => !callersOption().safeParse(callers).success
 
 describe('the callers of a policy', () => {
   it('have no ceiling in a list, and each their own in a record', () => {

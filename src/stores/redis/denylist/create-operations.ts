@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
-import { integerBetween, optionsObject, parseOptions } from '../../../base/options.js'
+import { integerBetween, lazy, optionsObject, parseOptions } from '../../../base/options.js'
 import {
   checkEntries,
   checkEntry,
@@ -31,7 +31,7 @@ const MAX_ENTRIES = 10_000
 const MAX_TOMBSTONES = 10_000
 /** The maximum of `maxStaleSeconds`: no receiver applies an entry for longer without reading the list. */
 const TOMBSTONE_SECONDS = 604_800
-const schema = optionsObject({ timeoutMs: integerBetween(1, 60_000).default(1000) })
+const schema = lazy(() => optionsObject({ timeoutMs: integerBetween(1, 60_000).default(1000) }))
 
 export function createOperations(connection: DenylistConnection): DenylistOperations {
   const runScript = (call: ScriptCall, timeoutMs: number): Promise<unknown> =>

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
 import {
   integerBetween,
+  lazy,
   numberBetween,
   optionsObject,
   parseOptions,
@@ -44,18 +45,20 @@ export interface RedisDenylist extends LiveDenylist, DenylistOperations {}
 /** As long as a list counts as fresh after it was read. */
 const READY_TIMEOUT_MS = 1500
 
-const schema = optionsObject({
-  prefix: z.string({ error: 'must be a string' }).default('esa:'),
-  timeoutMs: integerBetween(50, 250).default(250),
-  pollMs: integerBetween(50, 250).default(250),
-  maxStaleSeconds: numberBetween(10, 604_800, 'seconds').default(3600),
-  whenUnknown: z
-    .enum(['refuse', 'accept'], { error: "must be 'refuse' or 'accept'" })
-    .default('refuse'),
-  name: z
-    .custom<string>(isText, { error: 'must be a well-formed text of 1 to 256 characters' })
-    .default(() => `${hostname()}:${process.pid}`),
-})
+const schema = lazy(() =>
+  optionsObject({
+    prefix: z.string({ error: 'must be a string' }).default('esa:'),
+    timeoutMs: integerBetween(50, 250).default(250),
+    pollMs: integerBetween(50, 250).default(250),
+    maxStaleSeconds: numberBetween(10, 604_800, 'seconds').default(3600),
+    whenUnknown: z
+      .enum(['refuse', 'accept'], { error: "must be 'refuse' or 'accept'" })
+      .default('refuse'),
+    name: z
+      .custom<string>(isText, { error: 'must be a well-formed text of 1 to 256 characters' })
+      .default(() => `${hostname()}:${process.pid}`),
+  }),
+)
 
 /**
  * Creates a denylist on Redis, whose changes all instances of a receiver apply within a second. It opens

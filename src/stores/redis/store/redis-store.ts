@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
 import { z } from 'zod'
-import { integerBetween, optionsObject, parseOptions } from '../../../base/options.js'
+import { integerBetween, lazy, optionsObject, parseOptions } from '../../../base/options.js'
 import type { ReservationRequest } from '../../../idempotency/leased/idempotency-store.js'
 import { createRecordKeeper } from '../../../idempotency/leased/record-keeper.js'
 import type { Store } from '../../memory-store.js'
@@ -33,14 +33,16 @@ export interface RedisStoreOptions {
 const MIN_TTL_MS = 1000
 const MAX_TIMEOUT_MS = 60_000
 
-const schema = optionsObject({
-  prefix: z.string({ error: 'must be a string' }).default('esa:'),
-  timeoutMs: integerBetween(1, MAX_TIMEOUT_MS).default(250),
-  replicas: optionsObject({
-    min: integerBetween(1, Number.MAX_SAFE_INTEGER),
-    timeoutMs: integerBetween(1, MAX_TIMEOUT_MS),
-  }).optional(),
-})
+const schema = lazy(() =>
+  optionsObject({
+    prefix: z.string({ error: 'must be a string' }).default('esa:'),
+    timeoutMs: integerBetween(1, MAX_TIMEOUT_MS).default(250),
+    replicas: optionsObject({
+      min: integerBetween(1, Number.MAX_SAFE_INTEGER),
+      timeoutMs: integerBetween(1, MAX_TIMEOUT_MS),
+    }).optional(),
+  }),
+)
 
 /**
  * Creates a store on Redis, shared by all instances of a receiver. It opens its own connections with the

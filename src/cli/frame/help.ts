@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { columns } from '../output/columns.js'
 import { COMMON_OPTIONS, type OptionSpecs } from './arguments.js'
 import type { Command } from './command.js'
@@ -78,6 +78,6 @@ const exitCodes = (exit1Help: string, others: Command['exitCodeHelp'] = []): str
   )
 
 export function packageVersion(): string {
-  const manifest = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')
-  return JSON.parse(manifest).version
+  // By name, because the build moves this file.
+  return createRequire(import.meta.url)('express-service-auth/package.json').version
 }

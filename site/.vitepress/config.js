@@ -27,6 +27,7 @@ const NAVIGATION = {
       'denylist',
       'sessions',
       'testing',
+      'commonjs',
       'errors',
     ].map((name) => `docs/${name}.md`),
   ],

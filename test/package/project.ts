@@ -15,13 +15,15 @@ export type ModuleResolution = 'nodenext' | 'bundler'
 
 export interface Project {
   readonly folder: string
-  /** Installs packages, each in the version that this repository's lock file holds. */
+  /** Installs packages, each in the version that this repository's lock file holds, or as its name says. */
   install(...names: string[]): Promise<void>
   has(name: string): boolean
   /** Runs a program with Node; resolves with what it printed once it has ended by itself. */
   run(program: string): Promise<string>
   /** Compiles a program as a user would, declarations of the libraries included. */
   compile(program: string, moduleResolution: ModuleResolution): Promise<void>
+  /** Compiles a program with an installed TypeScript and these `compilerOptions`. */
+  compileWith(compiler: string, program: string, options: object): Promise<void>
   remove(): Promise<void>
 }
 
@@ -39,12 +41,13 @@ export async function createProject(): Promise<Project> {
     has: (name) => existsSync(join(folder, 'node_modules', name)),
     run: (program) => runIn(folder, [process.execPath, program], RUN_LIMIT_MS),
     async compile(program, moduleResolution) {
-      const config = `tsconfig.${moduleResolution}.json`
-      await writeFile(
-        join(folder, config),
-        JSON.stringify(compilerOptions(program, moduleResolution)),
-      )
+      const module = moduleResolution === 'bundler' ? 'esnext' : 'nodenext'
+      const config = await writeConfig(folder, program, { module, moduleResolution })
       await runIn(folder, [join(ROOT, 'node_modules/.bin/tsc'), '-p', config])
+    },
+    async compileWith(compiler, program, options) {
+      const config = await writeConfig(folder, program, options)
+      await runIn(folder, [process.execPath, `node_modules/${compiler}/bin/tsc`, '-p', config])
     },
     remove: () => rm(folder, { recursive: true, force: true }),
   }
@@ -52,23 +55,23 @@ export async function createProject(): Promise<Project> {
 
 /** `express4` is `express` in the version that the alias stands for; a path stays a path. */
 async function withVersion(name: string): Promise<string> {
-  if (name.endsWith('.tgz')) return name
+  if (name.endsWith('.tgz') || name.lastIndexOf('@') > 0) return name
   const manifest = await readFile(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')
   const installed = JSON.parse(manifest) as { name: string; version: string }
   return `${installed.name}@${installed.version}`
 }
 
-function compilerOptions(program: string, moduleResolution: ModuleResolution): object {
-  return {
-    compilerOptions: {
-      target: 'es2022',
-      module: moduleResolution === 'bundler' ? 'esnext' : 'nodenext',
-      moduleResolution,
-      types: ['node'],
-      strict: true,
-      noEmitOnError: true,
-      skipLibCheck: false,
-    },
-    files: [program],
+/** Writes the settings of a user's project, and returns the name of the file. */
+async function writeConfig(folder: string, program: string, options: object): Promise<string> {
+  const config = 'tsconfig.json'
+  const compilerOptions = {
+    target: 'es2022',
+    types: ['node'],
+    strict: true,
+    noEmitOnError: true,
+    skipLibCheck: false,
+    ...options,
   }
+  await writeFile(join(folder, config), JSON.stringify({ compilerOptions, files: [program] }))
+  return config
 }

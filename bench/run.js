@@ -23,6 +23,7 @@ import { migrationRun } from './sections/migration-run.js'
 import { migrationValidate } from './sections/migration-validate.js'
 import { observers } from './sections/observers.js'
 import { postgres } from './sections/postgres.js'
+import { startup } from './sections/startup.js'
 import { tokens } from './sections/tokens.js'
 import { writes } from './sections/writes.js'
 import { printBeside, printLines, versionIn } from './table.js'
@@ -38,6 +39,7 @@ const SECTIONS = {
   keys,
   client,
   heap,
+  startup,
   'migration-validate': migrationValidate,
   'migration-reconcile': migrationReconcile,
   'migration-run': migrationRun,

@@ -255,7 +255,7 @@ describe('the command', () => {
     [
       'a journal that is not there',
       ['migrate', 'status', '--journal', 'jurnal'],
-      'the --journal folder does not contain a journal: check its path; migrate run creates one',
+      'the --journal folder contains no journal: check its path',
     ],
     [
       'a file as the journal',

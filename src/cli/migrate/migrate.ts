@@ -121,10 +121,7 @@ const BEGINNING: readonly Step[] = ['check', 'run']
 /** @throws CommandFailure (2) */
 async function requireJournal(directory: string): Promise<void> {
   if (await isThere(join(directory, JOURNAL_FILE))) return
-  throw usageError(
-    'bad_journal',
-    'the --journal folder does not contain a journal: check its path; migrate run creates one',
-  )
+  throw usageError('bad_journal', 'the --journal folder contains no journal: check its path')
 }
 
 type Action = (migration: Migration, options: StepOptions) => Promise<MigrationReport>

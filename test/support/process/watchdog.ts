@@ -45,6 +45,6 @@ export function forgetPid(folder: string): void {
 }
 
 /** A pipe to a child process is a socket; an open one must not hold the test worker open. */
-export function unrefStream(stream: object): void {
+function unrefStream(stream: object): void {
   if ('unref' in stream && typeof stream.unref === 'function') stream.unref()
 }

@@ -42,7 +42,8 @@ export async function readMentionedPackages(
   if (seen.has(file)) return packages
   seen.add(file)
   const text = await readFile(file, 'utf8')
-  for (const [, source = ''] of text.matchAll(/(?:from|import\() ?["']([^"']+)["']/g)) {
+  // Examples in doc comments import this package: their lines begin with a star.
+  for (const [, source = ''] of text.matchAll(/^[^*\n]*(?:from|import\() ?["']([^"']+)["']/gm)) {
     if (!source.startsWith('.')) packages.add(source)
     else {
       for (const name of await readMentionedPackages(declarationFile(file, source), seen)) {

@@ -233,7 +233,7 @@ describe('a policy', () => {
 
   it('is refused when it is no object', () => {
     for (const policy of [undefined, null, 'x', 1, [], [COMPLETE], () => COMPLETE]) {
-      expect(refusalOf(policy)).toMatch(/serviceAuth policy/)
+      expect(refusalOf(policy)).toMatch(/serviceAuth polic(?:y|ies)/)
     }
   })
 

@@ -104,7 +104,12 @@ const OTHERS_OF_TYPEORM: readonly [string, unknown][] = [
 ]
 
 describe.each<[string, (client: never) => unknown, string, readonly [string, unknown][]]>([
-  ['fromPg', fromPg, 'a Pool of pg', [['a client', new Client()]]],
+  [
+    'fromPg',
+    fromPg,
+    'a Pool of pg, such as new Pool({ connectionString })',
+    [['a client', new Client()]],
+  ],
   ['fromPostgresJs', fromPostgresJs, 'what postgres() returns', [POOL]],
   ['fromKysely', fromKysely, 'a Kysely instance', [POOL, SOURCE]],
   ['fromTypeOrm', fromTypeOrm, 'a DataSource of type postgres', [POOL, ...OTHERS_OF_TYPEORM]],

@@ -10,6 +10,7 @@ describe('The options of requireIdempotencyKey', () => {
     expect(parseIdempotencyOptions({ store })).toEqual({
       kind: 'leased',
       store,
+      dependency: expect.anything(),
       retentionMs: 86_400_000,
       leaseMs: 30_000,
       maxRunMs: 3_600_000,

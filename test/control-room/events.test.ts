@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { rowsOf } from '../../example-app/control-room/page/panels/events-filter.js'
 import type { RoomEvent } from '../../example-app/control-room/protocol.js'
 import { levelOf } from '../../example-app/control-room/receivers/child/levels.js'
+import { searchedLogger } from '../support/secret-search/index.js'
 
 const EVENTS: Readonly<Record<RoomEvent['channel'], readonly object[]>> = {
   decision: [
@@ -34,7 +35,7 @@ it('have the level at which they are logged', () => {
   const logged = new Map<object, string>()
   const at = (level: string) => (event: object) => logged.set(event, level)
   const logger: Logger = { info: at('info'), warn: at('warn'), error: at('error') }
-  onTestFinished(logDecisions(logger, { accepted: true }))
+  onTestFinished(logDecisions(searchedLogger(logger), { accepted: true }))
   for (const [name, events] of Object.entries(EVENTS)) {
     for (const event of events) {
       channel(`express-service-auth:${name}`).publish(event)

@@ -34,7 +34,13 @@ async function bundle(options, ending) {
     chunkFileNames: `shared/[name]${ending}`,
     // Names stay as they are written, for stack traces.
     minifyInternalExports: false,
-    codeSplitting: { groups: [{ name: 'base', test: /\/src\/base\//, minShareCount: 3 }] },
+    codeSplitting: {
+      groups: [
+        // The command reads the version of Node before it loads anything that needs a newer one.
+        { name: 'supported-node', test: /supported-node/, priority: 1 },
+        { name: 'base', test: /\/src\/base\//, minShareCount: 3 },
+      ],
+    },
     hoistTransitiveImports: false,
     comments: ending === '.d.ts',
   })

@@ -88,10 +88,18 @@ function configFor(name, { types, files, folder }) {
   })
 }
 
-/** Drops doc comments, and puts each member of a union on lines of its own: a new one changes no other line. */
+/**
+ * Drops doc comments and what depends on the printer of the declarations. Puts each literal of a union on a line: a new
+ * member of a union changes no other line.
+ */
 function tidy(text) {
   return text
     .replaceAll(/^ *\/\*\*[\s\S]*?\*\/\n/gm, '')
+    .replaceAll(/\/\*\*[\s\S]*?\*\/ ?/g, '')
+    .replaceAll(/^import type /gm, 'import ')
+    .replaceAll(/ =\n +\{$/gm, ' = {')
+    .replaceAll(/\}\n *\| \{$/gm, '} | {')
+    .replaceAll(/ +$/gm, '')
     .replaceAll(/ ?'[^'\n]*'(?: \| '[^'\n]*')+/g, (union) => {
       const literals = union.trim().split(' | ')
       return `\n${literals.map((literal) => `    | ${literal}\n`).join('')}    `

@@ -16,9 +16,19 @@ export interface Options {
     readonly width?: number;
 }
 `
-const SHAPE = `export type Shape = {
+const SHAPE = `export type Shape =
+/** Round. */
+{
     readonly kind: 'circle';
-} | {
+}
+/** With corners. */
+ | {
+    readonly kind: 'square';
+};
+`
+const BUNDLED_SHAPE = `type Shape = /** Round. */{
+    readonly kind: 'circle';
+} /** With corners. */ | {
     readonly kind: 'square';
 };
 `
@@ -76,7 +86,7 @@ type Shape = {
 })
 
 it('accepts another comment, and bundled declarations', async () => {
-  const bundled = `${SHAPE.replace('export ', '')}${MAIN.replace(/^import.*\n/, '')}export {};\n`
+  const bundled = `${BUNDLED_SHAPE}${MAIN.replace(/^import.*\n/, '')}export {};\n`
   await writeFile(
     join(project, 'dist/index.d.ts'),
     bundled.replace('In pixels', 'Width, in pixels'),

@@ -61,8 +61,8 @@ export type {
   Authenticate,
   AuthenticateOptions,
   Authentication,
-  HeadersInput,
 } from './middleware/authenticate.js'
+export type { HeadersInput } from './middleware/headers-input.js'
 export type {
   CoupledIdempotencyOptions,
   IdempotencyOptions,

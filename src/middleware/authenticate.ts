@@ -25,19 +25,11 @@ import type { SingleUseStore } from '../idempotency/single-use.js'
 import type { Admit } from '../verification/admit.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 import { undecided } from './guard.js'
+import { type HeadersInput, requestIdIn, wireHeaders } from './headers-input.js'
 import { refusalOf, resultOf } from './refusal-table.js'
 import type { Terms } from './request-state.js'
 import { requireEach } from './require-permissions.js'
 import { consumeOnce } from './require-single-use.js'
-
-/**
- * The headers of a request: a Node request (its `rawHeaders` count), a `Headers`, or an object of names and
- * values. In an object own members count, in any case; `undefined` and an empty list are no header.
- */
-export type HeadersInput =
-  | { readonly rawHeaders: readonly string[] }
-  | Headers
-  | Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** What `authenticate` requires beyond the policy. */
 export interface AuthenticateOptions {
@@ -114,7 +106,7 @@ export function createAuthenticate(terms: Terms, admit: AdmitByTerms): Authentic
       if (!(error instanceof Unavailable)) throw toServiceAuthError('authenticate', error)
       decision = undecided(error, [...chosen.dependencies, ...stores])
     }
-    announce(decision, chosen.observers)
+    announce(decision, chosen.observers, requestIdIn(headers))
     if (decision.ok) {
       for (const dependency of [...chosen.dependencies, ...stores]) dependency.worked(chosen.clock)
     } else if (decision.failure !== undefined) reportFailure(decision.failure)
@@ -144,12 +136,14 @@ async function requireAll(
 function announce(
   decision: Decision<ServiceIdentity>,
   observers: readonly DecisionObserver[],
+  requestId: string | number | undefined,
 ): void {
   if (!isObserved(observers)) return
   const by = 'authenticate'
+  const id = requestId === undefined ? undefined : { requestId }
   const event: DecisionEvent = decision.ok
-    ? { outcome: 'accepted', by, caller: decision.value.name, keyId: decision.value.keyId }
-    : { ...resultOf(decision.reason), by, ...decision.evidence }
+    ? { outcome: 'accepted', by, caller: decision.value.name, keyId: decision.value.keyId, ...id }
+    : { ...resultOf(decision.reason), by, ...decision.evidence, ...id }
   announceDecision(observers, Object.freeze(event))
 }
 
@@ -173,46 +167,20 @@ function parseOptions(options: AuthenticateOptions): Requirements {
   for (const name of Object.keys(options)) {
     if (!OPTIONS.includes(name)) throw wrongWiring(`authenticate: ${name} is not an option`)
   }
-  const { permissions = [], singleUse } = options as AuthenticateOptions
-  const names = typeof permissions === 'string' ? [permissions] : permissions
-  if (!Array.isArray(names) || !names.every((name) => typeof name === 'string' && name !== '')) {
-    throw wrongWiring('authenticate: permissions must be a non-empty string or a list of such')
-  }
+  const { permissions, singleUse } = options as AuthenticateOptions
   if (singleUse !== undefined && !hasFunctions(singleUse, ['consume'])) {
     throw wrongWiring('authenticate: singleUse must be a store with consume')
   }
-  return { permissions: names, singleUse }
+  return { permissions: namesIn(permissions), singleUse }
 }
 
-/** @throws ServiceAuthError `wrong_wiring` for anything but headers. */
-function wireHeaders(input: HeadersInput): WireHeaders {
-  if (!isRecord(input)) throw wrongWiring(NO_HEADERS)
-  if (Array.isArray(input['rawHeaders'])) return input as unknown as WireHeaders
-  const values = isHeaders(input) ? fromHeaders(input) : fromRecord(input)
-  return { rawHeaders: values.flatMap((value) => ['authorization', value]), headers: {} }
-}
-
-const NO_HEADERS =
-  'authenticate: the headers must be a Node request, a Headers or an object of names and values'
-
-const isHeaders = (input: object): input is Headers =>
-  'get' in input && typeof input.get === 'function' && Symbol.iterator in input
-
-/** A `Headers` joins repeated fields by a comma, which no token has. */
-function fromHeaders(headers: Headers): string[] {
-  const value: unknown = headers.get('authorization')
-  if (value === null) return []
-  if (typeof value !== 'string') throw wrongWiring(NO_HEADERS)
-  return [value]
-}
-
-function fromRecord(record: Readonly<Record<string, unknown>>): string[] {
-  return Object.keys(record).flatMap((name) => {
-    if (name.toLowerCase() !== 'authorization') return []
-    const value = record[name]
-    if (value === undefined) return []
-    const values: unknown[] = Array.isArray(value) ? value : [value]
-    if (!values.every((each) => typeof each === 'string')) throw wrongWiring(NO_HEADERS)
-    return values
-  })
+/** A copy, in which a hole of the list is `undefined`. */
+function namesIn(permissions: unknown): readonly string[] {
+  if (permissions === undefined) return []
+  const names: unknown[] = Array.isArray(permissions) ? Array.from(permissions) : [permissions]
+  const areNames = names.every((name): name is string => typeof name === 'string' && name !== '')
+  if (areNames && names.length > 0) return names
+  throw wrongWiring(
+    'authenticate: permissions must be a non-empty string, or a list of at least one',
+  )
 }

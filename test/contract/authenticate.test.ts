@@ -133,6 +133,13 @@ describe('authenticate', () => {
     ])
   })
 
+  it('reports the id of a Node request', async () => {
+    const events: DecisionEvent[] = []
+    const auth = authFor(issuer.policy({ onDecision: (event) => events.push(event) }))
+    await auth.authenticate({ rawHeaders: [], headers: {}, id: 'request-7' } as HeadersInput)
+    expect(events).toMatchObject([{ reason: 'credentials_missing', requestId: 'request-7' }])
+  })
+
   it('is undecided while the key set or the store is unreachable', async () => {
     const own = await createTestIssuer()
     onTestFinished(() => own.close())
@@ -165,6 +172,10 @@ describe('the headers of authenticate', () => {
     ['an object in another case', { Authorization: good }],
     ['an object with a list', { authorization: [good] }],
     ['an object without a prototype', Object.assign(Object.create(null), { authorization: good })],
+    [
+      'an object with a header named rawHeaders',
+      { rawHeaders: ['authorization', 'x'], authorization: good },
+    ],
     ['an object with other members', { authorization: good, cookie: ['a', 'b'], via: undefined }],
   ])('may be %s', async (_, headers) => {
     expect(reasonOf(await auth.authenticate(headers))).toBe('accepted')
@@ -203,13 +214,21 @@ describe('the headers of authenticate', () => {
     ['a number as value', { authorization: 5 }],
     ['null as value', { authorization: null }],
     ['a nested list', { authorization: [[good]] }],
-    ['a Map without the member', new Map()],
     ['headers that rawHeaders lack', { rawHeaders: [], headers: { authorization: good } }],
     ['an unknown option', {}, { permission: 'x' }],
     ['options that are text', {}, 'orders:read'],
     ['an empty permission', {}, { permissions: '' }],
     ['a permission that is no text', {}, { permissions: ['a', 1] }],
     ['a store that is none', {}, { singleUse: {} }],
+    ['no permission', {}, { permissions: [] }],
+    // biome-ignore lint/suspicious/noSparseArray: what is tested
+    ['a hole among the permissions', { authorization: good }, { permissions: [, 'orders:admin'] }],
+    ['a fetch request', new Request('http://orders.test', { headers: { authorization: good } })],
+    ['an object that has headers', { headers: { authorization: good } }],
+    ['a Map', new Map([['authorization', good]])],
+    ['URLSearchParams', new URLSearchParams({ authorization: good })],
+    ['a Date', new Date()],
+    ['raw headers that are no text', { rawHeaders: ['authorization', Buffer.from(good)] }],
   ])('reject with wrong_wiring for %s', async (_, headers, options) => {
     const call = auth.authenticate(headers as HeadersInput, options as object)
     await expect(call).rejects.toMatchObject({ name: 'ServiceAuthError', code: 'wrong_wiring' })
@@ -231,6 +250,13 @@ describe('the headers of authenticate', () => {
     const answer = auth.authenticate(headers)
     headers['authorization'] = 'Bearer other'
     expect(reasonOf(await answer)).toBe('accepted')
+    const permissions = ['orders:admin']
+    const refused = auth.authenticate(
+      { authorization: `Bearer ${issuer.token()}` },
+      { permissions },
+    )
+    permissions.length = 0
+    expect(reasonOf(await refused)).toBe('permission_missing')
   })
 })
 

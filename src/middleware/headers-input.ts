@@ -1,0 +1,70 @@
+import { wrongWiring } from '../base/decision/service-auth-error.js'
+import { isRecord } from '../base/options.js'
+import type { WireHeaders } from '../base/raw-headers.js'
+import { requestIdOf } from './request-id.js'
+
+/**
+ * The headers of a request: a Node request (its `rawHeaders` count), a `Headers`, or an object of names and
+ * values. In an object own members count, in any case; `undefined` and an empty list are no header.
+ */
+export type HeadersInput =
+  | { readonly rawHeaders: readonly string[] }
+  | Headers
+  | Readonly<Record<string, string | readonly string[] | undefined>>
+
+/**
+ * The headers in the form in which Node gives them.
+ *
+ * @throws ServiceAuthError `wrong_wiring` for anything but headers.
+ */
+export function wireHeaders(input: HeadersInput): WireHeaders {
+  if (isNodeRequest(input)) return input
+  const tag = Object.prototype.toString.call(input)
+  if (tag === '[object Headers]') return wireOf(fromHeaders(input as Headers))
+  // An array, a `Map`, a fetch `Request` and so on have no headers as members.
+  if (tag === '[object Object]') return wireOf(fromRecord(input as Record<string, unknown>))
+  throw wrongWiring(NO_HEADERS)
+}
+
+/** `req.id` of a Node request. */
+export const requestIdIn = (input: HeadersInput): string | number | undefined =>
+  isNodeRequest(input) ? requestIdOf(input) : undefined
+
+const NO_HEADERS =
+  'authenticate: the headers must be a Node request, a Headers or an object of names and values'
+
+function isNodeRequest(input: unknown): input is WireHeaders {
+  if (!isRecord(input) || !Array.isArray(input['rawHeaders'])) return false
+  // In an object of names and values it is a header that a caller has named so.
+  if (isPlain(input) && Object.keys(input).some((name) => !PARTS.has(name))) return false
+  if (input['rawHeaders'].every((each) => typeof each === 'string')) return true
+  throw wrongWiring(NO_HEADERS)
+}
+
+const PARTS = new Set(['rawHeaders', 'headers', 'id'])
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+const wireOf = (values: readonly string[]): WireHeaders => ({
+  rawHeaders: values.flatMap((value) => ['authorization', value]),
+  headers: {},
+})
+
+/** A `Headers` joins repeated fields by a comma, which no token has. */
+function fromHeaders(headers: Headers): string[] {
+  const value = headers.get('authorization')
+  return value === null ? [] : [value]
+}
+
+function fromRecord(record: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(record).flatMap(([name, value]) => {
+    const values: unknown[] = Array.isArray(value) ? value : [value ?? []].flat()
+    if (value === null || !values.every((each) => typeof each === 'string')) {
+      throw wrongWiring(NO_HEADERS)
+    }
+    return name.toLowerCase() === 'authorization' ? (values as string[]) : []
+  })
+}

@@ -128,10 +128,9 @@ function severalIssuers(opened: readonly OpenPolicy[]): MultiIssuerAuth {
       await Promise.all(opened.map(readyByIssuer))
     },
     health: () => ({
-      policies: opened.map(({ verifier, health }) => ({
-        issuer: verifier.policy.issuer,
-        ...health(),
-      })),
+      policies: opened.map(({ verifier, keySet, health }) =>
+        withAddress({ issuer: verifier.policy.issuer, ...health() }, addressOf(keySet)),
+      ),
     }),
     close() {
       for (const each of opened) each.close()

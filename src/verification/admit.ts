@@ -88,10 +88,8 @@ export function createAdmitByIssuer(
     const token = bearer.value
     const digest = digestOf(token)
     for (const verifier of verifiers) {
-      const recalled = verifier.recall(digest)
-      if (recalled === undefined) continue
-      onChosen(verifier)
-      return recalled
+      const recalled = recall(verifier, digest, onChosen)
+      if (recalled !== undefined) return recalled
     }
     const form = parseToken(token)
     const parsed = form.ok ? withPayload(form.value) : form
@@ -100,6 +98,22 @@ export function createAdmitByIssuer(
     if (!chosen.ok) return chosen
     onChosen(chosen.value)
     return chosen.value.verify({ token, digest, parsed: parsed.value })
+  }
+}
+
+/** A live denylist may throw: the error is one of that policy. */
+function recall(
+  verifier: TokenVerifier,
+  digest: string,
+  onChosen: OnChosen,
+): Decision<ValidIdentity> | undefined {
+  try {
+    const recalled = verifier.recall(digest)
+    if (recalled !== undefined) onChosen(verifier)
+    return recalled
+  } catch (error) {
+    onChosen(verifier)
+    throw error
   }
 }
 

@@ -7,12 +7,14 @@ import { ATTRIBUTE, METRIC } from './names.js'
 
 /** The part of a `serviceAuth` that the gauges read. */
 export interface ObservedServiceAuth {
-  /** Returns its state, from memory. */
-  health(): {
-    readonly keySet: KeySetHealth
-    readonly denylists?: readonly DenylistHealth[] | undefined
-    readonly tokenCache?: { readonly hits: number; readonly misses: number } | undefined
-  }
+  /** Returns its state, from memory; with several policies, that of each. */
+  health(): ObservedHealth | { readonly policies: readonly ObservedHealth[] }
+}
+
+interface ObservedHealth {
+  readonly keySet: KeySetHealth
+  readonly denylists?: readonly DenylistHealth[] | undefined
+  readonly tokenCache?: { readonly hits: number; readonly misses: number } | undefined
 }
 
 /** Reads and reports the states of these policies whenever metrics are collected. */
@@ -26,7 +28,10 @@ export function observeHealth(
     const values = createGaugeValues()
     for (const auth of serviceAuths) {
       try {
-        addValues(auth, values)
+        const health = auth.health()
+        if ('policies' in health) {
+          for (const policy of health.policies) addValues(policy, addressOf(policy), values)
+        } else addValues(health, addressOf(auth), values)
       } catch {
         // Still report the others.
       }
@@ -87,15 +92,17 @@ type Merge = (earlier: number, value: number) => number
 const sum: Merge = (earlier, value) => earlier + value
 
 /** Adds the state of one policy. The worse of two values of a series is reported; requests are added. */
-function addValues(auth: ObservedServiceAuth, values: GaugeValues): void {
-  const { keySet, denylists, tokenCache } = auth.health()
+function addValues(
+  { keySet, denylists, tokenCache }: ObservedHealth,
+  address: string | undefined,
+  values: GaugeValues,
+): void {
   const add = (gauge: Gauge, merge: Merge, { value, attributes }: GaugeValue): void => {
     const series = Object.values(attributes)[0]
     const earlier = values[gauge].get(series)?.value
     const merged = earlier === undefined ? value : merge(earlier, value)
     values[gauge].set(series, { value: merged, attributes })
   }
-  const address = addressOf(auth)
   const keySetAttributes: Attributes =
     address === undefined ? {} : { [ATTRIBUTE.keySetUrl]: address }
   const { ageSeconds, keys } = keySet

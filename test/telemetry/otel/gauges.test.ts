@@ -1,6 +1,6 @@
 import { DataPointType } from '@opentelemetry/sdk-metrics'
 import express from 'express'
-import type { KeySetHealth } from 'express-service-auth'
+import { type KeySetHealth, serviceAuth } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
 import type { ObservedServiceAuth } from '../../../src/telemetry/otel/gauges.js'
 import type { DenylistHealth } from '../../../src/verification/denylist/live-denylist.js'
@@ -42,6 +42,19 @@ it('shows the age and the keys of a key set under its address, before its first 
   expect(age?.attributes).toEqual(attributes)
   expect(age?.value).toBeGreaterThanOrEqual(0)
   expect(JSON.stringify(await metrics())).not.toContain('s3cret')
+})
+
+it('shows the key set of each of several issuers', async () => {
+  const issuers = await Promise.all([createTestIssuer(), createTestIssuer()])
+  onTestFinished(async () => void (await Promise.all(issuers.map((issuer) => issuer.close()))))
+  const auth = serviceAuth(issuers.map((issuer) => issuer.policy()))
+  onTestFinished(() => auth.close())
+  await auth.ready()
+  const { series } = meter({ serviceAuth: auth })
+  const shown = await series('key_set.keys')
+  expect(shown.map(({ attributes }) => attributes)).toEqual(
+    issuers.map(({ jwksUri }) => ({ 'key_set.url': jwksUri })),
+  )
 })
 
 it('shows denylists by their place in the policy, and the requests of the token cache', async () => {

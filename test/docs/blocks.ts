@@ -29,13 +29,7 @@ export async function placeCode(name: string, blocks: readonly CodeBlock[]): Pro
   // Inside of the project, where its packages are found.
   const folder = `${ROOT}test/.blocks-${name}`
   const tsconfig = `${folder}/tsconfig.json`
-  const config = {
-    extends: '../../tsconfig.json',
-    include: ['*.ts'],
-    exclude: [],
-    // As NestJS needs them.
-    compilerOptions: { experimentalDecorators: true },
-  }
+  const config = { extends: '../../tsconfig.json', include: ['*.ts'], exclude: [] }
   await mkdir(folder, { recursive: true })
   await writeFile(tsconfig, JSON.stringify(config))
   const fileAt = (index: number): string => `${folder}/block-${index}.ts`

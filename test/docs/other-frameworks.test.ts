@@ -9,6 +9,8 @@ import { keepRunning, type RunningApp, startBlock } from './running-blocks.js'
 
 const issuer = await createTestIssuer()
 const environment = { ISSUER: issuer.url }
+/** A clock that fails is a fault of the receiver. */
+const BROKEN_CLOCK = `--import=data:text/javascript,${encodeURIComponent('Date.now = () => NaN')}`
 let placed: PlacedBlocks
 beforeAll(async () => {
   placed = await placeBlocks('other-frameworks', 'docs/other-frameworks.md')
@@ -42,7 +44,7 @@ describe.each(['node:http', 'Fastify', 'Hono', 'A fetch handler', 'Koa', 'NestJS
         'Bearer realm="service", error="invalid_token"',
       )
       expect(refused.headers.get('cache-control')).toBe('no-store')
-      expect(refused.headers.get('content-type')).toContain('application/problem+json')
+      expect(refused.headers.get('content-type')).toBe('application/problem+json')
       expect(await refused.json()).toEqual({
         type: 'about:blank',
         title: 'Unauthorized',
@@ -77,6 +79,21 @@ describe('WebSockets', () => {
   })
 })
 
+describe.each(['node:http', 'Fastify', 'NestJS', 'Koa', 'Hono', 'A fetch handler'])(
+  '%s',
+  (name) => {
+    it('answers 500 to a fault of the receiver, and goes on', async () => {
+      const app = await startBlock(placed, name, { ...environment, NODE_OPTIONS: BROKEN_CLOCK })
+      onTestFinished(async () => void (await app.stop('SIGKILL')))
+      for (let call = 0; call < 2; call += 1) {
+        const answer = await fetch(app.url, { headers: bearer() })
+        expect(answer.status).toBe(500)
+        expect(await answer.text()).not.toContain('authenticate')
+      }
+    })
+  },
+)
+
 describe('gRPC', () => {
   it('accepts a service, and maps refusals to statuses', async () => {
     const port = await freePort()
@@ -92,7 +109,7 @@ describe('gRPC', () => {
         const metadata = new Metadata()
         for (const [key, value] of Object.entries(headers)) metadata.add(key, value)
         const path = '/orders.Orders/Hello'
-        client.makeUnaryRequest(path, Buffer.from, String, '', metadata, (error, text) =>
+        client.makeUnaryRequest(path, Buffer.from, String, 'x', metadata, (error, text) =>
           resolve(error?.code ?? text),
         )
       })
@@ -118,6 +135,10 @@ describe('@fastify/express, with idempotent writes', () => {
     const second = await write()
     expect([second.status, await second.text()]).toEqual([201, text])
     expect((await fetch(`${url}/orders`, { method: 'POST' })).status).toBe(401)
+    // The guard behind the first function of the list is reached.
+    const headers = { ...bearer(), 'content-type': 'application/json' }
+    const keyless = await fetch(`${url}/orders`, { method: 'POST', headers, body: '{}' })
+    expect(keyless.status).toBe(400)
   })
 })
 

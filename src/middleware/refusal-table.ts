@@ -41,6 +41,7 @@ const REFUSALS: Record<RefusalReason, Refusal<401 | 403>> &
   static_key_refused: INVALID_TOKEN,
   token_type_invalid: INVALID_TOKEN,
   id_token: INVALID_TOKEN,
+  confirmation_unsupported: INVALID_TOKEN,
   key_denied: INVALID_TOKEN,
   key_unknown: INVALID_TOKEN,
   signature_invalid: INVALID_TOKEN,

@@ -115,7 +115,7 @@ describe.each(EXPRESS_MAJORS)('the hostile tokens, on $major', ({ express }) => 
     expect(events).toHaveLength(cases.length)
     expect(published).toEqual(events)
     const known = new Set([issuer.kid, issuer.staticKid])
-    const claims = 'iss aud sub source token_type permissions exp nbf iat jti'.split(' ')
+    const claims = 'iss aud sub source token_type permissions exp nbf iat jti cnf'.split(' ')
     for (const [index, event] of events.entries()) {
       const { outcome, reason, status, by, claim, keyId, caller, ...more } = {
         reason: undefined,

@@ -32,6 +32,7 @@ const ROWS: Record<Reason, string> = {
   header_parameter_forbidden: INVALID_TOKEN,
   token_type_invalid: INVALID_TOKEN,
   id_token: INVALID_TOKEN,
+  confirmation_unsupported: INVALID_TOKEN,
   static_key_refused: INVALID_TOKEN,
   key_denied: INVALID_TOKEN,
   key_unknown: INVALID_TOKEN,

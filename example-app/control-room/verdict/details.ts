@@ -37,6 +37,7 @@ const SENTENCES: Readonly<Record<Reason, Sentence>> = {
   algorithm_not_allowed: says('The token does not say RS256 as its algorithm.'),
   key_id_invalid: says('The key id is not a text of 1 to 256 visible characters.'),
   token_type_invalid: says('The header does not say at+jwt as the type of the token.'),
+  confirmation_unsupported: says('The token is bound to a key, which this receiver cannot check.'),
   id_token: ({ claim }) => `The claim ${claim} shows that this is no access token.`,
   static_key_refused: says('The token names a static key, and those sign no service tokens.'),
   key_unknown: says('The token names a key that the core does not publish.'),

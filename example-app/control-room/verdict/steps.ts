@@ -42,6 +42,7 @@ export const STEP_OF_REASON: Readonly<Record<Reason, Step>> = {
   algorithm_not_allowed: 'Header and algorithm',
   token_type_invalid: 'Header and algorithm',
   id_token: 'Claims',
+  confirmation_unsupported: 'Claims',
   key_id_invalid: 'Key id',
   static_key_refused: 'Key is known',
   key_unknown: 'Key is known',

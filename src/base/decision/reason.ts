@@ -17,6 +17,7 @@ export type RefusalReason =
   | 'key_unknown'
   | 'signature_invalid'
   | 'id_token'
+  | 'confirmation_unsupported'
   | 'claim_missing'
   | 'claim_invalid'
   | 'token_expired'

@@ -25,7 +25,7 @@ export type StepResult = 'passed' | 'failed' | 'not_reached'
 /** The claims that a policy checks. Other claims may hold private data. */
 export function checkedClaims(policy: Policy): readonly Step[] {
   const steps = stepsOf(policy)
-  return steps.slice(steps.indexOf('iss'), steps.indexOf('jti') + 1).filter(isClaim)
+  return steps.slice(steps.indexOf('iss'), steps.indexOf('cnf') + 1).filter(isClaim)
 }
 
 const isClaim = (step: Step): boolean => step !== 'access_token'

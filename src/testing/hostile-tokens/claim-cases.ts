@@ -22,6 +22,7 @@ export function claimCases(forge: Forge): HostileToken[] {
     ...(forge.isOAuth2 ? [] : group('Permissions are a list of texts', permissionCases(forge))),
     ...group('Own members named like inherited ones are inert', inertCases(forge)),
     ...group('A token id is text of 1 to 256 characters', jtiCases(forge)),
+    ...group('A bound token is no bearer token', boundCases(forge)),
     ...group('A user session is no service', [
       ['a session token of the same core', session(forge)],
     ]),
@@ -141,6 +142,11 @@ function inertCases({ claims, token }: Forge): Draft[] {
 function jtiCases({ withClaims }: Forge): Draft[] {
   const values = [null, 1, true, {}, ['id'], '', 'x'.repeat(257)]
   return values.map((jti): Draft => [nameOf('jti', jti), withClaims({ jti })])
+}
+
+function boundCases({ withClaims }: Forge): Draft[] {
+  const values = [{ jkt: 'x' }, { 'x5t#S256': 'x' }, { jwk: {} }, {}, null, '', false]
+  return values.map((cnf): Draft => [nameOf('cnf', cnf), withClaims({ cnf })])
 }
 
 /** A token that the core issues to browsers: its `iss` ends with the API's base path. */

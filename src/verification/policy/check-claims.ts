@@ -81,6 +81,8 @@ function readClaims(claims: Claims, policy: Policy): Decision<ReadClaims> {
   if (iat !== undefined && !isFiniteNumber(iat)) return claimDenial('iat', iat)
   if (nbf !== undefined && !isFiniteNumber(nbf)) return claimDenial('nbf', nbf)
   if (jti !== undefined && !isTokenId(jti)) return claimDenial('jti', jti)
+  // Bound to a key (RFC 7800): without a proof of that key whoever has stolen the token could use it.
+  if (Object.hasOwn(claims, 'cnf')) return deny('confirmation_unsupported', { claim: 'cnf' })
   return allow({ caller: sub, permissions, exp, iat, nbf, tokenId: jti })
 }
 

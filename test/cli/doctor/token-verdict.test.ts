@@ -41,6 +41,7 @@ const BREAKS: readonly [Step, string, Readonly<Record<string, unknown>>][] = [
   ['iat', 'claim_invalid', { iat: 'now' }],
   ['nbf', 'claim_invalid', { nbf: 'now' }],
   ['jti', 'claim_invalid', { jti: 5 }],
+  ['cnf', 'confirmation_unsupported', { cnf: { jkt: 'x' } }],
   ['times', 'token_expired', { exp: 5 }],
   ['denylist', 'token_denied', { jti: 'stolen' }],
   ['caller', 'caller_not_approved', { sub: 'stranger' }],

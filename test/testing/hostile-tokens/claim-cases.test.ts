@@ -24,10 +24,11 @@ it('each other claim is refused for itself, and callers with the 403', async () 
     caller_not_approved: 19,
     claim_invalid: 142,
     claim_missing: 10,
+    confirmation_unsupported: 7,
   })
   for (const { name, status, reason, claim } of judged) {
     expect(`${name}: ${status}`).toBe(`${name}: ${reason === 'caller_not_approved' ? 403 : 401}`)
-    if (/^(iss|aud|sub|source|token_type|permissions|jti) /.test(name)) {
+    if (/^(iss|aud|sub|source|token_type|permissions|jti|cnf) /.test(name)) {
       expect(`${name}: ${claim}`).toBe(`${name}: ${name.split(' ')[0]}`)
     }
   }

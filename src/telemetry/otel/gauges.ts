@@ -11,6 +11,11 @@ export interface ObservedServiceAuth {
   health(): ObservedHealth | { readonly policies: readonly ObservedHealth[] }
 }
 
+/**
+ * The state of a policy.
+ *
+ * @inline
+ */
 interface ObservedHealth {
   readonly keySet: KeySetHealth
   readonly denylists?: readonly DenylistHealth[] | undefined

@@ -158,7 +158,9 @@ describe('the choice of a policy', () => {
     expect(await reason(old.token())).toBe('accepted')
     expect(await reason(renewed.token())).toBe('accepted')
     expect(await reason(old.token({ token_type: undefined }))).toBe('token_type_invalid')
-    expect(await reason(renewed.token({ token_type: 'service-access' }))).toBe('key_unknown')
+    // The keys of two issuers may have one id.
+    const foreign = await reason(renewed.token({ token_type: 'service-access' }))
+    expect(foreign).toMatch(/^(?:key_unknown|signature_invalid)$/)
   })
 
   it('reports a refusal before it to each distinct observer once, and a later one to its own', async () => {

@@ -1,9 +1,4 @@
-import {
-  announceDecision,
-  type DecisionEvent,
-  type DecisionObserver,
-  isObserved,
-} from '../base/decision/decision-event.js'
+import { announceDecision, isObserved } from '../base/decision/decision-event.js'
 import {
   type Dependency,
   DependencyError,
@@ -24,7 +19,7 @@ import type { WireHeaders } from '../base/raw-headers.js'
 import type { SingleUseStore } from '../idempotency/single-use.js'
 import type { Admit } from '../verification/admit.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
-import { undecided } from './guard.js'
+import { eventOf, undecided } from './guard.js'
 import { type HeadersInput, requestIdIn, wireHeaders } from './headers-input.js'
 import { refusalOf, resultOf } from './refusal-table.js'
 import type { Terms } from './request-state.js'
@@ -106,13 +101,18 @@ export function createAuthenticate(terms: Terms, admit: AdmitByTerms): Authentic
       if (!(error instanceof Unavailable)) throw toServiceAuthError('authenticate', error)
       decision = undecided(error, [...chosen.dependencies, ...stores])
     }
-    announce(decision, chosen.observers, requestIdIn(headers))
-    if (decision.ok) {
-      for (const dependency of [...chosen.dependencies, ...stores]) dependency.worked(chosen.clock)
-    } else if (decision.failure !== undefined) reportFailure(decision.failure)
-    return decision.ok
-      ? Object.freeze({ outcome: 'accepted', service: decision.value })
-      : answerTo(decision.reason)
+    const { observers, dependencies, clock } = chosen
+    if (isObserved(observers)) {
+      const identity = decision.ok ? decision.value : undefined
+      const requestId = requestIdIn(headers)
+      announceDecision(observers, eventOf('authenticate', decision, identity, requestId))
+    }
+    if (!decision.ok) {
+      if (decision.failure !== undefined) reportFailure(decision.failure)
+      return answerTo(decision.reason)
+    }
+    for (const dependency of [...dependencies, ...stores]) dependency.worked(clock)
+    return Object.freeze({ outcome: 'accepted', service: decision.value })
   }
 }
 
@@ -131,20 +131,6 @@ async function requireAll(
   if (singleUse === undefined) return allow(identity)
   const consumed = await consumeOnce({ identity, clock, clockToleranceSeconds }, singleUse)
   return consumed.ok ? allow(identity) : consumed
-}
-
-function announce(
-  decision: Decision<ServiceIdentity>,
-  observers: readonly DecisionObserver[],
-  requestId: string | number | undefined,
-): void {
-  if (!isObserved(observers)) return
-  const by = 'authenticate'
-  const id = requestId === undefined ? undefined : { requestId }
-  const event: DecisionEvent = decision.ok
-    ? { outcome: 'accepted', by, caller: decision.value.name, keyId: decision.value.keyId, ...id }
-    : { ...resultOf(decision.reason), by, ...decision.evidence, ...id }
-  announceDecision(observers, Object.freeze(event))
 }
 
 function answerTo(reason: Reason): Authentication {

@@ -14,6 +14,7 @@ import {
 import { type Decision, type Denial, deny, type UndecidedReason } from '../base/decision/reason.js'
 import { toServiceAuthError } from '../base/decision/service-auth-error.js'
 import { Unavailable } from '../base/decision/unavailable.js'
+import type { ServiceIdentity } from '../verification/policy/identity.js'
 import { type AnyRouteHandler, fitAnyRoute } from './any-route.js'
 import { refuse, resultOf } from './refusal-table.js'
 import { requestIdOf } from './request-id.js'
@@ -135,7 +136,11 @@ function conclude<State extends RequestState, T>(
       refuse(response, decision.reason)
     }
     const observers = guard.observers(state)
-    if (isObserved(observers)) announceDecision(observers, eventOf(guard.by, decision, state))
+    if (isObserved(observers)) {
+      const { request, admission } = state
+      const requestId = requestIdOf(request)
+      announceDecision(observers, eventOf(guard.by, decision, admission?.identity, requestId))
+    }
   } catch (error) {
     next(toServiceAuthError(guard.by, error))
     return
@@ -164,13 +169,17 @@ function reportFailure<State extends RequestState, T>(
   dependency.failed({ message, isObserved: isSeen, clock: guard.clock(state) })
 }
 
-function eventOf(by: DecidedBy, decision: Decision<unknown>, state: RequestState): DecisionEvent {
-  const { request, admission } = state
-  const requestId = requestIdOf(request)
+/** The event of a decision. `identity` is the accepted caller. */
+export function eventOf(
+  by: DecidedBy,
+  decision: Decision<unknown>,
+  identity: ServiceIdentity | undefined,
+  requestId: string | number | undefined,
+): DecisionEvent {
   const id = requestId === undefined ? undefined : { requestId }
   if (!decision.ok) {
     return Object.freeze({ ...resultOf(decision.reason), by, ...decision.evidence, ...id })
   }
-  const caller = admission && { caller: admission.identity.name, keyId: admission.identity.keyId }
+  const caller = identity && { caller: identity.name, keyId: identity.keyId }
   return Object.freeze({ outcome: 'accepted', by, ...caller, ...id })
 }

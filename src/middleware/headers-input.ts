@@ -61,10 +61,9 @@ function fromHeaders(headers: Headers): string[] {
 
 function fromRecord(record: Readonly<Record<string, unknown>>): string[] {
   return Object.entries(record).flatMap(([name, value]) => {
-    const values: unknown[] = Array.isArray(value) ? value : [value ?? []].flat()
-    if (value === null || !values.every((each) => typeof each === 'string')) {
-      throw wrongWiring(NO_HEADERS)
-    }
-    return name.toLowerCase() === 'authorization' ? (values as string[]) : []
+    if (value === undefined) return []
+    const values: unknown[] = Array.isArray(value) ? value : [value]
+    if (!values.every((each) => typeof each === 'string')) throw wrongWiring(NO_HEADERS)
+    return name.toLowerCase() === 'authorization' ? values : []
   })
 }

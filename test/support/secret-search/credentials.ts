@@ -1,4 +1,4 @@
-import type { SecretKind } from './secret-index.js'
+import { LEAK_LENGTH, type SecretKind } from './secret-index.js'
 import { knowSecret } from './session.js'
 
 const SECRET_HEADERS: Readonly<Record<string, (value: string) => void>> = {
@@ -23,11 +23,15 @@ const READABLE = /[\x20-\x7e]{12}/
 const URL_OF_REDIS = /^rediss?:/
 const PASSWORD_IN_URL = /:\/\/[^:@]*:(.*)@/
 
-/** Tells the search of a token and of its signature, as text and as bytes. */
+/**
+ * Tells the search of a token and of its signature, as text and as bytes. A shorter text, such as
+ * `constructor` in a malformed token, is neither.
+ */
 export function knowToken(token: string): void {
+  if (token.length < LEAK_LENGTH) return
   knowSecret('a token', token)
-  const signature = token.split('.')[2]
-  if (signature === undefined) return
+  const signature = token.split('.')[2] ?? ''
+  if (signature.length < LEAK_LENGTH) return
   knowSecret('a signature', signature)
   const bytes = Buffer.from(signature, 'base64url')
   if (!READABLE.test(bytes.toString('latin1'))) knowSecret('a signature', bytes)

@@ -53,11 +53,12 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
   const isOver = (): boolean => elapsed() >= seconds && executions >= leastExecutions
   while (!isOver() && violations.length < MAX_VIOLATIONS) {
     const answers = await sendAll(receiver.port, values)
-    answers.forEach((status, index) => {
+    for (const [index, status] of answers.entries()) {
       statuses[status] = (statuses[status] ?? 0) + 1
-      if (ALLOWED.has(status) && (status !== 200 || isSigned(values[index] ?? ''))) return
-      violations.push(`${status} for ${JSON.stringify(values[index])}`)
-    })
+      const value = values[index] ?? ''
+      if (ALLOWED.has(status) && (status !== 200 || (await isSigned(value)))) continue
+      violations.push(`${status} for ${JSON.stringify(value)}`)
+    }
     if (answers.length < values.length) violations.push('the server hung up')
     executions += answers.length
     values = fc.sample(credentials, { seed: seed + batches, numRuns: BATCH })

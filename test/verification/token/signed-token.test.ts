@@ -1,3 +1,5 @@
+import fc from 'fast-check'
+import { compactVerify } from 'jose'
 import { afterAll, describe, expect, it } from 'vitest'
 import { Unavailable } from '../../../src/base/decision/unavailable.js'
 import { createForge } from '../../../src/testing/hostile-tokens/forge.js'
@@ -6,7 +8,8 @@ import {
   sourceOf,
   type VerificationKey,
 } from '../../../src/verification/key-set/key-set.js'
-import { verifySignature } from '../../../src/verification/token/signed-token.js'
+import { parseToken, verifySignature } from '../../../src/verification/token/signed-token.js'
+import { mutantsOf } from '../../fuzz/mutations.js'
 import { createTestIssuer } from '../../support/issuer/test-issuer.js'
 
 const issuer = await createTestIssuer({ http: false })
@@ -72,5 +75,25 @@ describe('verification', () => {
       find: () => Promise.reject(unavailable),
     }
     await expect(verifySignature({ token: forge.good, kid }, keySource)).rejects.toBe(unavailable)
+  })
+
+  // `MUTANTS=100000` takes about 15 seconds.
+  it('agrees with jose on mutated tokens', async () => {
+    const numRuns = Number(process.env['MUTANTS'] ?? 2000)
+    const corpus = [forge.good, forge.token({ payload: '[]' }), forge.token({ payload: 'é' })]
+    const verdicts = { verified: 0, refused: 0 }
+    const tokens = fc.oneof(fc.constantFrom(...corpus), mutantsOf(corpus))
+    for (const token of fc.sample(tokens, { numRuns, seed: 1 })) {
+      const parsed = parseToken(token)
+      if (!parsed.ok) continue
+      const decision = await verifySignature({ token, kid }, source)
+      const verified = await compactVerify(token, key.publicKey).catch(() => undefined)
+      const isVerified = decision.ok || decision.reason === 'token_malformed'
+      expect(isVerified, token).toBe(verified !== undefined)
+      if (decision.ok)
+        expect(decision.value.payload.text).toBe(Buffer.from(verified?.payload ?? []).toString())
+      verdicts[isVerified ? 'verified' : 'refused'] += 1
+    }
+    expect(Math.min(verdicts.verified, verdicts.refused)).toBeGreaterThan(numRuns / 100)
   })
 })

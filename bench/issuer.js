@@ -24,25 +24,29 @@ export async function startIssuer() {
   await once(server, 'listening')
   const issuer = `http://127.0.0.1:${server.address().port}`
 
-  const header = base64url({ kid: KEY_ID, typ: 'JWT', alg: 'RS256' })
   const signAsync = promisify(sign)
 
-  async function mint() {
-    const input = `${header}.${base64url(claims(issuer))}`
+  async function mintOne(typ, payload) {
+    const input = `${base64url({ kid: KEY_ID, typ, alg: 'RS256' })}.${base64url(payload)}`
     const signature = await signAsync('sha256', Buffer.from(input), privateKey)
     return `${input}.${signature.toString('base64url')}`
   }
 
+  async function mint(count, typ, claimsOf) {
+    const tokens = []
+    while (tokens.length < count) {
+      const batch = Math.min(64, count - tokens.length)
+      const mintNext = () => mintOne(typ, claimsOf(issuer))
+      tokens.push(...(await Promise.all(Array.from({ length: batch }, mintNext))))
+    }
+    return tokens
+  }
+
   return {
     issuer,
-    async mint(count) {
-      const tokens = []
-      while (tokens.length < count) {
-        const batch = Math.min(64, count - tokens.length)
-        tokens.push(...(await Promise.all(Array.from({ length: batch }, mint))))
-      }
-      return tokens
-    },
+    mint: (count, claimsOf = claims) => mint(count, 'JWT', claimsOf),
+    /** Access tokens of OAuth 2.0, with as many claims. */
+    mintOAuth2: (count) => mint(count, 'at+jwt', oauth2Claims),
     /** Of good form, each with a random key id of the core's kind; never verified by anybody. */
     strangers(count) {
       const payload = base64url(claims(issuer))
@@ -56,7 +60,7 @@ export async function startIssuer() {
   }
 }
 
-function claims(issuer) {
+export function claims(issuer) {
   const now = Math.floor(Date.now() / 1000)
   return {
     iss: issuer,
@@ -69,4 +73,9 @@ function claims(issuer) {
     iat: now,
     exp: now + LIFETIME_SECONDS,
   }
+}
+
+function oauth2Claims(issuer) {
+  const { source, token_type, permissions, ...others } = claims(issuer)
+  return { ...others, client_id: 'billing', azp: 'billing', scope: permissions.join(' ') }
 }

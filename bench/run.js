@@ -22,6 +22,7 @@ import { migrationReconcile } from './sections/migration-reconcile.js'
 import { migrationRun } from './sections/migration-run.js'
 import { migrationValidate } from './sections/migration-validate.js'
 import { observers } from './sections/observers.js'
+import { policies } from './sections/policies.js'
 import { postgres } from './sections/postgres.js'
 import { startup } from './sections/startup.js'
 import { tokens } from './sections/tokens.js'
@@ -30,6 +31,7 @@ import { printBeside, printLines, versionIn } from './table.js'
 
 const SECTIONS = {
   tokens,
+  policies,
   observers,
   denylist,
   credentials,

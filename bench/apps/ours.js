@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
 import {
   AggregationTemporality,
   InMemoryMetricExporter,
@@ -14,24 +15,62 @@ import { bareReadApp, createLargeOrder, createOrder, orderOf, readApp } from './
 /** The SDK's default. */
 const EXPORT_INTERVAL_MS = 60_000
 
-async function open(settings) {
+const callers = { billing: ['orders:read', 'orders:write'], reporting: ['orders:read'] }
+
+const policyOf = ({ issuer, tokenCache, denylist }) => ({
+  issuer,
+  audience: 'orders',
+  source: 'microservice',
+  tokenType: 'service-access',
+  callers,
+  tokenCache,
+  denylist,
+})
+
+const oauth2PolicyOf = ({ issuer }) => ({
+  tokens: 'oauth2',
+  issuer,
+  audience: 'orders',
+  jwksUri: `${issuer}/jwt/jwks.json`,
+  permissionsClaim: 'scope',
+  callers,
+})
+
+async function open(settings, policy = policyOf(settings)) {
   const { serviceAuth } = await importEntry(settings.build)
-  const auth = serviceAuth({
-    issuer: settings.issuer,
-    audience: 'orders',
-    source: 'microservice',
-    tokenType: 'service-access',
-    callers: { billing: ['orders:read', 'orders:write'], reporting: ['orders:read'] },
-    tokenCache: settings.tokenCache,
-    denylist: settings.denylist,
-  })
+  const auth = serviceAuth(policy)
   await auth.ready()
   return auth
 }
 
-export async function read(settings) {
+export async function read(settings, policy) {
   const { requirePermissions } = await importEntry(settings.build)
-  return readApp(await open(settings), requirePermissions('orders:read'))
+  return readApp(await open(settings, policy), requirePermissions('orders:read'))
+}
+
+export const oauth2Read = (settings) => read(settings, oauth2PolicyOf(settings))
+
+/** Accepts service tokens and OAuth 2.0 tokens of one issuer. */
+export const twoPolicyRead = (settings) =>
+  read(settings, [policyOf(settings), oauth2PolicyOf(settings)])
+
+/** The same decision without Express. */
+export async function authenticateRead(settings) {
+  const auth = await open(settings)
+  return createServer(async (req, res) => {
+    const decision = await auth.authenticate(req, { permissions: 'orders:read' })
+    if (decision.outcome !== 'accepted') {
+      res.writeHead(decision.status, decision.headers).end(decision.body)
+      return
+    }
+    const body = JSON.stringify(orderOf({ item: 'book', quantity: 2 }))
+    res
+      .writeHead(200, {
+        'Content-Type': 'application/json; charset=utf-8',
+        'Content-Length': body.length,
+      })
+      .end(body)
+  })
 }
 
 /** The same behind an `acceptOneOf`, whose sessions nobody sends. */

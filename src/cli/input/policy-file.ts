@@ -1,4 +1,3 @@
-import { keySetAddressFaults } from '../../verification/policy/key-set-address.js'
 import { type Policy, parsePolicy } from '../../verification/policy/policy.js'
 import type { OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
@@ -39,8 +38,7 @@ export interface NamedIssuer {
 /**
  * Reads the issuer that `--issuer` or `--policy` names.
  *
- * @throws CommandFailure (2) unless exactly one of them is given, and for an issuer that no
- * receiver without a `jwksUri` may have, because an entry for it would have no effect.
+ * @throws CommandFailure (2) unless exactly one of them is given.
  */
 export async function readIssuer(context: Pick<CommandContext, 'arguments'>): Promise<NamedIssuer> {
   const issuer = context.arguments.text('issuer')
@@ -48,16 +46,7 @@ export async function readIssuer(context: Pick<CommandContext, 'arguments'>): Pr
   if ((issuer !== undefined) === isPolicyGiven) {
     throw usageError('usage', 'use either --issuer URL or --policy FILE')
   }
-  if (issuer !== undefined) return { issuer: checkedIssuer(issuer), policy: undefined }
+  if (issuer !== undefined) return { issuer, policy: undefined }
   const policy = await readPolicy(context)
   return { issuer: policy.issuer, policy }
-}
-
-function checkedIssuer(issuer: string): string {
-  if (keySetAddressFaults({ issuer, allowInsecureHttp: true }).length === 0) return issuer
-  throw usageError(
-    'usage',
-    '--issuer must be an absolute http(s) URL without query, fragment or trailing slash, such as ' +
-      'https://core.example; if the iss of the tokens is not such a URL, use --policy FILE',
-  )
 }

@@ -119,9 +119,9 @@ describe('gRPC', () => {
   })
 })
 
-describe('@fastify/express, with idempotent writes', () => {
+describe.each(['node:http', 'NestJS', '@fastify/express'])('%s, with idempotent writes', (name) => {
   it('runs a write once', async () => {
-    const { url } = await start('@fastify/express, with idempotent writes')
+    const { url } = await start(`${name}, with idempotent writes`)
     const key = randomUUID()
     const write = () =>
       fetch(`${url}/orders`, {
@@ -135,6 +135,9 @@ describe('@fastify/express, with idempotent writes', () => {
     const second = await write()
     expect([second.status, await second.text()]).toEqual([201, text])
     expect((await fetch(`${url}/orders`, { method: 'POST' })).status).toBe(401)
+    const other = { ...bearer(), 'content-type': 'application/json', 'idempotency-key': key }
+    const changed = await fetch(`${url}/orders`, { method: 'POST', headers: other, body: '{}' })
+    expect(changed.status).toBe(422)
     // The guard behind the first function of the list is reached.
     const headers = { ...bearer(), 'content-type': 'application/json' }
     const keyless = await fetch(`${url}/orders`, { method: 'POST', headers, body: '{}' })

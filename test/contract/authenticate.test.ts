@@ -1,82 +1,145 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import express from 'express'
 import {
+  type AuthenticateOptions,
   type Authentication,
   type DecisionEvent,
   type HeadersInput,
   memoryStore,
+  type OAuth2Policy,
+  type RefusalReason,
   requirePermissions,
   requireSingleUse,
+  type ServiceAuthPolicy,
   type SingleUseStore,
   serviceAuth,
+  type UndecidedReason,
 } from 'express-service-auth'
 import { hostileTokens } from 'express-service-auth/testing'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
-import { rawRequest } from '../support/network/raw-exchange.js'
+import type { RawRequest } from '../support/network/raw-exchange.js'
+import { ENTRIES } from '../support/receiver/entries.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import {
+  FORBIDDEN,
+  INVALID_TOKEN,
+  NO_TOKEN,
+  UNAVAILABLE,
+  withoutBody,
+} from '../support/receiver/refusal-bytes.js'
+import { ManualDenylist } from '../support/stores/manual-denylist.js'
 
 const issuer = await createTestIssuer()
 const oauth2Issuer = await createOAuth2TestIssuer()
-afterAll(() => Promise.all([issuer.close(), oauth2Issuer.close()]))
+const away = await createTestIssuer()
+away.down()
+afterAll(() => Promise.all([issuer, oauth2Issuer, away].map((each) => each.close())))
 
 const bearer = (token: string): HeadersInput => ({ authorization: `Bearer ${token}` })
 
 const reasonOf = (answer: Authentication): string =>
   answer.outcome === 'accepted' ? 'accepted' : answer.reason
 
-/** Names of headers have no case and no order. */
-const linesOf = (answer: string): string[] => answer.toLowerCase().split('\r\n').sort()
+type AnyPolicy = ServiceAuthPolicy | OAuth2Policy
+
+/** Every entry to one policy and its guards, and the last event of each answer without `by`. */
+async function entriesTo(policy: AnyPolicy, options: AuthenticateOptions = {}) {
+  const told: DecisionEvent[] = []
+  const auth = authFor({ ...policy, onDecision: (event) => told.push(event) })
+  const entrances = await Promise.all(ENTRIES.map(({ open }) => open(auth, options)))
+  const ask = async (request: RawRequest) => {
+    const answers: string[] = []
+    const events: unknown[] = []
+    for (const entrance of entrances) {
+      answers.push(await entrance.raw(request))
+      events.push({ ...told.splice(0).at(-1), by: undefined })
+    }
+    return { answers, events }
+  }
+  return { auth, ask }
+}
+
+const forEach = <T>(value: T): T[] => ENTRIES.map(() => value)
+
+const authorizationOf = (token: string): RawRequest => ({
+  headers: [`Authorization: Bearer ${token}`],
+})
 
 describe('authenticate', () => {
   it.each([
     ['service tokens', issuer],
     ['OAuth 2.0 access tokens', oauth2Issuer],
-  ])('decides on hostile %s like the middleware, to the byte', async (_, of) => {
-    const events: DecisionEvent[] = []
-    const auth = authFor(of.policy({ onDecision: (event) => events.push(event) }))
+  ])('decides on hostile %s like the middlewares, to the byte', async (_, of) => {
+    const { auth, ask } = await entriesTo(of.policy())
     await auth.ready()
-    const { port } = await serverWith(async (request, response) => {
-      const answer = await auth.authenticate(request)
-      if (answer.outcome === 'accepted') response.end()
-      else {
-        response.setHeader('X-Powered-By', 'Express')
-        response.writeHead(answer.status, {
-          ...answer.headers,
-          'content-length': Buffer.byteLength(answer.body),
-        })
-        response.end(answer.body)
-      }
-    })
-    const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })
-    for (const { name, authorization } of hostileTokens(of)) {
-      const headers = [`Authorization: ${authorization}`]
-      const bare = await rawRequest(port, { headers })
-      const middleware = await receiver.rawWith(authorization)
-      expect(linesOf(bare), name).toEqual(linesOf(middleware))
-      const [first, second] = events.splice(0)
-      expect({ ...first, by: undefined }, name).toEqual({ ...second, by: undefined })
-      expect([first?.by, second?.by]).toEqual(['authenticate', 'serviceAuth'])
+    for (const { name, authorization, expect: status } of hostileTokens(of)) {
+      const { answers, events } = await ask({ headers: [`Authorization: ${authorization}`] })
+      const bytes = status === 403 ? FORBIDDEN : INVALID_TOKEN
+      expect(answers, name).toEqual(forEach(bytes))
+      expect(events, name).toEqual(
+        forEach({ ...(events[0] as object), outcome: 'refused', status }),
+      )
     }
+  })
+
+  const unknown = new ManualDenylist()
+  unknown.isKnown = false
+  const down: SingleUseStore = { consume: () => Promise.reject(new Error('down')) }
+  it.each<
+    [
+      RefusalReason | UndecidedReason,
+      string,
+      Partial<ServiceAuthPolicy>,
+      AuthenticateOptions?,
+      Record<string, unknown>?,
+    ]
+  >([
+    ['caller_not_approved', FORBIDDEN, { callers: ['reporting'] }],
+    ['caller_denied', FORBIDDEN, { denylist: { callers: ['billing'] } }],
+    ['permission_missing', FORBIDDEN, { permissions: ['orders:admin'] }],
+    ['permission_missing', FORBIDDEN, {}, { permissions: ['orders:read', 'orders:admin'] }],
+    ['token_id_missing', INVALID_TOKEN, {}, { singleUse: memoryStore() }, { jti: undefined }],
+    ['token_replayed', INVALID_TOKEN, {}, { singleUse: memoryStore() }],
+    ['key_set_unavailable', UNAVAILABLE, { jwksUri: away.jwksUri }],
+    ['denylist_unavailable', UNAVAILABLE, { denylist: unknown }],
+    ['store_unavailable', UNAVAILABLE, {}, { singleUse: down }],
+  ])('refuses like the middlewares: %s', async (reason, bytes, policy, options = {}, claims) => {
+    const { auth, ask } = await entriesTo(issuer.policy(policy), options)
+    const token = issuer.token(claims)
+    // The first use of a token.
+    await auth.authenticate(bearer(token), options)
+    const { answers, events } = await ask(authorizationOf(token))
+    expect(answers).toEqual(forEach(bytes))
+    expect(events).toMatchObject(forEach({ reason }))
+    expect(events).toEqual(forEach(events[0]))
+    const answer = await auth.authenticate(bearer(token), options)
+    expect(answer).toMatchObject({ reason, status: Number(bytes.split(' ', 2)[1]) })
+    const parts = [answer, 'headers' in answer && answer.headers]
+    expect(parts.map(Object.isFrozen)).toEqual([true, true])
+  })
+
+  it('answers HEAD, no token and two tokens like the middlewares', async () => {
+    const { ask } = await entriesTo(issuer.policy())
+    expect((await ask({})).answers).toEqual(forEach(NO_TOKEN))
+    expect((await ask({ method: 'HEAD' })).answers).toEqual(forEach(withoutBody(NO_TOKEN)))
+    const { headers = [] } = authorizationOf(issuer.token())
+    const twice = await ask({ headers: [...headers, ...headers] })
+    expect(twice.answers).toEqual(forEach(INVALID_TOKEN))
+    expect(twice.events).toMatchObject(forEach({ reason: 'authorization_repeated' }))
   })
 
   it('gives the identity that the middleware gives', async () => {
     const auth = authFor(issuer.policy())
     const token = issuer.token()
-    let seen: unknown
-    const receiver = await startReceiver({
-      express,
-      mount: (app) => app.use(auth),
-      handler(request, response) {
-        seen = request.service
-        response.end()
-      },
-    })
-    await receiver.call(token)
     const answer = await auth.authenticate(bearer(token))
-    expect(answer).toEqual({ outcome: 'accepted', service: seen })
     expect(Object.isFrozen(answer)).toBe(true)
+    for (const { entry, open } of ENTRIES) {
+      const entrance = await open(auth)
+      await entrance.status(token)
+      const [service] = entrance.accepted
+      expect(answer, entry).toEqual({ outcome: 'accepted', service })
+      expect(Object.isFrozen(service), entry).toBe(true)
+    }
   })
 
   it('asks for permissions before it consumes the token', async () => {
@@ -139,24 +202,6 @@ describe('authenticate', () => {
     await auth.authenticate({ rawHeaders: [], headers: {}, id: 'request-7' } as HeadersInput)
     expect(events).toMatchObject([{ reason: 'credentials_missing', requestId: 'request-7' }])
   })
-
-  it('is undecided while the key set or the store is unreachable', async () => {
-    const own = await createTestIssuer()
-    onTestFinished(() => own.close())
-    own.down()
-    const answer = await authFor(own.policy()).authenticate(bearer(own.token()))
-    expect(answer).toMatchObject({
-      outcome: 'undecided',
-      reason: 'key_set_unavailable',
-      status: 503,
-      headers: { 'retry-after': '5' },
-    })
-    const singleUse: SingleUseStore = { consume: () => Promise.reject(new Error('down')) }
-    const consumed = await authFor(issuer.policy()).authenticate(bearer(issuer.token()), {
-      singleUse,
-    })
-    expect(reasonOf(consumed)).toBe('store_unavailable')
-  })
 })
 
 describe('the headers of authenticate', () => {
@@ -176,6 +221,8 @@ describe('the headers of authenticate', () => {
       'an object with a header named rawHeaders',
       { rawHeaders: ['authorization', 'x'], authorization: good },
     ],
+    ['an object with an undefined second', { authorization: good, Authorization: undefined }],
+    ['the headers of HTTP/2', { ':authority': 'orders.test', ':path': '/', authorization: good }],
     ['an object with other members', { authorization: good, cookie: ['a', 'b'], via: undefined }],
   ])('may be %s', async (_, headers) => {
     expect(reasonOf(await auth.authenticate(headers))).toBe('accepted')
@@ -188,7 +235,9 @@ describe('the headers of authenticate', () => {
     ['rawHeaders', { rawHeaders: ['authorization', good, 'Authorization', good] }, 'repeated'],
     ['a Headers', joined, 'malformed'],
     ['an object', { authorization: good, Authorization: good }, 'repeated'],
+    ['an object, one empty', { authorization: good, Authorization: '' }, 'repeated'],
     ['a list', { authorization: [good, good] }, 'repeated'],
+    ['a text', { authorization: `${good}, ${good}` }, 'malformed'],
   ])('with two tokens in %s are refused', async (_, headers, reason) => {
     const answer = await auth.authenticate(headers)
     expect(answer).toMatchObject({ outcome: 'refused', status: 401 })
@@ -259,10 +308,3 @@ describe('the headers of authenticate', () => {
     expect(reasonOf(await refused)).toBe('permission_missing')
   })
 })
-
-async function serverWith(listener: Parameters<typeof createServer>[1]) {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  onTestFinished(() => void server.close())
-  return { port: (server.address() as AddressInfo).port }
-}

@@ -1,4 +1,4 @@
-import { requirePermissions } from 'express-service-auth'
+import { requireAnyPermission, requirePermissions } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
@@ -61,15 +61,18 @@ describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express
     expect((await receiver.call(token)).status).toBe(200)
   })
 
-  it('a check without a serviceAuth before it is next(error) with what to do', async () => {
-    const receiver = await startReceiver({
-      express,
-      mount: (app) => app.use(requirePermissions('orders:read')),
-    })
-    expect((await receiver.call(issuer.token())).status).toBe(FAULT_STATUS)
-    const message = expect.stringContaining('serviceAuth')
-    expectOwnError(receiver.errors[0], { code: 'wrong_wiring', message })
-  })
+  it.each([requirePermissions, requireAnyPermission])(
+    '%o without a serviceAuth before it is next(error) with what to do',
+    async (guard) => {
+      const receiver = await startReceiver({
+        express,
+        mount: (app) => app.use(guard('orders:read')),
+      })
+      expect((await receiver.call(issuer.token())).status).toBe(FAULT_STATUS)
+      const message = expect.stringContaining('serviceAuth')
+      expectOwnError(receiver.errors[0], { code: 'wrong_wiring', message })
+    },
+  )
 
   it('a serviceAuth on another path does not count', async () => {
     const receiver = await startReceiver({

@@ -100,6 +100,22 @@ describe('over HTTP/2', () => {
     expect(errors).toEqual([])
   })
 
+  it('authenticate decides by the request, and by its headers', async () => {
+    const auth = authFor(issuer.policy())
+    const seen: unknown[] = []
+    const { client } = await startServer(async (request, response) => {
+      const { rawHeaders } = request
+      for (const input of [request, { rawHeaders }, request.headers]) {
+        const answer = await auth.authenticate(input)
+        seen.push(answer.outcome === 'accepted' ? answer.service.name : answer.status)
+      }
+      response.writeHead(200).end()
+    })
+    await call(client, { ...bearer(issuer.token()), cookie: ['a=1', 'b=2'] })
+    await call(client, bearer(issuer.token({ aud: 'x' })))
+    expect(seen).toEqual(['billing', 'billing', 'billing', 401, 401, 401])
+  })
+
   it('a token elsewhere than in its header counts nothing', async () => {
     const { client } = await startServer(authFor(issuer.policy()))
     const token = issuer.token()

@@ -1,0 +1,121 @@
+import type { RequestListener } from 'node:http'
+import express5, { type Express } from 'express'
+import {
+  type AuthenticateOptions,
+  acceptOneOf,
+  type MultiIssuerAuth,
+  requirePermissions,
+  requireSingleUse,
+  type ServiceAuth,
+  type ServiceIdentity,
+} from 'express-service-auth'
+import { onTestFinished } from 'vitest'
+import { type RawRequest, rawRequest } from '../network/raw-exchange.js'
+import { recordOutput } from '../secret-search/index.js'
+import { EXPRESS_MAJORS, type ExpressModule } from './express-majors.js'
+import { FAULT_STATUS } from './open-receiver.js'
+import { startReceiver } from './receiver.js'
+import { serve } from './serve.js'
+
+type AnyAuth = ServiceAuth | MultiIssuerAuth
+
+/** A server that decides on requests. */
+export interface Entrance {
+  /** Who was accepted, in order. */
+  readonly accepted: readonly ServiceIdentity[]
+  /** The whole answer, as in `refusal-bytes.ts`. */
+  raw(request?: RawRequest): Promise<string>
+  /** The same for one value of `Authorization`. */
+  rawWith(authorization: string): Promise<string>
+  /** The status of the answer to a bearer token. */
+  status(token: string): Promise<number>
+}
+
+/** A way from a request to the decision of a `serviceAuth` and of the guards behind it. */
+export interface Entry {
+  readonly entry: string
+  open(auth: AnyAuth, options?: AuthenticateOptions): Promise<Entrance>
+}
+
+type Mount = (app: Express, auth: AnyAuth) => unknown
+
+const itself: Mount = (app, auth) => app.use(auth)
+
+const asChoice: Mount = (app, auth) =>
+  app.use(acceptOneOf([{ name: 'service', presented: () => true, verify: auth }]))
+
+const openMiddlewares =
+  (express: ExpressModule, mountAuth: Mount): Entry['open'] =>
+  async (auth, { permissions = [], singleUse } = {}) => {
+    const accepted: ServiceIdentity[] = []
+    const [first, ...others] = [permissions].flat()
+    const { port } = await startReceiver({
+      express,
+      mount(app) {
+        mountAuth(app, auth)
+        if (first !== undefined) app.use(requirePermissions(first, ...others))
+        if (singleUse !== undefined) app.use(requireSingleUse({ store: singleUse }))
+      },
+      handler(request, response) {
+        if (request.service !== undefined) accepted.push(request.service)
+        response.end()
+      },
+    })
+    return entranceAt(port, accepted)
+  }
+
+/** The middlewares on both majors of Express, `acceptOneOf`, and `authenticate` without Express. */
+export const ENTRIES: readonly Entry[] = [
+  ...EXPRESS_MAJORS.map(({ major, express }) => ({
+    entry: major,
+    open: openMiddlewares(express, itself),
+  })),
+  { entry: 'acceptOneOf', open: openMiddlewares(express5, asChoice) },
+  { entry: 'authenticate', open: openAuthenticate },
+]
+
+async function openAuthenticate(auth: AnyAuth, options?: AuthenticateOptions): Promise<Entrance> {
+  const accepted: ServiceIdentity[] = []
+  const listener: RequestListener = (request, response) => {
+    const answered = auth.authenticate(request, options).then((answer) => {
+      if (answer.outcome === 'accepted') {
+        accepted.push(answer.service)
+        response.end()
+      } else {
+        response.writeHead(answer.status, wireHeadersOf(answer))
+        response.end(request.method === 'HEAD' ? undefined : answer.body)
+      }
+    })
+    answered.catch((error: unknown) => {
+      recordOutput('an error of authenticate', error)
+      response.writeHead(FAULT_STATUS).end()
+    })
+  }
+  const { port, close } = await serve(listener)
+  onTestFinished(close)
+  return entranceAt(port, accepted)
+}
+
+function entranceAt(port: number, accepted: readonly ServiceIdentity[]): Entrance {
+  const raw = (request?: RawRequest): Promise<string> => rawRequest(port, request)
+  const rawWith = (authorization: string): Promise<string> =>
+    raw({ headers: [`Authorization: ${authorization}`] })
+  return {
+    accepted,
+    raw,
+    rawWith,
+    status: async (token) => Number((await rawWith(`Bearer ${token}`)).split(' ', 2)[1]),
+  }
+}
+
+const SPELLINGS = ['Content-Type', 'Cache-Control', 'WWW-Authenticate', 'Retry-After']
+
+/** Names have no case; here they are spelled and ordered as Express does, so that bytes can be compared. */
+function wireHeadersOf(answer: { headers: Readonly<Record<string, string>>; body: string }) {
+  const [type = [], ...others] = Object.entries(answer.headers).map(([name, value]) => [
+    SPELLINGS.find((spelling) => spelling.toLowerCase() === name) ?? name,
+    value,
+  ])
+  const length = ['Content-Length', String(Buffer.byteLength(answer.body))]
+  return ['X-Powered-By', 'Express', ...type, ...length, ...others.flat()]
+}

@@ -1,16 +1,14 @@
 import express5 from 'express'
-import {
-  type DecisionEvent,
-  type OAuth2Policy,
-  requirePermissions,
-  serviceAuth,
-} from 'express-service-auth'
+import { type DecisionEvent, type OAuth2Policy, serviceAuth } from 'express-service-auth'
+import { serviceFetch } from 'express-service-auth/client'
 import { afterAll, describe, expect, it } from 'vitest'
-import { AUDIENCE, CLIENT, startOAuth2Issuer } from '../support/issuer/oauth2-issuer.js'
+import { AUDIENCE, CLIENT, startOAuth2Issuer, USER } from '../support/issuer/oauth2-issuer.js'
 import { createOAuth2TestIssuer } from '../support/issuer/test-issuer.js'
-import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { manualClock } from '../support/manual-clock.js'
+import { ENTRIES } from '../support/receiver/entries.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
-import { FORBIDDEN, INVALID_TOKEN } from '../support/receiver/refusal-bytes.js'
+import { FORBIDDEN, INVALID_TOKEN, UNAVAILABLE } from '../support/receiver/refusal-bytes.js'
+import { ManualDenylist } from '../support/stores/manual-denylist.js'
 
 const real = await startOAuth2Issuer()
 const issuer = await createOAuth2TestIssuer({ http: false })
@@ -24,37 +22,48 @@ const POLICY: OAuth2Policy = {
   callers: { [CLIENT]: ['orders:read'] },
   permissionsClaim: 'scope',
 }
+const ACCESS_TOKEN_TYPES = ['at+jwt', 'any'] as const
 
-describe.each(EXPRESS_MAJORS)('tokens of a real OAuth 2.0 issuer, on $major', ({ express }) => {
-  const open = (permission: string) =>
-    startReceiver({
-      express,
-      mount: (app) => app.use(authFor(POLICY), requirePermissions(permission)),
-    })
-
+describe.each(ENTRIES)('tokens of a real OAuth 2.0 issuer, by $entry', ({ open }) => {
   it('are accepted with their scope, within the ceiling of the caller', async () => {
     const token = await real.token('orders:read orders:write')
-    expect((await (await open('orders:read')).call(token)).status).toBe(200)
-    const receiver = await open('orders:write')
-    expect(await receiver.rawWith(`Bearer ${token}`)).toBe(FORBIDDEN)
+    const reading = await open(authFor(POLICY), { permissions: 'orders:read' })
+    expect(await reading.status(token)).toBe(200)
+    expect(reading.accepted).toMatchObject([{ name: CLIENT, issuer: real.url, audience: AUDIENCE }])
+    const writing = await open(authFor(POLICY), { permissions: 'orders:write' })
+    expect(await writing.rawWith(`Bearer ${token}`)).toBe(FORBIDDEN)
   })
 
   it('are accepted before and after the issuer takes a new key', async () => {
-    const receiver = await open('orders:read')
+    const receiver = await open(authFor(POLICY))
     const before = await real.token('orders:read')
-    expect((await receiver.call(before)).status).toBe(200)
+    expect(await receiver.status(before)).toBe(200)
     real.rotate()
     const after = await real.token('orders:read')
-    expect((await receiver.call(after)).status).toBe(200)
-    expect((await receiver.call(before)).status).toBe(200)
+    expect(await receiver.status(after)).toBe(200)
+    expect(await receiver.status(before)).toBe(200)
   })
 
   it('are refused for another audience', async () => {
-    const receiver = await startReceiver({
-      express,
-      mount: (app) => app.use(authFor({ ...POLICY, audience: 'https://invoices.example.com' })),
-    })
+    const receiver = await open(authFor({ ...POLICY, audience: 'https://invoices.example.com' }))
     expect(await receiver.rawWith(`Bearer ${await real.token('orders:read')}`)).toBe(INVALID_TOKEN)
+  })
+
+  it.each(ACCESS_TOKEN_TYPES)('for a user are refused where typ is %s', async (accessTokenType) => {
+    const policy = { ...POLICY, accessTokenType }
+    const receiver = await open(authFor(policy))
+    // Nothing but the `typ` or the nonce is wrong with an ID token for these two.
+    const client = { ...policy, audience: CLIENT, callers: [USER] }
+    const clientReceiver = await open(authFor(client))
+    const { idToken, accessToken } = await real.signIn('nonce')
+    expect(await receiver.rawWith(`Bearer ${accessToken}`)).toBe(FORBIDDEN)
+    expect(await receiver.rawWith(`Bearer ${idToken}`)).toBe(INVALID_TOKEN)
+    expect(await clientReceiver.rawWith(`Bearer ${idToken}`)).toBe(INVALID_TOKEN)
+    // Without a nonce only audience and callers keep it out.
+    const plain = await real.signIn()
+    const strangers = await open(authFor({ ...client, callers: [CLIENT] }))
+    expect(await receiver.rawWith(`Bearer ${plain.idToken}`)).toBe(INVALID_TOKEN)
+    expect(await strangers.status(plain.idToken)).toBe(accessTokenType === 'any' ? 403 : 401)
   })
 })
 
@@ -146,27 +155,108 @@ const SHAPES: Record<string, { policy: object; header?: object; claims: object }
   },
 }
 
-describe.each(Object.entries(SHAPES))('a token of %s', (_, { policy, header, claims }) => {
-  const overrides = policy as Partial<OAuth2Policy>
+describe.each(ENTRIES)('the published tokens, by $entry', ({ open }) => {
+  it.each(Object.entries(SHAPES))(
+    'of %s are accepted for a client with its permissions, and refused for a user',
+    async (_, { policy, header, claims }) => {
+      const auth = authFor(issuer.policy(policy as Partial<OAuth2Policy>))
+      const receiver = await open(auth, { permissions: 'orders:read' })
+      const token = (changed: object) =>
+        issuer.token({ ...claims, ...changed }, header as Record<string, unknown>)
+      expect(await receiver.status(token({}))).toBe(200)
+      expect(receiver.accepted).toMatchObject([{ audience: 'orders' }])
+      expect(await receiver.rawWith(`Bearer ${token({ sub: 'a-user' })}`)).toBe(FORBIDDEN)
+    },
+  )
+})
 
-  it('is accepted, with its permissions', async () => {
-    const receiver = await startReceiver({
-      express: express5,
-      mount: (app) => app.use(authFor(issuer.policy(overrides)), requirePermissions('orders:read')),
-    })
-    const token = issuer.token(claims as Record<string, unknown>, header as Record<string, unknown>)
-    expect((await receiver.call(token)).status).toBe(200)
+describe.each(ENTRIES)('an OAuth 2.0 policy, by $entry', ({ open }) => {
+  it.each<[string | undefined, 200 | 401, 200 | 401]>([
+    ['at+jwt', 200, 200],
+    ['AT+JWT', 200, 200],
+    ['application/at+jwt', 200, 200],
+    ['Application/At+Jwt', 200, 200],
+    [undefined, 401, 200],
+    ['JWT', 401, 200],
+    ['jwt', 401, 200],
+    ['application/jwt', 401, 200],
+    ['APPLICATION/JWT', 401, 200],
+    ['dpop+jwt', 401, 401],
+    ['JWT ', 401, 401],
+  ])('answers typ %j with %i, and where any is accepted with %i', async (typ, strict, any) => {
+    const token = issuer.token({}, { typ })
+    const statuses = ACCESS_TOKEN_TYPES.map(async (accessTokenType) =>
+      (await open(authFor(issuer.policy({ accessTokenType })))).status(token),
+    )
+    expect(await Promise.all(statuses)).toEqual([strict, any])
   })
 
-  it('of a user, for the same client, is refused', async () => {
-    const receiver = await startReceiver({
-      express: express5,
-      mount: (app) => app.use(authFor(issuer.policy(overrides))),
-    })
-    const user = { ...claims, sub: 'a-user' }
-    const token = issuer.token(user, header as Record<string, unknown>)
-    expect(await receiver.rawWith(`Bearer ${token}`)).toBe(FORBIDDEN)
+  it.each<[OAuth2Policy['permissionsClaim'], unknown, 200 | 401 | 403]>([
+    ['scope', ' orders:list  orders:read', 200],
+    ['scope', 'orders:list\torders:read', 403],
+    ['scope', ['orders:read'], 401],
+    ['scp', 'orders:list orders:read', 200],
+    ['scp', ['orders:list', 'orders:read'], 200],
+    ['scp', ['orders:list orders:read'], 403],
+    ['permissions', ['orders:read'], 200],
+    ['permissions', 'orders:read', 401],
+    ['roles', ['orders:read'], 200],
+    ['roles', 'orders:read', 401],
+    ['roles', undefined, 403],
+  ])('takes the permissions from %s %j: %i', async (permissionsClaim, value, status) => {
+    const auth = authFor(issuer.policy({ permissionsClaim }))
+    const receiver = await open(auth, { permissions: 'orders:read' })
+    expect(await receiver.status(issuer.token({ [permissionsClaim]: value }))).toBe(status)
   })
+
+  it('has key set, cache, lifetimes and denylists as the default scheme', async () => {
+    const clock = manualClock(Date.now())
+    const denylist = new ManualDenylist()
+    const own = { clock, denylist, keySet: issuer.keySet, maxLifetimeSeconds: 400 }
+    const auth = authFor(issuer.policy(own))
+    const receiver = await open(auth)
+    const token = issuer.token({ jti: 'one' })
+    expect([await receiver.status(token), await receiver.status(token)]).toEqual([200, 200])
+    expect(auth.health().tokenCache).toMatchObject({ hits: 1, misses: 1 })
+    const second = Math.floor(Date.now() / 1000)
+    expect(await receiver.status(issuer.token({ exp: second + 500 }))).toBe(401)
+    for (const [kind, value, bytes] of [
+      ['tokenIds', 'one', INVALID_TOKEN],
+      ['keys', issuer.kid, INVALID_TOKEN],
+      ['callers', 'billing', FORBIDDEN],
+    ] as const) {
+      denylist.deny(kind, value)
+      expect(await receiver.rawWith(`Bearer ${token}`)).toBe(bytes)
+      denylist.allow(kind, value)
+    }
+    denylist.isKnown = false
+    expect(await receiver.rawWith(`Bearer ${token}`)).toBe(UNAVAILABLE)
+    denylist.isKnown = true
+    expect(await receiver.status(token)).toBe(200)
+    clock.advance(306)
+    expect(await receiver.rawWith(`Bearer ${token}`)).toBe(INVALID_TOKEN)
+  })
+
+  it('treats a kid that begins with s- like any other', async () => {
+    const receiver = await open(authFor(issuer.policy()))
+    expect(await receiver.status(issuer.token({}, { kid: issuer.staticKid }))).toBe(200)
+  })
+})
+
+it('serviceFetch sends the token of any source', async () => {
+  const receiver = await startReceiver({
+    express: express5,
+    mount: (app) => app.use(authFor(POLICY)),
+  })
+  const asked: unknown[] = []
+  const source = {
+    token(options: unknown) {
+      asked.push(options)
+      return real.token('orders:read')
+    },
+  }
+  const response = await serviceFetch(source, { origins: [receiver.url] })(receiver.url)
+  expect([response.status, asked.length]).toEqual([200, 1])
 })
 
 describe('a refusal of an OAuth 2.0 token', () => {
@@ -207,13 +297,5 @@ describe('a refusal of an OAuth 2.0 token', () => {
       const receiver = await startReceiver({ express: express5, mount: (app) => app.use(auth) })
       expect((await receiver.call(token)).status).toBe(status)
     }
-  })
-
-  it('does not concern a kid that begins with s-', async () => {
-    const receiver = await startReceiver({
-      express: express5,
-      mount: (app) => app.use(authFor(issuer.policy())),
-    })
-    expect((await receiver.call(issuer.token({}, { kid: issuer.staticKid }))).status).toBe(200)
   })
 })

@@ -1,12 +1,12 @@
 import { LEAK_LENGTH, type SecretKind } from './secret-index.js'
 import { knowSecret } from './session.js'
 
-const SECRET_HEADERS: Readonly<Record<string, (value: string) => void>> = {
-  authorization: knowCredential,
-  'proxy-authorization': knowCredential,
-  'idempotency-key': (value) => knowSecret('an idempotency key', unquoted(value)),
-  'api-key': (value) => knowSecret('an API key', value),
-}
+const SECRET_HEADERS = new Map<string, (value: string) => void>([
+  ['authorization', knowCredential],
+  ['proxy-authorization', knowCredential],
+  ['idempotency-key', (value) => knowSecret('an idempotency key', unquoted(value))],
+  ['api-key', (value) => knowSecret('an API key', value)],
+])
 
 interface Passwords {
   readonly password?: string | null | undefined
@@ -40,7 +40,7 @@ export function knowToken(token: string): void {
 /** Tells the search of the secrets in headers: names and values by turns, as they are sent. */
 export function knowHeaders(headers: readonly unknown[]): void {
   for (let index = 0; index + 1 < headers.length; index += 2) {
-    const know = SECRET_HEADERS[String(headers[index]).toLowerCase()]
+    const know = SECRET_HEADERS.get(String(headers[index]).toLowerCase())
     for (const value of [headers[index + 1]].flat()) know?.(String(value))
   }
 }

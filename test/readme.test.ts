@@ -63,10 +63,13 @@ interface PrintingApp extends RunningApp {
 }
 
 /** Starts a block that prints tokens: into a file, where the search for secrets does not look. */
-async function startPrinting(heading: string): Promise<PrintingApp> {
+async function startPrinting(
+  heading: string,
+  environment: NodeJS.ProcessEnv = {},
+): Promise<PrintingApp> {
   const path = join(folder, randomUUID())
   const file = await open(path, 'w')
-  const app = await startBlock(placed, heading, { REDIS_URL: redis.url }, file.fd)
+  const app = await startBlock(placed, heading, { REDIS_URL: redis.url, ...environment }, file.fd)
   await file.close()
   return {
     ...app,
@@ -165,6 +168,24 @@ describe('the idempotent write', () => {
     const replay = await inShell(later)
     expect(replay.head).toContain('Idempotent-Replayed: true')
     expect(replay.body).toBe(first.body)
+    await restarted.stop()
+  })
+
+  it('is not repeated after its process was killed in the middle', async () => {
+    const callOf = async (app: PrintingApp): Promise<string> =>
+      ((await app.calls(1))[0] ?? '').replace('invoice-4711', 'invoice-4712')
+    const app = await startPrinting('An idempotent write', { PAUSE_MS: '20000' })
+    await redis.command('FLUSHALL')
+    const call = inShell(await callOf(app)).catch(({ stderr }) => stderr)
+    await until('the key is reserved', async () => (await redis.command('DBSIZE')) !== '0')
+    await app.stop('SIGKILL')
+    expect(await call).toContain('Empty reply from server')
+
+    const restarted = await startPrinting('An idempotent write')
+    const retry = await inShell(await callOf(restarted))
+    expect(retry.head).toContain('HTTP/1.1 409 Conflict')
+    expect(retry.head).toContainEqual(expect.stringMatching(/^Retry-After: ([12]?\d|30)$/))
+    expect(retry.body).toContain('request-in-progress')
     await restarted.stop()
   })
 })

@@ -2,7 +2,10 @@
  * The bytes of a response; `undefined` when they are more than `maxBytes`. They are counted after
  * decompression, so that a small response cannot grow without limit.
  */
-export async function readBody(response: Response, maxBytes: number): Promise<Buffer | undefined> {
+export async function readResponseBody(
+  response: Response,
+  maxBytes: number,
+): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of response.body ?? []) {

@@ -141,7 +141,7 @@ export type RequestBody =
  *
  * @throws ServiceAuthError when the headers cannot be relied on.
  */
-export function readBody(request: BodyCarrier): RequestBody {
+export function readRequestBody(request: BodyCarrier): RequestBody {
   const length = lengthOnWire(request)
   const { body } = request
   if (length === 0) return isBlank(body) ? { type: 'none' } : { type: 'parsed', content: body }

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { readBody } from '../../src/base/response-body.js'
+import { readResponseBody } from '../../src/base/response-body.js'
 
 it('reads a body up to the limit, and nothing of a larger one', async () => {
-  expect(await readBody(new Response('four'), 4)).toEqual(Buffer.from('four'))
-  expect(await readBody(new Response('four'), 3)).toBeUndefined()
-  expect(await readBody(new Response(null), 0)).toEqual(Buffer.alloc(0))
+  expect(await readResponseBody(new Response('four'), 4)).toEqual(Buffer.from('four'))
+  expect(await readResponseBody(new Response('four'), 3)).toBeUndefined()
+  expect(await readResponseBody(new Response(null), 0)).toEqual(Buffer.alloc(0))
 })
 
 it('stops reading where the limit is passed', async () => {
@@ -19,7 +19,7 @@ it('stops reading where the limit is passed', async () => {
       isCancelled = true
     },
   })
-  expect(await readBody(new Response(endless), 100)).toBeUndefined()
+  expect(await readResponseBody(new Response(endless), 100)).toBeUndefined()
   expect(isCancelled).toBe(true)
   expect(pulled).toBeLessThan(20)
 })

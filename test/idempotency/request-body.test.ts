@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { mediaTypeOf, readBody } from '../../src/idempotency/fingerprint.js'
+import { mediaTypeOf, readRequestBody } from '../../src/idempotency/fingerprint.js'
 
 /** A request as a server of Node and some parser leave it. */
 function read(
@@ -7,7 +7,7 @@ function read(
   given: { readonly body?: unknown; readonly readableEnded?: boolean; readonly _body?: unknown },
 ) {
   const rawHeaders = Object.entries(headers).flat()
-  return readBody({ headers, rawHeaders, readableEnded: true, ...given })
+  return readRequestBody({ headers, rawHeaders, readableEnded: true, ...given })
 }
 
 const BLANKS = [undefined, null, '', {}, Object.create(null)]
@@ -119,7 +119,7 @@ describe('the body of a request', () => {
 
   it('is a fault where rawHeaders lack how long it is', () => {
     const request = { headers: { 'content-length': '5' }, rawHeaders: ['host', 'x'], body: {} }
-    expect(() => readBody({ ...request, readableEnded: true })).toThrow(
+    expect(() => readRequestBody({ ...request, readableEnded: true })).toThrow(
       /content-length.*rawHeaders/,
     )
   })

@@ -1,13 +1,13 @@
 import type { Redis } from 'ioredis'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import {
-  type CheckOptions,
   checkNode,
+  type NodeCheckOptions,
   readInfo,
 } from '../../stores/redis/connection/check-nodes.js'
 import {
   retryUntilDeadline,
-  startCall,
+  startRedisCall,
   untilDeadline,
 } from '../../stores/redis/connection/redis-call.js'
 import { openConnection } from '../../stores/redis/connection/redis-connection.js'
@@ -52,7 +52,7 @@ async function checkAll({ client, prefix, timeoutMs }: RedisAccess): Promise<Com
   }
 }
 
-async function checkOne(node: Redis, options: CheckOptions): Promise<CheckedNode> {
+async function checkOne(node: Redis, options: NodeCheckOptions): Promise<CheckedNode> {
   const { sentinels, path, host, port, name } = node.options
   const isBehindSentinel = sentinels !== undefined && sentinels !== null
   const known = isBehindSentinel ? `${name} via Sentinel` : (path ?? `${host}:${port}`)
@@ -128,7 +128,7 @@ const SETTINGS = ['min-replicas-to-write', 'min-replicas-max-lag', 'save', 'appe
  */
 async function readNodeFacts(node: Redis, info: string, timeoutMs: number): Promise<NodeFacts> {
   const ask = <T>(question: () => Promise<T>): Promise<T> => {
-    const attempt = startCall(timeoutMs)
+    const attempt = startRedisCall(timeoutMs)
     return retryUntilDeadline(attempt, () => untilDeadline(question(), attempt))
   }
   /** Resolves to `undefined` if a command fails, because managed services forbid many commands. */

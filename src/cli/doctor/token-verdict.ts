@@ -5,7 +5,7 @@ import { createAdmit, createVerifier } from '../../verification/admit.js'
 import type { KeySource } from '../../verification/key-set/key-set.js'
 import type { Policy } from '../../verification/policy/policy.js'
 import { parseToken, verifySignature } from '../../verification/token/signed-token.js'
-import { type Step, stepOf, stepsOf } from './verdict-step.js'
+import { stepOf, stepsOf, type VerdictStep } from './verdict-step.js'
 
 /** A receiver's decision on a token. JSON-serialisable. */
 export interface TokenVerdict {
@@ -13,22 +13,22 @@ export interface TokenVerdict {
   readonly reason?: Reason
   /** The HTTP status that the caller gets. */
   readonly status?: number
-  readonly steps: readonly { readonly step: Step; readonly result: StepResult }[]
+  readonly steps: readonly { readonly step: VerdictStep; readonly result: VerdictStepResult }[]
   /** The claims that a policy checks, once the signature is verified. */
   readonly claims?: Readonly<Record<string, unknown>>
   /** The permission that the policy requires and the token does not grant. */
   readonly missingPermission?: string
 }
 
-export type StepResult = 'passed' | 'failed' | 'not_reached'
+export type VerdictStepResult = 'passed' | 'failed' | 'not_reached'
 
 /** The claims that a policy checks. Other claims may hold private data. */
-export function checkedClaims(policy: Policy): readonly Step[] {
+export function checkedClaims(policy: Policy): readonly VerdictStep[] {
   const steps = stepsOf(policy)
   return steps.slice(steps.indexOf('iss'), steps.indexOf('cnf') + 1).filter(isClaim)
 }
 
-const isClaim = (step: Step): boolean => step !== 'access_token'
+const isClaim = (step: VerdictStep): boolean => step !== 'access_token'
 
 const SCHEME = /^bearer /i
 
@@ -57,7 +57,7 @@ export async function checkToken(
   }
 }
 
-function resultAt(index: number, failed: number): StepResult {
+function resultAt(index: number, failed: number): VerdictStepResult {
   if (index === failed) return 'failed'
   return index < failed ? 'passed' : 'not_reached'
 }

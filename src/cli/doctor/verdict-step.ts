@@ -3,10 +3,10 @@ import { permissionsClaimOf } from '../../verification/policy/check-claims.js'
 import type { Policy, TokenRules } from '../../verification/policy/policy.js'
 
 /** A step of the decision on a token. A step with the name of a claim checks that claim. */
-export type Step = keyof typeof CONDITIONS | 'scope' | 'scp' | 'roles'
+export type VerdictStep = keyof typeof CONDITIONS | 'scope' | 'scp' | 'roles'
 
 /** The steps, in order. */
-export const stepsOf = ({ tokens }: Policy): readonly Step[] => [
+export const stepsOf = ({ tokens }: Policy): readonly VerdictStep[] => [
   'bearer',
   'header',
   'key',
@@ -16,7 +16,7 @@ export const stepsOf = ({ tokens }: Policy): readonly Step[] => [
   'aud',
   ...kindSteps(tokens),
   'sub',
-  permissionsClaimOf(tokens) as Step,
+  permissionsClaimOf(tokens) as VerdictStep,
   'exp',
   'iat',
   'nbf',
@@ -28,13 +28,13 @@ export const stepsOf = ({ tokens }: Policy): readonly Step[] => [
   'required_permissions',
 ]
 
-function kindSteps(tokens: TokenRules): Step[] {
+function kindSteps(tokens: TokenRules): VerdictStep[] {
   if (tokens.kind === 'service') return ['source', 'token_type']
   return tokens.accessTokenType === 'any' ? ['access_token'] : []
 }
 
 /** The condition that a step checks. */
-export function conditionOf(step: Step, { tokens }: Policy): string {
+export function conditionOf(step: VerdictStep, { tokens }: Policy): string {
   if (step === 'scope' || step === 'scp' || step === 'roles') return PERMISSIONS_IF_ANY
   if (tokens.kind === 'service') return CONDITIONS[step]
   if (step === 'permissions') return PERMISSIONS_IF_ANY
@@ -71,7 +71,7 @@ const CONDITIONS = {
 } as const
 
 /** A step, or a marker: the refusal's claim is the step, or another guard refuses. */
-type DecidingStep = Step | 'the claim' | 'another guard'
+type DecidingStep = VerdictStep | 'the claim' | 'another guard'
 
 const DECIDED_AT: Record<Reason, DecidingStep> = {
   credentials_missing: 'bearer',
@@ -110,10 +110,10 @@ const DECIDED_AT: Record<Reason, DecidingStep> = {
 }
 
 /** Returns the step that ended in this refusal. */
-export function stepOf({ reason, evidence }: Pick<Denial, 'reason' | 'evidence'>): Step {
+export function stepOf({ reason, evidence }: Pick<Denial, 'reason' | 'evidence'>): VerdictStep {
   // With a key id it is the payload, because an unverified token has no known key id.
   if (reason === 'token_malformed' && evidence.keyId !== undefined) return 'payload'
   const deciding = DECIDED_AT[reason]
   if (deciding === 'another guard') throw new TypeError(`${reason} is decided by another guard`)
-  return deciding === 'the claim' ? (evidence.claim as Step) : deciding
+  return deciding === 'the claim' ? (evidence.claim as VerdictStep) : deciding
 }

@@ -16,7 +16,7 @@ import { type OptionNames, usageError } from '../frame/command-failure.js'
 
 /** The steps of `migrate`, its first argument. */
 export const STEPS = ['check', 'run', 'status', 'correct', 'reconcile', 'unblock', 'clean'] as const
-export type Step = (typeof STEPS)[number]
+export type Subcommand = (typeof STEPS)[number]
 
 const NUMBERS = { ...MIGRATION_NUMBERS, ...CLIENT_NUMBERS }
 
@@ -128,7 +128,7 @@ export const MIGRATE_OPTIONS: OptionSpecs = Object.assign(
 )
 
 /** The options that only some steps accept. */
-const OF_SOME_STEPS: Readonly<Record<string, readonly Step[]>> = {
+const OF_SOME_STEPS: Readonly<Record<string, readonly Subcommand[]>> = {
   corrections: ['correct'],
   again: ['correct'],
   yes: ['unblock', 'clean'],
@@ -139,7 +139,7 @@ const OF_SOME_STEPS: Readonly<Record<string, readonly Step[]>> = {
  *
  * @throws CommandFailure (2)
  */
-export function readStep(args: Arguments): Step {
+export function readStep(args: Arguments): Subcommand {
   const [word] = args.values
   const step = STEPS.find((name) => name === word)
   if (step === undefined) {
@@ -154,7 +154,7 @@ export function readStep(args: Arguments): Step {
 }
 
 /** The settings of a step, without the core. */
-export interface Settings {
+export interface MigrateSettings {
   /** The absolute path of the journal. */
   readonly directory: string
   /** Absolute; if `undefined`, the path is read from the journal. */
@@ -166,7 +166,7 @@ export interface Settings {
 }
 
 /** @throws CommandFailure (2) */
-export function readSettings(args: Arguments): Settings {
+export function readSettings(args: Arguments): MigrateSettings {
   const directory = resolve(args.required('journal'))
   const source = args.text('source')
   return {

@@ -16,7 +16,7 @@ import {
 } from '../frame/command-failure.js'
 import { readFileOf } from '../input/private-file.js'
 import { readStandardInput } from '../input/standard-input.js'
-import { MIGRATE_OPTION_NAMES, readNumbers, type Settings } from './migrate-options.js'
+import { MIGRATE_OPTION_NAMES, type MigrateSettings, readNumbers } from './migrate-options.js'
 
 /** The functions of the package that a caller of the command may replace. */
 export interface MigrateParts {
@@ -48,7 +48,7 @@ export async function openCore(
   }
 }
 
-interface JournalOptions extends Settings {
+interface JournalOptions extends MigrateSettings {
   /** Whether the step only reads, and so may run while another step has the journal. */
   readonly mayShare?: boolean
 }

@@ -22,7 +22,7 @@ import {
   readCorrectionRequest,
   readSettings,
   readStep,
-  type Step,
+  type Subcommand,
 } from './migrate-options.js'
 import {
   type Files,
@@ -34,10 +34,10 @@ import {
 } from './migrate-session.js'
 import {
   EXIT_CODES,
+  type ExitStatus,
   listStalledRows,
   reportLines,
   summaryLines,
-  type Verdict,
   verdictOfCheck,
   verdictOn,
 } from './report-lines.js'
@@ -116,7 +116,7 @@ const INTERRUPTED =
   'interrupted: finishing the work in progress; send the same signal again to exit immediately'
 
 /** The steps that may create a journal. Another step would create an empty one for a misspelt path. */
-const BEGINNING: readonly Step[] = ['check', 'run']
+const BEGINNING: readonly Subcommand[] = ['check', 'run']
 
 /** @throws CommandFailure (2) */
 async function requireJournal(directory: string): Promise<void> {
@@ -127,7 +127,7 @@ async function requireJournal(directory: string): Promise<void> {
 type Action = (migration: Migration, options: StepOptions) => Promise<MigrationReport>
 
 /** @throws CommandFailure (2) */
-function actionOf(step: Exclude<Step, 'status' | 'clean'>, args: Arguments): Action {
+function actionOf(step: Exclude<Subcommand, 'status' | 'clean'>, args: Arguments): Action {
   if (step !== 'correct') return (migration, options) => migration[step](options)
   const request = readCorrectionRequest(args)
   return (migration, options) => migration.correct(request, options)
@@ -187,14 +187,14 @@ const underWay = (report: MigrationReport): CommandResult => ({
 interface Reported {
   readonly migration: MigrationReader
   readonly report: MigrationReport
-  readonly verdict: Verdict
+  readonly verdict: ExitStatus
   /** Given if the files must not be written again. */
   readonly needing?: NeedingPerson | undefined
   readonly directory: string
 }
 
 async function reported(
-  step: Step,
+  step: Subcommand,
   { migration, directory, verdict, ...given }: Reported,
 ): Promise<CommandResult> {
   const report = { ...given.report, advice: given.report.advice.map(inCommandWords) }

@@ -28,18 +28,18 @@ export const EXIT_CODES: Readonly<Record<MigrationState, ExitCode>> = {
 }
 
 /** The result of a step, for the shell and for people. */
-export interface Verdict {
+export interface ExitStatus {
   readonly exitCode: ExitCode
   readonly words: string
 }
 
-export const verdictOn = ({ state }: MigrationReport): Verdict => ({
+export const verdictOn = ({ state }: MigrationReport): ExitStatus => ({
   exitCode: EXIT_CODES[state],
   words: state,
 })
 
 /** The result of `check`: the number of faults among the findings, and of invalid records. */
-export function verdictOfCheck(report: MigrationReport): Verdict {
+export function verdictOfCheck(report: MigrationReport): ExitStatus {
   const { state, findings, counts } = report
   if (state === 'core_fault') return verdictOn(report)
   const faults = findings.filter(({ severity }) => severity === 'fault').length

@@ -2,7 +2,7 @@ import { growingDelayMs } from '../../base/back-off.js'
 import { connectionFault } from '../../base/connection-fault.js'
 import { withDeadline } from '../../base/deadline.js'
 import { pause } from '../../base/pause.js'
-import { readBody } from '../../base/response-body.js'
+import { readResponseBody } from '../../base/response-body.js'
 import { retryAfterMs } from '../../base/retry-after.js'
 import { type ApiKey, currentKey } from './api-key.js'
 import { CoreFailure } from './core-failure.js'
@@ -130,7 +130,7 @@ async function sendRequest(
   })
   // A custom `fetch` may have followed a redirect nevertheless.
   if (response.redirected) throw new CoreFailure('unreachable')
-  const answer = answerOf(response.status, await readBody(response, maxAnswerBytes), key)
+  const answer = answerOf(response.status, await readResponseBody(response, maxAnswerBytes), key)
   return { answer, retryAfterMs: retryAfterMs(response.headers, Date.now()) }
 }
 

@@ -11,7 +11,7 @@ import {
   mediaTypeOf,
   operationOf,
   type RequestBody,
-  readBody,
+  readRequestBody,
   recordKey,
 } from '../../idempotency/fingerprint.js'
 import type { IdempotencyContext } from '../../idempotency/idempotency-context.js'
@@ -163,7 +163,7 @@ function readIdempotentRequest(
   const { issuer, audience, name: caller } = state.admission.identity
   if (response.headersSent)
     throw wrongWiring(`${MIDDLEWARE} must come before the response has begun`)
-  const body = readBody(request)
+  const body = readRequestBody(request)
   if (body.type === 'unread') {
     // Parsers ignore the rest of a body whose client has disconnected.
     if (request.destroyed || isDisconnected(response)) return undefined

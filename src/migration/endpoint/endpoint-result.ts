@@ -8,7 +8,7 @@ import { CoreError } from '../core/core-error.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
 
 /** The result of a request. */
-export type Verdict =
+export type EndpointResult =
   /** `userId` is the core's `user.id`. */
   | { readonly type: 'accepted'; readonly reason: MigrationAcceptance; readonly userId: string }
   | Refused
@@ -35,14 +35,14 @@ export const refused = (
 ): Refused => ({ ok: false, type: 'refused', reason, ...more })
 
 /** The value of a check, or the refusal that ends the request. */
-export type Step<T> = { readonly ok: true; readonly value: T } | Refused
+export type CheckResult<T> = { readonly ok: true; readonly value: T } | Refused
 
-export const pass = <T>(value: T): Step<T> => ({ ok: true, value })
+export const pass = <T>(value: T): CheckResult<T> => ({ ok: true, value })
 
 /** A dependency of the endpoint failed. It has no `cause`, which could contain data of the request. */
 export class Undecided extends Error {
   override readonly name = 'Undecided'
-  readonly verdict: Verdict
+  readonly verdict: EndpointResult
 
   /** `thrown` is the error. Of a `CoreError`, the result contains the code. */
   constructor(reason: MigrationUndecided, thrown?: unknown) {
@@ -51,7 +51,7 @@ export class Undecided extends Error {
   }
 }
 
-export const undecided = (reason: MigrationUndecided, thrown?: unknown): Verdict => ({
+export const undecided = (reason: MigrationUndecided, thrown?: unknown): EndpointResult => ({
   type: 'undecided',
   reason,
   ...(thrown instanceof CoreError && { faults: [thrown.code] }),
@@ -82,7 +82,7 @@ export interface RequestContext {
   issuer?: string
   externalUserId?: string
   /** The result, once decided. The response does not wait for the remaining work. */
-  verdict?: Verdict
+  verdict?: EndpointResult
 }
 
 /**

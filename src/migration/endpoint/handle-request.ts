@@ -6,13 +6,13 @@ import { headerValues, readBearer } from '../../base/raw-headers.js'
 import type { ImportUser } from '../core/import-user.js'
 import type { EndpointSettings, MigrationLimiter } from './endpoint-options.js'
 import {
+  type CheckResult,
+  type EndpointResult,
   need,
   pass,
   type RequestContext,
   refused,
   retrySeconds,
-  type Step,
-  type Verdict,
 } from './endpoint-result.js'
 import { holderOf } from './hook-tokens.js'
 import { importUnderKey } from './import-under-key.js'
@@ -30,7 +30,7 @@ export async function judge(
   request: Request,
   context: RequestContext,
   settings: EndpointSettings,
-): Promise<Verdict> {
+): Promise<EndpointResult> {
   const issuer = await authenticate(request, context, settings)
   if (!issuer.ok) return issuer
   const asked = await readAsked(request, context, settings)
@@ -51,7 +51,7 @@ async function authenticate(
   request: Request,
   context: RequestContext,
   { issuers, limits }: EndpointSettings,
-): Promise<Step<Issuer>> {
+): Promise<CheckResult<Issuer>> {
   const bearer = readBearer(request)
   if (!bearer.ok) {
     const isMissing = bearer.reason === 'credentials_missing'
@@ -76,7 +76,7 @@ async function judgeLimit(
   { limiter, key }: { readonly limiter: MigrationLimiter; readonly key: string },
   context: RequestContext,
   reason: 'credential_limited' | 'user_limited',
-): Promise<Step<undefined>> {
+): Promise<CheckResult<undefined>> {
   const seconds = await need(context, 'limiter_unavailable', () => secondsToWait(limiter, key))
   return seconds === undefined ? pass(seconds) : refused(reason, { retryAfterSeconds: seconds })
 }
@@ -97,7 +97,7 @@ async function readAsked(
   request: Request,
   context: RequestContext,
   { maxBodyBytes, readRequest }: EndpointSettings,
-): Promise<Step<MigrationRequest>> {
+): Promise<CheckResult<MigrationRequest>> {
   if (request.method !== 'POST') return refused('method_not_allowed')
   if (!isJsonInUtf8(request)) return refused('media_type_unsupported')
   const read = () => readBody(request, maxBodyBytes, context.signal)
@@ -119,7 +119,7 @@ async function userFor(
   { request, allowed, issuer }: Asked,
   context: RequestContext,
   { loadUser, acceptWarnings }: EndpointSettings,
-): Promise<Step<ImportUser>> {
+): Promise<CheckResult<ImportUser>> {
   const judged = judgeRequest(request, allowed)
   if (!judged.ok) return judged
   const query = { issuer, ...structuredClone(request), signal: context.signal }
@@ -128,7 +128,10 @@ async function userFor(
 }
 
 /** Checks the request against the allowlist, before the user is loaded. */
-function judgeRequest(request: MigrationRequest, allowed: Allowlist): Step<MigrationRequest> {
+function judgeRequest(
+  request: MigrationRequest,
+  allowed: Allowlist,
+): CheckResult<MigrationRequest> {
   const { organizationId, identities } = request
   if (organizationId !== undefined && !allowed.hasOrganization(organizationId)) {
     return refused('organization_not_allowed')

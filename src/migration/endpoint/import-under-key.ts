@@ -15,13 +15,13 @@ import type { CoreLoginMethod, CoreUser } from '../core/reply.js'
 import { importOne } from '../import-one/import-one.js'
 import { type LoginSource, recipeKeysOf } from '../record-validation/login-keys.js'
 import {
+  type EndpointResult,
   faultsOf,
   need,
   type RequestContext,
   refused,
   retrySeconds,
   undecided,
-  type Verdict,
 } from './endpoint-result.js'
 import { keptAnswer } from './send-answer.js'
 
@@ -51,7 +51,7 @@ export async function importUnderKey(
   keyed: KeyedUser,
   context: RequestContext,
   { core, store, leaseMs, retentionMs }: KeySettings,
-): Promise<Verdict> {
+): Promise<EndpointResult> {
   const { record: key, externalUserId, user } = keyed
   const request: ReservationRequest = {
     key,
@@ -105,8 +105,8 @@ interface Held {
 async function underLease(
   { store, run, reservedAt }: Held,
   context: RequestContext,
-  work: () => Promise<Verdict>,
-): Promise<Verdict> {
+  work: () => Promise<EndpointResult>,
+): Promise<EndpointResult> {
   const times = { leaseMs: run.leaseMs, maxRunMs: MAX_RUN_MS }
   const lease = startLease(times, reservedAt, () => callStore('renew', () => store.renew(run)))
   const verdict = await work().finally(lease.stopRenewing)
@@ -129,7 +129,7 @@ async function settle(store: IdempotencyStore, run: Run, ending: Ending): Promis
 }
 
 /** Creates or finds the account. Never rejects. */
-export async function importAccount(core: CoreClient, user: ImportUser): Promise<Verdict> {
+export async function importAccount(core: CoreClient, user: ImportUser): Promise<EndpointResult> {
   try {
     const imported = await importOne(core, user)
     switch (imported.outcome) {
@@ -154,7 +154,7 @@ async function findAccount(
   core: CoreClient,
   externalUserId: string,
   user: ImportUser,
-): Promise<Verdict | undefined> {
+): Promise<EndpointResult | undefined> {
   const coreUserId = await core.coreIdOf(externalUserId)
   const account = coreUserId === undefined ? undefined : await core.user(coreUserId)
   return account && judgeAccount(account, user)
@@ -164,7 +164,7 @@ async function findAccount(
 const UNKNOWN = 'outcome_unknown'
 
 /** Checks the logins, because external ids are global and the account may belong to a user of another issuer. */
-const judgeAccount = (account: CoreUser, user: ImportUser): Verdict =>
+const judgeAccount = (account: CoreUser, user: ImportUser): EndpointResult =>
   holdsLoginOf(account, user)
     ? { type: 'accepted', reason: 'existing', userId: account.id }
     : refused('account_foreign')

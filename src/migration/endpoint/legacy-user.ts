@@ -9,7 +9,7 @@ import type {
 import { coreTenantId } from '../record-validation/stored-form.js'
 import type { UserWarningCode } from '../record-validation/user-finding.js'
 import { validateUser } from '../record-validation/validate-user.js'
-import { faultsOf, pass, refused, type Step } from './endpoint-result.js'
+import { type CheckResult, faultsOf, pass, refused } from './endpoint-result.js'
 import type { Allowlist } from './issuer-options.js'
 import type { LegacyIdentity, MigrationRequest } from './migration-request.js'
 
@@ -91,7 +91,7 @@ export function judgeRecord(
   found: unknown,
   { request, allowed }: { readonly request: MigrationRequest; readonly allowed: Allowlist },
   accepted: ReadonlySet<UserWarningCode>,
-): Step<ImportUser> {
+): CheckResult<ImportUser> {
   if (found === undefined || found === null) return refused('user_unknown')
   const { data: record, error } = legacyUser.safeParse(jsonOf(found))
   if (record === undefined) return refused('record_invalid', { faults: faultsOf(pathsOf(error)) })

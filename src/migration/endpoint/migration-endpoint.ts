@@ -14,7 +14,7 @@ import {
   parseEndpointOptions,
 } from './endpoint-options.js'
 import type { RequestContext } from './endpoint-result.js'
-import { Undecided, type Verdict } from './endpoint-result.js'
+import { type EndpointResult, Undecided } from './endpoint-result.js'
 import { judge } from './handle-request.js'
 import { answer, REFUSALS } from './send-answer.js'
 
@@ -86,7 +86,7 @@ async function serve(
   }
 }
 
-function reportStore(verdict: Verdict, { store, onDecision }: EndpointSettings): void {
+function reportStore(verdict: EndpointResult, { store, onDecision }: EndpointSettings): void {
   const dependency = dependencyOf('store', store)
   if (verdict.type === 'accepted') dependency.worked(Date.now)
   if (verdict.type !== 'undecided' || verdict.reason !== 'store_unavailable') return
@@ -101,7 +101,7 @@ async function judgeInTime(
   request: Request,
   context: RequestContext,
   settings: EndpointSettings,
-): Promise<Verdict> {
+): Promise<EndpointResult> {
   const limit = {
     timeoutMs: settings.timeoutMs,
     timeoutError: () => new Undecided(context.awaited),
@@ -119,7 +119,7 @@ async function judgeInTime(
 }
 
 function decisionOf(
-  verdict: Verdict,
+  verdict: EndpointResult,
   context: RequestContext,
   request: Request,
 ): MigrationDecision {

@@ -4,7 +4,7 @@ import { blank, type Refusal, refusal } from '../../base/decision/problem.js'
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
 import { encodeResult } from '../../idempotency/buffered-response/stored-result.js'
 import { sendRefusal } from '../../middleware/refusal-table.js'
-import type { Verdict } from './endpoint-result.js'
+import type { EndpointResult } from './endpoint-result.js'
 
 const NO_TOKEN = refusal(401, blank('Unauthorized'), [
   'WWW-Authenticate',
@@ -61,7 +61,7 @@ const okBody = (userId: string): Buffer => Buffer.from(JSON.stringify({ status: 
  *
  * @throws ServiceAuthError if a response has begun already.
  */
-export function answer(response: Response, verdict: Verdict): void {
+export function answer(response: Response, verdict: EndpointResult): void {
   if (verdict.type === 'accepted') {
     sendOk(response, verdict.userId)
     return

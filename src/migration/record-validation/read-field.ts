@@ -1,6 +1,6 @@
 import { isRecord } from '../../base/options.js'
 import { isBlank } from './stored-form.js'
-import type { Findings } from './user-finding.js'
+import type { FindingCollector } from './user-finding.js'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -11,7 +11,7 @@ export interface Reading {
   readonly field: string
   /** The end of the core's generic messages. */
   readonly suffix: string
-  readonly findings: Findings
+  readonly findings: FindingCollector
 }
 
 interface Values {
@@ -110,14 +110,14 @@ export function fieldOf(parent: string, name: string): string {
 }
 
 /** Refuses lone surrogates, because the core stores question marks for them, which makes different texts equal. */
-export function checkUnicode(text: string, field: string, findings: Findings): void {
+export function checkUnicode(text: string, field: string, findings: FindingCollector): void {
   if (text.isWellFormed()) return
   const message = 'A lone surrogate is not a character: the core would store a question mark.'
   findings.refuse('not_unicode', field, message)
 }
 
 /** Also refuses NUL, which Postgres cannot store in text, so that the row would stay `PROCESSING` forever. */
-function checkText(text: string, field: string, findings: Findings): void {
+function checkText(text: string, field: string, findings: FindingCollector): void {
   checkUnicode(text, field, findings)
   if (!text.includes('\0')) return
   findings.refuse('nul', field, 'The database of the core cannot store NUL (U+0000).')

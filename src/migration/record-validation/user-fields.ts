@@ -9,7 +9,7 @@ import {
 } from './read-field.js'
 import { coreInteger, coreTenantId, trimmed } from './stored-form.js'
 import { checkUnknown, LEVEL_OF_MEMBERS, MAX_LEVELS, TOO_DEEP } from './unknown-fields.js'
-import type { Findings } from './user-finding.js'
+import type { FindingCollector } from './user-finding.js'
 import { has, lacks, readTenantIds, type UserContext } from './validation-context.js'
 
 const MAX_ROLE_LENGTH = 255
@@ -160,7 +160,7 @@ const CREDENTIAL = new RegExp(
  * of numbers that may have lost digits during parsing. Refuses values that are nested too deeply, and lone
  * surrogates. NUL is allowed here, because JSON escapes it.
  */
-export function checkMetadata(metadata: JsonObject, findings: Findings): void {
+export function checkMetadata(metadata: JsonObject, findings: FindingCollector): void {
   if (
     checkMetadataPart({ value: metadata, field: 'userMetadata', level: LEVEL_OF_MEMBERS }, findings)
   )
@@ -175,7 +175,10 @@ interface MetadataPart {
 }
 
 /** Returns `false` if it stopped at the maximum depth. */
-function checkMetadataPart({ value, field, level }: MetadataPart, findings: Findings): boolean {
+function checkMetadataPart(
+  { value, field, level }: MetadataPart,
+  findings: FindingCollector,
+): boolean {
   if (level > MAX_LEVELS) return false
   const isList = Array.isArray(value)
   for (const name of Object.keys(value)) {

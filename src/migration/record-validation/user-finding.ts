@@ -70,14 +70,14 @@ const MAX_ERRORS = 1000
 const MAX_WARNINGS_OF_A_CODE = 100
 
 /** Collects the findings of one record in their order. */
-export interface Findings {
+export interface FindingCollector {
   readonly errors: UserError[]
   readonly warnings: UserWarning[]
   refuse(code: UserErrorCode, field: string, message: string): void
   warn(code: UserWarningCode, field: string, message: string): void
 }
 
-export function openFindings(): Findings {
+export function openFindings(): FindingCollector {
   const errors: UserError[] = []
   const warnings: UserWarning[] = []
   let counts: Map<UserWarningCode, number> | undefined

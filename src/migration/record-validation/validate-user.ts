@@ -12,7 +12,7 @@ import {
 import { checkUnknown } from './unknown-fields.js'
 import { checkMetadata, type ReadRole, readTotpDevices, readUserRoles } from './user-fields.js'
 import type { UserError, UserWarning } from './user-finding.js'
-import { type Findings, openFindings } from './user-finding.js'
+import { type FindingCollector, openFindings } from './user-finding.js'
 import { checkContext, type Feature, lacks, type UserContext } from './validation-context.js'
 
 /** The result of `validateUser`. */
@@ -74,7 +74,7 @@ function readUser(record: Reading, context: UserContext): void {
   checkUnknown(record, 'user')
 }
 
-function checkExternalUserId(id: string | undefined, findings: Findings): void {
+function checkExternalUserId(id: string | undefined, findings: FindingCollector): void {
   if (id === undefined || id.length <= MAX_EXTERNAL_USER_ID_LENGTH) return
   const message = `externalUserId ${id} is too long. Max length is 128.`
   findings.refuse('too_long', 'externalUserId', message)
@@ -83,7 +83,7 @@ function checkExternalUserId(id: string | undefined, findings: Findings): void {
 function checkTenants(
   roles: readonly ReadRole[],
   methods: readonly ReadMethod[],
-  findings: Findings,
+  findings: FindingCollector,
 ): void {
   for (const { field, tenantIds } of roles) {
     for (const tenantId of tenantIds) {
@@ -100,7 +100,7 @@ function checkTenants(
   }
 }
 
-function warnOfRepeated(user: ImportUser, findings: Findings): void {
+function warnOfRepeated(user: ImportUser, findings: FindingCollector): void {
   if (user.loginMethods.length < 2) return
   for (const index of repeatedMethodsOf(user)) {
     const message = 'The record has this login in a method before: the import fails.'
@@ -134,7 +134,7 @@ function readLoginMethods(record: Reading, context: UserContext): ReadMethod[] {
 
 function checkPrimaries(
   methods: readonly JsonObject[],
-  findings: Findings,
+  findings: FindingCollector,
   context: UserContext,
 ): void {
   const primaries = methods.flatMap((method, index) => (isPrimary(method) ? [index] : []))

@@ -1,5 +1,5 @@
 import { lowerCased, ONLY_PUBLIC, PUBLIC_TENANT } from './stored-form.js'
-import type { Findings } from './user-finding.js'
+import type { FindingCollector } from './user-finding.js'
 
 /** Existing names. A set is faster than a list. */
 export type Names = ReadonlySet<string> | readonly string[]
@@ -39,7 +39,7 @@ interface Place {
   readonly field: string
   /** The end of the message on an unknown tenant. */
   readonly suffix: string
-  readonly findings: Findings
+  readonly findings: FindingCollector
 }
 
 /** Returns the valid tenants of a list, in the form that the core stores. */

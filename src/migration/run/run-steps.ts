@@ -8,7 +8,7 @@ import { MigrationError } from './migration-error.js'
 import type { MigrationState, PreflightFinding } from './report.js'
 import { originOf } from './source-index.js'
 import { IDENTITY_STATE, isFailureCode } from './state/identity-state.js'
-import { finalState, type Goal, nextStep, type Step } from './state/next-step.js'
+import { finalState, type Goal, nextStep, type RunStep } from './state/next-step.js'
 import { countOf } from './state/run-state.js'
 import { checkCorrections } from './steps/check-corrections.js'
 import { collect } from './steps/collect.js'
@@ -87,7 +87,7 @@ type StepFunction = (
   goal: Goal,
 ) => Promise<MigrationState | undefined>
 
-const STEPS: Record<Exclude<Step, 'end'>, StepFunction> = {
+const STEPS: Record<Exclude<RunStep, 'end'>, StepFunction> = {
   async preflight(ctx, found) {
     const { findings, passed, entries } = await preflight(ctx)
     found.push(...findings)

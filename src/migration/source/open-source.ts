@@ -3,11 +3,11 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { MigrationError, type MigrationErrorCode } from '../run/migration-error.js'
 import {
-  type Line,
   type ParsedLine,
   parseLine,
   parseRecord,
   type Source,
+  type SourceLine,
   type SourceRecord,
 } from './source.js'
 
@@ -182,7 +182,7 @@ async function* readLines(
   handle: FileHandle,
   maxBytes: number,
   seen: (bytes: Buffer) => void,
-): AsyncGenerator<Line> {
+): AsyncGenerator<SourceLine> {
   let buffer = Buffer.allocUnsafe(CHUNK_BYTES)
   /** Number of bytes of the incomplete line at the start of the buffer. */
   let held = 0

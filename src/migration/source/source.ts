@@ -39,7 +39,7 @@ const AN_ARRAY = 'here is an array: NDJSON has one record a line, without bracke
 const NOT_AN_OBJECT = 'this is no JSON object'
 
 /** A line of a file. */
-export interface Line {
+export interface SourceLine {
   /** Counts from 1. */
   readonly number: number
   /** The line without its line feed. Valid until the next line is read. */
@@ -49,7 +49,7 @@ export interface Line {
 }
 
 /** Parses a line of NDJSON, which may end with LF or CR LF. */
-export function parseLine({ number, bytes, ended }: Line, maxBytes: number): ParsedLine {
+export function parseLine({ number, bytes, ended }: SourceLine, maxBytes: number): ParsedLine {
   const content = bytes.at(-1) === CARRIAGE_RETURN ? bytes.subarray(0, -1) : bytes
   if (content.length > maxBytes) return fault(`this line is longer than ${maxBytes} bytes`)
   if (number === 1 && beginsWith(content, BYTE_ORDER_MARK)) {

@@ -7,8 +7,8 @@ import {
   optionsObject,
   parseOptions,
 } from '../../base/options.js'
-import { DEFAULT_SCHEMA, roleName, schemaName } from './names.js'
 import type { Isolation, TransactionRunner } from './runner.js'
+import { DEFAULT_SCHEMA, roleName, schemaName } from './schema-names.js'
 import type { PostgresLimits } from './store-context.js'
 
 /** Options of `postgresStore`. */

@@ -1,5 +1,5 @@
 import { lazy, optionsObject, parseOptions } from '../../base/options.js'
-import { DEFAULT_SCHEMA, roleName, schemaName } from './names.js'
+import { DEFAULT_SCHEMA, roleName, schemaName } from './schema-names.js'
 import {
   CONNECTION_CHECK,
   CONNECTION_CHECK_LIMIT,

@@ -3,7 +3,7 @@ import type { StopListening } from '../../base/decision/observers.js'
 import type { DenylistHealth } from '../../verification/denylist/live-denylist.js'
 import { addressOf } from '../../verification/key-set/address.js'
 import type { KeySetHealth } from '../../verification/key-set/key-set.js'
-import { ATTRIBUTE, METRIC } from './names.js'
+import { ATTRIBUTE, METRIC } from './metric-names.js'
 
 /** The part of a `serviceAuth` that the gauges read. */
 export interface ObservedServiceAuth {

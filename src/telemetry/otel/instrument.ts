@@ -7,7 +7,7 @@ import { listenTo, type StopListening } from '../../base/decision/observers.js'
 import type { StoreEvent } from '../../base/decision/store-call.js'
 import { flag, lazy, optionsObject, parseOptions } from '../../base/options.js'
 import { type ObservedServiceAuth, observeHealth } from './gauges.js'
-import { ATTRIBUTE, METRIC, peerOf, SCOPE } from './names.js'
+import { ATTRIBUTE, METRIC, peerOf, SCOPE } from './metric-names.js'
 
 /** Options of `instrument`. */
 export interface InstrumentOptions {

@@ -63,7 +63,7 @@ const schema = lazy(() =>
   }),
 )
 
-export interface Settings {
+export interface IssuerSettings {
   readonly tokens: 'service' | 'oauth2'
   readonly issuer?: string | undefined
   readonly audience: string
@@ -78,7 +78,7 @@ export interface Settings {
 }
 
 /** @throws TypeError if an option is unknown, of the wrong type or out of range. */
-export const parseSettings = (options: TestIssuerOptions): Settings =>
+export const parseIssuerSettings = (options: TestIssuerOptions): IssuerSettings =>
   parseOptions('createTestIssuer options', schema, options)
 
 interface Published {
@@ -89,7 +89,7 @@ interface Published {
 
 /** Returns a policy that accepts the issuer's tokens, unless an override changes that. */
 export function policyOf(
-  settings: Settings & Published,
+  settings: IssuerSettings & Published,
   overrides: Partial<ServiceAuthPolicy | OAuth2Policy> = {},
 ): ServiceAuthPolicy | OAuth2Policy {
   const { url, audience, caller, http, jwksUri, keySet, clock } = settings
@@ -112,7 +112,7 @@ export function policyOf(
 }
 
 /** Returns the claims of a token that the policy accepts, with a new `jti` for each call. */
-export function claimsOf(url: string, settings: Settings): Record<string, unknown> {
+export function claimsOf(url: string, settings: IssuerSettings): Record<string, unknown> {
   const { audience, caller, lifetimeSeconds } = settings
   const now = Math.floor(readClock(settings.clock ?? Date.now) / 1000)
   return {
@@ -126,7 +126,7 @@ export function claimsOf(url: string, settings: Settings): Record<string, unknow
   }
 }
 
-function kindClaims(settings: Settings): Record<string, unknown> {
+function kindClaims(settings: IssuerSettings): Record<string, unknown> {
   const { tokens, source, tokenType, caller, permissions } = settings
   return tokens === 'oauth2'
     ? { client_id: caller, scope: permissions.join(' ') }

@@ -4,7 +4,12 @@ import type { OAuth2Policy, ServiceAuthPolicy } from '../../verification/policy/
 import { compactToken, rs256 } from './compact-token.js'
 import { createKeyRing, createSigningKey, type KeyRing, type SigningKey } from './issuer-keys.js'
 import { inProcessFetch, type Publication, startKeySetServer } from './issuer-server.js'
-import { claimsOf, parseSettings, policyOf, type TestIssuerOptions } from './issuer-settings.js'
+import {
+  claimsOf,
+  parseIssuerSettings,
+  policyOf,
+  type TestIssuerOptions,
+} from './issuer-settings.js'
 
 /** An issuer of tokens, with its own keys, in the process of a test. */
 export interface TestIssuer<Policy extends AnyPolicy = ServiceAuthPolicy> {
@@ -111,7 +116,7 @@ export async function startIssuer(
   options: TestIssuerOptions,
   makeKey: (kid: string) => SigningKey,
 ): Promise<TestIssuer<AnyPolicy>> {
-  const settings = parseSettings(options)
+  const settings = parseIssuerSettings(options)
   const ring = createKeyRing(makeKey)
   const { document } = ring
   const { maxAgeSeconds } = settings

@@ -2,7 +2,7 @@ import { readClock } from '../../base/clock.js'
 import { systemCodeOf } from '../../base/connection-fault.js'
 import { withDeadline } from '../../base/deadline.js'
 import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
-import { readBody } from '../../base/response-body.js'
+import { readResponseBody } from '../../base/response-body.js'
 import { KEY_SET_PATHS } from './address.js'
 import { type Freshness, freshnessOf } from './cache-control.js'
 
@@ -101,7 +101,7 @@ async function send(request: KeySetRequest, signal: AbortSignal): Promise<KeySet
   }
   const { status } = response
   if (status !== 200 || response.redirected) throw new FetchFailure('status', { status })
-  const body = await readBody(response, MAX_BODY_BYTES)
+  const body = await readResponseBody(response, MAX_BODY_BYTES)
   if (body === undefined) throw new FetchFailure('too_large')
   const document = parseDocument(body)
   const freshValidators = validatorsOf(response.headers)

@@ -2,7 +2,7 @@ import { hostileTokens } from 'express-service-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { Unavailable } from '../../../src/base/decision/unavailable.js'
 import { checkToken, type TokenVerdict } from '../../../src/cli/doctor/token-verdict.js'
-import { type Step, stepOf, stepsOf } from '../../../src/cli/doctor/verdict-step.js'
+import { stepOf, stepsOf, type VerdictStep } from '../../../src/cli/doctor/verdict-step.js'
 import { createAdmit, createVerifier } from '../../../src/verification/admit.js'
 import { type KeySource, sourceOf } from '../../../src/verification/key-set/key-set.js'
 import { readKeySet } from '../../../src/verification/key-set/usable-keys.js'
@@ -30,7 +30,7 @@ const judge = (text: string, source: KeySource = keySource): Promise<TokenVerdic
   checkToken(text, policy, source)
 
 /** What breaks each step, in the order of the steps. */
-const BREAKS: readonly [Step, string, Readonly<Record<string, unknown>>][] = [
+const BREAKS: readonly [VerdictStep, string, Readonly<Record<string, unknown>>][] = [
   ['iss', 'claim_invalid', { iss: 'https://x.example' }],
   ['aud', 'claim_missing', { aud: undefined }],
   ['source', 'claim_invalid', { source: 'x' }],
@@ -48,7 +48,7 @@ const BREAKS: readonly [Step, string, Readonly<Record<string, unknown>>][] = [
   ['required_permissions', 'permission_missing', { permissions: [] }],
 ]
 
-const resultsOf = (failed: Step): unknown[] =>
+const resultsOf = (failed: VerdictStep): unknown[] =>
   STEPS.map((step, index) => {
     const at = STEPS.indexOf(failed)
     if (index === at) return { step, result: 'failed' }
@@ -81,7 +81,7 @@ describe('the verdict on a token', () => {
     expect(verdict).toMatchObject({ status: 403, missingPermission: 'orders:read' })
   })
 
-  it.each<[Step, string, string]>([
+  it.each<[VerdictStep, string, string]>([
     ['bearer', 'token_too_long', 'a'.repeat(9000)],
     ['header', 'token_malformed', 'abc'],
     ['header', 'token_malformed', `${tokenFrom(key)}\n`],

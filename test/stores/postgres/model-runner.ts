@@ -1,6 +1,6 @@
 import { withDeadline } from '../../../src/base/deadline.js'
-import { awaitAnswer } from '../../../src/stores/postgres/deadline.js'
 import type { Row, Statement, TransactionRunner } from '../../../src/stores/postgres/runner.js'
+import { awaitAnswer } from '../../../src/stores/postgres/time-limits.js'
 import type { ModelDatabase, Reply, Session } from './model-database.js'
 
 const ROLLBACK_MS = 1000

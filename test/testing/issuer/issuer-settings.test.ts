@@ -1,6 +1,10 @@
 import { createTestIssuer, type TestIssuerOptions } from 'express-service-auth/testing'
 import { expect, it, onTestFinished } from 'vitest'
-import { claimsOf, parseSettings, policyOf } from '../../../src/testing/issuer/issuer-settings.js'
+import {
+  claimsOf,
+  parseIssuerSettings,
+  policyOf,
+} from '../../../src/testing/issuer/issuer-settings.js'
 
 it.each<[string, unknown]>([
   ['issuer', ''],
@@ -22,7 +26,7 @@ it.each<[string, unknown]>([
 })
 
 it('claims are what the settings say, with times by the clock and a fresh jti', () => {
-  const settings = parseSettings({
+  const settings = parseIssuerSettings({
     clock: () => 1_800_000_000_999,
     lifetimeSeconds: 60,
     caller: 'c',
@@ -46,7 +50,7 @@ it('a policy has the address of the key set unless it is told another', async ()
   const issuer = await createTestIssuer({ http: false })
   onTestFinished(() => issuer.close())
   const { url, jwksUri, keySet } = issuer
-  const served = { ...parseSettings({}), url, jwksUri, keySet }
+  const served = { ...parseIssuerSettings({}), url, jwksUri, keySet }
   expect(policyOf(served)).toMatchObject({ issuer: url, jwksUri })
   expect(policyOf({ ...served, http: false })).toMatchObject({ keySet })
   expect(policyOf({ ...served, http: false })).not.toHaveProperty('jwksUri')

@@ -195,7 +195,7 @@ export type ResultOf<Outcome extends CallResult['outcome']> = Extract<
   CallResult,
   { outcome: Outcome }
 >
-export type Refusal = z.infer<typeof refusal>
+export type RefusedRecord = z.infer<typeof refusal>
 export type RestPhase = EntryOf<'rest'>['phase']
 
 export const begunEntry = (about: Omit<EntryOf<'begun'>, 'type' | 'format'>): Entry => ({

@@ -2,7 +2,7 @@ import type { MigrationState } from '../report.js'
 import { IDENTITY_STATE } from './identity-state.js'
 import { countOf, type RunState, sizeOf } from './run-state.js'
 
-export type Step =
+export type RunStep =
   | 'preflight'
   | 'resolve_lost_reply'
   | 'delete_rows'
@@ -22,7 +22,7 @@ export type Goal = 'migrate' | 'verify' | 'unblock'
  * anything else is sent, rows are deleted before their identities are sent again, and identities are
  * reconciled only after the wait for their rows.
  */
-export function nextStep(state: RunState, goal: Goal): Step {
+export function nextStep(state: RunState, goal: Goal): RunStep {
   if (!state.started) return goal === 'migrate' ? 'preflight' : 'end'
   if (state.blocked) return 'end'
   if (state.unanswered !== undefined) return 'resolve_lost_reply'

@@ -9,7 +9,7 @@ import { inChunks } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { IndexedRecord } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
-import { type EntryOf, lookedUpEntry, type Refusal } from '../state/journal-entry.js'
+import { type EntryOf, lookedUpEntry, type RefusedRecord } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
 import { countOf, stateOf } from '../state/run-state.js'
 import { currentRecords } from './records.js'
@@ -19,7 +19,7 @@ import { withGracePeriod } from './send-call.js'
 /** The outcome of an identity that no longer has a row. */
 type Resolution =
   | { readonly as: 'hasAccount' | 'toImport'; readonly record: number }
-  | ({ readonly as: 'refused' } & Refusal)
+  | ({ readonly as: 'refused' } & RefusedRecord)
 
 /** Resolves each identity in the state `code`. If `resolveOne` returns `undefined`, it keeps this state. */
 const resolveEach = (
@@ -40,7 +40,7 @@ const resolveEach = (
 function entryOf(resolved: readonly Resolution[]): EntryOf<'looked_up'> {
   const recordIndexes = (as: Resolution['as']): string =>
     writeRecordIndexes(resolved.filter((each) => each.as === as).map(({ record }) => record))
-  const refused = resolved.flatMap((each): Refusal[] => {
+  const refused = resolved.flatMap((each): RefusedRecord[] => {
     if (each.as !== 'refused') return []
     const { as: _, ...refusal } = each
     return [refusal]

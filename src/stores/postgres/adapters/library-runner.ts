@@ -1,4 +1,3 @@
-import { noAnswer, noConnection, ROLLBACK_MS } from '../deadline.js'
 import type {
   Row,
   Statement,
@@ -6,6 +5,7 @@ import type {
   TransactionLimits,
   TransactionRunner,
 } from '../runner.js'
+import { noAnswer, noConnection, ROLLBACK_MS } from '../time-limits.js'
 import { dropIfReadOnly } from './read-only.js'
 
 /** A library that has its own transaction function. */

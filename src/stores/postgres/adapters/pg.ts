@@ -1,4 +1,3 @@
-import { awaitAnswer, DEFAULT_LIMITS, ROLLBACK_MS } from '../deadline.js'
 import type {
   Row,
   Statement,
@@ -6,6 +5,7 @@ import type {
   TransactionLimits,
   TransactionRunner,
 } from '../runner.js'
+import { awaitAnswer, DEFAULT_LIMITS, ROLLBACK_MS } from '../time-limits.js'
 import { PgExchange, type StatementResult } from './pg-exchange.js'
 import {
   acquire,

@@ -1,4 +1,3 @@
-import { awaitAnswer, DEFAULT_LIMITS } from '../deadline.js'
 import type {
   Row,
   Statement,
@@ -8,6 +7,7 @@ import type {
 } from '../runner.js'
 import { warnOfSilentConnections } from '../silent-connections.js'
 import { isEndedByHandler } from '../sql/transaction-ended.js'
+import { awaitAnswer, DEFAULT_LIMITS } from '../time-limits.js'
 import { rowsOf } from './postgres-js-rows.js'
 import {
   begin,

@@ -1,5 +1,5 @@
-import { awaitAnswer, ROLLBACK_MS } from '../deadline.js'
 import { sqlStateOf } from '../sql-state.js'
+import { awaitAnswer, ROLLBACK_MS } from '../time-limits.js'
 
 const READ_ONLY_SQL_TRANSACTION = '25006'
 

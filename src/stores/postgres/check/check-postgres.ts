@@ -7,8 +7,8 @@ import { onlyRow, textIn } from '../sql/read-columns.js'
 import { createStatements } from '../sql/statements.js'
 import { sqlStateOf } from '../sql-state.js'
 import {
-  type Findings,
   foreignServer,
+  type PostgresFindings,
   SERVER_FACTS,
   SERVER_NAME,
   schemaFacts,
@@ -17,7 +17,7 @@ import {
   untrustedObjects,
 } from './postgres-facts.js'
 
-export interface CheckOptions {
+export interface PostgresCheckOptions {
   readonly schema: string
   /** A role that may own the schema, in addition to the roles that are always trusted. */
   readonly schemaOwner?: string | undefined
@@ -37,7 +37,7 @@ const STATEMENT_MS = 5000
  */
 export async function checkPostgres<Tx>(
   runner: TransactionRunner<Tx>,
-  { schema, schemaOwner, acquireMs, sweeps }: CheckOptions,
+  { schema, schemaOwner, acquireMs, sweeps }: PostgresCheckOptions,
 ): Promise<readonly string[]> {
   const limits = { acquireMs, statementMs: STATEMENT_MS }
   const query = (text: string): Promise<readonly Row[]> =>
@@ -125,7 +125,7 @@ const UNTRIED =
 async function testTransaction<Tx>(
   runner: TransactionRunner<Tx>,
   limits: TransactionLimits,
-): Promise<Findings> {
+): Promise<PostgresFindings> {
   try {
     return await runner.transaction((tx) => testLocks(runner, tx, limits), limits)
   } catch (error) {
@@ -138,7 +138,7 @@ async function testLocks<Tx>(
   runner: TransactionRunner<Tx>,
   tx: Tx,
   { acquireMs, transactionMs }: TransactionLimits,
-): Promise<Findings> {
+): Promise<PostgresFindings> {
   // Random, so that no other session holds it.
   const lock = lockLiteral(randomBytes(8).readBigInt64BE().toString())
   const take = `select pg_catalog.pg_try_advisory_xact_lock(${lock})::text as taken`

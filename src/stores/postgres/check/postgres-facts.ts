@@ -40,13 +40,13 @@ export function foreignServer(row: Row): readonly string[] {
 }
 
 /** `faults` are reasons not to use a server; `warnings` name what it may lose. */
-export interface Findings {
+export interface PostgresFindings {
   readonly faults: readonly string[]
   readonly warnings: readonly string[]
 }
 
 /** Evaluates the row of `SERVER_FACTS`. */
-export function serverFindings(row: Row): Findings & { readonly takesWrites: boolean } {
+export function serverFindings(row: Row): PostgresFindings & { readonly takesWrites: boolean } {
   const faults: string[] = []
   const isStandby = textIn(row, 'standby') === 'true'
   const takesWrites = !isStandby && textIn(row, 'readonly') === 'off'

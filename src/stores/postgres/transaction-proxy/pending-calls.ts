@@ -1,14 +1,18 @@
 type Listener = (...values: unknown[]) => unknown
 
 /** Callbacks for the results of the calls on a transaction's proxy. */
-export interface CallObserver {
+export interface PendingCallObserver {
   succeeded(): void
   failed(error: unknown): void
   /** Called when a call after the answer is refused. */
   refused(): void
 }
 
-export const IGNORE: CallObserver = { succeeded: () => {}, failed: () => {}, refused: () => {} }
+export const IGNORE: PendingCallObserver = {
+  succeeded: () => {},
+  failed: () => {},
+  refused: () => {},
+}
 
 /** The calls on a transaction's proxy that have not been answered yet. */
 export interface PendingCalls {
@@ -29,7 +33,7 @@ interface Listening {
   readonly listeners: readonly unknown[]
 }
 
-export function createPendingCalls(observer: CallObserver): PendingCalls {
+export function createPendingCalls(observer: PendingCallObserver): PendingCalls {
   const ends = new Set<() => void>()
   let waiting: (() => void)[] = []
 
@@ -48,7 +52,7 @@ export function createPendingCalls(observer: CallObserver): PendingCalls {
   const endingWith = (
     answer: Promise<unknown>,
     end: () => void,
-    { succeeded, failed }: Omit<CallObserver, 'refused'>,
+    { succeeded, failed }: Omit<PendingCallObserver, 'refused'>,
   ): Promise<unknown> =>
     answer.then(
       (value) => {

@@ -1,5 +1,5 @@
 import { types } from 'node:util'
-import { type CallObserver, createPendingCalls, IGNORE } from './pending-calls.js'
+import { createPendingCalls, IGNORE, type PendingCallObserver } from './pending-calls.js'
 import {
   isCallback,
   isListenerRemoval,
@@ -62,14 +62,14 @@ const CONTROL_REFUSED =
  */
 export function revocableTransaction<Tx>(
   tx: Tx,
-  observer: CallObserver = IGNORE,
+  observer: PendingCallObserver = IGNORE,
 ): RevocableTransaction<Tx> {
   const { wrap, ...ends } = createMembrane(observer)
   const isObject = (typeof tx === 'object' && tx !== null) || typeof tx === 'function'
   return { transaction: isObject ? (wrap(tx) as Tx) : tx, ...ends }
 }
 
-function createMembrane(observer: CallObserver) {
+function createMembrane(observer: PendingCallObserver) {
   let isStopped = false
   let isRevoked = false
   const objects = new WeakMap<object, object>()

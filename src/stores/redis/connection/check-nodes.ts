@@ -5,14 +5,14 @@ import {
   errorText,
   retryUntilDeadline,
   type Script,
-  startCall,
+  startRedisCall,
   untilDeadline,
 } from './redis-call.js'
 import type { Connection } from './redis-connection.js'
 import { missingRight, refusedRight, tryScript } from './rights.js'
 
 /** The properties of the store that a check depends on. */
-export interface CheckOptions {
+export interface NodeCheckOptions {
   readonly connection: Connection
   /** Milliseconds for each command. */
   readonly timeoutMs: number
@@ -28,7 +28,7 @@ export interface CheckOptions {
  * @throws ServiceAuthError `unavailable` if a node cannot be reached or is not ready, `unfit` if it
  * would lose reservations, accepts no writes, or denies the user a permission that the store needs.
  */
-export async function checkMasters(options: CheckOptions): Promise<readonly string[]> {
+export async function checkMasters(options: NodeCheckOptions): Promise<readonly string[]> {
   const masters = await options.connection.masters().catch((error: Error) => {
     throw unavailable(error.message)
   })
@@ -38,7 +38,7 @@ export async function checkMasters(options: CheckOptions): Promise<readonly stri
 }
 
 /** Returns the reply to `INFO`; `undefined` if the user may not run it. */
-export function readInfo(node: Redis, options: CheckOptions): Promise<string | undefined> {
+export function readInfo(node: Redis, options: NodeCheckOptions): Promise<string | undefined> {
   return run(node, options, () => node.info()).catch((error) => {
     if (error instanceof ServiceAuthError && error.code === 'unfit') return undefined
     throw error
@@ -48,7 +48,7 @@ export function readInfo(node: Redis, options: CheckOptions): Promise<string | u
 /** Checks one node as `checkMasters` does, with its reply to `INFO`. */
 export async function checkNode(
   node: Redis,
-  options: CheckOptions,
+  options: NodeCheckOptions,
   info: string | undefined,
 ): Promise<readonly string[]> {
   const name = nameOf(node)
@@ -83,7 +83,7 @@ export const TRY_COMMANDS: Script = tryScript(`
   { 'PEXPIRE', KEYS[1], 1 }, { 'DEL', KEYS[1] }, { 'TIME' },
 `)
 
-async function checkRights(node: Redis, options: CheckOptions): Promise<void> {
+async function checkRights(node: Redis, options: NodeCheckOptions): Promise<void> {
   const { connection, prefix, waits } = options
   const key = keyOn(node, connection.link.client as Redis | Cluster, prefix)
   // Without a key in a slot of this node, the store never writes to it.
@@ -111,9 +111,9 @@ function keyOn(node: Redis, client: Redis | Cluster, prefix: string): string | u
   return undefined
 }
 
-async function run<T>(node: Redis, options: CheckOptions, send: () => Promise<T>): Promise<T> {
+async function run<T>(node: Redis, options: NodeCheckOptions, send: () => Promise<T>): Promise<T> {
   const { connection, timeoutMs, prefix } = options
-  const state = startCall(timeoutMs)
+  const state = startRedisCall(timeoutMs)
   try {
     return await connection.watch(retryUntilDeadline(state, () => untilDeadline(send(), state)))
   } catch (error) {

@@ -4,10 +4,10 @@ import type { Client } from './dedicated-client.js'
 import { confirmHandshake, connectionErrorText } from './handshake.js'
 import {
   atDeadline,
-  type Call,
   type CallState,
   isReplyError,
   NotConfirmed,
+  type RedisCall,
   type ScriptSender,
 } from './redis-call.js'
 import { detectStalls } from './stall-detector.js'
@@ -16,7 +16,7 @@ import { detectStalls } from './stall-detector.js'
  * A dedicated client. It connects on first use and reconnects after a disconnect, in the async context
  * in which the link was opened.
  */
-export interface Link extends ScriptSender<Call> {
+export interface Link extends ScriptSender<RedisCall> {
   readonly client: Client
   /** Counts a reply on this connection as pending until it settles, and returns it. */
   watch<T>(reply: Promise<T>): Promise<T>

@@ -13,7 +13,7 @@ export interface CallState {
   isRepeated: boolean
 }
 
-export const startCall = (timeoutMs: number): CallState => ({
+export const startRedisCall = (timeoutMs: number): CallState => ({
   deadline: performance.now() + timeoutMs,
   mayHaveRun: false,
   isRepeated: false,
@@ -113,7 +113,7 @@ async function untilReconnected(error: unknown, state: CallState): Promise<void>
 }
 
 /** A script with its key and arguments. */
-export interface Call {
+export interface RedisCall {
   readonly script: Script
   readonly key: string
   readonly args: readonly (string | Buffer)[]

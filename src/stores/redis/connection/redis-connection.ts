@@ -3,12 +3,12 @@ import { type HealthWatch, watchHealth } from '../../store-health.js'
 import { type Client, duplicateClient, stallTimeoutFor } from './dedicated-client.js'
 import { type Link, openLink } from './link.js'
 import {
-  type Call,
   type CallState,
   NotConfirmed,
+  type RedisCall,
   retryUntilDeadline,
   sendScript,
-  startCall,
+  startRedisCall,
   untilDeadline,
 } from './redis-call.js'
 
@@ -21,7 +21,7 @@ export interface Connection {
    *
    * @throws NotConfirmed if there was no reply in time, or an Error with the error reply of Redis.
    */
-  run(call: Call, state?: CallState): Promise<unknown>
+  run(call: RedisCall, state?: CallState): Promise<unknown>
   /** Returns the nodes that now accept writes. @throws NotConfirmed if they are not known in time. */
   masters(): Promise<readonly Redis[]>
   /** Records in the health how the promise settles, and returns it. */
@@ -46,11 +46,11 @@ export function openConnection(appClient: Client, timeoutMs: number): Connection
     link,
     health,
     watch,
-    run(call, state = startCall(timeoutMs)) {
+    run(call, state = startRedisCall(timeoutMs)) {
       return watch(retryUntilDeadline(state, () => sendScript(link, call, state)))
     },
     masters() {
-      const state = startCall(timeoutMs)
+      const state = startRedisCall(timeoutMs)
       return watch(
         retryUntilDeadline(state, async () => {
           await link.untilReady(state)

@@ -10,7 +10,7 @@ import {
   retryUntilDeadline,
   type ScriptSender,
   sendScript,
-  startCall,
+  startRedisCall,
   untilDeadline,
 } from '../connection/redis-call.js'
 import { CONNECT_TIMEOUT_MS, createClientFactory } from './reconnecting-client.js'
@@ -84,7 +84,7 @@ export function openDenylistConnection(
       const { lastNodeError: cause = error } = error
       if (cause.message !== '') lastErrors.set(opened, cause)
     })
-    const state = startCall(CONNECT_TIMEOUT_MS)
+    const state = startRedisCall(CONNECT_TIMEOUT_MS)
     try {
       await untilDeadline(opened.connect(), state)
       const confirming = confirmHandshake(opened)
@@ -117,7 +117,7 @@ export function openDenylistConnection(
 
   async function runScript({ timeoutMs, ...call }: TimedCall): Promise<unknown> {
     const ready = await connected()
-    const state = startCall(timeoutMs)
+    const state = startRedisCall(timeoutMs)
     try {
       return await sendScript(createSender(ready, keys), call, state)
     } catch (error) {
@@ -183,7 +183,7 @@ export function retryScript(
   call: ScriptCall,
   timeoutMs: number,
 ): Promise<unknown> {
-  const state = startCall(timeoutMs)
+  const state = startRedisCall(timeoutMs)
   let leftMs = timeoutMs
 
   const tryOnce = (): Promise<unknown> =>

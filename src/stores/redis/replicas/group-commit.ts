@@ -4,13 +4,13 @@ import type { Redis } from 'ioredis'
 import { stallTimeoutFor } from '../connection/dedicated-client.js'
 import { openLink } from '../connection/link.js'
 import {
-  type Call,
   type CallState,
   errorText,
   isExpired,
   isReplyError,
   isUnknownScript,
   NotConfirmed,
+  type RedisCall,
   untilDeadline,
 } from '../connection/redis-call.js'
 
@@ -22,7 +22,7 @@ export interface Replicas {
 }
 
 /** A call that may make a reservation, which the replicas must then acknowledge. */
-export interface ReservingCall extends Call {
+export interface ReservingCall extends RedisCall {
   /** Whether the reply confirms a reservation. */
   isReserved(reply: unknown): boolean
 }

@@ -7,7 +7,7 @@ import {
   isReplyError,
   NotConfirmed,
   retryUntilDeadline,
-  startCall,
+  startRedisCall,
 } from '../connection/redis-call.js'
 import type { Connection } from '../connection/redis-connection.js'
 import {
@@ -49,7 +49,7 @@ export function openReplicated(
 
   return {
     run(call) {
-      const state = startCall(longestReplyMs)
+      const state = startRedisCall(longestReplyMs)
       return connection.watch(retryUntilDeadline(state, () => groupCommits.commit(call, state)))
     },
     close: groupCommits.close,

@@ -6,7 +6,7 @@ import {
   type ResolvedRecord,
   type StoredRecord,
 } from '../../../idempotency/leased/resolution.js'
-import { NotConfirmed, type Script, script, startCall } from '../connection/redis-call.js'
+import { NotConfirmed, type Script, script, startRedisCall } from '../connection/redis-call.js'
 import type { Connection } from '../connection/redis-connection.js'
 import { appendResult, recordTail } from './idempotency-scripts.js'
 
@@ -47,7 +47,7 @@ export function createRecordAccess(
         String(Math.ceil(next.expiresAt)),
       ]
       const call = { script: REPLACE, key: keyOf(record), args }
-      const state = startCall(timeoutMs)
+      const state = startRedisCall(timeoutMs)
       const reply = await connection.run(call, state).catch((error: Error) => {
         throw state.isRepeated ? uncertainError(error.message) : error
       })

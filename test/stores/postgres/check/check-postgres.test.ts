@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import {
-  type CheckOptions,
   checkPostgres,
+  type PostgresCheckOptions,
 } from '../../../../src/stores/postgres/check/check-postgres.js'
 import {
   foreignServer,
@@ -16,10 +16,10 @@ import { openPool, poolRunner } from '../pool-runner.js'
 
 const OPTIONS = { schema: 'service_auth', acquireMs: 2000, sweeps: true }
 
-const checkWith = (runner: TransactionRunner<never>, options: Partial<CheckOptions> = {}) =>
+const checkWith = (runner: TransactionRunner<never>, options: Partial<PostgresCheckOptions> = {}) =>
   checkPostgres(runner, { ...OPTIONS, ...options })
 
-async function checkAt(url: string, options?: Partial<CheckOptions>, size?: number) {
+async function checkAt(url: string, options?: Partial<PostgresCheckOptions>, size?: number) {
   const pool = openPool(url, size)
   try {
     return await checkWith(poolRunner(pool) as TransactionRunner<never>, options)

@@ -5,7 +5,7 @@ const isSettled = async (promise: Promise<unknown>): Promise<boolean> =>
   (await Promise.race([promise.then(() => 'settled'), new Promise((r) => setImmediate(r))])) ===
   'settled'
 
-describe('The in-flight runs of a process', () => {
+describe('The writes under way in a process', () => {
   it('are none at first', async () => {
     expect(await createInFlightRuns().isRunning('key')).toBe(false)
   })

@@ -8,7 +8,7 @@ import {
   retryUntilDeadline,
   type ScriptSender,
   sendScript,
-  startCall,
+  startRedisCall,
   untilDeadline,
 } from '../../../../src/stores/redis/connection/redis-call.js'
 
@@ -27,15 +27,15 @@ function serversAnswer(message: string): Error {
 describe('within', () => {
   it('gives what comes in time, and leaves no timer', async () => {
     vi.useFakeTimers()
-    await expect(untilDeadline(Promise.resolve(1), startCall(100))).resolves.toBe(1)
+    await expect(untilDeadline(Promise.resolve(1), startRedisCall(100))).resolves.toBe(1)
     const error = new Error('broken')
-    await expect(untilDeadline(Promise.reject(error), startCall(100))).rejects.toBe(error)
+    await expect(untilDeadline(Promise.reject(error), startRedisCall(100))).rejects.toBe(error)
     expect(vi.getTimerCount()).toBe(0)
   })
 
   it('rejects at the deadline, with what is known by then of its having run', async () => {
     vi.useFakeTimers()
-    const attempt = startCall(100)
+    const attempt = startRedisCall(100)
     const outcome = untilDeadline(never(), attempt).catch((error: unknown) => error)
     await vi.advanceTimersByTimeAsync(99)
     expect(isExpired(attempt)).toBe(false)
@@ -54,26 +54,26 @@ describe('persist', () => {
       if (breaks-- > 0) throw new Error('Connection is closed.')
       return 'done'
     })
-    await expect(retryUntilDeadline(startCall(5000), tryOnce)).resolves.toBe('done')
+    await expect(retryUntilDeadline(startRedisCall(5000), tryOnce)).resolves.toBe('done')
     expect(tryOnce).toHaveBeenCalledTimes(4)
   })
 
   it('ends at the deadline', async () => {
     const broken = () => Promise.reject(new Error('Connection is closed.'))
-    await expect(retryUntilDeadline(startCall(50), broken)).rejects.toThrow(NotConfirmed)
+    await expect(retryUntilDeadline(startRedisCall(50), broken)).rejects.toThrow(NotConfirmed)
   })
 
   it('takes NotConfirmed for an answer', async () => {
     const error = new NotConfirmed('too few', true)
     const tryOnce = vi.fn(() => Promise.reject(error))
-    await expect(retryUntilDeadline(startCall(5000), tryOnce)).rejects.toBe(error)
+    await expect(retryUntilDeadline(startRedisCall(5000), tryOnce)).rejects.toBe(error)
     expect(tryOnce).toHaveBeenCalledTimes(1)
   })
 
   it('takes what Redis says for an answer, without what it was sent', async () => {
     const error = Object.assign(serversAnswer('OOM'), { command: { args: ['secret'] } })
     const tryOnce = vi.fn(() => Promise.reject(error))
-    const thrown = await retryUntilDeadline(startCall(5000), tryOnce).catch(
+    const thrown = await retryUntilDeadline(startRedisCall(5000), tryOnce).catch(
       (caught: Error) => caught,
     )
     expect(inspect(thrown, { depth: 9 })).toContain('OOM')
@@ -97,7 +97,7 @@ it('an error is the server’s answer by its name alone', () => {
 
 describe('a script that Redis does not have', () => {
   const late = async (more: Partial<ScriptSender<undefined>>): Promise<unknown> => {
-    const state = startCall(5)
+    const state = startRedisCall(5)
     const sender: ScriptSender<undefined> = {
       untilReady: () => undefined,
       async sendDigest() {

@@ -21,7 +21,7 @@ const connectionsTo = {}
  * Loads a port; `requests` is what each connection sends one after the other, again and again. Resolves
  * to how many of each were answered, how long that took, and, where asked for, when the answers came.
  */
-async function takeTurn({ port, requests, durationMs, connections = CONNECTIONS, tellsWhen }) {
+async function takeTurn({ port, requests, durationMs, connections = CONNECTIONS, recordsTimes }) {
   connectionsTo[port] ??= await Promise.all(Array.from({ length: connections }, () => open(port)))
   const counts = requests.map(() => 0)
   const moments = []
@@ -34,7 +34,7 @@ async function takeTurn({ port, requests, durationMs, connections = CONNECTIONS,
         const answer = await exchange(requestText(request, port))
         if (!answer.startsWith(`HTTP/1.1 ${request.status}`)) throw new Error(answer)
         counts[index] += 1
-        if (tellsWhen) moments.push(performance.timeOrigin + performance.now())
+        if (recordsTimes) moments.push(performance.timeOrigin + performance.now())
       }
     }
   }

@@ -1,13 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, chownSync, constants, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { appendFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
-import { LOAD_CORE, spawnPinned } from './processes.js'
+import { freePort, isExecutable, LOAD_CORE, spawnPinned } from './processes.js'
 
 const HOW_TO_GET_IT =
   'no Postgres: install it (`apt-get install -y postgresql`), or name the folder of its programs in POSTGRES_BIN'
@@ -90,25 +89,8 @@ function foldersOfDebian() {
   }
 }
 
-function isExecutable(folder, name) {
-  try {
-    accessSync(join(folder, name), constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
-}
-
 function unprivilegedUser() {
   if (process.getuid?.() !== 0) return undefined
   const idOf = (option) => Number(execFileSync('id', [option, UNPRIVILEGED], { encoding: 'utf8' }))
   return { uid: idOf('-u'), gid: idOf('-g') }
-}
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address()
-  server.close()
-  return port
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
+import { createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { delimiter, join } from 'node:path'
 
@@ -11,14 +12,25 @@ export const LOAD_CORE = 1
 export const isPinned = availableParallelism() > 1 && onPath('taskset')
 
 function onPath(name) {
-  return (process.env.PATH ?? '').split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, name), constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
+  return (process.env.PATH ?? '').split(delimiter).some((folder) => isExecutable(folder, name))
+}
+
+export function isExecutable(folder, name) {
+  try {
+    accessSync(join(folder, name), constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A TCP port of loopback that is free now. */
+export async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address()
+  server.close()
+  return port
 }
 
 /** Starts a command on one core, where the machine can do that. */

@@ -1,11 +1,10 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { LOAD_CORE, spawnPinned } from './processes.js'
+import { freePort, LOAD_CORE, spawnPinned } from './processes.js'
 
 const HOW_TO_GET_IT =
   'no redis-server: install it (`apt-get install -y redis-server`), or name it in REDIS_SERVER'
@@ -37,12 +36,4 @@ export async function startRedis() {
       rmSync(folder, { recursive: true, force: true })
     },
   }
-}
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address()
-  server.close()
-  return port
 }

@@ -9,13 +9,13 @@ import { StartError } from './start-error.js'
 import { readStartOptions } from './start-options.js'
 import { writeCurlLines } from './story/curl-lines.js'
 import { writeMigrationLines } from './story/migration-lines.js'
-import { tellMigration } from './story/migration-story.js'
+import { playMigrationStory } from './story/migration-story.js'
 import { createOperator } from './story/operator.js'
 import { writeOperatorLines } from './story/operator-lines.js'
+import { playSteps } from './story/play-steps.js'
 import { type Stage, setStage } from './story/stage.js'
 import { type Answer, play } from './story/step.js'
 import { storySteps } from './story/steps.js'
-import { tell } from './story/tell.js'
 import { createTerminal, type Terminal } from './story/terminal.js'
 
 await launch('start', async () => {
@@ -41,11 +41,13 @@ await launch('start', async () => {
   introduce(stage, terminal)
 
   const answers = new Map<string, Answer>()
-  const isAsTold = await tell(steps, terminal, (step) => play(step, { stage, operator, answers }))
+  const isAsExpected = await playSteps(steps, terminal, (step) =>
+    play(step, { stage, operator, answers }),
+  )
 
   if (isOnce) {
     await stage.close()
-    process.exitCode = isAsTold ? 0 : 1
+    process.exitCode = isAsExpected ? 0 : 1
     return undefined
   }
   let page: RoomServer | undefined
@@ -69,10 +71,10 @@ await launch('start', async () => {
 
 /** The other story: accounts move into the core. */
 async function startMigration(isOnce: boolean) {
-  const { stage, isAsTold } = await tellMigration()
+  const { stage, isAsExpected } = await playMigrationStory()
   if (!isOnce) return { begin: () => writeMigrationLines(stage), close: () => stage.close() }
   await stage.close()
-  process.exitCode = isAsTold ? 0 : 1
+  process.exitCode = isAsExpected ? 0 : 1
   return undefined
 }
 

@@ -95,7 +95,7 @@ export async function denylistRead({ prefix, ...settings }) {
   return await read({ ...settings, denylist })
 }
 
-/** A read that is counted by the real SDK and told to a log, which has nothing to write. */
+/** A read that is counted by the real SDK and passed to a log, which has nothing to write. */
 export async function observedRead(settings) {
   const { logDecisions, requirePermissions } = await importEntry(settings.build)
   const { instrument } = await importEntry(settings.build, './otel')

@@ -4,7 +4,7 @@ const AIM = 0.6
 
 const stranger = { kind: 'read', pool: 'strangers', status: 401 }
 
-/** Reads with a known key while every other request carries a key id that nobody has heard of. */
+/** Reads with a known key while every other request has an unknown key id. */
 export async function keys(bench) {
   await compareFlood(bench, 'few', 'flood of unknown key ids, few tokens')
   await compareFlood(bench, 'fresh', 'flood of unknown key ids, every token new')

@@ -54,7 +54,7 @@ export async function postgresSweep(bench) {
 /** Writes a second while it sweeps, over those before and after it. */
 async function sweepUnderLoad({ load }, { port, sweeper }) {
   const requests = [{ kind: 'write', pool: 'few', status: 201 }]
-  const turn = { port, requests, durationMs: TURN_MS, connections: AT_ONCE, tellsWhen: true }
+  const turn = { port, requests, durationMs: TURN_MS, connections: AT_ONCE, recordsTimes: true }
   const loading = load.ask({ turn })
   await new Promise((resolve) => setTimeout(resolve, BEFORE_SWEEP_MS))
   const { begunAt, endedAt, deleted } = await sweeper.ask({})

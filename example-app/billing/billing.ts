@@ -8,7 +8,7 @@ const STATUS_FOR: Record<number, number> = { 400: 400, 404: 404, 422: 409, 503: 
 
 export interface BillingOptions {
   readonly orders: OrdersClient
-  /** Where orders tells of what was placed. */
+  /** Where orders sends the orders that were placed. */
   readonly placedOrders?: RequestHandler
 }
 

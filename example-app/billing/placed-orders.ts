@@ -7,14 +7,14 @@ import {
   serviceAuth,
 } from 'express-service-auth'
 
-/** Billing as a receiver: orders tells it of each order at least once, and it takes it in once. */
+/** Billing as a receiver: orders sends it each order at least once, and billing records it once. */
 export function createPlacedOrders({ issuer }: { issuer: string }) {
   const auth = serviceAuth({
     issuer,
     audience: 'billing',
     source: 'microservice',
     tokenType: 'service-access',
-    callers: { orders: ['billing:tell'] },
+    callers: { orders: ['billing:notify'] },
   })
   const store = memoryStore()
   /** How often each order was taken in. */
@@ -24,7 +24,7 @@ export function createPlacedOrders({ issuer }: { issuer: string }) {
   router.post(
     '/placed-orders',
     auth,
-    requirePermissions('billing:tell'),
+    requirePermissions('billing:notify'),
     express.json(),
     requireSingleUse({ store }),
     requireIdempotencyKey({ store }),

@@ -1,44 +1,44 @@
 import { createEventLog } from './metrics/event-log.js'
 import { type Metrics, openMetrics } from './metrics/metrics.js'
-import type { Room, Told } from './ports.js'
+import type { ReceiverReport, Room } from './ports.js'
 import type { EventsMessage, RoomEvent, RoomState } from './protocol.js'
 
-/** What pages are told: the state, the seconds and the events. */
+/** What pages get: the state, the seconds and the events. */
 export interface Feed extends Pick<Room, 'subscribe'>, Pick<Metrics, 'totals'> {
-  /** Takes in what a receiver has told; returns its events with their numbers. */
-  hear(told: Told): readonly RoomEvent[]
+  /** Takes the report of a receiver; returns its events with their numbers. */
+  receive(report: ReceiverReport): readonly RoomEvent[]
   /** The state is another now. */
   changed(): void
   close(): void
 }
 
-/** The state is told four times a second at most. */
+/** The state is sent four times a second at most. */
 const PERIOD_MS = 250
 
 export function openFeed(stateOfNow: () => RoomState): Feed {
   const log = createEventLog()
   const metrics = openMetrics()
   const states = new Set<(state: RoomState) => void>()
-  let toldAt = 0
+  let sentAt = 0
   let timer: NodeJS.Timeout | undefined
 
-  function tellState(): void {
+  function publishState(): void {
     timer = undefined
-    toldAt = performance.now()
+    sentAt = performance.now()
     if (states.size === 0) return
     const state = stateOfNow()
     for (const send of states) send(state)
   }
 
   function changed(): void {
-    timer ??= setTimeout(tellState, Math.max(0, toldAt + PERIOD_MS - performance.now())).unref()
+    timer ??= setTimeout(publishState, Math.max(0, sentAt + PERIOD_MS - performance.now())).unref()
   }
 
   return {
-    hear(told) {
-      metrics.hear(told)
+    receive(report) {
+      metrics.receive(report)
       changed()
-      return log.add(told.events)
+      return log.add(report.events)
     },
     changed,
     totals: metrics.totals,

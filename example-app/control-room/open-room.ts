@@ -36,9 +36,9 @@ export async function openRoom({ core, openIssuer, ...options }: RoomOptions): P
     ...options,
     coreUrl,
     issuer,
-    onTold(told) {
-      const events = feed.hear(told)
-      callers?.hear(events, told.requests)
+    onReport(report) {
+      const events = feed.receive(report)
+      callers?.receive(events, report.requests)
     },
     onChange: feed.changed,
   }).catch(async (error: unknown) => {
@@ -72,7 +72,7 @@ export async function openRoom({ core, openIssuer, ...options }: RoomOptions): P
     state: stateOfNow,
     act: (name, input) => act(name, input).finally(feed.changed),
     subscribe(send) {
-      // Apart from the state, which is told again and again: it is large, and stays as it is.
+      // Not in the state, which is sent again and again: it is large, and stays as it is.
       send('catalogue', { hostileTokens: catalogue.cases } satisfies CatalogueMessage)
       return feed.subscribe(send)
     },

@@ -38,8 +38,8 @@ export interface EndedRequest {
   readonly milliseconds: number
 }
 
-/** What a receiver, a process of its own, tells every 50 ms when there is something to tell. */
-export interface Told {
+/** What a receiver, a process of its own, sends every 50 ms if there is anything. */
+export interface ReceiverReport {
   readonly receiver: ReceiverName
   readonly events: readonly NewEvent[]
   readonly requests: readonly EndedRequest[]
@@ -76,7 +76,7 @@ export interface Room {
   state(): RoomState
   /** Runs an action; `input` is what came as JSON, unchecked. Rejects with `ActionError`. */
   act(name: string, input: unknown): Promise<unknown>
-  /** Tells a message of each type at once, then what is new; returns its end. */
+  /** Sends a message of each type at once, then what is new; returns a function that ends it. */
   subscribe(send: (type: keyof Messages, message: object) => void): () => void
   close(): Promise<void>
 }

@@ -12,12 +12,12 @@ import { launch } from '../launch.js'
 import { assertPortsFree, bind } from '../listen.js'
 import { explainingOptions } from '../start-error.js'
 import { jsonLines } from './json-lines.js'
+import { notifyBilling } from './notify-billing.js'
 import { openPersistence } from './open-persistence.js'
 import { createOrders } from './orders.js'
 import { POLICY } from './policy.js'
 import { serveUntilSignal } from './serve-until-signal.js'
 import { openSessions } from './sessions.js'
-import { tellBilling } from './tell-billing.js'
 
 const MAX_SHUTDOWN_MS = 600_000
 
@@ -38,8 +38,8 @@ await launch('orders', async () => {
   const { app, ready, health, ...policy } = explainingOptions(() =>
     createOrders({ ...persistence, issuer, denylist, verifySession }),
   )
-  const tell = explainingOptions(() => tellBilling({ coreUrl, issuer, apiKey, billingUrl }))
-  await postgres?.outbox.deliver(tell)
+  const notify = explainingOptions(() => notifyBilling({ coreUrl, issuer, apiKey, billingUrl }))
+  await postgres?.outbox.deliver(notify)
   logDecisions(jsonLines)
   const server = createServer()
   serveUntilSignal(server, {

@@ -12,7 +12,7 @@ export interface Addresses {
 export interface Listeners {
   /** What may cost written orders. */
   readonly warn: (warning: string) => void
-  /** Is told of a Redis that is unreachable; without it, nobody goes on. */
+  /** Called if Redis is unreachable; without it, that is an error. */
   readonly goOnWithout?: (complaint: string) => void
 }
 

@@ -4,7 +4,7 @@ import { connect, explained } from './connect.js'
 import { openOutbox } from './outbox.js'
 
 /**
- * Orders, records and what billing is to be told, in one database. `warn` hears what may cost written
+ * Orders, records and the notifications of billing, in one database. `warn` is called with what may cost written
  * orders all the same.
  * @throws {StartError} when the address is malformed, or the database unreachable, unfit or without
  * its tables

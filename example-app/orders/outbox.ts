@@ -13,21 +13,21 @@ const QUEUE_OPTIONS = {
   expireInSeconds: 60,
 }
 
-/** Tells billing of an order; `id` is the same whenever it is the same order. */
-export type Tell = (order: Order, id: string) => Promise<void>
+/** Notifies billing of an order; `id` is the same whenever it is the same order. */
+export type Notify = (order: Order, id: string) => Promise<void>
 
-/** What billing is still to be told, in the database of the orders. */
+/** The pending notifications of billing, in the database of the orders. */
 export interface Outbox {
-  /** A part of the transaction: what is rolled back is never told. */
+  /** A part of the transaction: what is rolled back is never sent. */
   send(transaction: PoolClient, id: string, order: Order): Promise<void>
-  /** Tells what is there and what will come, at least once each. */
-  deliver(tell: Tell): Promise<void>
+  /** Sends what is there and what will come, at least once each. */
+  deliver(notify: Notify): Promise<void>
   close(): Promise<void>
 }
 
 /**
  * Opens the queue that `installOutbox` has made. It has connections of its own, so that handlers and
- * deliveries do not wait for each other. `complain` hears the code of an error in the background.
+ * deliveries do not wait for each other. `complain` gets the code of an error in the background.
  */
 export async function openOutbox(
   connectionString: string,
@@ -44,9 +44,9 @@ export async function openOutbox(
       }
       await boss.send(QUEUE, order, { id, db })
     },
-    async deliver(tell) {
+    async deliver(notify) {
       await boss.work<Order>(QUEUE, { pollingIntervalSeconds: 0.5 }, async (jobs) => {
-        for (const { id, data } of jobs) await tell(data, id)
+        for (const { id, data } of jobs) await notify(data, id)
       })
     },
     close: () => boss.stop(),

@@ -8,7 +8,7 @@ import type { Outbox } from './outbox.js'
 /** Where orders are kept. */
 export interface OrderBook {
   find(id: string): Promise<Order | undefined>
-  /** Writes an order, and sees to it that billing is told of it where there is a way. */
+  /** Writes an order and, with an outbox, the notification of billing. */
   add(order: Order, request: Request): Promise<void>
   /** An order that is there before the first request. */
   seed(order: Order): Promise<void>
@@ -20,11 +20,11 @@ export interface Persistence {
   readonly book: OrderBook
   /** What stands before a write: its token passes once, and its key runs once. */
   readonly once: readonly RequestHandler[]
-  /** What `/readyz` tells of the store. */
+  /** What `/readyz` shows of the store. */
   readonly storeHealth: () => object
 }
 
-/** Orders in memory, beside a store that has never heard of them: a crash may part the two. */
+/** Orders in memory, beside a store that does not know them: after a crash the two may differ. */
 export function leasedPersistence(store: Store, orders = new Map<string, Order>()): Persistence {
   return {
     book: {

@@ -8,7 +8,7 @@ export interface Service {
   readonly app: RequestListener
   /** Tried until it resolves. */
   readonly ready: () => Promise<unknown>
-  /** What `/readyz` tells, from memory. */
+  /** What `/readyz` shows, from memory. */
   readonly health: () => object
   /** Closes the policy, denylists and, last, the store. */
   readonly close: () => unknown

@@ -8,21 +8,21 @@ import { startIdentityCore } from '../identity-core/identity-core.js'
 import { CORRECTIONS, LATE_SIGN_UP, ROLE } from './migration-source.js'
 import type { MigrationStage } from './migration-stage.js'
 
-/** A step, how it is told to go, and how it goes, in one line. */
+/** A step, its expected result, and how it goes, in one line. */
 export interface MigrationStep {
   readonly title: string
-  readonly told: string
+  readonly expected: string
   play(): Promise<string>
 }
 
-/** The story, in the order in which it is told. */
+/** The steps of the story, in order. */
 export const migrationSteps = (stage: MigrationStage): MigrationStep[] => [
   ...staging(stage),
   ...correcting(stage),
   ...lateSignUp(stage),
   {
     title: 'a core whose database is in memory',
-    told: 'in_memory_database, refused',
+    expected: 'in_memory_database, refused',
     play: () => askInMemoryCore(stage.apiKey),
   },
 ]
@@ -33,16 +33,16 @@ function staging(stage: MigrationStage): MigrationStep[] {
   return [
     {
       title: 'the preflight finds that a role is missing',
-      told: 'preflight_failed: fault role_missing, notice provider_missing',
+      expected: 'preflight_failed: fault role_missing, notice provider_missing',
       async play() {
         const { state, findings } = await migration.run()
-        const told = findings.map(({ severity, code }) => `${severity} ${code}`)
-        return `${state}: ${told.join(', ')}`
+        const lines = findings.map(({ severity, code }) => `${severity} ${code}`)
+        return `${state}: ${lines.join(', ')}`
       },
     },
     {
       title: 'four users in two calls, one reply is lost',
-      told: 'reply_lost, then reply_resolved; 4 sent',
+      expected: 'reply_lost, then reply_resolved; 4 sent',
       async play() {
         await putRole(core.url, apiKey)
         stage.takeEvents()
@@ -56,12 +56,12 @@ function staging(stage: MigrationStage): MigrationStep[] {
     },
     {
       title: 'two are not sent, each with a reason',
-      told: 'eve login_taken, held by early-1; fay login_taken, held by early-2',
+      expected: 'eve login_taken, held by early-1; fay login_taken, held by early-2',
       play: () => heldBack(stage),
     },
     {
       title: 'no row waits, and that is not complete',
-      told: '0 rows wait: to_correct, not complete',
+      expected: '0 rows wait: to_correct, not complete',
       async play() {
         const waiting = await Promise.all([
           stage.client.countRows('NEW'),
@@ -78,25 +78,25 @@ async function heldBack({ migration, client }: MigrationStage): Promise<string> 
   for await (const identity of migration.identities()) {
     if (identity.state === 'invalid') identities.push(identity)
   }
-  const told = identities.map(async ({ externalUserId, code, heldBy = '' }) => {
+  const lines = identities.map(async ({ externalUserId, code, heldBy = '' }) => {
     const holder = await client.user(heldBy)
     return `${externalUserId} ${code}, held by ${holder?.id}`
   })
-  return (await Promise.all(told)).join('; ')
+  return (await Promise.all(lines)).join('; ')
 }
 
 function correcting({ migration, writeCorrections }: MigrationStage): MigrationStep[] {
   return [
     {
       title: 'a person corrects one and leaves one out',
-      told: 'complete: 5 reconciled, 1 left out',
+      expected: 'complete: 5 reconciled, 1 left out',
       async play() {
         return summary(await migration.correct({ file: await writeCorrections(CORRECTIONS) }))
       },
     },
     {
       title: 'each identity is looked up once more',
-      told: 'complete: 5 reconciled, 1 left out',
+      expected: 'complete: 5 reconciled, 1 left out',
       play: async () => summary(await migration.reconcile()),
     },
   ]
@@ -124,11 +124,11 @@ function lateSignUp({ endpointUrl, token }: MigrationStage): MigrationStep[] {
   return [
     {
       title: 'somebody signs up in the older service',
-      told: answer,
+      expected: answer,
       play: () => send(token),
     },
-    { title: 'the same request again', told: answer, play: () => send(token) },
-    { title: 'with a wrong token', told: '401', play: () => send(`${token}x`) },
+    { title: 'the same request again', expected: answer, play: () => send(token) },
+    { title: 'with a wrong token', expected: '401', play: () => send(`${token}x`) },
   ]
 }
 

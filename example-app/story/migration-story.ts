@@ -3,8 +3,11 @@ import { type MigrationStage, setMigrationStage } from './migration-stage.js'
 import { migrationSteps } from './migration-steps.js'
 import { createPrinter, type Printer } from './printer.js'
 
-/** Tells how accounts move into the core; tells whether all went as told. */
-export async function tellMigration(): Promise<{ stage: MigrationStage; isAsTold: boolean }> {
+/** Shows how accounts move into the core; returns whether all went as expected. */
+export async function playMigrationStory(): Promise<{
+  stage: MigrationStage
+  isAsExpected: boolean
+}> {
   const printer = createPrinter()
   printer.heading('express-service-auth: a migration of six accounts')
   const stage = await setMigrationStage({
@@ -16,23 +19,23 @@ export async function tellMigration(): Promise<{ stage: MigrationStage; isAsTold
   printer.line(`source         ${stage.folder}/users.ndjson`)
   printer.line(`endpoint       ${stage.endpointUrl}   for those who sign up meanwhile`)
   printer.line()
-  const isAsTold = await playAll(stage, printer)
-  return { stage, isAsTold }
+  const isAsExpected = await playAll(stage, printer)
+  return { stage, isAsExpected }
 }
 
 async function playAll(stage: MigrationStage, printer: Printer): Promise<boolean> {
   const steps = migrationSteps(stage)
   const width = Math.max(...steps.map(({ title }) => title.length))
-  let asTold = 0
-  for (const { title, told, play } of steps) {
+  let asExpected = 0
+  for (const { title, expected, play } of steps) {
     const happened = await play().catch((error: unknown) => `failed: ${error}`)
-    const isAsTold = happened === told
-    const verdict = isAsTold ? printer.paint('green', 'ok') : printer.paint('red', 'NO')
+    const isAsExpected = happened === expected
+    const verdict = isAsExpected ? printer.paint('green', 'ok') : printer.paint('red', 'NO')
     printer.line(`${verdict}  ${title.padEnd(width)}  ${printer.paint('dim', happened)}`)
-    if (isAsTold) asTold += 1
-    else printer.line(printer.paint('red', `    NOT AS TOLD: told ${told}`))
+    if (isAsExpected) asExpected += 1
+    else printer.line(printer.paint('red', `    NOT AS EXPECTED: expected ${expected}`))
   }
   printer.line()
-  printer.heading(`${asTold} of ${steps.length} steps went as told`)
-  return asTold === steps.length
+  printer.heading(`${asExpected} of ${steps.length} steps went as expected`)
+  return asExpected === steps.length
 }

@@ -6,11 +6,11 @@ import { createOrdersClient } from '../billing/orders-client.js'
 import { createPlacedOrders } from '../billing/placed-orders.js'
 import { type IdentityCore, startIdentityCore } from '../identity-core/identity-core.js'
 import { listen, type RunningServer } from '../listen.js'
+import { notifyBilling } from '../orders/notify-billing.js'
 import { type Addresses, openPersistence } from '../orders/open-persistence.js'
 import type { Order } from '../orders/order.js'
 import { createOrders } from '../orders/orders.js'
 import { openSessions } from '../orders/sessions.js'
-import { tellBilling } from '../orders/tell-billing.js'
 import { cutting } from './cut-connection.js'
 import type { Operator } from './operator.js'
 import { withProbes } from './probes.js'
@@ -77,8 +77,8 @@ export async function setStage({
   const placed = createPlacedOrders({ issuer })
   const billing = createBilling({ orders: createOrdersClient(client), placedOrders: placed.router })
   const billingServer = await listen(billing, ports.billing)
-  const told = { coreUrl, issuer, apiKey, billingUrl: billingServer.url }
-  await postgres?.outbox.deliver(tellBilling(told))
+  const options = { coreUrl, issuer, apiKey, billingUrl: billingServer.url }
+  await postgres?.outbox.deliver(notifyBilling(options))
 
   return {
     core,

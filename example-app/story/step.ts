@@ -8,8 +8,8 @@ export interface Answer {
   readonly text: string
 }
 
-/** How the step is told to go; what is not mentioned must not happen. */
-export interface Told {
+/** How the step should go; what is not mentioned must not happen. */
+export interface Expected {
   readonly status: number
   /** What the operator sees as the reason. */
   readonly reason?: string
@@ -27,18 +27,18 @@ export interface Told {
 export interface Step {
   readonly title: string
   readonly request: string
-  readonly told: Told
+  readonly expected: Expected
   send(): Promise<Answer>
 }
 
 export interface Outcome {
   readonly status: number | undefined
   readonly seen: string
-  /** What went otherwise than told. */
+  /** What differs from the expectation. */
   readonly faults: readonly string[]
 }
 
-/** Plays a step and compares what happened with what was told. */
+/** Plays a step and compares what happened with what was expected. */
 export async function play(
   step: Step,
   { stage, operator, answers }: { stage: Stage; operator: Operator; answers: Map<string, Answer> },
@@ -54,8 +54,8 @@ export async function play(
       reason: operator.reason(),
     }
     const faults = [
-      ...compareEffects(step.told, happened),
-      ...compareAnswer(step.told, answer, answers),
+      ...compareEffects(step.expected, happened),
+      ...compareAnswer(step.expected, answer, answers),
     ]
     return { status: answer.status, seen: operator.summary(), faults }
   } catch (error) {
@@ -64,34 +64,38 @@ export async function play(
 }
 
 function compareEffects(
-  told: Told,
+  expected: Expected,
   happened: { newOrders: number; keySetRequests: number; reason: string | undefined },
 ): string[] {
-  const { newOrders = 0, keySetRequests = happened.keySetRequests } = told
+  const { newOrders = 0, keySetRequests = happened.keySetRequests } = expected
   return [
     ...difference('new orders', newOrders, happened.newOrders),
     ...difference('key set requests', keySetRequests, happened.keySetRequests),
-    ...difference('reason', told.reason, happened.reason),
+    ...difference('reason', expected.reason, happened.reason),
   ]
 }
 
-function compareAnswer(told: Told, answer: Answer, answers: ReadonlyMap<string, Answer>): string[] {
-  const { replayOf, retryAfter = null } = told
+function compareAnswer(
+  expected: Expected,
+  answer: Answer,
+  answers: ReadonlyMap<string, Answer>,
+): string[] {
+  const { replayOf, retryAfter = null } = expected
   const original = replayOf === undefined ? answer : answers.get(replayOf)
   const replayed = replayOf === undefined ? null : 'true'
-  const body = told.body ? (JSON.parse(answer.text) as Record<string, unknown>) : {}
+  const body = expected.body ? (JSON.parse(answer.text) as Record<string, unknown>) : {}
   return [
-    ...difference('status', told.status, answer.status),
+    ...difference('status', expected.status, answer.status),
     ...difference('Idempotent-Replayed', replayed, answer.headers.get('idempotent-replayed')),
     ...difference('Retry-After', retryAfter, answer.headers.get('retry-after')),
     ...difference('replayed body', original?.text, answer.text),
-    ...Object.entries(told.body ?? {}).flatMap(([name, value]) =>
+    ...Object.entries(expected.body ?? {}).flatMap(([name, value]) =>
       difference(name, value, body[name]),
     ),
   ]
 }
 
-function difference(what: string, told: unknown, happened: unknown): string[] {
-  if (isDeepStrictEqual(told, happened)) return []
-  return [`${what}: told ${told ?? 'none'}, was ${happened ?? 'none'}`]
+function difference(what: string, expected: unknown, happened: unknown): string[] {
+  if (isDeepStrictEqual(expected, happened)) return []
+  return [`${what}: expected ${expected ?? 'none'}, was ${happened ?? 'none'}`]
 }

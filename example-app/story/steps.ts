@@ -6,7 +6,7 @@ import type { Step } from './step.js'
 const READ = ['orders:read']
 const WRITE = ['orders:write']
 
-/** The story, in the order in which it is told. */
+/** The steps of the story, in order. */
 export function storySteps(stage: Stage): Step[] {
   const call = callerOf(stage)
   return [
@@ -31,31 +31,31 @@ function readAndWrite(stage: Stage, call: Caller): Step[] {
     {
       title: 'accepted read',
       request: 'billing: GET /orders/o-1',
-      told: { status: 200, body: { id: 'o-1' } },
+      expected: { status: 200, body: { id: 'o-1' } },
       send: async () => call.read(await stage.tokenOf('billing', READ)),
     },
     {
       title: 'accepted write',
       request: 'billing: POST /orders, k1',
-      told: { status: 201, newOrders: 1 },
+      expected: { status: 201, newOrders: 1 },
       send: () => write(2),
     },
     {
       title: 'identical retry, from store',
       request: 'billing: POST /orders, k1',
-      told: { status: 201, replayOf: 'accepted write' },
+      expected: { status: 201, replayOf: 'accepted write' },
       send: () => write(2),
     },
     {
       title: 'key reused with another body',
       request: 'billing: POST /orders, k1',
-      told: { status: 422, reason: 'key_reused' },
+      expected: { status: 422, reason: 'key_reused' },
       send: () => write(3),
     },
     {
       title: 'replayed token',
       request: 'billing: POST /orders, k2',
-      told: { status: 401, reason: 'token_replayed' },
+      expected: { status: 401, reason: 'token_replayed' },
       send: () => call.create({ token: used }),
     },
   ]
@@ -67,7 +67,7 @@ function answerLost(stage: Stage, call: Caller): Step[] {
     {
       title: 'answer lost, billing retries',
       request: 'billing: PUT /invoices/…',
-      told: { status: 200, newOrders: 1, body: { attempts: 2, isReplay: true } },
+      expected: { status: 200, newOrders: 1, body: { attempts: 2, isReplay: true } },
       send: () => {
         stage.loseNextAnswer()
         return call.putInvoice(randomUUID())
@@ -85,7 +85,7 @@ function connectionLost(stage: Stage, call: Caller, cutNextCommit: () => void): 
     {
       title: 'connection ends before COMMIT',
       request: 'billing: POST /orders, k3',
-      told: { status: 503, newOrders: 0, reason: 'store_unavailable', retryAfter: '5' },
+      expected: { status: 503, newOrders: 0, reason: 'store_unavailable', retryAfter: '5' },
       send() {
         cutNextCommit()
         return write()
@@ -94,7 +94,7 @@ function connectionLost(stage: Stage, call: Caller, cutNextCommit: () => void): 
     {
       title: 'the retry writes it',
       request: 'billing: POST /orders, k3',
-      told: { status: 201, newOrders: 1 },
+      expected: { status: 201, newOrders: 1 },
       async send() {
         const answer = await write()
         order = (JSON.parse(answer.text) as { id: string }).id
@@ -102,9 +102,9 @@ function connectionLost(stage: Stage, call: Caller, cutNextCommit: () => void): 
       },
     },
     {
-      title: 'billing is told, once',
+      title: 'billing is notified, once',
       request: 'GET /placed-orders/…',
-      told: { status: 200, body: { taken: 1 } },
+      expected: { status: 200, body: { taken: 1 } },
       send: () => call.placedOrder(order),
     },
   ]
@@ -119,19 +119,19 @@ function oneEndpointForBoth(stage: Stage, call: Caller): Step[] {
     {
       title: 'endpoint for both, a service',
       request: 'billing: GET /orders/o-1/tracking',
-      told: { status: 200, body: { askedBy: 'service billing' } },
+      expected: { status: 200, body: { askedBy: 'service billing' } },
       send: async () => call.track(await service()),
     },
     {
       title: 'endpoint for both, a user',
       request: 'alice: GET /orders/o-1/tracking',
-      told: { status: 200, body: { askedBy: 'user alice' } },
+      expected: { status: 200, body: { askedBy: 'user alice' } },
       send: async () => call.track(await user()),
     },
     {
       title: 'endpoint for both, two at once',
       request: 'both: GET /orders/o-1/tracking',
-      told: { status: 401, reason: 'credentials_ambiguous' },
+      expected: { status: 401, reason: 'credentials_ambiguous' },
       // A browser's cookie beside a service's token: one request cannot be two callers.
       send: async () => call.track({ ...(await user()), ...(await service()) }),
     },
@@ -143,26 +143,26 @@ function refusedCalls(stage: Stage, call: Caller): Step[] {
     {
       title: 'missing permission',
       request: 'reporting: POST /orders',
-      told: { status: 403, reason: 'permission_missing' },
+      expected: { status: 403, reason: 'permission_missing' },
       // The token claims the permission; the receiver's ceiling for reporting does not hold it.
       send: async () => call.create({ token: await stage.tokenOf('reporting', WRITE) }),
     },
     {
       title: 'unapproved caller',
       request: 'shipping: GET /orders/o-1',
-      told: { status: 403, reason: 'caller_not_approved' },
+      expected: { status: 403, reason: 'caller_not_approved' },
       send: async () => call.read(await stage.tokenOf('shipping', READ)),
     },
     {
       title: 'tampered token',
       request: 'reporting: GET /orders/o-1',
-      told: { status: 401, reason: 'signature_invalid' },
+      expected: { status: 401, reason: 'signature_invalid' },
       send: async () => call.read(asBilling(await stage.tokenOf('reporting', READ))),
     },
     {
       title: 'wrong audience',
       request: 'billing: GET /orders/o-1',
-      told: { status: 401, reason: 'claim_invalid' },
+      expected: { status: 401, reason: 'claim_invalid' },
       send: async () => call.read(await stage.tokenOf('billing', READ, 'invoices')),
     },
   ]
@@ -174,7 +174,7 @@ function keysInMotion(stage: Stage, call: Caller): Step[] {
     {
       title: 'rotation in mid-flight',
       request: 'billing: GET /orders/o-1',
-      told: { status: 200, keySetRequests: 1 },
+      expected: { status: 200, keySetRequests: 1 },
       async send() {
         early = await stage.tokenOf('billing', READ)
         await stage.core.rotate()
@@ -184,7 +184,7 @@ function keysInMotion(stage: Stage, call: Caller): Step[] {
     {
       title: 'old key after the rotation',
       request: 'billing: GET /orders/o-1',
-      told: { status: 200, keySetRequests: 0 },
+      expected: { status: 200, keySetRequests: 0 },
       send: () => call.read(early),
     },
   ]
@@ -195,7 +195,7 @@ function keySetDown(stage: Stage, call: Caller): Step[] {
     {
       title: 'key set down',
       request: 'billing: GET /orders/o-1',
-      told: { status: 200, keySetRequests: 0 },
+      expected: { status: 200, keySetRequests: 0 },
       async send() {
         stage.core.setDown(true)
         return call.read(await stage.tokenOf('billing', READ))
@@ -204,7 +204,7 @@ function keySetDown(stage: Stage, call: Caller): Step[] {
     {
       title: 'key set down, fresh receiver',
       request: 'billing: GET /orders/o-1',
-      told: { status: 503, reason: 'key_set_unavailable', retryAfter: '5' },
+      expected: { status: 503, reason: 'key_set_unavailable', retryAfter: '5' },
       async send() {
         const receiver = await stage.startFreshReceiver()
         const answer = await call.read(await stage.tokenOf('billing', READ), receiver.url)

@@ -24,7 +24,7 @@ export function createTerminal(steps: readonly Step[]): Terminal {
       const verdict = faults.length === 0 ? paint('green', 'ok') : paint('red', 'NO')
       const shown = paint(colourOf(status), String(status ?? '---').padEnd('status'.length))
       line(`${verdict}  ${columns(title, request)}  ${shown}  ${paint('dim', seen)}`)
-      for (const fault of faults) line(paint('red', `    NOT AS TOLD: ${fault}`))
+      for (const fault of faults) line(paint('red', `    NOT AS EXPECTED: ${fault}`))
     },
   }
 }

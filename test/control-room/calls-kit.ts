@@ -2,7 +2,7 @@ import type { LiveDenylist, Store } from 'express-service-auth'
 import { type Callers, openCallers } from '../../example-app/control-room/calls/callers.js'
 import { type Catalogue, openCatalogue } from '../../example-app/control-room/calls/catalogue.js'
 import { createEventLog } from '../../example-app/control-room/metrics/event-log.js'
-import type { Told } from '../../example-app/control-room/ports.js'
+import type { ReceiverReport } from '../../example-app/control-room/ports.js'
 import {
   type IdentityCore,
   startIdentityCore,
@@ -24,12 +24,12 @@ interface Options {
   readonly denylist?: LiveDenylist
   readonly wrapStore?: (store: Store) => Store
   readonly answerLimitMs?: number
-  readonly onTold?: (told: Told) => void
+  readonly onReport?: (report: ReceiverReport) => void
 }
 
 /** The core, the catalogue, two receivers in this process and who calls them. */
 export async function openRoomHere(options: Options = {}): Promise<RoomHere> {
-  const { answerLimitMs, onTold, ...others } = options
+  const { answerLimitMs, onReport, ...others } = options
   const core = await startIdentityCore({ apiKey: API_KEY })
   const catalogue = await openCatalogue({ core, openIssuer: createTestIssuer })
   const log = createEventLog()
@@ -37,9 +37,9 @@ export async function openRoomHere(options: Options = {}): Promise<RoomHere> {
   const receivers = await startReceiversHere({
     issuer: core.issuer,
     ...others,
-    onTold(told) {
-      onTold?.(told)
-      callers?.hear(log.add(told.events), told.requests)
+    onReport(report) {
+      onReport?.(report)
+      callers?.receive(log.add(report.events), report.requests)
     },
   })
   const mint = { coreUrl: core.url, issuer: core.issuer, apiKey: API_KEY }

@@ -21,7 +21,7 @@ const onWarning = (warning: Error) => warnings.push(warning)
 
 beforeAll(async () => {
   process.on('warning', onWarning)
-  room = await openRoomHere({ onTold: ({ requests }) => ended.push(...requests) })
+  room = await openRoomHere({ onReport: ({ requests }) => ended.push(...requests) })
   load = openBackgroundLoad({
     mint: { coreUrl: room.core.url, issuer: room.core.issuer, apiKey: API_KEY },
     receivers: room.receivers,

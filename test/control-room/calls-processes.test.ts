@@ -38,8 +38,8 @@ beforeAll(async () => {
       answer: await programOf('answer/main.ts'),
     },
     onChange: () => undefined,
-    onTold(told) {
-      callers?.hear(log.add(told.events), told.requests)
+    onReport(report) {
+      callers?.receive(log.add(report.events), report.requests)
     },
   })
   const mint = { coreUrl: core.url, issuer: core.issuer, apiKey: API_KEY }

@@ -5,12 +5,12 @@ import { percentile, spreadOf } from '../../example-app/control-room/metrics/per
 import { createReservoir } from '../../example-app/control-room/metrics/reservoir.js'
 import { createSampler } from '../../example-app/control-room/metrics/sample.js'
 import { createSeconds } from '../../example-app/control-room/metrics/seconds.js'
-import type { NewEvent, Told } from '../../example-app/control-room/ports.js'
+import type { NewEvent, ReceiverReport } from '../../example-app/control-room/ports.js'
 import type { EventsMessage, RoomEvent, Second } from '../../example-app/control-room/protocol.js'
 
 const START = 1_800_000_000_000
 
-const NOTHING: Told = {
+const NOTHING: ReceiverReport = {
   receiver: 'orders-1',
   events: [],
   requests: [],
@@ -102,7 +102,7 @@ it('tells each second as it ends, to whoever has subscribed', () => {
     const metrics = openMetrics()
     const told: Second[] = []
     const stop = metrics.subscribe((seconds) => told.push(...seconds))
-    metrics.hear({ ...NOTHING, cache: { hits: 3, misses: 0 } })
+    metrics.receive({ ...NOTHING, cache: { hits: 3, misses: 0 } })
     vi.advanceTimersByTime(999)
     expect(told).toEqual([])
     vi.advanceTimersByTime(1001)

@@ -40,7 +40,7 @@ it.each([
   await pressPreset(page, 'A tampered token', 1)
   await page.getByRole('button', { name: 'A good write' }).click()
   await callIsOver(page, 2)
-  await page.getByText('✓ as told').waitFor()
+  await page.getByText('✓ as expected').waitFor()
   await page.getByRole('combobox', { name: 'What is done to the token' }).click()
   await page.keyboard.type('alg none')
   expect(await findings(page)).toEqual([])

@@ -8,7 +8,7 @@ import { builtPage } from './built-page.js'
 import { type StartedRoom, startRoom } from './start-room.js'
 
 /** Beyond what browser, kernel and server hold of a stream that nobody reads. */
-const MAX_TOLD_BYTES = 100 * 1024 * 1024
+const MAX_SENT_BYTES = 100 * 1024 * 1024
 
 const STATES_AT_ONCE = 200
 
@@ -53,7 +53,7 @@ it('lets a page go that has been asleep for long, which comes back and shows wha
       for (const send of pages) send('state', state)
       told += bytes
     }
-    expect(told).toBeLessThan(MAX_TOLD_BYTES)
+    expect(told).toBeLessThan(MAX_SENT_BYTES)
     return pages.size === 0
   })
   await started.room.act('call', GOOD_READ)

@@ -15,7 +15,7 @@ afterAll(() => started?.close())
 
 const orders = (): number => started.room.state().orders
 
-interface Told {
+interface Expected {
   readonly preset: string
   readonly calls: number
   readonly status: number
@@ -24,7 +24,7 @@ interface Told {
   readonly newOrders: number
 }
 
-const PRESETS: readonly Told[] = [
+const PRESETS: readonly Expected[] = [
   { preset: 'A good read', calls: 1, status: 200, seen: 'accepted', newOrders: 0 },
   { preset: 'A good write', calls: 1, status: 201, seen: 'accepted', newOrders: 1 },
   { preset: 'The same write again', calls: 2, status: 201, seen: 'replayed', newOrders: 1 },
@@ -62,17 +62,17 @@ const PRESETS: readonly Told[] = [
   },
 ]
 
-it.each(PRESETS)('sends $preset, and shows what both sides saw of it', async (told) => {
+it.each(PRESETS)('sends $preset, and shows what both sides saw of it', async (expected) => {
   const page = await browser.open(started.address)
   const before = orders()
-  await pressPreset(page, told.preset, told.calls)
+  await pressPreset(page, expected.preset, expected.calls)
   const { caller, operator, failedStep } = await readViews(page)
-  expect(caller.headline).toContain(`Status ${told.status}, `)
-  expect(caller.bytes).toMatch(new RegExp(`^HTTP/1.1 ${told.status} `))
-  expect(operator).toContain(told.seen)
-  expect(failedStep).toBe(told.failedStep)
-  if (told.status >= 400) expect(caller.bytes).not.toContain(told.seen.split(' ')[1])
-  expect(orders() - before).toBe(told.newOrders)
+  expect(caller.headline).toContain(`Status ${expected.status}, `)
+  expect(caller.bytes).toMatch(new RegExp(`^HTTP/1.1 ${expected.status} `))
+  expect(operator).toContain(expected.seen)
+  expect(failedStep).toBe(expected.failedStep)
+  if (expected.status >= 400) expect(caller.bytes).not.toContain(expected.seen.split(' ')[1])
+  expect(orders() - before).toBe(expected.newOrders)
 })
 
 it('decodes the token that was sent, and copies the call as curl', async () => {

@@ -58,7 +58,7 @@ async function tell(events: readonly RoomEvent[], count: number): Promise<void> 
   for (let told = 0; told < count; told += events.length) {
     const now = Date.now()
     const news = events.map(({ number: _, ...event }) => structuredClone({ ...event, at: now }))
-    feed.hear({ receiver: 'orders-1', events: news, requests, storeCalls: [], cache })
+    feed.receive({ receiver: 'orders-1', events: news, requests, storeCalls: [], cache })
     await delay(PERIOD_MS)
   }
 }

@@ -161,7 +161,7 @@ describe.concurrent('receivers and their room', () => {
   })
 
   it('do not begin where the store, or a process, cannot serve', async () => {
-    const listeners = { onTold() {}, onChange() {} }
+    const listeners = { onReport() {}, onChange() {} }
     const nobody = 'http://127.0.0.1:2'
     const common = { coreUrl: nobody, issuer: nobody, apiKey: 'k', ...listeners }
     const redisUrl = `redis://127.0.0.1:${await freePort()}`

@@ -8,7 +8,7 @@ import {
   memoryStore,
   type Store,
 } from 'express-service-auth'
-import type { NewEvent, Receivers, Told } from '../../example-app/control-room/ports.js'
+import type { NewEvent, ReceiverReport, Receivers } from '../../example-app/control-room/ports.js'
 import {
   type Outcome,
   RECEIVERS,
@@ -35,7 +35,7 @@ export interface ReceiversHere extends Pick<Receivers, 'urlOf' | 'orders' | 'sta
 
 interface Options {
   readonly issuer: string
-  readonly onTold: (told: Told) => void
+  readonly onReport: (report: ReceiverReport) => void
   readonly denylist?: LiveDenylist
   /** Stands before the store: one that fails, say. */
   readonly wrapStore?: (store: Store) => Store
@@ -55,9 +55,9 @@ export async function startReceiversHere(options: Options): Promise<ReceiversHer
   const books = new Map([[FIRST_ORDER.id, FIRST_ORDER]])
   const memory = memoryStore()
   const store = wrapStore(memory)
-  const teller = createTeller(options.onTold)
+  const reporter = createReporter(options.onReport)
   let requests = 0
-  const stopListening = listenToChannels(sent, teller)
+  const stopListening = listenToChannels(sent, reporter)
   const opened = await Promise.all(
     RECEIVERS.map(async (receiver) => {
       const orders = createOrders({
@@ -72,7 +72,7 @@ export async function startReceiversHere(options: Options): Promise<ReceiversHer
         requests += 1
         const call = req.headers['x-room-call'] as string | undefined
         const context = { receiver, call, verdicts: [] }
-        tellEnd(context, res, teller)
+        tellEnd(context, res, reporter)
         sent.run(context, () => orders.app(req as IncomingMessage & never, res as never))
       }, 0)
       return { receiver, orders, server }
@@ -104,15 +104,15 @@ export async function startReceiversHere(options: Options): Promise<ReceiversHer
   }
 }
 
-type Teller = (receiver: ReceiverName, add: (batch: Batch) => void) => void
+type Reporter = (receiver: ReceiverName, add: (batch: Batch) => void) => void
 
 interface Batch {
   readonly events: NewEvent[]
-  readonly requests: Told['requests'][number][]
+  readonly requests: ReceiverReport['requests'][number][]
 }
 
 /** Tells in batches, as a process of its own does. */
-function createTeller(onTold: (told: Told) => void): Teller {
+function createReporter(onReport: (report: ReceiverReport) => void): Reporter {
   const batches = new Map<ReceiverName, Batch>()
   return (receiver, add) => {
     const batch = batches.get(receiver) ?? { events: [], requests: [] }
@@ -121,12 +121,12 @@ function createTeller(onTold: (told: Told) => void): Teller {
     batches.set(receiver, batch)
     setTimeout(() => {
       batches.delete(receiver)
-      onTold({ receiver, ...batch, storeCalls: [], cache: { hits: 0, misses: 0 } })
+      onReport({ receiver, ...batch, storeCalls: [], cache: { hits: 0, misses: 0 } })
     }, TELL_MS)
   }
 }
 
-function listenToChannels(sent: AsyncLocalStorage<Sent>, teller: Teller): () => void {
+function listenToChannels(sent: AsyncLocalStorage<Sent>, reporter: Reporter): () => void {
   const listeners = (['decision', 'idempotency'] as const).map((channel) => {
     const listener = (message: unknown) => {
       const context = sent.getStore()
@@ -137,7 +137,7 @@ function listenToChannels(sent: AsyncLocalStorage<Sent>, teller: Teller): () => 
       const title = 'reason' in event ? event.reason : event.outcome
       const { receiver, call } = context
       const known = { at: Date.now(), receiver, channel, level, title, event } as const
-      teller(receiver, ({ events }) => events.push({ ...known, ...(call && { call }) }))
+      reporter(receiver, ({ events }) => events.push({ ...known, ...(call && { call }) }))
     }
     subscribe(`express-service-auth:${channel}`, listener)
     return () => unsubscribe(`express-service-auth:${channel}`, listener)
@@ -147,14 +147,14 @@ function listenToChannels(sent: AsyncLocalStorage<Sent>, teller: Teller): () => 
   }
 }
 
-function tellEnd(context: Sent, res: ServerResponse, teller: Teller): void {
+function tellEnd(context: Sent, res: ServerResponse, reporter: Reporter): void {
   const startedAt = performance.now()
   res.once('close', () => {
     const { receiver, call, verdicts } = context
     const outcome = outcomeOf(verdicts, res)
     const milliseconds = performance.now() - startedAt
     const ended = { receiver, outcome, milliseconds, ...(call && { call }) }
-    teller(receiver, ({ requests }) => requests.push(ended))
+    reporter(receiver, ({ requests }) => requests.push(ended))
   })
 }
 

@@ -10,13 +10,13 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Calls, createCalls } from '../../example-app/control-room/receivers/ipc/calls.js'
 import {
+  type ParentDenylist,
+  parentDenylist,
+} from '../../example-app/control-room/receivers/ipc/parent-denylist.js'
+import {
   createLent,
   parentStore,
 } from '../../example-app/control-room/receivers/ipc/parent-store.js'
-import {
-  type ToldDenylist,
-  toldDenylist,
-} from '../../example-app/control-room/receivers/ipc/told-denylist.js'
 import { startProgram } from '../../example-app/control-room/receivers/start-program.js'
 import { compile } from '../support/process/compile.js'
 import { testCases } from '../support/stores/store-cases.js'
@@ -26,12 +26,12 @@ import { until } from '../support/until.js'
 async function openKeeper() {
   const program = await compile(new URL('receivers-keeper.ts', import.meta.url))
   const child = startProgram(program)
-  const denylists = new Set<ToldDenylist>()
+  const denylists = new Set<ParentDenylist>()
   const lent = createLent()
   const calls: Calls = createCalls((message) => void child.send(message), lent.handlers)
   child.on('message', (message: { type: string } & Record<string, never>) => {
-    if (message.type !== 'denied') return calls.hear(message as never)
-    for (const denylist of denylists) denylist.hear(message['denied'] as never)
+    if (message.type !== 'denied') return calls.receive(message as never)
+    for (const denylist of denylists) denylist.receive(message['denied'] as never)
   })
   child.on('close', () => calls.end())
   await once(child, 'message')
@@ -40,7 +40,7 @@ async function openKeeper() {
     calls,
     store: parentStore(calls, lent),
     denylist() {
-      const denylist = toldDenylist()
+      const denylist = parentDenylist()
       denylists.add(denylist)
       return denylist
     },

@@ -19,7 +19,7 @@ const calls = createCalls(send, {
     throw new RangeError('stumbled')
   },
 })
-process.on('message', (message: CallMessage) => calls.hear(message))
+process.on('message', (message: CallMessage) => calls.receive(message))
 process.on('disconnect', () => process.exit(0))
 send({ type: 'ready' })
 list.subscribe((denied) => send({ type: 'denied', denied }))

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Told } from '../../example-app/control-room/ports.js'
+import type { ReceiverReport } from '../../example-app/control-room/ports.js'
 import type { ReceiverName } from '../../example-app/control-room/protocol.js'
 import {
   openReceivers,
@@ -33,7 +33,7 @@ export interface Call {
 /** A core and two receivers, and what is told of them. */
 export async function openRoom(redisUrl?: string, compiled?: Programs) {
   const core = await startIdentityCore({ apiKey: API_KEY })
-  const told: Told[] = []
+  const told: ReceiverReport[] = []
   const receivers = await openReceivers({
     coreUrl: core.url,
     issuer: core.issuer,
@@ -41,7 +41,7 @@ export async function openRoom(redisUrl?: string, compiled?: Programs) {
     redisUrl,
     leaseSeconds: LEASE_SECONDS,
     programs: compiled ?? (await programs()),
-    onTold: (batch) => told.push(batch),
+    onReport: (batch) => told.push(batch),
     onChange() {},
   })
 

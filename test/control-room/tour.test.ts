@@ -78,7 +78,7 @@ describe('the plan', () => {
 })
 
 it('tells each step with what became of it', () => {
-  const faults = ['status: told 200, was 401']
+  const faults = ['status: expected 200, was 401']
   let state = advance(playedUpTo(0), { type: 'playing', index: 1 })
   state = advance(state, { type: 'played', index: 2, played: { ...WELL, faults }, at: NOW })
   const [first, second, third, fourth] = tourSteps(SCRIPT, state)
@@ -87,7 +87,7 @@ it('tells each step with what became of it', () => {
     title: 'accepted read',
     request: 'billing: GET /orders/o-1',
     about: SCRIPT[0]?.about,
-    state: 'as-told',
+    state: 'as-expected',
     ...WELL,
   })
   expect(second).toMatchObject({ state: 'playing', faults: [] })
@@ -120,26 +120,26 @@ describe('played', () => {
   afterAll(() => tour.close())
 
   const statesOf = () => tour.steps().map(({ title, state, faults }) => [title, state, ...faults])
-  const asTold = () => SCRIPT.map(({ title }) => [title, 'as-told'])
+  const asExpected = () => SCRIPT.map(({ title }) => [title, 'as-expected'])
 
-  it('goes as told, to the last step and again in another order', LONG, async () => {
+  it('goes as expected, to the last step and again in another order', LONG, async () => {
     const last = await tour.play({ index: SCRIPT.length - 1 })
-    expect(last).toMatchObject({ state: 'as-told', status: 503 })
+    expect(last).toMatchObject({ state: 'as-expected', status: 503 })
     expect(last.answer).toMatch(/^HTTP\/1\.1 503\n(.+\n)*retry-after: 5\n(.+\n)*\n\{/)
-    expect(statesOf()).toEqual(asTold())
+    expect(statesOf()).toEqual(asExpected())
     expect(changes).toBe(2 * SCRIPT.length)
 
     now += 20_000
     for (const [index, { notAgain }] of [...SCRIPT.entries()].toReversed()) {
       if (index > 0 && notAgain === undefined) await tour.play({ index })
     }
-    expect(statesOf()).toEqual(asTold())
+    expect(statesOf()).toEqual(asExpected())
 
     const again = await tour.play({ index: 0 })
-    expect(again.state).toBe('as-told')
+    expect(again.state).toBe('as-expected')
     expect(statesOf().filter(([, state]) => state === 'not-played')).toHaveLength(SCRIPT.length - 1)
     await tour.play({ index: SCRIPT.length - 1 })
-    expect(statesOf()).toEqual(asTold())
+    expect(statesOf()).toEqual(asExpected())
   })
 
   it('plays one step at a time, and none that there is not', async () => {

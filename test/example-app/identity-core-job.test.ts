@@ -206,7 +206,7 @@ describe('the stand-in', () => {
   })
 
   it('says nothing of staged users, as a core before 10.1.1, and imports by itself', async () => {
-    const older = await startStandInCore({ tellsStagedUsers: false, job: { intervalMs: 20 } })
+    const older = await startStandInCore({ listsStagedUsers: false, job: { intervalMs: 20 } })
     const { text } = await call('/bulk-import/users', { users: people(1) }, older)
     expect(text).toBe('{"status":"OK"}\n')
     await expect.poll(async () => (await accountsByExternalId(older)).size).toBe(1)

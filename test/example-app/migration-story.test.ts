@@ -21,13 +21,13 @@ async function freshDatabase(): Promise<{ IDENTITY_CORE_DATABASE: string }> {
   return { IDENTITY_CORE_DATABASE: folder }
 }
 
-it('goes as told from the first step to the last, and ends with exit code 0', async () => {
+it('goes as expected from the first step to the last, and ends with exit code 0', async () => {
   const story = await run('start.ts', ['migration', '--once'], await freshDatabase())
   const { code, stdout, stderr } = await story.finished
   expect(stderr).toBe('')
   const titles = stdout.split('\n').flatMap((line) => /^ok {2}(.+?) {2}/.exec(line)?.[1] ?? [])
   expect(titles).toEqual(STEPS)
-  expect(stdout).toContain('10 of 10 steps went as told')
+  expect(stdout).toContain('10 of 10 steps went as expected')
   expect(stdout).not.toContain('\u001b')
   expect(code).toBe(0)
 })

@@ -7,11 +7,11 @@ import {
   startIdentityCore,
 } from '../../example-app/identity-core/identity-core.js'
 import { listen, type RunningServer } from '../../example-app/listen.js'
+import { notifyBilling } from '../../example-app/orders/notify-billing.js'
 import { type OpenPostgres, openPostgres } from '../../example-app/orders/open-postgres.js'
 import type { Order } from '../../example-app/orders/order.js'
 import { createOrders } from '../../example-app/orders/orders.js'
 import { coupledPersistence } from '../../example-app/orders/persistence.js'
-import { tellBilling } from '../../example-app/orders/tell-billing.js'
 import { sharedPostgres } from '../support/postgres/postgres-database.js'
 import { API_KEY, serviceTokenBy } from './core-client.js'
 import { migratedDatabase } from './migrated.js'
@@ -105,7 +105,7 @@ it('tells billing again when nobody knows whether it was told, and billing takes
     createBilling({ orders: {} as never, placedOrders: placed.router }),
     0,
   )
-  const tell = tellBilling({
+  const tell = notifyBilling({
     coreUrl: core.url,
     issuer: core.issuer,
     apiKey: API_KEY,

@@ -9,7 +9,7 @@ const postgres = await sharedPostgres()
 const OWN_STEPS = [
   ['connection ends before COMMIT', '503'],
   ['the retry writes it', '201'],
-  ['billing is told, once', '200'],
+  ['billing is notified, once', '200'],
 ]
 
 async function ask<Row>(connectionString: string, text: string): Promise<Row[]> {
@@ -20,14 +20,14 @@ async function ask<Row>(connectionString: string, text: string): Promise<Row[]> 
   return rows
 }
 
-it('goes as told on Postgres, before Redis: one order, of which billing is told once', async () => {
+it('goes as expected on Postgres, before Redis: one order, of which billing is told once', async () => {
   const url = await migratedDatabase(postgres)
   // The address of Redis would end the story if it counted.
   const story = await run('start.ts', ['--once'], { DATABASE_URL: url, REDIS_URL: 'none' })
   const { code, stdout, stderr } = await story.finished
   expect([code, stderr]).toEqual([0, ''])
   expect(stdout).toContain('store: Postgres')
-  expect(stdout).toContain('20 of 20 steps went as told')
+  expect(stdout).toContain('20 of 20 steps went as expected')
   const rows = stdout.split('\n').map((line) => line.split(/ {2,}/))
   const own = rows.flatMap(([, title, , status]) =>
     OWN_STEPS.some(([known]) => known === title) ? [[title, status]] : [],

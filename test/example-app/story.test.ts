@@ -36,7 +36,7 @@ const STEPS = [
   ['key set down, fresh receiver', 503],
 ] as const
 
-/** Lines of the story that went as told: title and status. */
+/** Lines of the story that went as expected: title and status. */
 function stepsOf(stdout: string): [string, number][] {
   const row = /^ok {2,}(.+?) {2,}.+? {2,}(\d{3}) /
   return stdout.split('\n').flatMap((line) => {
@@ -45,7 +45,7 @@ function stepsOf(stdout: string): [string, number][] {
   })
 }
 
-it('goes as told from the first step to the last, and ends with exit code 0', async () => {
+it('goes as expected from the first step to the last, and ends with exit code 0', async () => {
   const taken = await listen(() => {}, 0)
   onTestFinished(taken.close)
   const env = { CONTROL_ROOM_PORT: new URL(taken.url).port }
@@ -53,13 +53,13 @@ it('goes as told from the first step to the last, and ends with exit code 0', as
   // A page would complain of its port.
   expect(stderr).toBe('')
   expect(stepsOf(stdout)).toEqual(STEPS.map((step) => [...step]))
-  expect(stdout).toContain('17 of 17 steps went as told')
+  expect(stdout).toContain('17 of 17 steps went as expected')
   expect(stdout).not.toContain('\u001b')
   expect(stdout).not.toContain('eyJ')
   expect(code).toBe(0)
 })
 
-it('goes as told with Redis, also a second time on the same records', LONG, async () => {
+it('goes as expected with Redis, also a second time on the same records', LONG, async () => {
   const redis = await startRedis()
   onTestFinished(() => redis.stop())
   for (const _ of ['once', 'again']) {

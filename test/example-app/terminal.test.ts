@@ -1,18 +1,18 @@
 import { beforeEach, expect, it, vi } from 'vitest'
+import { playSteps } from '../../example-app/story/play-steps.js'
 import type { Outcome, Step } from '../../example-app/story/step.js'
-import { tell } from '../../example-app/story/tell.js'
 import { createTerminal } from '../../example-app/story/terminal.js'
 
 const steps = ['a read', 'a longer step'].map(
   (title): Step => ({
     title,
     request: 'GET /',
-    told: { status: 200 },
+    expected: { status: 200 },
     send: () => Promise.reject(new Error('not called')),
   }),
 )
 const GOOD: Outcome = { status: 200, seen: 'accepted', faults: [] }
-const BAD: Outcome = { status: undefined, seen: 'nothing', faults: ['status: told 200'] }
+const BAD: Outcome = { status: undefined, seen: 'nothing', faults: ['status: expected 200'] }
 
 let lines: string[] = []
 
@@ -23,26 +23,26 @@ beforeEach(() => {
   })
 })
 
-it('shows the steps as aligned columns and counts those that went as told', async () => {
-  expect(await tell(steps, createTerminal(steps), async () => GOOD)).toBe(true)
+it('shows the steps as aligned columns and counts those that went as expected', async () => {
+  expect(await playSteps(steps, createTerminal(steps), async () => GOOD)).toBe(true)
   expect(lines).toEqual([
     '    step           request  status  the operator saw',
     'ok  a read         GET /    200     accepted',
     'ok  a longer step  GET /    200     accepted',
     '',
-    '2 of 2 steps went as told',
+    '2 of 2 steps went as expected',
   ])
 })
 
-it('says which step did not go as told, and why, and goes on', async () => {
+it('says which step did not go as expected, and why, and goes on', async () => {
   const play = async (step: Step) => (step === steps[0] ? BAD : GOOD)
-  expect(await tell(steps, createTerminal(steps), play)).toBe(false)
+  expect(await playSteps(steps, createTerminal(steps), play)).toBe(false)
   expect(lines.slice(1)).toEqual([
     'NO  a read         GET /    ---     nothing',
-    '    NOT AS TOLD: status: told 200',
+    '    NOT AS EXPECTED: status: expected 200',
     'ok  a longer step  GET /    200     accepted',
     '',
-    '1 of 2 steps went as told',
+    '1 of 2 steps went as expected',
   ])
 })
 

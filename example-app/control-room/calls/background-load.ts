@@ -118,7 +118,7 @@ interface Way {
   readonly cutting: AbortSignal
 }
 
-/** Never rejects: how a call ends is told by its receiver. */
+/** Never rejects: the receiver reports how a call ends. */
 async function sendNext(mix: LoadMix, way: Way): Promise<void> {
   try {
     const call = await mix.next()

@@ -2,23 +2,23 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { EndedRequest } from '../ports.js'
 import type { Outcome, RoomEvent } from '../protocol.js'
 
-/** What receivers have told of a call. */
-export interface ToldOfCall {
+/** What receivers have reported of a call. */
+export interface CallReport {
   readonly events: readonly RoomEvent[]
-  /** Absent until the receiver has told that the request has ended. */
+  /** Absent until the receiver has reported the end of the request. */
   readonly outcome?: Outcome
 }
 
-/** Gathers what receivers tell of the calls that are under way. */
+/** Gathers what receivers report of the calls under way. */
 export interface CallEvents {
-  hear(events: readonly RoomEvent[], requests: readonly EndedRequest[]): void
-  /** From now on, what is told of this call is gathered. */
+  receive(events: readonly RoomEvent[], requests: readonly EndedRequest[]): void
+  /** Gathers the reports of this call from now on. */
   expect(call: string): ExpectedCall
 }
 
 export interface ExpectedCall {
-  /** Resolves with what was told once the request has ended, or when the time is over. */
-  told(limitMs: number): Promise<ToldOfCall>
+  /** Resolves with what was reported once the request has ended, or when the time is over. */
+  report(limitMs: number): Promise<CallReport>
   /** Lets go of the call. */
   forget(): void
 }
@@ -38,7 +38,7 @@ const MAX_CALLS = 1000
 export function createCallEvents(): CallEvents {
   const calls = new Map<string, Gathered>()
   return {
-    hear(events, requests) {
+    receive(events, requests) {
       for (const event of events) {
         const gathered = event.call === undefined ? undefined : calls.get(event.call)
         if (gathered && gathered.events.length < MAX_EVENTS) gathered.events.push(event)
@@ -56,7 +56,7 @@ export function createCallEvents(): CallEvents {
       const [oldest] = calls.keys()
       if (calls.size > MAX_CALLS && oldest !== undefined) calls.delete(oldest)
       return {
-        async told(limitMs) {
+        async report(limitMs) {
           const waiting = new AbortController()
           const limit = delay(limitMs, undefined, { signal: waiting.signal }).catch(() => undefined)
           await Promise.race([gathered.ended, limit])

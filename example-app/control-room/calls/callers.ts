@@ -12,8 +12,8 @@ export type CallersOptions = Pick<CallParts, 'mint' | 'receivers' | 'catalogue'>
 
 /** Who calls the receivers, as visitors compose it. Inputs come unchecked. */
 export interface Callers {
-  /** Takes in what receivers have told; their results wait for it. */
-  hear(events: readonly RoomEvent[], requests: readonly EndedRequest[]): void
+  /** Takes the reports of receivers, for which the results wait. */
+  receive(events: readonly RoomEvent[], requests: readonly EndedRequest[]): void
   call(input: unknown): Promise<CallResult>
   manyCalls(input: unknown): Promise<ManyCallsResult>
 }
@@ -34,7 +34,7 @@ export function openCallers(options: CallersOptions): Callers {
   const answerLimitMs = Math.min(parts.answerLimitMs, ANSWER_LIMIT_OF_MANY_MS)
   let areManyUnderWay = false
   return {
-    hear: parts.events.hear,
+    receive: parts.events.receive,
     async call(input) {
       const order = readCallOrder(input)
       const remembered = rememberedOf(order.page)

@@ -28,7 +28,7 @@ export function compose(
 export interface Addressed {
   readonly host: string
   readonly authorization: string
-  /** The number of the call; receivers repeat it in what they tell. */
+  /** The number of the call; receivers repeat it in their reports. */
   readonly call: string
 }
 

@@ -15,7 +15,7 @@ const CALLS_AT_ONCE = 20
 /** A receiver that says nothing must not be waited for a hundred times. */
 const ROW_LIMIT_MS = 30_000
 
-/** Sends many calls; what is told of them is waited for at the end, once. */
+/** Sends many calls; waits for their reports once, at the end. */
 export async function sendMany(
   order: CallOrder,
   how: 'hundred' | 'twenty-at-once',

@@ -19,7 +19,7 @@ const MAX_CALLERS = 100
 /** As many as may be open. */
 const MAX_PAGES = 32
 
-/** What each page has left; of the page that was heard of longest ago it is forgotten. */
+/** What each page has left; that of the page that was silent for longest is forgotten. */
 export function createRememberedByPage(): (page: string | undefined) => Remembered {
   const pages = new Map<string | undefined, Remembered>()
   return (page) => {

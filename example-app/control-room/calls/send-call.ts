@@ -22,8 +22,8 @@ export interface CallParts {
   readonly answerLimitMs: number
 }
 
-/** How long what a receiver tells of a call is waited for; it tells every 50 ms, a busy one later. */
-const TOLD_LIMIT_MS = 3000
+/** How long to wait for the report of a call; a receiver reports every 50 ms, a busy one later. */
+const REPORT_LIMIT_MS = 3000
 
 /** The value of an Authorization header, and why the catalogue says that it must be refused. */
 export interface Credential {
@@ -58,11 +58,11 @@ export interface ReadyCall {
 export interface SentCall extends RawAnswer {
   readonly addressed: Addressed
   readonly sentAt: number
-  /** Waits, shortly, for what the receiver tells of it. */
+  /** Waits shortly for the report of the receiver. */
   view(): Promise<OperatorView>
 }
 
-/** Sends a request, and begins to gather what is told of it. */
+/** Sends a request, and begins to gather its reports. */
 export async function sendReady(ready: ReadyCall, parts: CallParts): Promise<SentCall> {
   const { receiver, composed, credential } = ready
   const url = parts.receivers.urlOf(receiver)
@@ -82,9 +82,9 @@ export async function sendReady(ready: ReadyCall, parts: CallParts): Promise<Sen
     sentAt,
     async view() {
       const isUnsent = 'failure' in answer && !answer.isSent
-      const told = await expected.told(isUnsent ? 0 : TOLD_LIMIT_MS)
+      const report = await expected.report(isUnsent ? 0 : REPORT_LIMIT_MS)
       expected.forget()
-      return operatorView({ method: composed.method, answer, ...told })
+      return operatorView({ method: composed.method, answer, ...report })
     },
   }
 }
@@ -94,7 +94,7 @@ const explained = (answer: CallAnswer, why: string): CallAnswer =>
   'failure' in answer ? { ...answer, failure: `${why}: ${answer.failure}` } : answer
 
 /**
- * Composes a call, sends it, and tells what its two sides have seen. Never rejects for what became of
+ * Composes a call, sends it, and returns what its two sides have seen. Never rejects for what became of
  * the request.
  * @throws {ActionError} when it cannot be composed
  */

@@ -2,7 +2,7 @@ import type { NewEvent } from '../ports.js'
 import type { EventsMessage, RoomEvent } from '../protocol.js'
 import { createSampler } from './sample.js'
 
-/** Numbers events, keeps the last ones and tells subscribers of new ones. */
+/** Numbers events, keeps the last ones and sends new ones to subscribers. */
 export interface EventLog {
   add(events: readonly NewEvent[]): readonly RoomEvent[]
   /** The last five hundred. */
@@ -23,7 +23,7 @@ export function createEventLog(): EventLog {
   let number = 0
   let timer: NodeJS.Timeout | undefined
 
-  function tell(): void {
+  function publish(): void {
     timer = undefined
     const message = sampler.take()
     for (const send of subscribers) send(message)
@@ -40,7 +40,7 @@ export function createEventLog(): EventLog {
         sampler.add(event)
       }
       if (kept.length >= 2 * KEPT_EVENTS) kept.splice(0, kept.length - KEPT_EVENTS)
-      if (numbered.length > 0) timer ??= setTimeout(tell, PERIOD_MS).unref()
+      if (numbered.length > 0) timer ??= setTimeout(publish, PERIOD_MS).unref()
       return numbered
     },
     last: () => ({ events: kept.slice(-KEPT_EVENTS), leftOut: 0 }),

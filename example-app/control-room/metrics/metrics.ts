@@ -1,10 +1,10 @@
-import type { Told } from '../ports.js'
+import type { ReceiverReport } from '../ports.js'
 import type { Second } from '../protocol.js'
 import { createSeconds, type Seconds } from './seconds.js'
 
-/** Plots and totals, from what receivers tell. */
+/** Plots and totals, from the reports of receivers. */
 export interface Metrics extends Pick<Seconds, 'last' | 'totals'> {
-  hear(told: Told): void
+  receive(report: ReceiverReport): void
   /** Sends each second as it ends; returns the end of that. */
   subscribe(send: (seconds: readonly Second[]) => void): () => void
   close(): void
@@ -24,9 +24,9 @@ export function openMetrics(clock: () => number = Date.now): Metrics {
 
   const timer = setInterval(endSeconds, PERIOD_MS).unref()
   return {
-    hear(told) {
+    receive(report) {
       endSeconds()
-      seconds.add(told)
+      seconds.add(report)
     },
     last: seconds.last,
     totals: seconds.totals,

@@ -1,13 +1,13 @@
-import type { Told } from '../ports.js'
+import type { ReceiverReport } from '../ports.js'
 import { OUTCOMES, type Outcome, type Second } from '../protocol.js'
 import { spreadOf } from './percentile.js'
 import { createReservoir } from './reservoir.js'
 
 type Counts = Record<Outcome, number>
 
-/** What has happened, by the second in which it was told. Counts are exact. */
+/** What has happened, by the second in which it was reported. Counts are exact. */
 export interface Seconds {
-  add(told: Told): void
+  add(report: ReceiverReport): void
   /** Closes the seconds that are over, and returns them, those without a request included. */
   end(now: number): readonly Second[]
   /** The last five minutes, without the second of now. */
@@ -40,9 +40,9 @@ export function createSeconds(now: number): Seconds {
   }
 
   return {
-    add(told) {
-      for (const { outcome } of told.requests) totals[outcome] += 1
-      current.add(told)
+    add(report) {
+      for (const { outcome } of report.requests) totals[outcome] += 1
+      current.add(report)
     },
     end,
     last: () => kept,
@@ -61,17 +61,17 @@ function openSecond(at: number) {
   let storeFailures = 0
   return {
     at,
-    add(told: Told): void {
-      for (const { outcome, milliseconds } of told.requests) {
+    add(report: ReceiverReport): void {
+      for (const { outcome, milliseconds } of report.requests) {
         requests[outcome] += 1
         latency.add(milliseconds)
       }
-      for (const { ok, durationMs } of told.storeCalls) {
+      for (const { ok, durationMs } of report.storeCalls) {
         store.add(durationMs)
         if (!ok) storeFailures += 1
       }
-      cacheHits += told.cache.hits
-      cacheMisses += told.cache.misses
+      cacheHits += report.cache.hits
+      cacheMisses += report.cache.misses
     },
     close(): Second {
       const spread = spreadOf(latency.values())

@@ -40,7 +40,7 @@ export async function act<Name extends ActionName>(
   return JSON.parse(text) as Actions[Name][1]
 }
 
-/** What the visitor is told of something that did not work. */
+/** The message for the visitor if something did not work. */
 export const textOf = (failure: unknown): string =>
   failure instanceof Error ? failure.message : String(failure)
 

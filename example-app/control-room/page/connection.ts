@@ -16,9 +16,9 @@ const STREAM = 'events'
 /** Connects to the room, and again whenever the line is lost, for as long as the page is open. */
 export function connect(): void {
   const source = new EventSource(STREAM)
-  let heardAt = Date.now()
+  let receivedAt = Date.now()
   const watch = setInterval(() => {
-    if (Date.now() - heardAt > MAX_SILENCE_MS) again('lost')
+    if (Date.now() - receivedAt > MAX_SILENCE_MS) again('lost')
   }, RETRY_MS)
 
   function again(state: Absence): void {
@@ -35,7 +35,7 @@ export function connect(): void {
   ): void {
     let isFirst = true
     source.addEventListener(type, (event: MessageEvent<string>) => {
-      heardAt = Date.now()
+      receivedAt = Date.now()
       connection.value = 'live'
       take(JSON.parse(event.data) as Messages[Type], isFirst)
       isFirst = false

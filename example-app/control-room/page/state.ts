@@ -24,13 +24,13 @@ export const connection = signal<Connection>('connecting')
 /** What the room said last; undefined before it has said anything. */
 export const room = signal<RoomState | undefined>(undefined)
 
-/** Undefined before the room has told them. */
+/** Undefined before the room has sent them. */
 export const hostileTokens = signal<readonly HostileTokenCase[] | undefined>(undefined)
 
 /** The last five minutes, the oldest first. */
 export const seconds = signal<readonly Second[]>([])
 
-/** A sample of what the receivers have told, the newest first. */
+/** A sample of the events of the receivers, the newest first. */
 export const events = signal<readonly RoomEvent[]>([])
 
 /** How many events the room has left out since this connection was made. */

@@ -2,7 +2,7 @@ import type { RoomEvent } from './event.js'
 import type { Outcome } from './names.js'
 import type { RoomState } from './state.js'
 
-/** What the page is told by server-sent events, by their types. */
+/** What the page gets by server-sent events, by their types. */
 export interface Messages {
   catalogue: CatalogueMessage
   state: RoomState

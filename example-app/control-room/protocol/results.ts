@@ -91,11 +91,11 @@ export interface TourStep {
   /** One sentence. */
   readonly about: string
   readonly request: string
-  readonly state: 'not-played' | 'playing' | 'as-told' | 'otherwise'
+  readonly state: 'not-played' | 'playing' | 'as-expected' | 'otherwise'
   readonly status?: number
   /** What the operator saw. */
   readonly seen?: string
   readonly answer?: string
-  /** What went otherwise than told. */
+  /** What differs from the expectation. */
   readonly faults: readonly string[]
 }

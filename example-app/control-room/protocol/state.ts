@@ -69,7 +69,7 @@ export interface WriteState {
   /** Who has run, or tried to run it, last. */
   readonly receiver: ReceiverName
   readonly seenAt: number
-  /** As the store told it at `readAt`; absent when the record is gone. */
+  /** As read from the store at `readAt`; absent when the record is gone. */
   readonly view?: RecordView
   /** 0 before it was read. */
   readonly readAt: number

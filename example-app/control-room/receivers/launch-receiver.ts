@@ -8,13 +8,13 @@ import { startProgram } from './start-program.js'
 export interface LaunchedReceiver {
   readonly pid: number | undefined
   send(message: ToReceiver): void
-  /** SIGKILL; resolves when the process is gone, and all that it had told is heard. */
+  /** SIGKILL; resolves when the process is gone, and all its messages are read. */
   kill(): Promise<void>
 }
 
 export interface ReceiverListeners {
-  hear(message: FromReceiver): void
-  /** Told once, of whatever end. */
+  receive(message: FromReceiver): void
+  /** ReceiverReport once, of whatever end. */
   onGone(): void
 }
 
@@ -23,19 +23,19 @@ const PROGRAM = fileURLToPath(new URL('./child/main.ts', import.meta.url))
 /** Starts a receiver. */
 export function launchReceiver(
   beginning: Beginning,
-  { hear, onGone }: ReceiverListeners,
+  { receive, onGone }: ReceiverListeners,
   program: string = PROGRAM,
 ): LaunchedReceiver {
   const child = startProgram(program)
   const gone = once(child, 'close').catch(() => undefined)
   void gone.then(onGone)
-  child.on('message', (message) => hear(message as FromReceiver))
-  // Whoever cannot be started, or told anything any more, is gone.
+  child.on('message', (message) => receive(message as FromReceiver))
+  // A process that cannot be started, or takes no message any more, is gone.
   child.on('error', () => undefined)
-  tell(child, beginning)
+  sendTo(child, beginning)
   return {
     pid: child.pid,
-    send: (message) => tell(child, message),
+    send: (message) => sendTo(child, message),
     async kill() {
       child.kill('SIGKILL')
       await gone
@@ -43,6 +43,6 @@ export function launchReceiver(
   }
 }
 
-function tell(child: ChildProcess, message: object): void {
+function sendTo(child: ChildProcess, message: object): void {
   if (child.connected) child.send(message, () => undefined)
 }

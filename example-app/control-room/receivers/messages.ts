@@ -4,12 +4,12 @@ import type {
   StoreHealth,
   TokenCacheHealth,
 } from 'express-service-auth'
-import type { Told } from '../ports.js'
+import type { ReceiverReport } from '../ports.js'
 import type { ReceiverName } from '../protocol.js'
 import type { CallMessage } from './ipc/calls.js'
 import type { DeniedVersion } from './ipc/denied-list.js'
 
-/** What a receiver is told first. */
+/** The first message to a receiver. */
 export interface Beginning {
   readonly receiver: ReceiverName
   /** 0 takes a free one. */
@@ -40,7 +40,7 @@ export type FromReceiver =
   | CallMessage
   | { readonly type: 'serving'; readonly url: string }
   | { readonly type: 'failed'; readonly complaint: string }
-  | { readonly type: 'told'; readonly told: Omit<Told, 'receiver'> }
+  | { readonly type: 'report'; readonly report: Omit<ReceiverReport, 'receiver'> }
   | { readonly type: 'health'; readonly health: ReceiverHealth }
   | { readonly type: 'gate'; readonly gate: GateState }
   /** What its denylist shuts out from now on. */

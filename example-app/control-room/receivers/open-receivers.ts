@@ -1,5 +1,5 @@
 import { StartError } from '../../start-error.js'
-import type { Receivers, Told } from '../ports.js'
+import type { ReceiverReport, Receivers } from '../ports.js'
 import { ActionError } from '../ports.js'
 import { RECEIVERS, type ReceiverName } from '../protocol.js'
 import { type Book, createBook } from './book.js'
@@ -22,7 +22,7 @@ export interface ReceiversOptions {
   readonly leaseSeconds?: number
   /** The programs of the processes, compiled. Default: their sources. */
   readonly programs?: Programs
-  readonly onTold: (told: Told) => void
+  readonly onReport: (report: ReceiverReport) => void
   /** Something of what can be asked for has changed. */
   readonly onChange: () => void
 }
@@ -89,14 +89,14 @@ function createOne(name: ReceiverName, options: ReceiversOptions, parts: Parts):
     },
     program: options.programs?.receiver,
     handlers: (calls) => ({ ...shared.handlers(calls), ...book.handlers }),
-    tellDenied: shared.tellDenied,
+    watchDenied: shared.watchDenied,
     onNews(news) {
       if (news.type === 'in-force') {
         denials.inForce(name, news.at, news.things)
         return
       }
-      for (const event of news.told.events) writes.note(event)
-      options.onTold({ receiver: name, ...news.told })
+      for (const event of news.report.events) writes.note(event)
+      options.onReport({ receiver: name, ...news.report })
     },
     onServing: () => denials.begun(name),
     onGone: () => denials.gone(name),

@@ -22,8 +22,8 @@ export interface Shared {
   readonly containment: Containment
   /** What receivers call, where the room keeps the records. */
   handlers(calls: () => Calls): Handlers
-  /** Tells a receiver what is denied, where the room keeps the list. */
-  tellDenied(tell: (denied: DeniedVersion) => void): () => void
+  /** Sends a receiver what is denied, if the room keeps the list. */
+  watchDenied(listener: (denied: DeniedVersion) => void): () => void
   close(): void
 }
 
@@ -56,7 +56,7 @@ function inRedis(
     ...shared,
     containment: { ...denylist, version: () => denylist.health().version },
     handlers: () => ({}),
-    tellDenied: () => () => undefined,
+    watchDenied: () => () => undefined,
     close,
   }
 }
@@ -73,7 +73,7 @@ function inMemory({ name, store }: Pick<Shared, 'name' | 'store'>): Shared {
       version: list.version,
     },
     handlers: (calls) => storeHandlers(store, calls),
-    tellDenied: list.subscribe,
+    watchDenied: list.subscribe,
     close() {
       list.close()
       store.close()

@@ -4,16 +4,16 @@ import type { DeniedVersion } from './ipc/denied-list.js'
 import { launchReceiver } from './launch-receiver.js'
 import type { Beginning, FromReceiver } from './messages.js'
 
-/** What a receiver tells beside questions and answers. */
-export type News = Extract<FromReceiver, { type: 'told' | 'health' | 'gate' | 'in-force' }>
+/** What a receiver sends beside questions and answers. */
+export type News = Extract<FromReceiver, { type: 'report' | 'health' | 'gate' | 'in-force' }>
 
 export interface LifeOptions {
   readonly program: string | undefined
   /** What the process may call. */
   handlers(calls: () => Calls): Handlers
-  /** Tells the process what is denied, until it is ended. */
-  tellDenied(tell: (denied: DeniedVersion) => void): () => void
-  hear(news: News): void
+  /** Sends the process what is denied, until it ends. */
+  watchDenied(listener: (denied: DeniedVersion) => void): () => void
+  receive(news: News): void
   /** The process is gone, whoever has ended it. */
   onGone(): void
 }
@@ -38,7 +38,7 @@ export function beginLife(beginning: Beginning, options: LifeOptions): ReceiverL
     serves = resolve
     fails = (error) => reject(error)
   })
-  // Whoever waits for it hears of it.
+  // The caller gets the rejection.
   serving.catch(() => undefined)
   const fail = (why: string): void =>
     fails(new UnavailableError(`${receiver} cannot serve: ${why}`))
@@ -50,11 +50,11 @@ export function beginLife(beginning: Beginning, options: LifeOptions): ReceiverL
   const process = launchReceiver(
     beginning,
     {
-      hear(message) {
+      receive(message) {
         if (message.type === 'serving') serves(message.url)
         else if (message.type === 'failed') fail(message.complaint)
-        else if (isNews(message)) options.hear(message)
-        else calls.hear(message)
+        else if (isNews(message)) options.receive(message)
+        else calls.receive(message)
       },
       onGone() {
         clearTimeout(timer)
@@ -74,10 +74,10 @@ export function beginLife(beginning: Beginning, options: LifeOptions): ReceiverL
     () => clearTimeout(timer),
     () => undefined,
   )
-  const stopTelling = options.tellDenied((denied) => process.send({ type: 'denied', denied }))
+  const stopTelling = options.watchDenied((denied) => process.send({ type: 'denied', denied }))
   return { pid: process.pid, calls, serving, kill: process.kill }
 }
 
-const NEWS: readonly string[] = ['told', 'health', 'gate', 'in-force']
+const NEWS: readonly string[] = ['report', 'health', 'gate', 'in-force']
 
 const isNews = (message: FromReceiver): message is News => NEWS.includes(message.type)

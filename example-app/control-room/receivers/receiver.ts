@@ -5,11 +5,11 @@ import { createKeySetWatch } from './key-set-watch.js'
 import type { Beginning, GateState, ReceiverHealth } from './messages.js'
 import { beginLife, type LifeOptions, type News, type ReceiverLife } from './receiver-life.js'
 
-export interface ReceiverOptions extends Pick<LifeOptions, 'program' | 'handlers' | 'tellDenied'> {
+export interface ReceiverOptions extends Pick<LifeOptions, 'program' | 'handlers' | 'watchDenied'> {
   readonly name: ReceiverName
   readonly beginning: Omit<Beginning, 'receiver' | 'port'>
   /** What has no place in its state. */
-  onNews(news: Extract<News, { type: 'told' | 'in-force' }>): void
+  onNews(news: Extract<News, { type: 'report' | 'in-force' }>): void
   onServing(): void
   onGone(): void
   onChange(): void
@@ -38,15 +38,15 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   let gate = NOTHING_HELD
   let health: Partial<ReceiverHealth> = {}
 
-  function hear(news: News): void {
+  function receive(news: News): void {
     if (news.type === 'gate') gate = news.gate
     if (news.type === 'health') {
       health = news.health
       keySet.enter(news.health.keySet.state)
     }
-    if (news.type === 'told') for (const event of news.told.events) keySet.note(event)
-    if (news.type === 'told' || news.type === 'in-force') options.onNews(news)
-    if (news.type !== 'told') onChange()
+    if (news.type === 'report') for (const event of news.report.events) keySet.note(event)
+    if (news.type === 'report' || news.type === 'in-force') options.onNews(news)
+    if (news.type !== 'report') onChange()
   }
 
   function end(): void {
@@ -65,7 +65,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     const beginning = { ...options.beginning, receiver: name, port }
     const begun = beginLife(beginning, {
       ...options,
-      hear,
+      receive,
       onGone() {
         if (life === begun) end()
       },

@@ -2,7 +2,7 @@ import type { Store } from 'express-service-auth'
 
 const LOOK_EVERY_MS = 1000
 
-/** Calls the store once a second, so that its health says how it is, and tells when that changes. */
+/** Calls the store once a second, so that its health says how it is, and reports when that changes. */
 export function watchStore(store: Store, onChange: () => void): { close(): void } {
   let { state } = store.health()
   const timer = setInterval(async () => {

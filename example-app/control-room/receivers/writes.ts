@@ -16,9 +16,9 @@ export interface WritesOptions {
 }
 
 interface Write extends WriteState {
-  /** Its run has begun, and nothing of its end was told. */
+  /** Its run has begun, and its end was not reported. */
   readonly hasBegun: boolean
-  /** It has been told of, or time has passed, since it was read. */
+  /** It was reported, or time has passed, since it was read. */
   readonly isDue: boolean
 }
 
@@ -29,7 +29,7 @@ const READ_OPEN_AGAIN_MS = 1000
 /** What is over may expire, or go with its store. */
 const READ_OVER_AGAIN_MS = 2000
 
-/** The last writes that were told of, each with its record as the store has it. */
+/** The last writes that were reported, each with its record as the store has it. */
 export function watchWrites({ keeper, onChange }: WritesOptions): Writes {
   const writes = new Map<string, Write>()
   let isReading = false

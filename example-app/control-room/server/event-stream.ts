@@ -7,8 +7,8 @@ const HEARTBEAT_MS = 10_000
 const RETRY_MS = 1000
 
 /**
- * A page that has left this much unread when there is more to tell is let go: it comes back, and is
- * told everything again.
+ * A page that has left this much unread when there is more to send is let go: it comes back, and is
+ * sent everything again.
  */
 const MAX_UNREAD_BYTES = 1024 * 1024
 
@@ -16,7 +16,7 @@ const MAX_UNREAD_BYTES = 1024 * 1024
 const MAX_STREAMS = 32
 
 export interface EventStreams {
-  /** Answers with what the room tells, until either side ends it. */
+  /** Answers with the messages of the room, until either side ends it. */
   open(room: Room, response: ServerResponse): void
   isFull(): boolean
   close(): void

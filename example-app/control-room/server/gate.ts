@@ -10,7 +10,7 @@ export type Route =
 
 export interface Refusal {
   readonly status: number
-  /** One line; it tells nothing of the room. */
+  /** One line; it says nothing of the room. */
   readonly text: string
   readonly headers?: Readonly<Record<string, string>>
 }

@@ -5,7 +5,7 @@ const MAX_BODY_BYTES = 64 * 1024
 
 const JSON_TYPE = /^application\/json(?:\s*;|$)/i
 
-/** Reads a body of JSON, or tells why it is none. Rejects when the connection breaks. */
+/** Reads a body of JSON, or says why it is none. Rejects when the connection breaks. */
 export async function readJson(
   request: IncomingMessage,
 ): Promise<{ readonly value: unknown } | { readonly refusal: Refusal }> {

@@ -8,7 +8,7 @@ const KEY_BYTES = 32
  */
 export const newRoomKey = (): string => randomBytes(KEY_BYTES).toString('base64url')
 
-/** Tells whether a text is the key, in a time that says nothing of how much of it was right. */
+/** Whether a text is the key, in a time that does not depend on how much of it is right. */
 export function keyCheck(key: string): (text: string) => boolean {
   const expected = digestOf(key)
   return (text) => timingSafeEqual(digestOf(text), expected)

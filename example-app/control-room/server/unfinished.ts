@@ -20,7 +20,7 @@ export interface Unfinished {
 
 /**
  * How long a request waits. A browser has six connections for all pages of a room: if calls kept them
- * while their writes are held, the button that lets them go would not be heard.
+ * while their writes are held, the button that lets them go would have no effect.
  */
 const WAIT_MS = 1000
 

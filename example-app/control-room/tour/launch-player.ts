@@ -31,7 +31,7 @@ export async function launchPlayer(program: string = PROGRAM): Promise<Player> {
   const player: Player = {
     async play(title) {
       const answer = nextMessage(child, { gone, limitMs: STEP_LIMIT_MS })
-      tell(child, { type: 'play', title })
+      sendTo(child, { type: 'play', title })
       const message = await answer
       if (message.type !== 'played') throw new Error('the tour has lost its thread')
       return message.played
@@ -53,7 +53,7 @@ export async function launchPlayer(program: string = PROGRAM): Promise<Player> {
   }
 }
 
-function tell(child: ChildProcess, message: ToPlayer): void {
+function sendTo(child: ChildProcess, message: ToPlayer): void {
   if (child.connected) child.send(message, () => undefined)
 }
 

@@ -1,4 +1,4 @@
-/** A step of the story, as the tour tells it: its title and request are those of the story. */
+/** A step of the story, as the tour shows it: its title and request are those of the story. */
 export interface ScriptedStep {
   readonly title: string
   readonly request: string

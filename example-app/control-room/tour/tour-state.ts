@@ -94,18 +94,18 @@ function isDue(
   return needs !== undefined && script[before]?.title === needs.title && now - at > needs.withinMs
 }
 
-/** The steps as they are told. */
+/** The steps as the page gets them. */
 export function tourSteps(script: readonly ScriptedStep[], state: TourState): readonly TourStep[] {
   return script.map(({ title, request, about }, index) => {
     const { phase, played } = state[index] ?? NOT_PLAYED
     const { faults = [], ...shown } = played ?? {}
-    const asTold = faults.length === 0 ? 'as-told' : 'otherwise'
+    const result = faults.length === 0 ? 'as-expected' : 'otherwise'
     return {
       index,
       title,
       request,
       about,
-      state: phase === 'played' ? asTold : phase,
+      state: phase === 'played' ? result : phase,
       ...shown,
       faults,
     }

@@ -15,7 +15,7 @@ export interface Tour {
 }
 
 export interface TourOptions {
-  /** Something of what the steps tell has changed. */
+  /** A step has changed. */
   readonly onChange: () => void
   readonly clock?: () => number
   /** The program of the process, compiled. Default: its source. */

@@ -3,7 +3,7 @@ import type { CallAnswer, OperatorView, Outcome, RoomEvent, VerdictStep } from '
 import { detailOf, SENTENCES_ON_RUNS } from './details.js'
 import { PASSED_BY, STEP_OF_KEY_REASON, STEP_OF_REASON, type Step, stepsOf } from './steps.js'
 
-/** A call as its receiver has told of it. */
+/** A call as its receiver has reported it. */
 export interface JudgedCall {
   readonly method: 'GET' | 'POST'
   readonly answer: CallAnswer
@@ -70,7 +70,7 @@ function progressOf(
   if (last === undefined) return {}
   const passed = PASSED_BY[last.by]
   if (verdicts.some((event) => 'reason' in event && event.reason === 'replayed')) return { passed }
-  // An answer whose end was not told may be the package's own: nobody knows how far it came.
+  // An answer whose end was not reported may be the package's own: nobody knows how far it came.
   if ('status' in answer && outcome === undefined) return { passed }
   if ('status' in answer && answer.status < FIRST_FAULT_STATUS) return { passed: 'Handler' }
   const failed = after(passed, method)

@@ -7,6 +7,6 @@ export interface BulkParts {
   readonly contextFor: (query: Query) => Promise<ReadContext>
   readonly clock: () => number
   /** Whether the answer to staging lists the staged users; a core before 10.1.1 does not list them. */
-  readonly tellsStagedUsers: boolean
+  readonly listsStagedUsers: boolean
   readonly largestBodyBytes?: number | undefined
 }

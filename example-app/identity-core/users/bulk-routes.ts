@@ -81,7 +81,7 @@ export function inMemoryRoutes(): [string, Route][] {
 
 /** All or nothing: one invalid user refuses the whole call. */
 async function stage(text: string, parts: BulkParts): Promise<object> {
-  const { database, contextFor, clock, tellsStagedUsers } = parts
+  const { database, contextFor, clock, listsStagedUsers } = parts
   const values = field(parseObject(text), 'users', Array.isArray)
   if (values.length === 0) return { status: 'OK' }
   if (values.length > MAX_STAGED) {
@@ -98,7 +98,7 @@ async function stage(text: string, parts: BulkParts): Promise<object> {
   }
   if (refused.length > 0) throw new BadInput(JSON.stringify({ error: HAS_INVALID, users: refused }))
   await addRows(database.query, staged, clock())
-  return tellsStagedUsers ? { status: 'OK', users: staged.map(toStagedUser) } : { status: 'OK' }
+  return listsStagedUsers ? { status: 'OK', users: staged.map(toStagedUser) } : { status: 'OK' }
 }
 
 const HAS_INVALID =

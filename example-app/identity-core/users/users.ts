@@ -23,7 +23,7 @@ export interface UsersOptions {
   /** `firebase_password_hashing_signer_key` of the configuration, in Base64. */
   readonly firebaseSignerKey?: string | undefined
   /** Whether the answer to staging lists the staged users, as since 10.1.1. */
-  readonly tellsStagedUsers?: boolean | undefined
+  readonly listsStagedUsers?: boolean | undefined
   /** A body limit like that of a proxy in front of the core, for the five operations; none by default. */
   readonly largestBodyBytes?: number | undefined
   readonly job?: JobOptions | undefined
@@ -62,7 +62,7 @@ export async function openUsers(
   options: UsersOptions,
   { version, clock }: UsersCore,
 ): Promise<Users> {
-  const { firebaseSignerKey, tellsStagedUsers = true, largestBodyBytes } = options
+  const { firebaseSignerKey, listsStagedUsers = true, largestBodyBytes } = options
   const database = await openDatabase(options.database)
   const { query } = database
   let features: ReadonlySet<Feature> = new Set(options.features ?? ALL_FEATURES)
@@ -99,7 +99,7 @@ export async function openUsers(
   const bulk = bulkRoutes({
     ...common,
     contextFor: contextFor(false),
-    tellsStagedUsers,
+    listsStagedUsers,
     largestBodyBytes,
   })
   return {

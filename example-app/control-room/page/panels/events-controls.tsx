@@ -5,7 +5,7 @@ import type { EventFilter } from './events-filter.js'
 
 const CHANNELS: readonly RoomEvent['channel'][] = ['decision', 'idempotency', 'keys', 'denylist']
 const LEVELS: readonly RoomEvent['level'][] = ['info', 'warn', 'error']
-const TELLERS: readonly RoomEvent['receiver'][] = [...RECEIVERS, 'story']
+const EVENT_SOURCES: readonly RoomEvent['receiver'][] = [...RECEIVERS, 'story']
 
 /** What of the list is shown. */
 export function EventControls({ filter }: { readonly filter: Signal<EventFilter> }) {
@@ -13,7 +13,7 @@ export function EventControls({ filter }: { readonly filter: Signal<EventFilter>
     <search class="grid" aria-label="Filter events">
       <One filter={filter} label="Channel" name="channel" values={CHANNELS} />
       <One filter={filter} label="Level" name="level" values={LEVELS} />
-      <One filter={filter} label="Receiver" name="receiver" values={TELLERS} />
+      <One filter={filter} label="Receiver" name="receiver" values={EVENT_SOURCES} />
       <Field label="Text">
         <input
           type="search"

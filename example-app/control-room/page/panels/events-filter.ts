@@ -55,8 +55,8 @@ const searchTexts = new WeakMap<RoomEvent, string>()
 function searchedIn(event: RoomEvent): string {
   const known = searchTexts.get(event)
   if (known !== undefined) return known
-  const { title, call = '', event: told } = event
-  const text = `${title} ${call} ${JSON.stringify(told)}`.toLowerCase()
+  const { title, call = '', event: fields } = event
+  const text = `${title} ${call} ${JSON.stringify(fields)}`.toLowerCase()
   searchTexts.set(event, text)
   return text
 }

@@ -38,7 +38,9 @@ function TourButtons({ steps }: { readonly steps: readonly TourStep[] }) {
   const isDisabled = isUnderWay.value || steps.length === 0
   const next = nextOf(steps)
   const rest = steps.map(({ index }) => index).filter((index) => index >= next)
-  const played = steps.filter(({ state }) => state === 'as-told' || state === 'otherwise').length
+  const played = steps.filter(
+    ({ state }) => state === 'as-expected' || state === 'otherwise',
+  ).length
   const isOver = played === steps.length && played > 0
   return (
     <div class="row tour-buttons">
@@ -84,7 +86,7 @@ function nextOf(steps: readonly TourStep[]): number {
 const STATES: Readonly<Record<TourStep['state'], readonly [Tone, string]>> = {
   'not-played': ['neutral', 'not played'],
   playing: ['neutral', 'playing…'],
-  'as-told': ['accepted', '✓ as told'],
+  'as-expected': ['accepted', '✓ as expected'],
   otherwise: ['failed', '✕ otherwise'],
 }
 

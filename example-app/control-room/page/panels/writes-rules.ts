@@ -2,7 +2,7 @@ import type { SettleOrder, WriteState } from '../../protocol.js'
 
 type View = NonNullable<WriteState['view']>
 
-/** `unread`: the store has not told of it yet. */
+/** `unread`: the store has not been read yet. */
 type State = View['state'] | 'gone' | 'unread'
 
 export function stateOf({ view, readAt }: WriteState): State {
@@ -19,7 +19,7 @@ export const STATES: Readonly<Record<State, string>> = {
   freed: 'Nothing has happened, and the next retry runs.',
   unreadable: 'It has happened, but its answer cannot be opened.',
   gone: 'The store has no such record any more.',
-  unread: 'The store has not told yet how it stands.',
+  unread: 'Its record has not been read yet.',
 }
 
 /** How a record may be ended now, as `service-auth settle` judges it; empty where it may not. */
@@ -37,7 +37,7 @@ export function endingsOf(view: View): readonly SettleOrder['as'][] {
   }
 }
 
-/** What is left of the lease now, where there is one: the store has told it at `readAt`. */
+/** What is left of the lease now, if there is one: it was read from the store at `readAt`. */
 export function leaseLeft({ view, readAt }: WriteState, now: number): number | undefined {
   if (view?.leaseLeftMs === undefined) return undefined
   return Math.max(0, view.leaseLeftMs - (now - readAt))

@@ -10,7 +10,7 @@ interface CallerViewProps {
   readonly result: CallResult
 }
 
-/** What the caller got, to the byte, and why it is not told more. */
+/** What the caller got, to the byte, and why it gets no more. */
 export function CallerView({ call: { number, order }, result }: CallerViewProps) {
   const { answer } = result
   const twin = twinOf(number, result)

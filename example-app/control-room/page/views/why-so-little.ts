@@ -1,6 +1,6 @@
 import type { CallAnswer, CallOrder, CallResult } from '../../protocol.js'
 
-/** Why the caller is told what it is told, and no more. */
+/** Why the caller gets this answer, and no more. */
 export function whySoLittle({ answer, operator }: CallResult, method: CallOrder['method']): string {
   if (!('status' in answer)) return answer.isSent ? NO_ANSWER[method] : NOT_SENT
   if (operator.outcome === 'replayed') return REPLAYED

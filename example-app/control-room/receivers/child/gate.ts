@@ -9,10 +9,10 @@ export interface Gate {
   readonly handlers: Handlers
 }
 
-export function createGate(tell: (state: GateState) => void): Gate {
+export function createGate(send: (state: GateState) => void): Gate {
   let isHoldingNextWrite = false
   const held = new Set<() => void>()
-  const told = (): void => tell({ isHoldingNextWrite, heldWrites: held.size })
+  const sendState = (): void => send({ isHoldingNextWrite, heldWrites: held.size })
 
   return {
     pass() {
@@ -20,19 +20,19 @@ export function createGate(tell: (state: GateState) => void): Gate {
       isHoldingNextWrite = false
       return new Promise((resolve) => {
         held.add(resolve)
-        told()
+        sendState()
       })
     },
     handlers: {
       holdNextWrite(isHolding: boolean) {
         isHoldingNextWrite = isHolding
-        told()
+        sendState()
       },
       letGo() {
         const writes = [...held]
         held.clear()
         for (const letGo of writes) letGo()
-        told()
+        sendState()
       },
     },
   }

@@ -10,13 +10,13 @@ export interface HealthOptions {
 }
 
 const LOOK_EVERY_MS = 250
-/** An age alone is told this often. */
-const TELL_AT_LEAST_EVERY_MS = 1000
+/** How often an age is reported if nothing else changes. */
+const REPORT_AT_LEAST_EVERY_MS = 1000
 
-/** Tells how the receiver is, at most four times a second, and what it shuts out, as soon as it does. */
+/** Reports the health of the receiver, at most four times a second, and what it denies, immediately. */
 export function watchHealth({ read, lists, send }: HealthOptions): void {
-  let told = ''
-  let toldAt = Number.NEGATIVE_INFINITY
+  let sent = ''
+  let sentAt = Number.NEGATIVE_INFINITY
   let inForce: DeniedLists | undefined
 
   function lookAtHealth(): void {
@@ -27,9 +27,9 @@ export function watchHealth({ read, lists, send }: HealthOptions): void {
     const text = JSON.stringify(health, (name, value) =>
       name === 'ageSeconds' ? undefined : value,
     )
-    if (text === told && performance.now() - toldAt < TELL_AT_LEAST_EVERY_MS) return
-    told = text
-    toldAt = performance.now()
+    if (text === sent && performance.now() - sentAt < REPORT_AT_LEAST_EVERY_MS) return
+    sent = text
+    sentAt = performance.now()
     send({ type: 'health', health })
   }
 

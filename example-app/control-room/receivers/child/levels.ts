@@ -3,7 +3,7 @@ import type { Outcome, RoomEvent } from '../../protocol.js'
 
 type Level = RoomEvent['level']
 
-/** What the event says of its request; nothing where it tells how a run has ended. */
+/** What the event says of its request; nothing if it is the end of a run. */
 export function wordOf(event: IdempotencyEvent): Exclude<Outcome, 'failed'> | undefined {
   if (event.outcome !== 'accepted') return event.outcome
   return event.reason === 'replayed' ? 'replayed' : undefined

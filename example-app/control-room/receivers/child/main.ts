@@ -6,8 +6,8 @@ import { serveAsReceiver } from './serve-as-receiver.js'
 endWithParent()
 
 process.once('message', (beginning: Beginning) => {
-  serveAsReceiver(beginning, (hear) => {
-    process.on('message', (message: ToReceiver) => hear(message))
+  serveAsReceiver(beginning, (receive) => {
+    process.on('message', (message: ToReceiver) => receive(message))
   }).catch((error: Error) => {
     send({ type: 'failed', complaint: error.message }, () => process.exit(1))
   })

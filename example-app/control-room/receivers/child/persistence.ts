@@ -15,7 +15,7 @@ export interface HeldPersistenceOptions {
 
 /**
  * The books are the parent's: what a receiver has written outlives it. The gate comes after the order:
- * a receiver that is killed there has done the work, and nobody has been told.
+ * a receiver that is killed there has done the work, and nobody knows.
  */
 export function heldPersistence(options: HeldPersistenceOptions): Persistence {
   const { calls, gate, store, leaseSeconds } = options

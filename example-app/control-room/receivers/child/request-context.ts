@@ -9,5 +9,5 @@ export interface RequestContext {
   hasEnded: boolean
 }
 
-/** What the package tells while it works on a request is told in that request's context. */
+/** What the package publishes while it works on a request is published in that request's context. */
 export const requestContext = new AsyncLocalStorage<RequestContext>()

@@ -12,7 +12,7 @@ import { watchHealth } from './health.js'
 import { openShared } from './open-shared.js'
 import { send } from './parent.js'
 import { heldPersistence } from './persistence.js'
-import { createTeller } from './teller.js'
+import { createReporter } from './reporter.js'
 import { watchChannels } from './watch-channels.js'
 import { witnessed } from './witness.js'
 
@@ -24,23 +24,23 @@ const READY_WITHIN_MS = 1000
 const BIND_ATTEMPTS = 20
 const BIND_AGAIN_MS = 100
 
-/** Serves orders, and tells the parent of everything that the package's channels tell. */
+/** Serves orders, and reports everything on the package's channels to the parent. */
 export async function serveAsReceiver(
   beginning: Beginning,
-  listen: (hear: (message: ToReceiver) => void) => void,
+  listen: (receive: (message: ToReceiver) => void) => void,
 ): Promise<void> {
   const { receiver, coreUrl, issuer, apiKey, port } = beginning
   const gate = createGate((state) => {
     // Whoever sees that a write is held may kill this process at once.
-    teller.tell()
+    reporter.flush()
     send({ type: 'gate', gate: state })
   })
   const lent = createLent()
   const calls = createCalls(send, { ...lent.handlers, ...gate.handlers })
   const shared = openShared(beginning, { calls, lent })
   listen((message) => {
-    if (message.type === 'denied') shared.hear(message.denied)
-    else calls.hear(message)
+    if (message.type === 'denied') shared.receive(message.denied)
+    else calls.receive(message)
   })
 
   const { store, denylist } = shared
@@ -53,9 +53,9 @@ export async function serveAsReceiver(
   })
   const read = () =>
     health() as ReturnType<typeof health> & { store: ReturnType<typeof store.health> }
-  const teller = createTeller(send, () => read().tokenCache)
-  watchChannels(receiver, teller)
-  const server = createServer(witnessed(app, receiver, teller))
+  const reporter = createReporter(send, () => read().tokenCache)
+  watchChannels(receiver, reporter)
+  const server = createServer(witnessed(app, receiver, reporter))
   const url = await bindAgain(server, port)
   await Promise.race([Promise.allSettled([ready(), store.check()]), delay(READY_WITHIN_MS)])
   watchHealth({ read, lists: () => denylist.lists(issuer), send })

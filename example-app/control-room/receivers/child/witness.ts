@@ -1,17 +1,17 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Outcome, ReceiverName } from '../../protocol.js'
+import type { Reporter } from './reporter.js'
 import { type RequestContext, requestContext } from './request-context.js'
-import type { Teller } from './teller.js'
 
 /** The header by which the room knows its calls again. */
 const CALL_HEADER = 'x-room-call'
 const CALL_FORM = /^[\w-]{1,64}$/
 
-/** Runs the app in a context for each request, and tells how each has ended. */
+/** Runs the app in a context for each request, and reports how each has ended. */
 export function witnessed(
   app: RequestListener,
   receiver: ReceiverName,
-  teller: Teller,
+  reporter: Reporter,
 ): RequestListener {
   return (request, response) => {
     const beganAt = performance.now()
@@ -19,7 +19,7 @@ export function witnessed(
     const context: RequestContext = { call, word: 'accepted', hasEnded: false }
     response.once('close', () => {
       context.hasEnded = true
-      teller.request({
+      reporter.request({
         receiver,
         ...(call !== undefined && { call }),
         outcome: outcomeOf(response, context),

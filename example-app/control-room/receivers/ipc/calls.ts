@@ -11,7 +11,7 @@ export type CallMessage =
 export type Handlers = Readonly<Record<string, (...args: never[]) => unknown>>
 
 export interface CallOptions {
-  /** Told of an answer that comes after the caller has been told that there is none. */
+  /** Called with an answer that comes after the caller has been rejected. */
   readonly onLateAnswer?: (value: unknown) => void
 }
 
@@ -22,7 +22,7 @@ export interface Calls {
    * when no answer comes in time, or none can come any more.
    */
   ask<T>(name: string, args: unknown[], options?: CallOptions): Promise<T>
-  hear(message: CallMessage): void
+  receive(message: CallMessage): void
   /** Nobody answers any more. */
   end(): void
 }
@@ -91,7 +91,7 @@ export function createCalls(send: (message: CallMessage) => void, handlers: Hand
         questions.set(id, { resolve, reject, timer })
         send({ type: 'call', id, name, args })
       }),
-    hear(message) {
+    receive(message) {
       if (message.type === 'call') {
         void answer(message)
         return

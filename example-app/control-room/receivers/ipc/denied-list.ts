@@ -7,15 +7,15 @@ export interface DeniedVersion {
   readonly entries?: readonly DenylistEntry[]
 }
 
-/** The one list of a room without Redis; receivers are told each version, and that it still holds. */
+/** The one list of a room without Redis; receivers get each version, and a confirmation while it holds. */
 export interface DeniedList {
   /** Returns the entry as it is now in force. @throws TypeError when the list is full */
   deny(entry: DenylistEntry): DenylistEntry
   allow(target: DenylistTarget): void
   entries(): readonly DenylistEntry[]
   version(): number
-  /** Tells at once and from now on; returns its end. */
-  subscribe(tell: (denied: DeniedVersion) => void): () => void
+  /** Calls the listener at once and with each change; returns a function that ends it. */
+  subscribe(listener: (denied: DeniedVersion) => void): () => void
   close(): void
 }
 
@@ -25,22 +25,22 @@ const MAX_ENTRIES = 1000
 
 export function createDeniedList(): DeniedList {
   const denied = new Map<string, DenylistEntry>()
-  const listeners = new Set<(told: DeniedVersion) => void>()
+  const listeners = new Set<(update: DeniedVersion) => void>()
   let version = 0
 
   function changed(): void {
     version += 1
-    tell({ version, entries: [...denied.values()] })
+    notify({ version, entries: [...denied.values()] })
   }
-  function tell(told: DeniedVersion): void {
-    for (const listener of listeners) listener(told)
+  function notify(update: DeniedVersion): void {
+    for (const listener of listeners) listener(update)
   }
   function confirm(): void {
     const now = Date.now() / 1000
     const ended = [...denied].filter(([, { until }]) => until !== null && until <= now)
     for (const [name] of ended) denied.delete(name)
     if (ended.length > 0) changed()
-    else tell({ version })
+    else notify({ version })
   }
   const timer = setInterval(confirm, CONFIRM_MS)
   timer.unref()

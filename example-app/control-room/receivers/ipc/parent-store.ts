@@ -87,7 +87,7 @@ export function parentStore(calls: Calls, lent: Lent): Store {
     consume: (id, ttlMs) => ask('consume', [id, ttlMs]),
     reserve: (request) =>
       ask('reserve', [request], {
-        // Who has asked has been told that nothing is known, and has not run.
+        // The caller has already been rejected, and has not run.
         onLateAnswer: (found) => giveBack(calls, request, found as Reservation),
       }),
     renew: (run) => ask('renew', [run]),

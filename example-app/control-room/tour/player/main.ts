@@ -63,6 +63,6 @@ function textOf({ status, headers, text }: Answer): string {
 }
 
 function send(message: FromPlayer): void {
-  // What cannot be told any more is lost, for this process is about to end.
+  // A message that cannot be sent is lost, because this process is about to end.
   process.send?.(message, () => undefined)
 }

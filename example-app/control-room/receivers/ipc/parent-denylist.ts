@@ -9,9 +9,9 @@ import {
 } from 'express-service-auth'
 import type { DeniedVersion } from './denied-list.js'
 
-/** A live denylist of one's own: the parent tells what is denied, and that it still holds. */
-export interface ToldDenylist extends LiveDenylist {
-  hear(denied: DeniedVersion): void
+/** A live denylist whose entries come from the parent, with a confirmation while they hold. */
+export interface ParentDenylist extends LiveDenylist {
+  receive(denied: DeniedVersion): void
 }
 
 /** Six confirmations in a row are missing by then. */
@@ -19,10 +19,10 @@ const STALE_AFTER_MS = 1500
 const EXPIRED_AFTER_MS = 60_000
 const READY_WITHIN_MS = 1500
 
-/** Where a denylist of the package tells what has become of it. */
+/** The channel on which a denylist of the package publishes its changes. */
 const channelOfPackage = channel('express-service-auth:denylist')
 
-export function toldDenylist(): ToldDenylist {
+export function parentDenylist(): ParentDenylist {
   let byIssuer: ReadonlyMap<string, DeniedLists> = new Map()
   let names: ReadonlySet<string> = new Set()
   let version = 0
@@ -50,8 +50,8 @@ export function toldDenylist(): ToldDenylist {
     channelOfPackage.publish(event)
   }
 
-  /** Resolves when the parent tells something, or the time is over. */
-  async function told(withinMs: number): Promise<void> {
+  /** Resolves with the next message of the parent, or when the time is over. */
+  async function nextUpdate(withinMs: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     await new Promise<void>((resolve) => {
       waiting.add(resolve)
@@ -61,7 +61,7 @@ export function toldDenylist(): ToldDenylist {
   }
 
   return {
-    hear({ version: next, entries }) {
+    receive({ version: next, entries }) {
       if (isClosed) return
       confirmedAt = performance.now()
       if (entries !== undefined) take(entries, next)
@@ -74,9 +74,9 @@ export function toldDenylist(): ToldDenylist {
       while (!isKnown()) {
         const leftMs = deadline - performance.now()
         if (isClosed || leftMs <= 0) {
-          throw new ServiceAuthError('unavailable', 'nobody has told what is denied')
+          throw new ServiceAuthError('unavailable', 'the parent has not sent the denylist')
         }
-        await told(leftMs)
+        await nextUpdate(leftMs)
       }
     },
     health: () => ({

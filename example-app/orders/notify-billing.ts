@@ -1,7 +1,7 @@
 import { serviceFetch, tokenSource } from 'express-service-auth/client'
-import type { Tell } from './outbox.js'
+import type { Notify } from './outbox.js'
 
-export interface TellBillingOptions {
+export interface NotifyBillingOptions {
   readonly coreUrl: string
   /** The API domain: the `iss` of tokens. */
   readonly issuer: string
@@ -9,8 +9,13 @@ export interface TellBillingOptions {
   readonly billingUrl: string
 }
 
-/** Orders as a caller: what it may tell twice has one key, so that billing takes it once. */
-export function tellBilling({ coreUrl, issuer, apiKey, billingUrl }: TellBillingOptions): Tell {
+/** Orders as a caller: an order that may be sent twice has one key, so that billing records it once. */
+export function notifyBilling({
+  coreUrl,
+  issuer,
+  apiKey,
+  billingUrl,
+}: NotifyBillingOptions): Notify {
   const tokens = tokenSource({
     core: { baseUrl: coreUrl, apiKey },
     apiDomain: issuer,
@@ -19,7 +24,7 @@ export function tellBilling({ coreUrl, issuer, apiKey, billingUrl }: TellBilling
       sub: 'orders',
       source: 'microservice',
       token_type: 'service-access',
-      permissions: ['billing:tell'],
+      permissions: ['billing:notify'],
     },
     singleUse: true,
   })

@@ -2,22 +2,22 @@ import type { StoreEvent, TokenCacheHealth } from 'express-service-auth'
 import type { EndedRequest, NewEvent } from '../../ports.js'
 import type { FromReceiver } from '../messages.js'
 
-/** Gathers what there is to tell. */
-export interface Teller {
+/** Gathers what the next report has. */
+export interface Reporter {
   event(event: NewEvent): void
   request(request: EndedRequest): void
   storeCall(call: StoreEvent): void
-  /** Tells now what there is. */
-  tell(): void
+  /** Sends the report now, if there is anything in it. */
+  flush(): void
 }
 
-const TELL_EVERY_MS = 50
+const REPORT_EVERY_MS = 50
 
-/** Tells the parent in batches; nothing is left out, however much it is. */
-export function createTeller(
+/** Reports to the parent in batches; nothing is left out, however much it is. */
+export function createReporter(
   send: (message: FromReceiver) => void,
   readCache: () => Pick<TokenCacheHealth, 'hits' | 'misses'> | undefined,
-): Teller {
+): Reporter {
   let events: NewEvent[] = []
   let requests: EndedRequest[] = []
   let storeCalls: StoreEvent[] = []
@@ -30,21 +30,21 @@ export function createTeller(
     return since
   }
 
-  function tell(): void {
+  function flush(): void {
     const cache = cacheSinceLast()
     const many = events.length + requests.length + storeCalls.length + cache.hits + cache.misses
     if (many === 0) return
-    send({ type: 'told', told: { events, requests, storeCalls, cache } })
+    send({ type: 'report', report: { events, requests, storeCalls, cache } })
     events = []
     requests = []
     storeCalls = []
   }
-  setInterval(tell, TELL_EVERY_MS)
+  setInterval(flush, REPORT_EVERY_MS)
 
   return {
     event: (event) => void events.push(event),
     request: (request) => void requests.push(request),
     storeCall: (call) => void storeCalls.push(call),
-    tell,
+    flush,
   }
 }

@@ -39,3 +39,19 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
 export function masked(text: string): string {
   return MASKS.reduce((rest, [pattern, mask]) => rest.replaceAll(pattern, mask), text).trimEnd()
 }
+
+/**
+ * The lines that a command has printed, masked, without those that the document leaves out: a line `...` of
+ * what it shows stands for any number of lines.
+ */
+export function shownLines(shown: string, printed: string): readonly string[] {
+  const rest = masked(printed).split('\n')
+  const wanted = masked(shown).split('\n')
+  const lines = wanted.flatMap((line, index) => {
+    if (line !== '...') return rest.splice(0, 1)
+    const next = wanted[index + 1]
+    rest.splice(0, next === undefined ? rest.length : Math.max(0, rest.indexOf(next)))
+    return ['...']
+  })
+  return [...lines, ...rest]
+}

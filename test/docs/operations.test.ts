@@ -17,7 +17,7 @@ import { type RedisServer, startRedis } from '../support/redis/redis.js'
 import { knowToken } from '../support/secret-search/index.js'
 import { until } from '../support/until.js'
 import { readDocument } from './blocks.js'
-import { exchangesIn, logLinesIn, masked } from './console.js'
+import { exchangesIn, logLinesIn, masked, shownLines } from './console.js'
 import { sections } from './markdown.js'
 
 const runBook = await readDocument('docs/operations.md')
@@ -161,10 +161,8 @@ function inShell(command: string): Promise<string> {
 }
 
 /** What is denied comes in no order. */
-function comparable(command: string, output: string): readonly string[] {
-  const lines = masked(output).split('\n')
-  return command === 'service-auth denylist' ? lines.toSorted() : lines
-}
+const inOrder = (command: string, lines: readonly string[]): readonly string[] =>
+  command === 'service-auth denylist' ? lines.toSorted() : lines
 
 it('prints what the run-book says, from its first command to its last', async () => {
   for (const { heading, text } of sections(runBook)) {
@@ -176,7 +174,9 @@ it('prints what the run-book says, from its first command to its last', async ()
     for (const { command, output } of exchangesIn(text)) {
       const printed = await inShell(asHere(command))
       learnFence(output, printed)
-      expect(comparable(command, printed), command).toEqual(comparable(command, asHere(output)))
+      const shown = asHere(output)
+      const lines = inOrder(command, shownLines(shown, printed))
+      expect(lines, command).toEqual(inOrder(command, masked(shown).split('\n')))
     }
   }
 }, 180_000)
@@ -191,4 +191,8 @@ it('notices what the command does not print', () => {
   expect(told).toEqual({ command: 'a \\\n  b', output: '12 keys\n' })
   expect(masked('9  keys')).toBe(masked('12 keys'))
   expect(masked('9 keys')).not.toBe(masked('9 tokens'))
+  expect(shownLines('a\n...\nd\n', 'a\nb\nc\nd\n')).toEqual(['a', '...', 'd'])
+  expect(shownLines('a\n...\n', 'a\nb\n')).toEqual(['a', '...'])
+  expect(shownLines('a\n...\nd\n', 'a\nb\ne\n')).toEqual(['a', '...', 'b', 'e'])
+  expect(shownLines('a\nd\n', 'a\nb\nd\n')).toEqual(['a', 'b', 'd'])
 })

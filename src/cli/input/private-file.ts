@@ -14,7 +14,7 @@ const OPEN_TO_OTHERS = 0o077
  * @throws CommandFailure (2), without the path and without any of the contents.
  */
 export async function readFileOf(name: string, path: string, secrecy: Secrecy): Promise<string> {
-  const bytes = await readBytes(name, path, secrecy)
+  const bytes = await readFileBytes(name, path, secrecy)
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
@@ -23,7 +23,7 @@ export async function readFileOf(name: string, path: string, secrecy: Secrecy): 
 }
 
 /** Like `readFileOf`, for a file of any bytes. */
-export async function readBytes(name: string, path: string, secrecy: Secrecy): Promise<Buffer> {
+export async function readFileBytes(name: string, path: string, secrecy: Secrecy): Promise<Buffer> {
   // Without O_NONBLOCK, opening a FIFO would wait for a writer.
   const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
     (error: NodeJS.ErrnoException) => {

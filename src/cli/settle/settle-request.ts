@@ -10,7 +10,7 @@ import type { Arguments, OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
 import { ISSUER_OPTION, POLICY_OPTION, readIssuer } from '../input/policy-file.js'
-import { readBytes } from '../input/private-file.js'
+import { readFileBytes } from '../input/private-file.js'
 import { readStandardInput } from '../input/standard-input.js'
 
 export const REQUEST_OPTIONS: OptionSpecs = {
@@ -83,7 +83,7 @@ async function readAnswer(statusText: string, args: Arguments): Promise<Uint8Arr
   if (path !== undefined && isBodyless(status)) {
     throw usageError('usage', `an answer with status ${status} cannot have a body`)
   }
-  const body = path === undefined ? Buffer.alloc(0) : await readBytes('--body', path, 'public')
+  const body = path === undefined ? Buffer.alloc(0) : await readFileBytes('--body', path, 'public')
   return encodeResult({ status, headers, body })
 }
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readBytes, readFileOf, readJsonFile } from '../../../src/cli/input/private-file.js'
+import { readFileBytes, readFileOf, readJsonFile } from '../../../src/cli/input/private-file.js'
 import { temporaryFile, temporaryFolder } from '../kit.js'
 
 const MEBIBYTE = 1024 * 1024
@@ -53,9 +53,9 @@ describe('any file', () => {
 
   it('is at most 1 MiB', async () => {
     const path = await temporaryFile(Buffer.alloc(MEBIBYTE, ' '))
-    expect(await readBytes('--body', path, 'public')).toHaveLength(MEBIBYTE)
+    expect(await readFileBytes('--body', path, 'public')).toHaveLength(MEBIBYTE)
     await writeFile(path, Buffer.alloc(MEBIBYTE + 1, ' '))
-    const read = readBytes('--body', path, 'public')
+    const read = readFileBytes('--body', path, 'public')
     await expect(read).rejects.toThrow('the --body file is larger than 1 MiB')
   })
 

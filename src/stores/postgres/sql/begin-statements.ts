@@ -2,7 +2,7 @@ import type { Row, Statement } from '../runner.js'
 import { bytesLiteral, lockLiteral, quotedSchema, settingLiteral, uuidLiteral } from './literals.js'
 import { onlyRow, textIn } from './read-columns.js'
 import type { RecordIds } from './record-ids.js'
-import { parseRecord, type RecordRow } from './record-statements.js'
+import { parseRecordRow, type RecordRow } from './record-statements.js'
 
 /** The result of opening a transaction. A record takes precedence over the lock. */
 export type BeginResult =
@@ -61,7 +61,7 @@ export function createBeginStatements(schema: string): BeginStatements {
     readBeginResult(rows) {
       const [, lock, record] = BEGIN_RESULT.exec(textIn(onlyRow(rows), 'begun') ?? '') ?? []
       if (lock === undefined) throw new TypeError('Postgres must say who has the lock')
-      const stored = { record: record === undefined ? undefined : parseRecord(record) }
+      const stored = { record: record === undefined ? undefined : parseRecordRow(record) }
       if (lock === 'running') return { lock, ...stored }
       return { lock: 'taken', fence: lock, ...stored }
     },

@@ -69,7 +69,7 @@ export function createRecordStatements(schema: string): RecordStatements {
       text: `select ${recordText(bytesLiteral(ids.fingerprint))} as record from ${table} where id OPERATOR(pg_catalog.=) ${uuidLiteral(ids.id)}`,
       values: [],
     }),
-    readRecord: ([row]) => row && parseRecord(textIn(row, 'record') ?? ''),
+    readRecord: ([row]) => row && parseRecordRow(textIn(row, 'record') ?? ''),
     transactionStatus: (fence) => ({
       text: `select pg_catalog.pg_xact_status(${fenceLiteral(fence)}) as status`,
       values: [],
@@ -88,7 +88,7 @@ export function recordText(fingerprint: string): string {
   )
 }
 
-export function parseRecord(text: string): RecordRow {
+export function parseRecordRow(text: string): RecordRow {
   const [request, token, result] = text.split(' ')
   const isKnown = /^(same|other)$/.test(request ?? '') && /^(used|unused)$/.test(token ?? '')
   if (!isKnown) throw new TypeError('Postgres must say of which request a record is')

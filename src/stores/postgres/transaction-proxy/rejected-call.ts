@@ -38,14 +38,14 @@ interface Submittable {
 export function refuseCall(error: Error, { name, values }: RefusedCall): unknown {
   // Drizzle passes the result of one refused call to the next, which reports both.
   for (const value of values) if (REFUSALS.has(Object(value))) Object(value).catch(() => {})
-  if (name !== 'query') return refuse(error)
+  if (name !== 'query') return rejectedPromise(error)
   const [query] = values
   if (isSubmittable(query)) {
     process.nextTick(() => query.handleError(error))
     return query
   }
   const callback = values.find(isCallback) ?? Object(query).callback
-  if (!isCallback(callback)) return refuse(error)
+  if (!isCallback(callback)) return rejectedPromise(error)
   process.nextTick(callback, error)
   return undefined
 }
@@ -56,7 +56,7 @@ function isSubmittable(query: unknown): query is Submittable {
 }
 
 /** Returns a rejected promise. If a chain of calls continues on it, it throws the error immediately. */
-export function refuse(error: Error): object {
+export function rejectedPromise(error: Error): object {
   const rejected = Promise.reject(error)
   const refusal = new Proxy(rejected, {
     get: (_rejected, name) => {

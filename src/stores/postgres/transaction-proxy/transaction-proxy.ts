@@ -12,7 +12,12 @@ import {
   proxyTarget,
   unwrap,
 } from './proxied-values.js'
-import { PROMISE_FUNCTIONS, refuse, refuseCall, TransactionEndedError } from './rejected-call.js'
+import {
+  PROMISE_FUNCTIONS,
+  refuseCall,
+  rejectedPromise,
+  TransactionEndedError,
+} from './rejected-call.js'
 import { controlsTransaction } from './transaction-control.js'
 
 export interface RevocableTransaction<Tx> {
@@ -140,7 +145,7 @@ function createMembrane(observer: PendingCallObserver) {
     const isLate = isListening ? isRevoked : isStopped
     if (isLate && !isListenerRemoval(owner, name)) {
       if (!isListening) return refuseCall(endedError(), refusing)
-      const refused = refuse(endedError())
+      const refused = rejectedPromise(endedError())
       return Reflect.apply(Reflect.get(refused, name), refused, args.values)
     }
     const self = owner ?? unwrap(args.self)

@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { cp, mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import {
   type IdentityCore,
   startIdentityCore,
@@ -54,7 +56,8 @@ export async function startStandInCore(options: StandInCoreOptions = {}): Promis
 export async function databaseFolder(): Promise<string> {
   const home = await temporaryFolder('esa-core-')
   const folder = join(home, 'database')
-  await cp(await template(), folder, { recursive: true })
+  // A thousand files: the program takes a quarter of the processor time that `fs.cp` takes.
+  await promisify(execFile)('cp', ['-R', await template(), folder])
   return folder
 }
 

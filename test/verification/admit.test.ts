@@ -1,10 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createTestIssuer, type TestIssuer } from '../../src/testing/issuer/issuer.js'
+import type { TestIssuer } from '../../src/testing/issuer/issuer.js'
 import { type Admit, createAdmit, createVerifier } from '../../src/verification/admit.js'
 import type { KeySource, VerificationKey } from '../../src/verification/key-set/key-set.js'
 import { sourceOf } from '../../src/verification/key-set/key-set.js'
 import { parsePolicy } from '../../src/verification/policy/policy.js'
 import type { ServiceAuthPolicy } from '../../src/verification/policy/policy-options.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { ManualDenylist } from '../support/stores/manual-denylist.js'
 
 async function setUp(policy: Partial<ServiceAuthPolicy> = {}) {

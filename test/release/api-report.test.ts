@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 
 const API_REPORT = fileURLToPath(new URL('../../scripts/api-report.mjs', import.meta.url))
 
@@ -33,10 +33,13 @@ const BUNDLED_SHAPE = `type Shape = /** Round. */{
 };
 `
 
+/** With the reports of these declarations. */
+let reported: string
+/** A copy of it for each test. */
 let project: string
 
-beforeEach(async () => {
-  project = await mkdtemp(join(tmpdir(), 'api-report-test-'))
+beforeAll(async () => {
+  reported = project = await mkdtemp(join(tmpdir(), 'api-report-test-'))
   await mkdir(join(project, 'dist'))
   await writeFile(join(project, 'dist/index.d.ts'), MAIN)
   await writeFile(join(project, 'dist/shape.d.ts'), SHAPE)
@@ -48,7 +51,12 @@ beforeEach(async () => {
   })
   await report()
 })
+afterAll(() => rm(reported, { recursive: true }))
 
+beforeEach(async () => {
+  project = await mkdtemp(join(tmpdir(), 'api-report-test-'))
+  await cp(reported, project, { recursive: true })
+})
 afterEach(() => rm(project, { recursive: true }))
 
 const exportFrom = (exports: object): Promise<void> =>

@@ -21,8 +21,8 @@ const run = (program: string, ...args: readonly string[]) =>
 
 const readme = (): Promise<string> => readFile(join(project, 'README.md'), 'utf8')
 
-/** Packs a package with the README and with the scripts of this one; resolves with the packed README. */
-async function packedReadme(text: string, repository?: unknown): Promise<string> {
+/** Makes a package with the README and with the scripts of this one. */
+async function packageOf(text: string, repository?: unknown): Promise<void> {
   const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
   const [, prepack] = scripts.prepack.split(' && ')
   const ofPacking = { prepack, postpack: scripts.postpack }
@@ -31,8 +31,15 @@ async function packedReadme(text: string, repository?: unknown): Promise<string>
   const manifest = { ...named, scripts: ofPacking, repository }
   await writeFile(join(project, 'package.json'), JSON.stringify(manifest))
   await writeFile(join(project, 'README.md'), text)
-  await run('npm', 'pack', '--silent')
-  return (await run('tar', '-xzOf', 'a-1.2.3.tgz', 'package/README.md')).stdout
+}
+
+/** Resolves with the README as it is packed. */
+async function packedReadme(text: string, repository?: unknown): Promise<string> {
+  await packageOf(text, repository)
+  await run(process.execPath, SCRIPT, 'absolute')
+  const packed = await readme()
+  await run(process.execPath, SCRIPT, 'relative')
+  return packed
 }
 
 const TEXT = `# A
@@ -47,6 +54,14 @@ const ABSOLUTE = TEXT.replace('docs/cli', `${AT}docs/cli`)
   .replace('LICENSE', `${AT}LICENSE`)
   .replace('docs/chart.', `${AT}docs/chart.`)
   .replace('docs/charts', `${AT}docs/charts`)
+
+it('is run by npm pack', async () => {
+  await packageOf(TEXT, 'someone/a.b')
+  await run('npm', 'pack', '--silent')
+  const packed = await run('tar', '-xzOf', 'a-1.2.3.tgz', 'package/README.md')
+  expect(packed.stdout).toBe(ABSOLUTE)
+  expect(await readme()).toBe(TEXT)
+})
 
 it.each([
   'someone/a.b',

@@ -31,6 +31,8 @@ describe.each(ADAPTERS)(
       const receiver = await openOnAdapter(adapter, {
         url: ledger.url,
         max: 2,
+        // As long as postgres.js may wait for a connection that it has lost.
+        store: { acquireMs: 2000 },
         handler: (store, opened) => async (request, response) => {
           const tx = store.transactionOf(request)
           await opened.execute(tx, effectOf(request))

@@ -11,10 +11,10 @@ const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)
 
 const MAX = 5
-const LIMITS = { acquireMs: 1500, transactionMs: 1000, resolveMs: 500 }
+const LIMITS = { acquireMs: 750, transactionMs: 500, resolveMs: 250 }
 /** Longer than any run, as the guide says. */
-const SOCKET_MS = 4000
-const HEALED_WITHIN_MS = 12_000
+const SOCKET_MS = 2000
+const HEALED_WITHIN_MS = 10_000
 
 const openSocket = (): Socket => {
   const socket = new Socket()

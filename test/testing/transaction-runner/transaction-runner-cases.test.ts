@@ -41,12 +41,15 @@ describe('transactionRunnerCases', () => {
     await own.end()
   })
 
-  it.each(Object.entries(BROKEN_RUNNERS))('reject a runner that %s', async (_, breakIt) => {
-    const own = openPool()
-    const sound = ownRunner(own)
-    const broken = { ...sound, ...breakIt(sound, own) }
-    expect(await firstBrokenRule(broken)).toBeDefined()
-  })
+  it.concurrent.each(Object.entries(BROKEN_RUNNERS))(
+    'reject a runner that %s',
+    async (_, breakIt) => {
+      const own = openPool()
+      const sound = ownRunner(own)
+      const broken = { ...sound, ...breakIt(sound, own) }
+      expect(await firstBrokenRule(broken)).toBeDefined()
+    },
+  )
 })
 
 /** What it leaves behind may be in the way of every later rule. */

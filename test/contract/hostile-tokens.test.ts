@@ -1,3 +1,4 @@
+import express5 from 'express'
 import { type DecisionEvent, requireIdempotencyKey, requireSingleUse } from 'express-service-auth'
 import { type HostileToken, hostileTokens } from 'express-service-auth/testing'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -54,21 +55,6 @@ describe.each(EXPRESS_MAJORS)('the hostile tokens, on $major', ({ express }) => 
     expect(own.fetches).toBeLessThanOrEqual(3)
   })
 
-  it('get the same with a warm token cache and without any', async () => {
-    for (const tokenCache of [{ max: 1 }, { max: 10_000 }, false] as const) {
-      const receiver = await startReceiver({
-        express,
-        mount: (app) => app.use(authFor(issuer.policy({ tokenCache }))),
-      })
-      const good = issuer.token()
-      const cases = hostileTokens(issuer)
-      expect((await receiver.call(good)).status).toBe(200)
-      expect(await misjudged(receiver, cases)).toEqual([])
-      if (tokenCache !== false) expect(await misjudged(receiver, cases)).toEqual([])
-      expect((await receiver.call(good)).status).toBe(200)
-    }
-  })
-
   it('get the same all at once', async () => {
     const receiver = await startReceiver({
       express,
@@ -101,12 +87,29 @@ describe.each(EXPRESS_MAJORS)('the hostile tokens, on $major', ({ express }) => 
     }
     expect(visits).toBe(0)
   })
+})
+
+describe('the hostile tokens', () => {
+  it('get the same with a warm token cache and without any', async () => {
+    for (const tokenCache of [{ max: 1 }, { max: 10_000 }, false] as const) {
+      const receiver = await startReceiver({
+        express: express5,
+        mount: (app) => app.use(authFor(issuer.policy({ tokenCache }))),
+      })
+      const good = issuer.token()
+      const cases = hostileTokens(issuer)
+      expect((await receiver.call(good)).status).toBe(200)
+      expect(await misjudged(receiver, cases)).toEqual([])
+      if (tokenCache !== false) expect(await misjudged(receiver, cases)).toEqual([])
+      expect((await receiver.call(good)).status).toBe(200)
+    }
+  })
 
   it('leave nothing of theirs in any event', async () => {
     const events: DecisionEvent[] = []
     const published = collectEvents('decision')
     const receiver = await startReceiver({
-      express,
+      express: express5,
       mount: (app) =>
         app.use(authFor(issuer.policy({ onDecision: (event) => events.push(event) }))),
     })

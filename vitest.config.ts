@@ -76,7 +76,7 @@ export default defineConfig({
   resolve: { alias },
   test: {
     // Most tests wait for servers more than they work.
-    maxWorkers: 2 * availableParallelism(),
+    maxWorkers: 3 * availableParallelism(),
     // A busy machine makes everything take longer; what hangs hangs for good.
     testTimeout: 60_000,
     hookTimeout: 120_000,

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -22,9 +23,11 @@ const LEFT_OUT = new Set(['node_modules', 'dist', '.git', 'coverage', 'bench', '
 
 /**
  * Builds and packs the package as `npm publish` would, from a copy of its sources: the `dist` of this
- * folder is left as it is.
+ * folder is left as it is. Runs with the same folder in `PACKED_IN` pack once, and do not remove it.
  */
 export async function packPackage(): Promise<PackedPackage & { remove(): Promise<void> }> {
+  const shared = process.env['PACKED_IN']
+  if (shared !== undefined) return { ...(await packOnceIn(shared)), remove: async () => {} }
   const place = await mkdtemp(join(tmpdir(), 'esa-pack-'))
   const remove = (): Promise<void> => rm(place, { recursive: true, force: true })
   try {
@@ -33,6 +36,14 @@ export async function packPackage(): Promise<PackedPackage & { remove(): Promise
     await remove()
     throw error
   }
+}
+
+async function packOnceIn(place: string): Promise<PackedPackage> {
+  const description = join(place, 'packed.json')
+  if (existsSync(description)) return JSON.parse(await readFile(description, 'utf8'))
+  const packed = await packIn(place)
+  await writeFile(description, JSON.stringify(packed))
+  return packed
 }
 
 async function packIn(place: string): Promise<PackedPackage> {

@@ -9,7 +9,8 @@ export type Outcome =
   | { readonly type: 'replayed' }
   /** `isOfContract`: byte for byte the response that `serviceAuth` sends before any handler runs. */
   | { readonly type: 'token_refused'; readonly isOfContract: boolean }
-  | { readonly type: 'unavailable'; readonly retryAfterMs: number }
+  /** Without `retryAfterMs`, a gateway has no answer and does not say when to retry. */
+  | { readonly type: 'unavailable'; readonly retryAfterMs: number | undefined }
   | { readonly type: 'in_progress'; readonly retryAfterMs: number }
   | { readonly type: 'answered' }
   /** There was no token, for a reason that may pass by itself. Nothing was sent. */
@@ -37,8 +38,10 @@ export function outcomeOf(answer: ClassifiedResponse, now: number): Outcome {
   if (status === 401 && refusesToken(headers)) {
     return { type: 'token_refused', isOfContract: isRefusalOfContract(answer) }
   }
-  if (status !== 503 && status !== 409) return { type: 'answered' }
+  const isFromGateway = status === 502 || status === 504
+  if (status !== 503 && status !== 409 && !isFromGateway) return { type: 'answered' }
   const waitMs = retryAfterMs(headers, now)
+  if (isFromGateway) return { type: 'unavailable', retryAfterMs: waitMs }
   if (waitMs === undefined) return { type: 'answered' }
   if (status === 503) return { type: 'unavailable', retryAfterMs: waitMs }
   return isInProgress(answer) ? { type: 'in_progress', retryAfterMs: waitMs } : { type: 'answered' }

@@ -44,16 +44,14 @@ function desiredAction(outcome: Outcome, context: RetryContext): RetryAction {
       const isHarmless = isRepeatable || outcome.isOfContract
       return isHarmless && !context.hasChangedToken ? { type: 'another_token' } : END
     }
-    case 'unavailable':
     case 'in_progress':
       return isRepeatable ? { type: 'again', afterMs: outcome.retryAfterMs } : END
+    case 'unavailable': {
+      const { retryAfterMs: afterMs = networkDelayMs(context) } = outcome
+      return isRepeatable ? { type: 'again', afterMs } : END
+    }
     case 'network':
-      return isRepeatable
-        ? {
-            type: 'again',
-            afterMs: growingDelayMs(context.attempts, NETWORK_DELAY, context.random),
-          }
-        : END
+      return isRepeatable ? { type: 'again', afterMs: networkDelayMs(context) } : END
     // Nothing was sent, so a write without a key can be repeated, too.
     case 'no_token':
       return { type: 'again', afterMs: tokenDelayMs(context) }
@@ -65,6 +63,9 @@ function desiredAction(outcome: Outcome, context: RetryContext): RetryAction {
 }
 
 const NETWORK_DELAY = { firstMs: 100, maxMs: 5000 }
+
+const networkDelayMs = ({ attempts, random }: RetryContext): number =>
+  growingDelayMs(attempts, NETWORK_DELAY, random)
 
 /** The factor between one wait for a token and the next. */
 const TOKEN_DELAY_GROWTH = 2.5

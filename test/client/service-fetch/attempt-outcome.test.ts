@@ -24,12 +24,15 @@ function judge({ status = 200, headers = {}, ...given }: Given) {
 }
 
 describe('what came of an attempt', () => {
-  it.each([200, 201, 401, 409, 429, 503])('a kept result, whatever its status (%s)', (status) => {
-    const headers = { ...REFUSAL_HEADERS, 'retry-after': '1', 'idempotent-replayed': 'true' }
-    expect(judge({ status, headers, body: REFUSAL })).toEqual({ type: 'replayed' })
-  })
+  it.each([200, 201, 401, 409, 429, 502, 503, 504])(
+    'a kept result, whatever its status (%s)',
+    (status) => {
+      const headers = { ...REFUSAL_HEADERS, 'retry-after': '1', 'idempotent-replayed': 'true' }
+      expect(judge({ status, headers, body: REFUSAL })).toEqual({ type: 'replayed' })
+    },
+  )
 
-  it.each([200, 204, 302, 400, 403, 404, 422, 429, 500, 502, 504])(
+  it.each([200, 204, 302, 400, 403, 404, 422, 429, 500, 501, 505])(
     'nothing that another attempt could fix (%s)',
     (status) => {
       const headers = { ...REFUSAL_HEADERS, 'retry-after': '1' }
@@ -84,6 +87,15 @@ describe('what came of an attempt', () => {
     expect(judge({ status: 503, headers, body: undefined })).toMatchObject({ type: 'unavailable' })
     expect(judge({ status: 503 })).toEqual({ type: 'answered' })
     expect(judge({ status: 503, headers: { 'retry-after': 'soon' } })).toEqual({ type: 'answered' })
+  })
+
+  it.each([502, 504])('a gateway without an answer (%i), whether or not it says when', (status) => {
+    const came = (seconds: string) => judge({ status, headers: { 'retry-after': seconds } })
+    expect(came('0')).toEqual({ type: 'unavailable', retryAfterMs: 0 })
+    expect(came('5')).toEqual({ type: 'unavailable', retryAfterMs: 5000 })
+    expect(came('soon')).toEqual({ type: 'unavailable', retryAfterMs: undefined })
+    expect(judge({ status })).toEqual({ type: 'unavailable', retryAfterMs: undefined })
+    expect(judge({ status, body: undefined })).toMatchObject({ type: 'unavailable' })
   })
 
   const problem = (mediaType: string) => ({ 'content-type': mediaType, 'retry-after': '2' })

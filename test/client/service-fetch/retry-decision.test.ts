@@ -38,9 +38,14 @@ const TABLE: Record<string, Row> = {
     repeatable: ANOTHER_TOKEN,
     bareWrite: END,
   },
-  'a 503 with Retry-After': {
+  'a 502, 503 or 504 with Retry-After': {
     came: { type: 'unavailable', retryAfterMs: 5000 },
     repeatable: again(5000),
+    bareWrite: END,
+  },
+  'a 502 or 504 without': {
+    came: { type: 'unavailable', retryAfterMs: undefined },
+    repeatable: again(50),
     bareWrite: END,
   },
   'a 409 of a request in progress': {
@@ -89,15 +94,18 @@ it.each([
   expect(decideRetry(came, { ...FIRST, leftMs })).toEqual(step)
 })
 
-it('waits at random between half and all of a time that doubles up to five seconds', () => {
-  const waits = (random: number) =>
-    [1, 2, 3, 7, 9].map((attempts) => {
-      const step = decideRetry({ type: 'network' }, { ...FIRST, attempts, maxAttempts: 10, random })
-      return step.type === 'again' ? step.afterMs : undefined
-    })
-  expect(waits(0)).toEqual([50, 100, 200, 2500, 2500])
-  expect(waits(0.999_999)).toEqual([100, 200, 400, 5000, 5000])
-})
+it.each<Outcome>([{ type: 'network' }, { type: 'unavailable', retryAfterMs: undefined }])(
+  'after $type waits at random between half and all of a time that doubles up to five seconds',
+  (came) => {
+    const waits = (random: number) =>
+      [1, 2, 3, 7, 9].map((attempts) => {
+        const step = decideRetry(came, { ...FIRST, attempts, maxAttempts: 10, random })
+        return step.type === 'again' ? step.afterMs : undefined
+      })
+    expect(waits(0)).toEqual([50, 100, 200, 2500, 2500])
+    expect(waits(0.999_999)).toEqual([100, 200, 400, 5000, 5000])
+  },
+)
 
 it.each([
   [4, 30_000, 15_000],

@@ -56,7 +56,21 @@ const CELLS: readonly Cell[] = [
     bare: 1,
   },
   { what: 'no answer', first: hangUp, firstStatus: 'network', repeatable: 2, bare: 1 },
-  ...[200, 302, 403, 404, 422, 429, 500, 502].map((status) => ({
+  ...[502, 504].flatMap((status) => [
+    {
+      ...{ what: `a ${status} with Retry-After`, first: answer(status, { 'retry-after': '0' }) },
+      ...{ firstStatus: status, repeatable: 2, bare: 1 },
+    },
+    {
+      ...{ what: `a ${status} without`, first: answer(status) },
+      ...{ firstStatus: status, repeatable: 2, bare: 1 },
+    },
+    {
+      ...{ what: `a kept ${status}`, first: answer(status, { 'idempotent-replayed': 'true' }) },
+      ...{ firstStatus: status, repeatable: 1, bare: 1 },
+    },
+  ]),
+  ...[200, 302, 403, 404, 422, 429, 500, 501].map((status) => ({
     ...{ what: `a ${status}`, first: answer(status, { 'retry-after': '0' }), firstStatus: status },
     ...{ repeatable: 1, bare: 1 },
   })),

@@ -101,7 +101,7 @@ function concludeLater<State extends RequestState, T>(
       if (error instanceof Unavailable)
         conclude(guard, undecided(error, guard.dependencies(exchange.state)), exchange)
       else {
-        exchange.state.reservation?.context.release()
+        exchange.state.reservation?.release()
         fail(guard, error, exchange)
       }
     },
@@ -132,7 +132,7 @@ function conclude<State extends RequestState, T>(
     if (decision.ok) guard.accept?.(decision.value, state)
     else {
       // A refusal after `requireIdempotencyKey` is not the handler's result: release the run.
-      state.reservation?.context.release()
+      state.reservation?.release()
       refuse(response, decision.reason)
     }
     const observers = guard.observers(state)

@@ -2,7 +2,6 @@ import type { Request } from 'express'
 import type { DecisionObserver } from '../base/decision/decision-event.js'
 import type { Dependency } from '../base/decision/dependency.js'
 import { wrongWiring } from '../base/decision/service-auth-error.js'
-import type { IdempotencyContext } from '../idempotency/idempotency-context.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 
 /** The parts of a policy that guards use. */
@@ -28,10 +27,12 @@ export interface AcceptedCredential {
   readonly identity: unknown
 }
 
-/** A key that a request has reserved, and where. */
+/** A request that has passed `requireIdempotencyKey`, with a reserved key or without one. */
 export interface KeyReservation {
-  readonly context: IdempotencyContext
+  /** The store of the key. */
   readonly store: object
+  /** Stores nothing at the end, and rolls back a transaction. */
+  release(): void
 }
 
 /** The state that guards share for a request. */
@@ -47,7 +48,7 @@ export interface RequestState {
   credentials: Map<object, AcceptedCredential> | undefined
   /** The stores in which the request's token has been consumed. */
   consumedIn: Set<object> | undefined
-  /** The key that the request has reserved. */
+  /** Set by `requireIdempotencyKey`. */
   reservation: KeyReservation | undefined
 }
 
@@ -108,7 +109,7 @@ export function assertBeforeKey(
   fix = 'move it before',
 ): void {
   if (reservation === undefined) return
-  reservation.context.release()
+  reservation.release()
   throw wrongWiring(`${by} comes after requireIdempotencyKey on the request: ${fix}`)
 }
 
@@ -119,7 +120,7 @@ export function assertBeforeKey(
  */
 export function assertAfterKey({ reservation }: RequestState, by: string, store: object): void {
   if (reservation?.store === store) return
-  reservation?.context.release()
+  reservation?.release()
   throw wrongWiring(
     `${by} with within: 'transaction' needs a requireIdempotencyKey before it that has the same store`,
   )

@@ -18,7 +18,7 @@ const EVENTS: Readonly<Record<RoomEvent['channel'], readonly object[]>> = {
     ...[
       ...['reserved', 'replayed', 'result_kept', 'released', 'result_too_large', 'abandoned'],
       ...['key_lost', 'result_lost', 'refusal_kept', 'rolled_back', 'conflict', 'uncoupled'],
-      ...['transaction_used_late', 'transaction_unused', 'answer_unsent'],
+      ...['transaction_used_late', 'transaction_unused', 'answer_unsent', 'key_missing'],
     ].map((reason) => ({ outcome: 'accepted', by: 'requireIdempotencyKey', reason })),
   ],
   keys: [

@@ -3,7 +3,6 @@ import { Socket } from 'node:net'
 import type { Request } from 'express'
 import { describe, expect, it, vi } from 'vitest'
 import { ServiceAuthError } from '../../src/base/decision/service-auth-error.js'
-import type { IdempotencyContext } from '../../src/idempotency/idempotency-context.js'
 import {
   type Admission,
   admittedState,
@@ -91,8 +90,7 @@ describe('the state of a request', () => {
     const state = beginState(newRequest())
     expect(() => assertBeforeKey(state, 'x')).not.toThrow()
     const release = vi.fn()
-    const context = { release } as unknown as IdempotencyContext
-    state.reservation = { context, store: {} }
+    state.reservation = { release, store: {} }
     expect(() => assertBeforeKey(state, 'x')).toThrow(/x comes after requireIdempotencyKey/)
     expect(release).toHaveBeenCalledOnce()
   })

@@ -94,6 +94,7 @@ function runEndOf(event: Verdict): RunEnd | undefined {
     event.by === 'requireIdempotencyKey' &&
     event.outcome === 'accepted' &&
     event.reason !== 'reserved' &&
+    event.reason !== 'key_missing' &&
     event.reason !== 'replayed' &&
     event.reason !== 'transaction_used_late' &&
     event.reason !== 'answer_unsent'

@@ -70,6 +70,8 @@ interface IdempotencyContext {
 type IdempotencyDetails =
   /** A run begins; `fence` grows with every run of the key. */
   | { readonly outcome: 'accepted'; readonly reason: 'reserved'; readonly fence: number }
+  /** There is no key, and the handler runs (`missingKey: 'run'`). */
+  | { readonly outcome: 'accepted'; readonly reason: 'key_missing' }
   /** A retry got the kept answer, of this `status`. */
   | { readonly outcome: 'accepted'; readonly reason: 'replayed'; readonly status: number }
   /**

@@ -7,8 +7,8 @@ import type { CoupledEnding, CoupledRun } from './coupled-store.js'
 
 export interface CoupledRunOptions {
   readonly run: CoupledRun
-  /** The caller's key, unquoted. */
-  readonly key: string
+  /** The caller's key, unquoted. Without it the answer is not stored. */
+  readonly key: string | undefined
   readonly response: ServerResponse
   /** The largest body that is stored. */
   readonly maxBytes: number
@@ -19,7 +19,10 @@ export interface CoupledRunOptions {
 
 /** The answer of a handler that runs inside a transaction, buffered until the transaction has ended. */
 export interface BufferedAnswer {
-  readonly context: IdempotencyContext
+  /** `undefined` without a key. */
+  readonly context: IdempotencyContext | undefined
+  /** Rolls the transaction back at the end, and stores nothing. */
+  release(): void
   /** Resolves once the handler has answered, or can no longer answer. */
   readonly ending: Promise<CoupledEnding>
   /** The status of the answer; `undefined` while there is none. */
@@ -60,7 +63,8 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
     onComplete(result) {
       status = result.status
       isStored = true
-      return end(endingOf({ status, result: isReleased ? undefined : encodeResult(result) }))
+      const isKept = key !== undefined && !isReleased
+      return end(endingOf({ status, result: isKept ? encodeResult(result) : undefined }))
     },
     onStream() {
       status = response.statusCode
@@ -73,18 +77,21 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
     onSendError: onUnsent,
   }
   const buffered = bufferResponse({ response, isHead, maxBytes, storedHeaders }, observer)
+  const release = (): void => {
+    isReleased = true
+  }
+  const contextWith = (ownKey: string): IdempotencyContext => ({
+    key: ownKey,
+    fence: run.fence,
+    get signal() {
+      return run.signal
+    },
+    release,
+  })
 
   return {
-    context: {
-      key,
-      fence: run.fence,
-      get signal() {
-        return run.signal
-      },
-      release() {
-        isReleased = true
-      },
-    },
+    context: key === undefined ? undefined : contextWith(key),
+    release,
     ending,
     get status() {
       return status

@@ -1,11 +1,11 @@
 import type { Undone } from '../../base/decision/idempotency-event.js'
 import type { SingleUseStore } from '../single-use.js'
 
-/** A request with an idempotency key. */
+/** A request whose handler runs inside a transaction. */
 export interface CoupledRequest {
-  /** The digest of the key and its scope. */
-  readonly key: string
-  /** The digest of the parts that must be identical in a retry. */
+  /** The digest of the key and its scope. Without a key nothing is looked up or stored. */
+  readonly key: string | undefined
+  /** The digest of the parts that must be identical in a retry; empty without a key. */
   readonly fingerprint: string
   /** Milliseconds: how long the record is stored, from when it is written. */
   readonly retentionMs: number

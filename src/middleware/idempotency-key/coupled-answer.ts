@@ -24,7 +24,9 @@ export function answerRun(exchange: IdempotentExchange, ended: EndedRun): void {
   switch (outcome.outcome) {
     case 'committed':
       answer.send()
-      emit({ ...accepted, reason: answer.isStored ? 'result_kept' : 'result_too_large' })
+      if (answer.context !== undefined) {
+        emit({ ...accepted, reason: answer.isStored ? 'result_kept' : 'result_too_large' })
+      }
       if (!outcome.usedTransaction && (answer.status ?? 0) < 400) {
         emit({ ...accepted, reason: 'transaction_unused' })
       }

@@ -10,6 +10,7 @@ import { answerRun, ignoringErrors } from './coupled-answer.js'
 import type { CoupledSettings } from './idempotency-options.js'
 import {
   type IdempotentExchange,
+  type RequestKey,
   refuseKey,
   refuseUnknownOutcome,
   replay,
@@ -20,17 +21,21 @@ import {
 /** `Retry-After` for a key whose request is still running. */
 const RUNNING_RETRY_MS = 1000
 
-/** Runs the handler inside a transaction of the store, and answers once that has ended. */
+/**
+ * Runs the handler inside a transaction of the store, and answers once that has ended. Without a `key` nothing is
+ * looked up or stored.
+ */
 export async function runCoupled(
   exchange: IdempotentExchange,
   settings: CoupledSettings,
+  key: RequestKey | undefined,
 ): Promise<void> {
-  const { request, response, record, fingerprint } = exchange
+  const { request, response } = exchange
   const { store, retentionMs } = settings
   let started: StartedRun | undefined
   const coupledRequest = {
-    key: record,
-    fingerprint,
+    key: key?.record,
+    fingerprint: key?.fingerprint ?? '',
     retentionMs,
     requester: request,
     onLateUse: () => emitLateUse(exchange, started),
@@ -44,10 +49,9 @@ export async function runCoupled(
       const { fence } = run
       const onUnsent = (error: unknown): void =>
         reportUnsentAnswer(exchange, { error, status: response.statusCode, fence })
-      const { key } = exchange
       const answer = bufferAnswer({
         run,
-        key,
+        key: key?.key,
         response,
         maxBytes,
         storedHeaders,
@@ -73,12 +77,17 @@ interface StartedRun {
 
 function begin(
   { state, request, next, emit }: IdempotentExchange,
-  { store }: CoupledSettings,
-  { fence, answer: { context } }: StartedRun,
+  { store, dependency }: CoupledSettings,
+  { fence, answer }: StartedRun,
 ): void {
-  state.reservation = { context, store }
-  request.idempotency = context
-  emit({ outcome: 'accepted', reason: 'reserved', fence })
+  state.reservation = { store, release: answer.release }
+  if (answer.context === undefined) {
+    dependency.worked(state.admission.clock)
+    emit({ outcome: 'accepted', reason: 'key_missing' })
+  } else {
+    request.idempotency = answer.context
+    emit({ outcome: 'accepted', reason: 'reserved', fence })
+  }
   next()
 }
 

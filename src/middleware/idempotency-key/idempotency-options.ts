@@ -43,6 +43,11 @@ interface CommonOptions {
    * `last-modified`, `link`.
    */
   readonly storedHeaders?: readonly string[] | undefined
+  /**
+   * The answer to a request without the header: `'refuse'` answers 400, `'run'` runs the handler and stores
+   * nothing, so that a retry runs it again. Default: `'refuse'`.
+   */
+  readonly missingKey?: 'refuse' | 'run' | undefined
 }
 
 /** Options of `requireIdempotencyKey` with a store that leases keys, such as `redisStore`. */
@@ -119,6 +124,7 @@ const common = () => ({
   storedHeaders: z
     .array(headerName(), { error: 'must be a list of header names' })
     .default(DEFAULT_STORED_HEADERS),
+  missingKey: z.enum(['refuse', 'run'], { error: "must be 'refuse' or 'run'" }).default('refuse'),
 })
 
 const leasedSchema = lazy(() =>
@@ -150,6 +156,7 @@ interface CommonSettings {
   readonly operation: string | RequestNamer | undefined
   readonly fingerprint: RequestNamer | undefined
   readonly storedHeaders: ReadonlySet<string>
+  readonly runsWithoutKey: boolean
 }
 
 /** Checked options for a store that leases keys, in milliseconds. */
@@ -215,4 +222,5 @@ const commonSettings = (
   operation: options.operation,
   fingerprint: options.fingerprint,
   storedHeaders: new Set([...ALWAYS_STORED_HEADERS, ...options.storedHeaders]),
+  runsWithoutKey: options.missingKey === 'run',
 })

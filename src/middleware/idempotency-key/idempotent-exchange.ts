@@ -23,18 +23,22 @@ type RequestEvent = IdempotencyEvent extends infer Event
     : never
   : never
 
-/** A request with a key, and the function that publishes its events. */
+/** A request that may run its handler, and the function that publishes its events. */
 export interface IdempotentExchange {
   readonly state: AdmittedState
   readonly request: Request
   readonly response: Response
   readonly next: NextFunction
-  /** The caller's key, unquoted. */
+  readonly emit: Emit
+}
+
+/** The key of a request, and what recognises a retry. */
+export interface RequestKey {
+  /** As the caller sent it, unquoted. */
   readonly key: string
   /** The digest of the key and its scope. */
   readonly record: string
   readonly fingerprint: string
-  readonly emit: Emit
 }
 
 /** Answers with a stored result, or with a problem if it cannot be read. */

@@ -25,13 +25,18 @@ import {
   parseIdempotencyOptions,
   type RequestNamer,
 } from './idempotency-options.js'
-import { type Emit, refuseKey, reportStoreFailure } from './idempotent-exchange.js'
+import {
+  type Emit,
+  type IdempotentExchange,
+  refuseKey,
+  reportStoreFailure,
+} from './idempotent-exchange.js'
 import { runLeased } from './run-leased.js'
 
 declare global {
   namespace Express {
     interface Request {
-      /** The reservation, in a handler behind `requireIdempotencyKey`. */
+      /** The reservation, in a handler behind `requireIdempotencyKey`; absent without a key. */
       idempotency?: IdempotencyContext
     }
   }
@@ -88,22 +93,34 @@ function handleRequest(
   if (idempotent === undefined) return undefined
   const { state, header, fingerprint, scope } = idempotent
   const { caller } = scope
-  if (header.type !== 'key') {
-    const reason = header.type === 'missing' ? 'key_missing' : 'key_invalid'
-    refuseKey({ response, emit: createEmitter(request, caller) }, reason)
-    return undefined
-  }
-  const { key } = header
-  const record = recordKey(scope, key)
-  const publish = createEmitter(request, caller, record)
+  const key =
+    header.type === 'key'
+      ? { key: header.key, record: recordKey(scope, header.key), fingerprint }
+      : undefined
+  const publish = createEmitter(request, caller, key?.record)
   const emit: Emit = (event) => {
     reportStore(event, settings, state)
     publish(event)
   }
-  const exchange = { state, request, response, next, key, record, fingerprint, emit }
-  return settings.kind === 'coupled'
-    ? runCoupled(exchange, settings)
-    : runLeased(exchange, settings)
+  const exchange = { state, request, response, next, emit }
+  if (header.type === 'invalid' || (header.type === 'missing' && !settings.runsWithoutKey)) {
+    refuseKey(exchange, header.type === 'missing' ? 'key_missing' : 'key_invalid')
+    return undefined
+  }
+  if (settings.kind === 'coupled') return runCoupled(exchange, settings, key)
+  if (key !== undefined) return runLeased({ ...exchange, ...key }, settings)
+  runWithoutKey(exchange, settings)
+  return undefined
+}
+
+/** Runs the handler and stores nothing. Checks that must come before the key still fail after it. */
+function runWithoutKey(
+  { state, next, emit }: IdempotentExchange,
+  { store }: IdempotencySettings,
+): void {
+  state.reservation = { store, release() {} }
+  emit({ outcome: 'accepted', reason: 'key_missing' })
+  next()
 }
 
 /** `record` names the key's record, once there is a key. */

@@ -17,17 +17,17 @@ import { refuse } from '../refusal-table.js'
 import type { LeasedSettings } from './idempotency-options.js'
 import {
   type IdempotentExchange,
+  type RequestKey,
   refuseKey,
   refuseUnknownOutcome,
   replay,
   reportUnsentAnswer,
 } from './idempotent-exchange.js'
 
+type KeyedExchange = IdempotentExchange & RequestKey
+
 /** Reserves the key, and runs the handler under a lease of it. */
-export async function runLeased(
-  exchange: IdempotentExchange,
-  settings: LeasedSettings,
-): Promise<void> {
+export async function runLeased(exchange: KeyedExchange, settings: LeasedSettings): Promise<void> {
   const { state, request, response, next, emit, record: key, fingerprint } = exchange
   const { store, retentionMs, leaseMs, rerunAbandoned } = settings
   const owner = randomUUID()
@@ -52,7 +52,7 @@ export async function runLeased(
     throw wrongWiring('the response had begun before the key was reserved')
   }
   const context = beginRun(exchange, settings, { run, reservedAt })
-  state.reservation = { context, store }
+  state.reservation = { store, release: context.release }
   request.idempotency = context
   emit({ outcome: 'accepted', reason: 'reserved', fence: run.fence })
   next()
@@ -95,7 +95,7 @@ interface Granted {
 
 /** Renews the lease until the response ends, and stores the response before it is sent. */
 function beginRun(
-  { response, next, key, emit }: IdempotentExchange,
+  { response, next, key, emit }: KeyedExchange,
   { store, maxBytes, maxRunMs, storedHeaders: keptHeaders }: LeasedSettings,
   { run, reservedAt }: Granted,
 ): IdempotencyContext {

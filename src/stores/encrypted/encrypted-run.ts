@@ -3,15 +3,17 @@ import type {
   CoupledEnding,
   CoupledFinding,
   CoupledOutcome,
-  CoupledRequest,
   CoupledStore,
 } from '../../idempotency/coupled/coupled-store.js'
-import type { AssociatedData, ResultCipher } from './result-cipher.js'
+import type { ResultCipher } from './result-cipher.js'
 
 /** Returns a `run` that stores results only encrypted. */
 export function encryptedRun(store: CoupledStore, cipher: ResultCipher): CoupledStore['run'] {
   return async (request, work) => {
-    const associatedData = associatedDataOf(request)
+    const { key: record, fingerprint } = request
+    // Nothing is stored.
+    if (record === undefined) return store.run(request, work)
+    const associatedData = { record, fingerprint }
     const outcome = await store.run(request, async (run) =>
       sealEnding(await work(run), (result) => cipher.seal(result, associatedData)),
     )
@@ -21,11 +23,6 @@ export function encryptedRun(store: CoupledStore, cipher: ResultCipher): Coupled
       : openOutcome(outcome, open)
   }
 }
-
-const associatedDataOf = ({ key, fingerprint }: CoupledRequest): AssociatedData => ({
-  record: key,
-  fingerprint,
-})
 
 async function sealEnding(
   ending: CoupledEnding,

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage } from 'node:http'
-import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
+import { ServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
 import { digestOfParts } from '../../base/digest.js'
 import type { CoupledStore } from '../../idempotency/coupled/coupled-store.js'
 import type { SingleUseStore } from '../../idempotency/single-use.js'
@@ -38,7 +38,7 @@ export interface PostgresStore<Tx> extends CoupledStore, SingleUseStore {
    * Returns a UUID (version 8, RFC 9562) of the request's key, its scope and `name`. It is the same in
    * every run, so that an effect in another system can be recognised.
    *
-   * @throws TypeError if `name` is empty, ServiceAuthError like `transactionOf`.
+   * @throws TypeError if `name` is empty, ServiceAuthError like `transactionOf` and for a request without a key.
    */
   effectId(req: IncomingMessage, name: string): string
   /**
@@ -129,7 +129,9 @@ export function postgresStore<Tx>(
       if (typeof name !== 'string' || name === '') {
         throw new TypeError('effectId: name must be a non-empty string')
       }
-      return effectIdOf(liveRuns.of(req, 'effectId').key, name)
+      const { key } = liveRuns.of(req, 'effectId')
+      if (key !== undefined) return effectIdOf(key, name)
+      throw wrongWiring("effectId needs a request with an Idempotency-Key (missingKey: 'run')")
     },
     check: AsyncResource.bind(() =>
       checkPostgres(runner, { schema, schemaOwner, acquireMs, sweeps }),

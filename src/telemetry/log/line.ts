@@ -1,6 +1,6 @@
 import type { DecisionEvent } from '../../base/decision/decision-event.js'
 import type { DenylistEvent } from '../../base/decision/denylist-event.js'
-import type { IdempotencyEvent, RunEnd } from '../../base/decision/idempotency-event.js'
+import type { IdempotencyEvent } from '../../base/decision/idempotency-event.js'
 import type { KeySetEvent } from '../../base/decision/key-set-event.js'
 import type { MigrationDecision, MigrationProgress } from '../../base/decision/migration-event.js'
 import type { PostgresEvent } from '../../base/decision/postgres-event.js'
@@ -40,11 +40,12 @@ function lineOfOutcome(event: DecisionEvent | MigrationDecision, caller: string 
   }
 }
 
-type AcceptedReason = RunEnd | 'reserved' | 'replayed' | 'transaction_used_late' | 'answer_unsent'
+type AcceptedReason = Extract<IdempotencyEvent, { outcome: 'accepted' }>['reason']
 
 /** The level is `warn` if a retry gets another answer than the first request. */
 const ACCEPTED_LINES: Record<AcceptedReason, readonly [Level, string]> = {
   reserved: ['info', 'A write reserved its key.'],
+  key_missing: ['warn', 'A write without a key runs.'],
   replayed: ['info', 'A retry got the stored result.'],
   result_kept: ['info', 'A write ended, and its result is stored.'],
   released: ['info', 'A write ended and freed its key.'],

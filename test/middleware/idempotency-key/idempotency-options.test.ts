@@ -29,6 +29,7 @@ describe('The options of requireIdempotencyKey', () => {
         'last-modified',
         'link',
       ]),
+      runsWithoutKey: false,
     })
   })
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
+import type { CoupledIdempotencyOptions } from 'express-service-auth'
 import { onTestFinished } from 'vitest'
 import type { PostgresStoreOptions } from '../../../src/stores/postgres/postgres-options.js'
 import { type PostgresStore, postgresStore } from '../../../src/stores/postgres/postgres-store.js'
@@ -14,19 +15,21 @@ export interface OnAdapter {
   readonly url: string
   readonly max: number
   readonly store?: PostgresStoreOptions
+  /** Of the key. */
+  readonly options?: Partial<CoupledIdempotencyOptions>
   handler(store: PostgresStore<unknown>, opened: OpenAdapter): RequestHandler
 }
 
 /** Opens a receiver on a library; closed at the end of the test. */
 export async function openOnAdapter(
   adapter: Adapter,
-  { url, max, store: options, handler }: OnAdapter,
+  { url, max, store: storeOptions, options = {}, handler }: OnAdapter,
 ) {
   const opened = await adapter.open(url, max)
   const limits = { acquireMs: 10_000, transactionMs: 5000, resolveMs: 10_000 }
-  const store = postgresStore(opened.runner, { sweepSeconds: false, ...limits, ...options })
+  const store = postgresStore(opened.runner, { sweepSeconds: false, ...limits, ...storeOptions })
   const express = EXPRESS_MAJORS[1]?.express as ExpressModule
-  const receiver = await openOrders({ express, store, handler: handler(store, opened) })
+  const receiver = await openOrders({ express, store, options, handler: handler(store, opened) })
   onTestFinished(async () => {
     await receiver.close()
     store.close()

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import type { CoupledIdempotencyOptions } from 'express-service-auth'
+import type { CoupledIdempotencyOptions, CoupledStore } from 'express-service-auth'
 import { Pool, type PoolClient, type PoolConfig } from 'pg'
 import { onTestFinished } from 'vitest'
 import { fromPg } from '../../../src/stores/postgres/adapters/pg.js'
@@ -73,13 +73,15 @@ export interface CoupledOptions {
     | ((store: PostgresStore<PoolClient>) => Partial<OrdersOptions>)
   /** Changes the runner on pg. */
   readonly runner?: (onPg: TransactionRunner<PoolClient>) => TransactionRunner<PoolClient>
+  /** Changes the store of the key, by another around it. */
+  readonly wrap?: (store: PostgresStore<PoolClient>) => CoupledStore
   /** Makes the handler. */
   handler(store: PostgresStore<PoolClient>): RequestHandler
 }
 
 /** Opens one; closed at the end of the test. */
 export async function openCoupled(given: CoupledOptions): Promise<CoupledReceiver> {
-  const { url, handler, options, more, runner = (onPg) => onPg } = given
+  const { url, handler, options, more, runner = (onPg) => onPg, wrap } = given
   const express = given.express ?? (EXPRESS_MAJORS[1]?.express as ExpressModule)
   const pool = new Pool({ connectionString: url, ...given.pool })
   const store = postgresStore(runner(fromPg(pool)), {
@@ -90,7 +92,7 @@ export async function openCoupled(given: CoupledOptions): Promise<CoupledReceive
   const receiver = await openOrders({
     ...(typeof more === 'function' ? more(store) : more),
     express,
-    store,
+    store: wrap === undefined ? store : wrap(store),
     ...(options !== undefined && { options }),
     handler: handler(store),
   })

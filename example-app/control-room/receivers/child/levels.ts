@@ -31,6 +31,7 @@ const LEVELS_OF_WRITES: Readonly<Partial<Record<Accepted['reason'], Level>>> = {
   key_lost: 'warn',
   conflict: 'warn',
   transaction_unused: 'warn',
+  key_missing: 'warn',
   result_lost: 'error',
   uncoupled: 'error',
   transaction_used_late: 'error',

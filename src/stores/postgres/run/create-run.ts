@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { CoupledStore } from '../../../idempotency/coupled/coupled-store.js'
 import { recordIds } from '../sql/record-ids.js'
 import { sqlStateOf } from '../sql-state.js'
@@ -16,7 +17,8 @@ export function createRun<Tx>(
   const hasConnectionCheck = askOnceForConnectionCheck(store)
 
   return async (request, work) => {
-    const ids = recordIds(request.key, request.fingerprint, store.schema)
+    // Without a key, the ids are of no other request, and no record is written.
+    const ids = recordIds(request.key ?? randomUUID(), request.fingerprint, store.schema)
     if (await inFlight.isRunning(ids.id)) return { outcome: 'running' }
     const { markRunning, finish } = inFlight.start(ids.id)
     try {

@@ -14,8 +14,8 @@ export interface UsedToken {
 
 /** A handler that runs inside its transaction. */
 export interface LiveRun<Tx> {
-  /** The digest of the key and its scope. */
-  readonly key: string
+  /** The digest of the key and its scope; `undefined` without a key. */
+  readonly key: string | undefined
   readonly tx: Tx
   /** Returns the handler's proxy of the transaction object. */
   transaction(): Tx

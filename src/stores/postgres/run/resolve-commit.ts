@@ -10,6 +10,8 @@ import { findingOf, type RecordedEnding } from './run-stage.js'
 /** A transaction whose record or COMMIT failed, or got no reply. */
 export interface AttemptedCommit {
   readonly ids: RecordIds
+  /** Whether it writes a record, by which its outcome can be found. */
+  readonly isRecorded: boolean
   readonly ending: RecordedEnding
   /** The transaction's id. */
   readonly fence: number
@@ -86,6 +88,7 @@ export async function resolveUnansweredCommit<Tx>(
   store: StoreContext<Tx>,
   commit: AttemptedCommit,
 ): Promise<CoupledOutcome> {
+  if (!commit.isRecorded) return undone('commit_unknown')
   const status = await resolveCommit(store, commit)
   switch (status.type) {
     case 'committed':

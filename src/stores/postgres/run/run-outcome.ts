@@ -46,12 +46,10 @@ async function outcomeByStage<Tx>(
       if (stage.name === 'writing_record') assertRolledBack(settled)
       if (settled === 'committed') return { outcome: 'committed', usedTransaction }
       const { ending } = stage
-      const commit = { ids: input.ids, ending, fence, usedTransaction }
+      const isRecorded = input.request.key !== undefined
+      const commit = { ids: input.ids, isRecorded, ending, fence, usedTransaction }
       if (settled === undefined) return resolveUnansweredCommit(store, commit)
-      if (isEndedByHandler(settled.error)) {
-        const inserted = await insertRecord(store, input, recordOf(result, ending.result))
-        return { outcome: 'uncoupled', isKept: inserted === 'kept' }
-      }
+      if (isEndedByHandler(settled.error)) return uncoupled(store, input, result)
       const step = stage.name === 'committing' ? 'commit' : 'record'
       return resolveFailedCommit(store, commit, { step, error: settled.error })
     }
@@ -79,7 +77,7 @@ function assertRolledBack(settled: AttemptResult['settled']): void {
   )
 }
 
-/** The handler's writes were rolled back. A refusal is still stored, by a statement of its own. */
+/** The handler's writes were rolled back. A refusal with a key is still stored, by a statement of its own. */
 async function rolledBack<Tx>(
   store: StoreContext<Tx>,
   input: RunInput<Tx>,
@@ -88,14 +86,28 @@ async function rolledBack<Tx>(
   const { stage, isUncoupled } = result
   if (stage.name !== 'rolling_back') return { outcome: 'rolled_back' }
   const { ending } = stage
-  if (ending.type === 'roll_back' && !isUncoupled) return { outcome: 'rolled_back' }
-  // A record without an answer prevents a retry, which would repeat writes that the handler committed.
-  const answer = ending.type === 'roll_back' ? undefined : ending.result
-  const inserted = await insertRecord(store, input, recordOf(result, answer))
-  if (isUncoupled) return { outcome: 'uncoupled', isKept: inserted === 'kept' }
+  if (isUncoupled) return uncoupled(store, input, result)
+  if (ending.type === 'roll_back' || input.request.key === undefined) {
+    return { outcome: 'rolled_back' }
+  }
+  const inserted = await insertRecord(store, input, recordOf(result, ending.result))
   return inserted === 'kept'
     ? { outcome: 'refusal_kept' }
     : { outcome: 'refusal_lost', to: inserted }
+}
+
+/** The handler ended its transaction itself. Its record prevents a retry, which would repeat committed writes. */
+async function uncoupled<Tx>(
+  store: StoreContext<Tx>,
+  input: RunInput<Tx>,
+  result: AttemptResult,
+): Promise<CoupledOutcome> {
+  if (input.request.key === undefined) return { outcome: 'uncoupled', isKept: false }
+  const { stage } = result
+  const answer =
+    'ending' in stage && stage.ending.type !== 'roll_back' ? stage.ending.result : undefined
+  const inserted = await insertRecord(store, input, recordOf(result, answer))
+  return { outcome: 'uncoupled', isKept: inserted === 'kept' }
 }
 
 const UNIQUE_VIOLATION = '23505'

@@ -194,26 +194,28 @@ async function runHandler<Tx>(context: AttemptContext<Tx>, fence: number): Promi
   }
 }
 
+/** Without a key, the last statement only checks the transaction, like the one that writes the record. */
 async function writeRecord<Tx>(context: AttemptContext<Tx>, tx: Tx, fence: number): Promise<void> {
   const { store, input, control, run } = context
   const { runner, statements } = store
   const { stage } = control
   if (stage.name !== 'writing_record') throw ROLLBACK
-  const insert = statements.insertRecord(input.ids, {
-    fence: String(fence),
-    result: stage.ending.result,
-    retentionMs: input.request.retentionMs,
-    usedToken: run !== undefined && run.usedTokens.length > 0,
-  })
+  const { key, retentionMs } = input.request
+  const usedToken = run !== undefined && run.usedTokens.length > 0
+  const record = { fence: String(fence), result: stage.ending.result, retentionMs, usedToken }
+  const last =
+    key === undefined
+      ? statements.assertInTransaction(record.fence)
+      : statements.insertRecord(input.ids, record)
   if (runner.commitWith === undefined) {
-    await control.withinTimeLimit(runner.query(tx, insert.text, insert.values))
+    await control.withinTimeLimit(runner.query(tx, last.text, last.values))
   }
   // From here on COMMIT may be sent: by `commitWith` below or, without it, by `transaction` once this function
   // has resolved (see `TransactionRunner`).
   control.dispatch({ type: 'commit' })
   assertStage(control, 'committing')
   // Without a time limit, because the transaction may have committed.
-  if (runner.commitWith !== undefined) await runner.commitWith(tx, [insert])
+  if (runner.commitWith !== undefined) await runner.commitWith(tx, [last])
 }
 
 /** Throws, so that the transaction rolls back, unless the run is at the stage. */

@@ -125,6 +125,7 @@ const attempted = (
   kept: Uint8Array | undefined = result,
 ) => ({
   ids: { id: '00000000-0000-0000-0000-000000000000', fingerprint: 'ab', keyLock: '1' },
+  isRecorded: true,
   ending: { type, result: kept },
   fence: 7,
   usedTransaction: true,
@@ -169,6 +170,12 @@ describe('A COMMIT without a reply', () => {
     ['is unknown if the database cannot be reached', { lock: fail() }, unknown],
   ])('%s', async (_name, answers, outcome) => {
     expect(await resolveUnansweredCommit(storeOf(answers), attempted())).toEqual(outcome)
+  })
+
+  it('is unknown without a record, and nothing is looked up', async () => {
+    const lock = (): never => expect.unreachable()
+    const commit = { ...attempted(), isRecorded: false }
+    expect(await resolveUnansweredCommit(storeOf({ lock }), commit)).toEqual(unknown)
   })
 
   it('is looked up again after a failed query', async () => {

@@ -1,0 +1,194 @@
+import { randomBytes } from 'node:crypto'
+import type express from 'express'
+import {
+  encryptedStore,
+  type IdempotencyStore,
+  requireAnyPermission,
+  requireIdempotencyKey,
+  requirePermissions,
+  requireSingleUse,
+  type ServiceAuthError,
+  serviceAuth,
+} from 'express-service-auth'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { issuer } from '../../support/issuer/issuer.js'
+import { openExchange } from '../../support/network/raw-exchange.js'
+import { hearIdempotency } from '../../support/observe/idempotency-events.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
+import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
+import { expectOwnError } from '../../support/receiver/own-error.js'
+import { knowSecret } from '../../support/secret-search/index.js'
+import { MEMORY, REDIS, type StoreFactory } from '../../support/stores/store-factories.js'
+import { type WatchedStore, watchedStore } from '../../support/stores/watched-store.js'
+import { until } from '../../support/until.js'
+
+const encryptionKey = randomBytes(32)
+knowSecret('an encryption key', encryptionKey)
+const encrypted = (store: IdempotencyStore) =>
+  encryptedStore(store, { keys: { one: encryptionKey }, current: 'one' })
+
+const STORES: readonly (StoreFactory & { wrap(store: IdempotencyStore): IdempotencyStore })[] = [
+  { ...MEMORY, wrap: (store) => store },
+  { ...REDIS, wrap: (store) => store },
+  { ...MEMORY, name: 'encrypted memory', wrap: encrypted },
+  { ...REDIS, name: 'encrypted Redis', wrap: encrypted },
+]
+
+const CASES = STORES.flatMap((store) => EXPRESS_MAJORS.map((major) => ({ ...major, ...store })))
+
+describe.each(CASES)("missingKey: 'run', $name, $major", ({ express: app, open, wrap }) => {
+  let opened: Awaited<ReturnType<StoreFactory['open']>>
+  beforeAll(async () => {
+    opened = await open()
+  })
+  afterAll(() => opened.close())
+
+  async function start(more: Partial<OrdersOptions> = {}) {
+    const store: WatchedStore = watchedStore(opened.store)
+    const contexts: unknown[] = []
+    const receiver = await openOrders({
+      express: app,
+      store: wrap(store),
+      options: { missingKey: 'run' },
+      handler(request, response) {
+        contexts.push('idempotency' in request ? request.idempotency : 'none')
+        response.status(201).json({ run: contexts.length })
+      },
+      ...more,
+    })
+    onTestFinished(() => receiver.close())
+    return Object.assign(receiver, { store, contexts })
+  }
+
+  it('runs the handler on every request without the header, and asks the store nothing', async () => {
+    const events = hearIdempotency()
+    const receiver = await start()
+    receiver.store.fail('reserve')
+    for (const run of [1, 2]) {
+      const answer = await call(receiver.port, { body: '{"item":1}' })
+      expect(answer).toMatchObject({ status: 201, problem: undefined })
+      expect(JSON.parse(answer.body.toString())).toEqual({ run })
+      expect(answer.headers['idempotent-replayed']).toBeUndefined()
+    }
+    expect(receiver.contexts).toEqual(['none', 'none'])
+    expect(receiver.store.endings).toEqual([])
+    const event = {
+      outcome: 'accepted',
+      reason: 'key_missing',
+      by: 'requireIdempotencyKey',
+      caller: 'billing',
+    }
+    expect(events).toEqual([event, event])
+  })
+
+  it('still reserves a key, and replays', async () => {
+    const receiver = await start()
+    const key = newKey()
+    const first = await call(receiver.port, { key })
+    await call(receiver.port)
+    const second = await call(receiver.port, { key })
+    expect(second.body).toEqual(first.body)
+    expect(second.headers['idempotent-replayed']).toEqual(['true'])
+    expect(receiver.contexts).toEqual([expect.objectContaining({ key }), 'none'])
+  })
+
+  it.each([
+    ['an empty header', { 'idempotency-key': '' }],
+    ['a malformed one', { 'idempotency-key': '"' }],
+    ['one that is too long', { 'idempotency-key': 'k'.repeat(256) }],
+    ['two', { 'idempotency-key': ['one', 'two'] }],
+  ])('refuses %s', async (_what, headers) => {
+    const receiver = await start()
+    expect(await call(receiver.port, { headers })).toMatchObject({
+      status: 400,
+      problem: 'idempotency-key-invalid',
+    })
+    expect(receiver.handled).toBe(0)
+  })
+
+  it('streams what the handler sends, at once and beyond maxResponseBytes', async () => {
+    const receiver = await start({
+      options: { missingKey: 'run', maxResponseBytes: 0 },
+      handler: (_request, response) => {
+        response.write('first')
+        setTimeout(() => response.end('last'), 50)
+      },
+    })
+    const answer = await call(receiver.port)
+    expect(answer.body.toString()).toBe('firstlast')
+  })
+
+  const inner: [string, () => express.RequestHandler][] = [
+    ['a second key', () => requireIdempotencyKey({ store: opened.store, missingKey: 'run' })],
+    ['serviceAuth', () => serviceAuth(issuer.policy())],
+    ['requirePermissions', () => requirePermissions('orders:read')],
+    ['requireAnyPermission', () => requireAnyPermission('orders:read')],
+    ['requireSingleUse', () => requireSingleUse({ store: opened.store })],
+  ]
+  it.each(inner)('is followed by %s: next(error)', async (_what, make) => {
+    const receiver = await start({ inner: [make()] })
+    expect((await call(receiver.port)).status).toBe(500)
+    const [error] = receiver.errors as ServiceAuthError[]
+    expectOwnError(error, { code: 'wrong_wiring', message: expect.any(String) })
+    expect(receiver.handled).toBe(0)
+  })
+
+  it('is a body that no parser has read: next(error), however large', async () => {
+    const receiver = await start({ parsers: [] })
+    expect((await call(receiver.port, { body: '{"item":1}' })).status).toBe(500)
+    const exchange = openExchange(receiver.port)
+    exchange.send({
+      method: 'POST',
+      path: '/orders/1',
+      headers: [
+        `Authorization: Bearer ${issuer.token()}`,
+        'Content-Type: application/json',
+        `Content-Length: ${2 ** 40}`,
+      ],
+      body: '[',
+    })
+    // Express answers such a request once its body has ended.
+    await until('the error', async () => receiver.errors.length === 2)
+    exchange.socket.destroy()
+    for (const error of receiver.errors) {
+      expect(error).toMatchObject({ code: 'wrong_wiring', message: expect.stringMatching(/body/) })
+    }
+    expect(receiver.handled).toBe(0)
+  })
+
+  it('is without a serviceAuth, or an operation: next(error)', async () => {
+    const errors: unknown[] = []
+    const own = app()
+    const once = requireIdempotencyKey({ store: opened.store, missingKey: 'run' })
+    own.use('/bare', once)
+    own.use('/unnamed', serviceAuth(issuer.policy()), once)
+    const note: express.ErrorRequestHandler = (error, _request, response, _next) => {
+      errors.push(error)
+      response.sendStatus(599)
+    }
+    own.use(note)
+    const server = own.listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await until('it listens', async () => server.listening)
+    const { port } = server.address() as { port: number }
+    expect((await call(port, { path: '/bare' })).status).toBe(599)
+    expect((await call(port, { path: '/unnamed' })).status).toBe(599)
+    expect(errors).toEqual([
+      expect.objectContaining({ code: 'wrong_wiring' }),
+      expect.objectContaining({ message: expect.stringMatching(/operation/) }),
+    ])
+  })
+
+  it("is 'refuse' by default, and nothing else", async () => {
+    const receiver = await start({ options: {} })
+    expect(await call(receiver.port)).toMatchObject({
+      status: 400,
+      problem: 'idempotency-key-missing',
+    })
+    for (const missingKey of ['RUN', true, null, '']) {
+      const options = { store: opened.store, missingKey } as never
+      expect(() => requireIdempotencyKey(options)).toThrow("missingKey must be 'refuse' or 'run'")
+    }
+  })
+})

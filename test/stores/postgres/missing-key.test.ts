@@ -1,0 +1,320 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { RequestHandler } from 'express'
+import { encryptedStore, requirePermissions, requireSingleUse } from 'express-service-auth'
+import { describe, expect, it } from 'vitest'
+import { hearIdempotency } from '../../support/observe/idempotency-events.js'
+import { sharedPostgres } from '../../support/postgres/postgres-database.js'
+import {
+  type CoupledOptions,
+  createLedger,
+  openCoupled,
+} from '../../support/receiver/coupled-receiver.js'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
+import { knowSecret } from '../../support/secret-search/index.js'
+import { ADAPTERS } from './adapters/libraries.js'
+import { openOnAdapter } from './open-on-adapter.js'
+
+const postgres = await sharedPostgres()
+const ledger = await createLedger(postgres)
+
+const RUN = { options: { missingKey: 'run' } } as const
+const insertOf = (effect: string): string => `insert into effect (key) values ('${effect}')`
+const newEffect = (): string => randomUUID()
+
+interface Ending {
+  readonly what: string
+  readonly status: number
+  readonly effects: number
+  /** The events after `key_missing`. */
+  readonly reasons: readonly string[]
+  readonly keeps?: true
+}
+
+const ENDINGS: readonly Ending[] = [
+  { what: 'a success', status: 201, effects: 1, reasons: [] },
+  { what: 'a redirect', status: 303, effects: 1, reasons: [] },
+  { what: 'a refusal', status: 422, effects: 0, reasons: ['rolled_back'] },
+  { what: 'a refusal after keepWrites', status: 422, effects: 1, reasons: [], keeps: true },
+  { what: 'a 429', status: 429, effects: 0, reasons: ['rolled_back'] },
+  {
+    what: 'a 429 after keepWrites',
+    status: 429,
+    effects: 0,
+    reasons: ['rolled_back'],
+    keeps: true,
+  },
+  { what: 'a 500', status: 500, effects: 0, reasons: ['rolled_back'] },
+]
+
+describe.each(ADAPTERS)("missingKey: 'run', $name", (adapter) => {
+  it.each(ENDINGS)('$what', async ({ status, effects, reasons, keeps }) => {
+    const events = hearIdempotency()
+    const effect = newEffect()
+    const faults: unknown[] = []
+    const receiver = await openOnAdapter(adapter, {
+      url: ledger.url,
+      max: 2,
+      ...RUN,
+      handler: (store, opened) => async (request, response) => {
+        await opened.execute(store.transactionOf(request), insertOf(effect))
+        if (keeps) store.keepWrites(request)
+        try {
+          store.effectId(request, 'mail')
+        } catch (error) {
+          faults.push(error, request.idempotency)
+        }
+        response.status(status).json({ effects: await ledger.effects(effect) })
+      },
+    })
+    const records = await ledger.records()
+    for (const run of [1, 2]) {
+      const answer = await call(receiver.port)
+      expect(answer.status).toBe(status)
+      expect(answer.headers['idempotent-replayed']).toBeUndefined()
+      // Nothing is committed before the answer is complete.
+      expect(JSON.parse(answer.body.toString())).toEqual({ effects: (run - 1) * effects })
+      expect(await ledger.effects(effect)).toBe(run * effects)
+    }
+    expect(await ledger.records()).toBe(records)
+    const wrong = expect.objectContaining({ code: 'wrong_wiring' })
+    expect(faults).toEqual([wrong, undefined, wrong, undefined])
+    const each = ['key_missing', ...reasons]
+    expect(events.map(({ reason }) => reason)).toEqual([...each, ...each])
+    expect(events.every(({ record }) => record === undefined)).toBe(true)
+  })
+
+  it('a handler that ends its transaction itself', async () => {
+    const events = hearIdempotency()
+    const effect = newEffect()
+    const answers = [201, 409, 500]
+    const receiver = await openOnAdapter(adapter, {
+      url: ledger.url,
+      max: 2,
+      ...RUN,
+      handler: (store, opened) => async (request, response) => {
+        const tx = store.transactionOf(request)
+        await opened.execute(tx, insertOf(effect))
+        await opened.execute(tx, 'select 1; commit')
+        response.status(answers.shift() ?? 0).json({})
+      },
+    })
+    const records = await ledger.records()
+    for (const status of [...answers]) {
+      expect(await call(receiver.port)).toMatchObject({ status })
+    }
+    expect(await ledger.effects(effect)).toBe(3)
+    expect(await ledger.records()).toBe(records)
+    expect(events.map(({ reason }) => reason)).toEqual([
+      ...['key_missing', 'uncoupled', 'key_missing', 'uncoupled', 'key_missing', 'uncoupled'],
+    ])
+  })
+
+  it('a handler that swallows an SQL error: next(error)', async () => {
+    const receiver = await openOnAdapter(adapter, {
+      url: ledger.url,
+      max: 2,
+      ...RUN,
+      handler: (store, opened) => async (request, response) => {
+        await Promise.resolve(opened.execute(store.transactionOf(request), 'select 1/0')).catch(
+          () => {},
+        )
+        response.status(201).set('X-Order', '1').json({})
+      },
+    })
+    const answer = await call(receiver.port)
+    expect(answer.status).toBe(500)
+    expect(answer.headers['x-order']).toBeUndefined()
+    expect(receiver.errors).toEqual([expect.objectContaining({ code: 'commit_refused' })])
+  })
+})
+
+describe.each(EXPRESS_MAJORS)("missingKey: 'run', pg, $major", ({ express }) => {
+  const open = (
+    given: Omit<CoupledOptions, 'url' | 'express' | 'options'> & Partial<CoupledOptions>,
+  ) => openCoupled({ url: ledger.url, express, ...RUN, ...given })
+
+  const writing =
+    (effect: string, answer: RequestHandler): CoupledOptions['handler'] =>
+    (store) =>
+    async (request, response, next) => {
+      await store.transactionOf(request).query(insertOf(effect))
+      await answer(request, response, next)
+    }
+
+  it('many requests at once all run, each in a transaction of its own', async () => {
+    const effect = newEffect()
+    const receiver = await open({
+      pool: { max: 5 },
+      handler: writing(effect, (_request, response) => void response.sendStatus(201)),
+    })
+    const calls = Array.from({ length: 20 }, () => call(receiver.port))
+    expect(new Set((await Promise.all(calls)).map(({ status }) => status))).toEqual(new Set([201]))
+    expect(await ledger.effects(effect)).toBe(20)
+  })
+
+  it('a key is still reserved and replayed', async () => {
+    const effect = newEffect()
+    const receiver = await open({
+      handler: writing(effect, (_request, response) => void response.sendStatus(201)),
+    })
+    const key = newKey()
+    await call(receiver.port, { key })
+    expect((await call(receiver.port, { key })).headers['idempotent-replayed']).toEqual(['true'])
+    expect(await ledger.effects(effect)).toBe(1)
+    expect(await call(receiver.port, { key: '"' })).toMatchObject({ status: 400 })
+  })
+
+  it('a response that is too large, or streams, is committed before its first byte', async () => {
+    const effect = newEffect()
+    for (const [type, status, effects] of [
+      ['text/plain', 200, 1],
+      ['text/event-stream', 200, 2],
+      ['text/event-stream', 500, 2],
+    ] as const) {
+      const seen: number[] = []
+      const receiver = await open({
+        options: { ...RUN.options, maxResponseBytes: 10 },
+        handler: writing(effect, (_request, response) => {
+          response.status(status).type(type).write('more than ten bytes')
+          setTimeout(async () => {
+            seen.push(await ledger.effects(effect))
+            response.end('!')
+          }, 200)
+        }),
+      })
+      const answer = await call(receiver.port)
+      expect(answer.body.toString()).toBe('more than ten bytes!')
+      expect(answer.status).toBe(status)
+      expect(seen).toEqual([effects])
+    }
+  })
+
+  it('a refusal of a constraint at COMMIT is next(error)', async () => {
+    const table = `once_${randomBytes(4).toString('hex')}`
+    await ledger.query(`create table ${table} (n int unique deferrable initially deferred)`)
+    await ledger.query(`insert into ${table} values (1)`)
+    const receiver = await open({
+      handler: (store) => async (request, response) => {
+        await store.transactionOf(request).query(`insert into ${table} values (1)`)
+        response.sendStatus(201)
+      },
+    })
+    expect((await call(receiver.port)).status).toBe(500)
+    expect(receiver.errors).toEqual([expect.objectContaining({ code: 'commit_refused' })])
+  })
+
+  it('the database out of reach is the 503, and the handler does not run', async () => {
+    const events = hearIdempotency()
+    const receiver = await open({
+      url: 'postgres://nobody@127.0.0.1:1/nothing',
+      handler: () => (_request, response) => void response.sendStatus(201),
+    })
+    expect(await call(receiver.port)).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': ['5'] },
+    })
+    expect(receiver.handled).toBe(0)
+    expect(events.map(({ outcome, reason }) => `${outcome} ${reason}`)).toEqual([
+      'undecided store_unavailable',
+    ])
+  })
+
+  it('a run that takes too long is the 503, and rolled back', async () => {
+    const effect = newEffect()
+    const receiver = await open({
+      store: { transactionMs: 200 },
+      handler: writing(effect, (_request, response) => {
+        setTimeout(() => response.headersSent || response.sendStatus(201), 400)
+      }),
+    })
+    expect(await call(receiver.port)).toMatchObject({ status: 503 })
+    expect(await ledger.effects(effect)).toBe(0)
+  })
+
+  it('a connection lost before COMMIT is the 503, and rolled back', async () => {
+    const effect = newEffect()
+    const receiver = await open({
+      handler: (store) => async (request, response) => {
+        const tx = store.transactionOf(request)
+        await tx.query(insertOf(effect))
+        const { rows } = await tx.query<{ pid: number }>('select pg_backend_pid() as pid')
+        await ledger.query('select pg_terminate_backend($1)', [rows[0]?.pid])
+        response.sendStatus(201)
+      },
+    })
+    receiver.pool.on('error', () => {})
+    expect(await call(receiver.port)).toMatchObject({ status: 503 })
+    expect(await ledger.effects(effect)).toBe(0)
+  })
+
+  it('a check behind it is next(error), and rolls back', async () => {
+    const receiver = await open({
+      more: { inner: [requirePermissions('orders:read')] },
+      handler: () => (_request, response) => void response.sendStatus(201),
+    })
+    expect((await call(receiver.port)).status).toBe(500)
+    expect(receiver.errors).toEqual([expect.objectContaining({ code: 'wrong_wiring' })])
+    expect(receiver.handled).toBe(0)
+  })
+
+  it.each([201, 500])(
+    'a token of single use is used up in its transaction (%i)',
+    async (status) => {
+      const effect = newEffect()
+      const receiver = await open({
+        more: (store) => ({ inner: [requireSingleUse({ store, within: 'transaction' })] }),
+        handler: writing(effect, (_request, response) => void response.sendStatus(status)),
+      })
+      const claims = { jti: randomUUID() }
+      expect((await call(receiver.port, { claims })).status).toBe(status)
+      expect((await call(receiver.port, { claims })).status).toBe(401)
+      expect(await ledger.effects(effect)).toBe(status === 201 ? 1 : 0)
+    },
+  )
+
+  it('a handler that never asks for its transaction is told of', async () => {
+    const events = hearIdempotency()
+    const receiver = await open({
+      handler: () => (_request, response) => void response.sendStatus(201),
+    })
+    await call(receiver.port)
+    expect(events.map(({ reason }) => reason)).toEqual(['key_missing', 'transaction_unused'])
+  })
+
+  it('a response that is destroyed rolls back', async () => {
+    const effect = newEffect()
+    const receiver = await open({
+      handler: writing(effect, (_request, response) => void response.destroy()),
+    })
+    expect(await call(receiver.port)).toMatchObject({ isBroken: true })
+    expect(await ledger.effects(effect)).toBe(0)
+  })
+})
+
+it('an encrypted store behaves alike', async () => {
+  const key = randomBytes(32)
+  knowSecret('an encryption key', key)
+  const effect = newEffect()
+  const receiver = await openCoupled({
+    url: ledger.url,
+    ...RUN,
+    wrap: (store) => encryptedStore(store, { keys: { one: key }, current: 'one' }),
+    handler: (store) => async (request, response) => {
+      await store.transactionOf(request).query(insertOf(effect))
+      if (!request.idempotency) {
+        expect(() => store.effectId(request, 'mail')).toThrow(/Idempotency-Key/)
+      }
+      response.sendStatus(request.query['status'] ? 422 : 201)
+    },
+  })
+  const records = await ledger.records()
+  expect((await call(receiver.port)).status).toBe(201)
+  expect((await call(receiver.port, { path: '/orders/1?status=422' })).status).toBe(422)
+  expect(await ledger.effects(effect)).toBe(1)
+  expect(await ledger.records()).toBe(records)
+  const keyed = newKey()
+  await call(receiver.port, { key: keyed })
+  const replay = await call(receiver.port, { key: keyed })
+  expect(replay.headers['idempotent-replayed']).toEqual(['true'])
+})

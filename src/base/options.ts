@@ -45,6 +45,15 @@ export function lazy<T>(create: () => T): () => T {
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** The longest text that an operator or a caller gives, such as a reason. */
+export const MAX_TEXT_LENGTH = 256
+
+export const isText = (value: unknown): value is string =>
+  typeof value === 'string' &&
+  value.length >= 1 &&
+  value.length <= MAX_TEXT_LENGTH &&
+  value.isWellFormed()
+
 /** Keeps the message short when a whole request or store is passed by mistake. */
 const MAX_NAMED_KEYS = 10
 

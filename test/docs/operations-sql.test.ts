@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { migration } from '../../src/stores/postgres/schema.js'
+import { recordIds } from '../../src/stores/postgres/sql/record-ids.js'
 import { createDatabase, sharedPostgres } from '../support/postgres/postgres-database.js'
 import { readDocument } from './blocks.js'
 
@@ -10,9 +11,14 @@ it('runs the SQL of the run-book', async () => {
   await postgres.query(migration(), [], name)
   const text = await readDocument('docs/operations.md')
   const blocks = [...text.matchAll(/^```sql\n(.*?)^```$/gms)].map(([, sql]) => sql ?? '')
-  const [transactions, tables] = await Promise.all(
+  const { id, fingerprint } = recordIds('hN3vY0b2m8QfZx1uT5sWk7Lr', 'any')
+  const insert =
+    "insert into service_auth.idempotency values ($1, decode($2, 'hex'), null, false, now())"
+  await postgres.query(insert, [id, fingerprint], name)
+  const [transactions, tables, deleted] = await Promise.all(
     blocks.map((sql) => postgres.query(sql, [], name)),
   )
   expect(Object.keys(transactions?.[0] ?? {})).toContain('age')
   expect(tables?.map(({ relname }) => relname).sort()).toEqual(['idempotency', 'used_token'])
+  expect(deleted).toEqual([{ expires_at: expect.anything() }])
 })

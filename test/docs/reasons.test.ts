@@ -46,7 +46,7 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   'Refused writes': membersOf('IdempotencyRefusal'),
   'Writes that were not decided': [...membersOf('Undone'), 'commit_refused'],
   'Runs of a handler': [
-    ...['reserved', 'replayed', 'answer_unsent', 'transaction_used_late'],
+    ...['reserved', 'key_missing', 'replayed', 'answer_unsent', 'transaction_used_late'],
     ...membersOf('RunEnd'),
   ],
   'Why an outcome is unknown': valuesOf('IdempotencyDetails', 'found'),
@@ -78,6 +78,7 @@ describe('the run-book and the pages on errors and calls', () => {
     expect(literal.sort()).toEqual([
       'answer_unsent',
       'commit_refused',
+      'key_missing',
       'outcome_unknown',
       'replayed',
       'reserved',

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import { isText } from '../../verification/denylist/check-entry.js'
+import { isText } from '../../base/options.js'
 import type { OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'

@@ -1,5 +1,5 @@
 import { withoutQuery } from '../../base/decision/key-set-event.js'
-import { isText } from '../../verification/denylist/check-entry.js'
+import { isText } from '../../base/options.js'
 import type { DeniedKind } from '../../verification/denylist/denylist-entry.js'
 import { formatFailure } from '../../verification/key-set/fetch-key-set.js'
 import type { UsableKeys } from '../../verification/key-set/usable-keys.js'

@@ -23,7 +23,7 @@ export function formatState(view: RecordView): string {
         ? `not stored: its response is still being sent, and its lease has ${formatTimeLeft(leaseLeftMs)} left`
         : 'not stored: the write happened, but its answer was too large to store, or was streamed'
     case 'freed':
-      return 'freed: the write did not happen, and the next retry runs'
+      return 'freed: the next request runs'
     case 'unreadable':
       if (recordVersion !== undefined) {
         return `in the format of version ${recordVersion}: use the command of that version`
@@ -42,14 +42,16 @@ export function whyNotSettleable(ending: ResolutionType, view: RecordView): stri
   const is = `the record is ${formatState(view)}`
   switch (view.state) {
     case 'abandoned':
-      return undefined
+      return ending === 'forgotten' ? `${is}; only --free and --done settle it` : undefined
+    case 'finished':
+      return ending === 'forgotten' ? undefined : is
     case 'not_stored':
       if (view.leaseLeftMs !== undefined) return is
-      return ending === 'finished' ? undefined : `${is}; only --done settles it`
+      return ending === 'freed' ? `${is}; only --done and --forget settle it` : undefined
     case 'unreadable':
       if (view.recordVersion !== undefined) return is
       if (isDamaged(view)) return ending === 'freed' ? undefined : `${is}; only --free settles it`
-      return ending === 'finished' ? undefined : `${is}; only --done settles it`
+      return ending === 'freed' ? `${is}; only --done and --forget settle it` : undefined
     default:
       return is
   }

@@ -31,7 +31,7 @@ type Row = readonly [name: string, text: string]
 
 function recordRows(shown: ShownRecord): Row[] {
   const { record, view, nowMs } = shown
-  const { begunAt, leaseLeftMs, expiresInMs, resultBytes, keyId, fence } = view
+  const { begunAt, leaseLeftMs, expiresInMs, resultBytes, keyId, reason, fence } = view
   const begun = (at: number): string => `${formatTime(at)}, ${formatAgo(at, nowMs)}`
   return [
     ['record', record],
@@ -41,6 +41,7 @@ function recordRows(shown: ShownRecord): Row[] {
     ['expires', expiresInMs === undefined ? 'never' : `in ${formatTimeLeft(expiresInMs)}`],
     ...row('result', resultBytes, (bytes) => `${bytes} bytes`),
     ...row('key', keyId, (id) => formatKey(id, shown)),
+    ...row('reason', reason, (text) => text),
     ['fence', String(fence)],
   ]
 }
@@ -79,6 +80,10 @@ function nextCommands(shown: ShownRecord): string[] {
     const answer = ['--done', 'STATUS', '--header', "'content-type: application/json'"]
     ways.push('', 'If the write happened, give retries this answer:')
     ways.push(`  ${commandOn(shown, [...answer, '--body', 'FILE', ...keys])}`)
+  }
+  if (whyNotSettleable('forgotten', view) === undefined) {
+    ways.push('', 'If it happened but must happen again, let the next request run:')
+    ways.push(`  ${commandOn(shown, ['--forget', '--reason', 'TEXT'])}`)
   }
   return ways
 }

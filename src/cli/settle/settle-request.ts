@@ -6,6 +6,8 @@ import {
   NEVER_STORED_HEADERS,
 } from '../../idempotency/buffered-response/stored-result.js'
 import { operationOf, recordKey } from '../../idempotency/fingerprint.js'
+import type { Resolution } from '../../idempotency/leased/record-view.js'
+import { textOf } from '../denylist/change-options.js'
 import type { Arguments, OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
@@ -20,6 +22,10 @@ export const REQUEST_OPTIONS: OptionSpecs = {
     help: 'change the record if its fence is still the one shown',
   },
   free: { kind: 'flag', help: 'the write did not happen: the next retry runs' },
+  forget: {
+    kind: 'flag',
+    help: 'the write happened, and must happen again: the next request runs',
+  },
   done: {
     kind: 'text',
     value: 'STATUS',
@@ -32,38 +38,54 @@ export const REQUEST_OPTIONS: OptionSpecs = {
     repeatable: true,
   },
   body: { kind: 'text', value: 'FILE', help: 'the body of the answer' },
+  reason: { kind: 'text', value: 'TEXT', help: 'the reason, which --forget needs' },
 }
 
 /** The requested end of a record; none if the record is only shown. */
-export type SettleRequest =
-  | { readonly type: 'freed'; readonly fence: number }
-  | { readonly type: 'finished'; readonly fence: number; readonly result: Uint8Array }
+export type SettleRequest = Resolution & {
+  readonly fence: number
+  readonly reason?: string | undefined
+}
 
 const FENCE_FORM = /^(?:0|[1-9]\d*)$/
 const STATUS_FORM = /^\d{3}$/
 
+const ENDINGS = ['free', 'forget', 'done'] as const
+
 /** @throws CommandFailure (2) */
 export async function readSettleRequest(args: Arguments): Promise<SettleRequest | undefined> {
-  const isFree = args.flag('free')
-  const status = args.text('done')
-  const isDone = status !== undefined
-  if (isFree && isDone) throw usageError('usage', 'use either --free or --done STATUS')
+  const [ending, ...others] = ENDINGS.filter((name) =>
+    name === 'done' ? args.text(name) !== undefined : args.flag(name),
+  )
+  if (others.length > 0) throw usageError('usage', 'use one of --free, --forget and --done STATUS')
   const ofDone = ['header', 'body'].find((name) => args.text(name) !== undefined)
-  if (ofDone !== undefined && !isDone) throw usageError('usage', `--${ofDone} requires --done`)
+  if (ofDone !== undefined && ending !== 'done') {
+    throw usageError('usage', `--${ofDone} requires --done`)
+  }
   const fence = readFence(args)
-  if (!isFree && !isDone) {
-    if (fence === undefined) return undefined
-    throw usageError('usage', '--fence requires --free or --done')
+  const reason = readReason(args)
+  if (ending === undefined) {
+    if (fence === undefined && reason === undefined) return undefined
+    const option = fence === undefined ? 'reason' : 'fence'
+    throw usageError('usage', `--${option} requires --free, --forget or --done`)
   }
   if (fence === undefined) {
-    throw usageError(
-      'usage',
-      `--${isFree ? 'free' : 'done'} needs --fence N: settle with the record alone shows it`,
-    )
+    throw usageError('usage', `--${ending} needs --fence N: settle with the record alone shows it`)
   }
-  return isDone
-    ? { type: 'finished', fence, result: await readAnswer(status, args) }
-    : { type: 'freed', fence }
+  switch (ending) {
+    case 'free':
+      return { type: 'freed', fence, reason }
+    case 'forget':
+      if (reason === undefined) throw usageError('usage', '--forget needs --reason TEXT')
+      return { type: 'forgotten', fence, reason }
+    case 'done':
+      return { type: 'finished', fence, reason, result: await readAnswer(args) }
+  }
+}
+
+function readReason(args: Arguments): string | undefined {
+  const reason = args.text('reason')
+  return reason === undefined ? undefined : textOf('--reason', reason)
 }
 
 function readFence(args: Arguments): number | undefined {
@@ -75,7 +97,8 @@ function readFence(args: Arguments): number | undefined {
 }
 
 /** Reads the answer, in the form that a store keeps. */
-async function readAnswer(statusText: string, args: Arguments): Promise<Uint8Array> {
+async function readAnswer(args: Arguments): Promise<Uint8Array> {
+  const statusText = args.required('done')
   const status = STATUS_FORM.test(statusText) ? Number(statusText) : 0
   if (!isStorable(status)) throw usageError('usage', '--done must be a status from 200 to 999')
   const headers = args.texts('header').map((line) => readHeader(line, status))

@@ -22,6 +22,7 @@ export const settle: Command = {
     'RECORD [--keys FILE]',
     'RECORD --fence N --free',
     'RECORD --fence N --done STATUS [--header LINE]... [--body FILE]',
+    'RECORD --fence N --forget --reason TEXT',
     '[OPTIONS] -- RECORD  (if RECORD begins with -)',
     '--key-stdin --caller NAME --operation NAME --policy FILE [OPTIONS]',
     '--key-stdin --caller NAME --method M --mount PATH --route PATTERN [...]',
@@ -33,6 +34,7 @@ export const settle: Command = {
     'service-auth settle hN3vY0b2m8QfZx1uT5sWk7Lr',
     'service-auth settle hN3vY0b2m8QfZx1uT5sWk7Lr --fence 1767225600000000 --free',
     'service-auth settle hN3vY0b2m8QfZx1uT5sWk7Lr --fence 1767225600000000 --done 204',
+    'service-auth settle hN3vY0b2m8QfZx1uT5sWk7Lr --fence 1767225600000000 --forget --reason undone',
   ],
   async run(context) {
     const { arguments: args } = context
@@ -78,21 +80,24 @@ async function settleOne(
   const obstacle = whyNotSettleable(request.type, view)
   if (obstacle !== undefined) return notSettled({ record, view }, `nothing changed: ${obstacle}`)
   if (!(await resolve(work, request))) return changedMeanwhile(work)
+  const { reason } = request
   return {
     exitCode: 0,
     lines: [formatSettled(work, request, view)],
-    json: { record, view, done: request.type },
+    json: { record, view, done: request.type, ...(reason !== undefined && { reason }) },
   }
 }
 
 function formatSettled(
   { access }: RecordContext,
-  { type }: SettleRequest,
+  { type, reason }: SettleRequest,
   { state, keyId }: RecordView,
 ): string {
-  if (type === 'finished' && access.type === 'unencrypted') return UNENCRYPTED_LINE
-  const isReplaced = state === 'unreadable' && keyId !== undefined
-  return SETTLED_LINES[type] + (isReplaced ? ` instead of the one encrypted with ${keyId}` : '')
+  const isPlain = type === 'finished' && access.type === 'unencrypted'
+  const isReplaced = type === 'finished' && state === 'unreadable' && keyId !== undefined
+  const instead = isReplaced && !isPlain ? ` instead of the one encrypted with ${keyId}` : ''
+  const line = isPlain ? UNENCRYPTED_LINE : SETTLED_LINES[type] + instead
+  return reason === undefined ? line : `${line} (${reason})`
 }
 
 /** The record in the output of `--json`; `view` is the record as it was read. */
@@ -104,6 +109,7 @@ interface JsonRecord {
 const SETTLED_LINES = {
   freed: 'freed: the write did not happen, and the next retry runs',
   finished: 'finished: the write happened, and retries get this answer',
+  forgotten: 'forgotten: the next request runs the handler again',
 }
 
 const UNENCRYPTED_LINE =

@@ -19,6 +19,8 @@ export interface RecordView {
   readonly resultBytes?: number
   /** The id of the key by which the result is, or would be, encrypted. */
   readonly keyId?: string
+  /** Why an operator has freed or forgotten it. */
+  readonly reason?: string
   /** The version of a record that this version of the package cannot read. */
   readonly recordVersion?: string
 }
@@ -32,7 +34,17 @@ export type CanRead = (result: Uint8Array, fingerprint: string) => boolean | Pro
 /** How an operator settles a record whose outcome is unknown. */
 export type Resolution =
   /** Nothing has happened: the next retry runs. */
-  | { readonly type: 'freed' }
+  | {
+      readonly type: 'freed'
+      /** 1 to 256 characters, stored with the record. */
+      readonly reason?: string | undefined
+    }
+  /** It has happened, and must happen again: the next request runs. */
+  | {
+      readonly type: 'forgotten'
+      /** 1 to 256 characters, stored with the record. */
+      readonly reason?: string | undefined
+    }
   /** It has happened: retries get this answer, encoded as in `settle`. */
   | {
       readonly type: 'finished'
@@ -51,8 +63,9 @@ export interface RecordKeeper {
    */
   inspect(record: string, canRead?: CanRead): Promise<RecordView | undefined>
   /**
-   * Ends an abandoned record either way, one whose result is not stored or cannot be read as
-   * `finished`, one that cannot be read as `freed`. `false`, and nothing changes, for another fence,
+   * Ends an abandoned record as `freed` or `finished`, one whose result is not stored or cannot be read as
+   * `finished`, one that cannot be read as `freed`, and any record of a run that has finished as `forgotten`,
+   * which frees its key. `false`, and nothing changes, for another fence,
    * an active lease, another state or a record of another version. The record that it writes is stored for
    * at least a day, whatever later runs do, so that an old run cannot write its record again.
    *

@@ -18,7 +18,11 @@ export type IdempotencyRecord = {
 } & (
   | { readonly state: 'running' | 'unstored'; readonly leaseUntil: number }
   | { readonly state: 'finished'; readonly result: Uint8Array }
-  | { readonly state: 'freed' }
+  | {
+      readonly state: 'freed'
+      /** Why an operator has freed it. */
+      readonly reason?: string | undefined
+    }
 )
 
 /** An answer, and the record that the store must have after it. */

@@ -81,6 +81,7 @@ export function viewOf(inspected: InspectedRecord): RecordView {
     ...(fence > 0 && { begunAt: Math.floor(fence / MICROSECONDS_PER_SECOND) }),
     ...(record.state === 'finished' && { resultBytes: record.result.byteLength }),
     ...(keyId !== undefined && { keyId }),
+    ...(record.state === 'freed' && record.reason !== undefined && { reason: record.reason }),
   }
 }
 
@@ -110,15 +111,17 @@ export function resolve(
     return { ...base, state: 'finished', result: as.result, expiresAt }
   }
   const leftMs = Number.isFinite(record.expiresAt) ? record.expiresAt - now : 0
-  return { ...base, state: 'freed', expiresAt: now + Math.max(leftMs, MIN_TOMBSTONE_MS) }
+  const expiresAt = now + Math.max(leftMs, MIN_TOMBSTONE_MS)
+  return { ...base, state: 'freed', expiresAt, reason: as.reason }
 }
 
 function maySettle(inspected: InspectedRecord, as: Resolution['type']): boolean {
   const { record } = inspected
   if (record.state === 'unreadable') return as === 'freed' && record.version === undefined
   const state = stateOf(inspected)
-  if (state === 'abandoned') return true
+  if (state === 'abandoned') return as !== 'forgotten'
   const isWithoutResult = state === 'unreadable' || (state === 'not_stored' && !hasLease(inspected))
+  if (as === 'forgotten') return isWithoutResult || state === 'finished'
   return as === 'finished' && isWithoutResult
 }
 

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import type { Ending } from '../../idempotency/leased/idempotency-store.js'
 import type { Resolution } from '../../idempotency/leased/record-view.js'
+import { FORGETTING_RULES } from './forgetting-rules.js'
 import {
   abandoned,
+  DAY_MS,
   ENDINGS,
   expectReplayed,
   expectResolved,
@@ -15,6 +17,7 @@ import {
   RECORD_RULES,
   RESOLUTIONS,
   RESULT_KEPT,
+  ROUNDS,
   SLACK_MS,
   seen,
 } from './record-rules.js'
@@ -38,10 +41,8 @@ import { casesOf, type StoreCase, type StoreOpener, type StoreRules } from './st
  * ```
  */
 export const recordKeeperCases = (open: StoreOpener<KeptStore>): readonly StoreCase[] =>
-  casesOf({ ...RECORD_RULES, ...RESOLUTION_RULES }, open)
+  casesOf({ ...RECORD_RULES, ...RESOLUTION_RULES, ...FORGETTING_RULES }, open)
 
-const ROUNDS = 50
-const DAY_MS = 86_400_000
 const SHORT_LEASE_MS = 100
 
 /** The endings of consecutive runs. */

@@ -1,20 +1,13 @@
 import { z } from 'zod'
-import { lazy, parseOptions } from '../../base/options.js'
+import { isText, lazy, MAX_TEXT_LENGTH, parseOptions } from '../../base/options.js'
 import type { DenylistEntry, DenylistTarget } from './denylist-entry.js'
 
-const MAX_TEXT_LENGTH = 256
 /** A larger number is one of milliseconds. */
 const LATEST_SECOND = 99_999_999_999
 
 const TEXT_ERROR = { error: `must be a well-formed text of 1 to ${MAX_TEXT_LENGTH} characters` }
 const SECONDS_ERROR = { error: 'must be a number of seconds (not ms) since the epoch' }
 const KIND_ERROR = { error: "must be 'caller', 'key', 'token' or 'issued-before'" }
-
-export const isText = (value: unknown): value is string =>
-  typeof value === 'string' &&
-  value.length >= 1 &&
-  value.length <= MAX_TEXT_LENGTH &&
-  value.isWellFormed()
 
 const text = () => z.custom<string>(isText, TEXT_ERROR)
 const seconds = () =>

@@ -89,6 +89,23 @@ describe('an abandoned record of an encrypted store', () => {
   })
 })
 
+it.each([
+  ['without keys', async () => []],
+  ['with keys', async () => ['--keys', await fileOf(KEYS, 'june')]],
+  [
+    'with keys that lack its own',
+    async () => ['--keys', await fileOf({ july: KEYS.july }, 'july')],
+  ],
+])('a finished record of an encrypted store is forgotten %s', async (_name, keysOf) => {
+  const run = await made(encrypted, 'finished')
+  const options = ['--fence', String(run.fence), '--forget', '--reason', 'refunded']
+  const ran = await settle(server, run.key, ...options, ...(await keysOf()))
+  expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(ran.stdout).toBe('forgotten: the next request runs the handler again (refunded)\n')
+  expect((await encrypted.inspect(run.key))?.reason).toBe('refunded')
+  expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'reserved' })
+})
+
 describe('an abandoned record of a store that does not encrypt', () => {
   it('is not done with keys, which its receivers may lack', async () => {
     const run = await made(plain, 'abandoned')

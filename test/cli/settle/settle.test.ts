@@ -34,18 +34,25 @@ async function recordIn(state: State): Promise<{ record: string; fence: string }
   return { record: run.key, fence: String(isBroken && !isFinished ? 0 : run.fence) }
 }
 
-const ACTIONS = { '--free': ['--free'], '--done': ANSWER } as const
+const REASON = 'rolled back by hand'
+const FORGET = ['--forget', '--reason', REASON] as const
+const ACTIONS = { '--free': ['--free'], '--done': ANSWER, '--forget': FORGET } as const
 type Action = keyof typeof ACTIONS
+const ENDINGS = { '--free': 'freed', '--done': 'finished', '--forget': 'forgotten' } as const
 
 /** What each state says, and which actions end it. */
 const STATES: readonly [State, RegExp, readonly Action[]][] = [
   ['running', /^running, and its lease has \d+ s left$/, []],
   ['abandoned', /^abandoned: its run is gone, and it is unknown/, ['--free', '--done']],
-  ['finished', /^finished: its answer is stored$/, []],
-  ['not_stored', /^not stored: the write happened, but/, ['--done']],
+  ['finished', /^finished: its answer is stored$/, ['--forget']],
+  ['not_stored', /^not stored: the write happened, but/, ['--done', '--forget']],
   ['flowing', /^not stored: its response is still being sent, and its lease has \d+ s left$/, []],
-  ['freed', /^freed: the write did not happen, and the next retry runs$/, []],
-  ['unreadable', /^unreadable: the write happened, but its result cannot be read$/, ['--done']],
+  ['freed', /^freed: the next request runs$/, []],
+  [
+    'unreadable',
+    /^unreadable: the write happened, but its result cannot be read$/,
+    ['--done', '--forget'],
+  ],
   ['damaged', /^unreadable: the whole record is damaged$/, ['--free']],
   ['of another version', /^in the format of version 2: use the command of that version$/, []],
 ]
@@ -67,7 +74,7 @@ describe.each(STATES)('a record that is %s', (state, words, allowed) => {
     expect(rows.get('fence')).toBe(fence)
     if (fence !== '0') expect(rows.get('started')).toMatch(/^20\S+Z, \d+ s ago$/)
     const lines = ran.stdout.split('\n').filter((line) => line.startsWith('  service-auth settle'))
-    expect(lines.map((line) => / (--free|--done) ?/.exec(line)?.[1])).toEqual(allowed)
+    expect(lines.map((line) => / (--free|--done|--forget) ?/.exec(line)?.[1])).toEqual(allowed)
     for (const line of lines) expect(line).toContain(`--fence ${fence} `)
     expect(ran.stdout).not.toContain(BODY)
     const json = (await settle(server, record, '--json')).json()
@@ -77,15 +84,17 @@ describe.each(STATES)('a record that is %s', (state, words, allowed) => {
     expect(await contentsOf(record)).toBe(before)
   })
 
-  it.each(['--free', '--done'] as const)(`and what comes of %s`, async (action) => {
+  it.each(['--free', '--done', '--forget'] as const)(`and what comes of %s`, async (action) => {
     const { record, fence } = await recordIn(state)
     const before = await contentsOf(record)
     const ran = await settle(server, record, '--fence', fence, ...ACTIONS[action])
     if (allowed.includes(action)) {
-      const ending = action === '--free' ? 'freed' : 'finished'
+      const ending = ENDINGS[action]
       expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
       expect(ran.stdout).toMatch(new RegExp(`^${ending}: .*\n$`))
-      expect((await store.inspect(record))?.state).toBe(ending)
+      const view = await store.inspect(record)
+      expect(view?.state).toBe(ending === 'finished' ? ending : 'freed')
+      expect(view?.reason).toBe(action === '--forget' ? REASON : undefined)
     } else {
       expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
       expect(ran.stderr).toMatch(/^service-auth: nothing changed: the record is .*\n$/)
@@ -161,6 +170,46 @@ it('of two that settle at once one wins, and the other says how it is now', asyn
     const loser = ran.find(({ exitCode }) => exitCode === 1)
     expect(loser?.stderr).toMatch(new RegExp(`^service-auth: nothing changed: .*is ${winner}:`))
   }
+})
+
+it('of two that forget at once one wins, and the next request runs once', async () => {
+  for (let round = 0; round < 10; round++) {
+    const run = await made(store, 'finished')
+    const options = ['--fence', String(run.fence), ...FORGET]
+    const ran = await Promise.all([
+      settle(server, run.key, ...options),
+      settle(server, run.key, ...options),
+    ])
+    expect(ran.map(({ exitCode }) => exitCode).toSorted()).toEqual([0, 1])
+    const loser = ran.find(({ exitCode }) => exitCode === 1)
+    expect(loser?.stderr).toMatch(/^service-auth: nothing changed: .*is freed:/)
+    const next = await begin(store, retryOf({ ...run, rerunAbandoned: false }))
+    expect(next.fence).toBeGreaterThan(run.fence)
+    // The fence of the old run does not forget the new one, running or finished.
+    for (const ending of [undefined, { type: 'finished', result: RESULT }] as const) {
+      if (ending) await store.settle(next, ending)
+      expect((await settle(server, run.key, ...options)).exitCode).toBe(1)
+    }
+    expect((await store.inspect(run.key))?.state).toBe('finished')
+  }
+})
+
+it('the reason is a member of the object, and shown with the record', async () => {
+  const { key, fence } = await made(store, 'finished')
+  const reason = 'refunded\u202e; see #12 (ä\u{1f600})'
+  const options = ['--fence', String(fence), '--forget', '--reason', reason]
+  const { exitCode, json } = await settle(server, key, '--json', ...options)
+  expect(exitCode).toBe(0)
+  expect(json()).toMatchObject({ done: 'forgotten', reason, view: { state: 'finished' } })
+  expect((await store.inspect(key))?.reason).toBe(reason)
+  const { stdout } = await settle(server, key)
+  expect(stdout).toContain('reason   refunded\\u202e; see #12 (ä\u{1f600})\n')
+  const other = await made(store, 'abandoned')
+  const more = ['--fence', String(other.fence), '--free', '--reason', 'nothing there']
+  expect((await settle(server, other.key, ...more)).stdout).toBe(
+    'freed: the write did not happen, and the next retry runs (nothing there)\n',
+  )
+  expect((await store.inspect(other.key))?.reason).toBe('nothing there')
 })
 
 it('it is the same in a process of its own', async () => {

@@ -26,6 +26,7 @@ const RUN: Run = {
 }
 const FREED: Resolution = { type: 'freed' }
 const FINISHED: Resolution = { type: 'finished', result: Buffer.from('answer') }
+const FORGOTTEN: Resolution = { type: 'forgotten', reason: 'rolled back' }
 
 function recordAfter(ending?: Ending, run = RUN): IdempotencyRecord {
   const { record } = ending ? settle(undefined, { run, ending }, NOW) : renew(undefined, run, NOW)
@@ -120,21 +121,25 @@ describe('what an operator can end', () => {
     isResultReadable: false,
   })
 
-  it.each<[string, InspectedRecord, boolean, boolean]>([
-    ['is running', found(recordAfter()), false, false],
-    ['is abandoned', found(abandoned), true, true],
-    ['has lost its lease', found(recordAfter(), { now: NOW + 100 }), true, true],
-    ['has a result', found(recordAfter(FINISHED as Ending)), false, false],
-    ['has a result that cannot be read', damaged, false, true],
-    ['sends its response', found(recordAfter({ type: 'streaming' })), false, false],
-    ['has sent it', found(recordAfter({ type: 'streamed' })), false, true],
-    ['lost its lease', found(recordAfter({ type: 'streaming' }), { now: NOW + 100 }), false, true],
-    ['is free', found(recordAfter({ type: 'released' })), false, false],
-  ])('of a record that %s', (_, finding, asFreed, asFinished) => {
-    expect(resolveAs(finding, FREED)?.state === 'freed').toBe(asFreed)
-    expect(resolveAs(finding, FINISHED)?.state === 'finished').toBe(asFinished)
+  const late = { now: NOW + 100 }
+  it.each<[string, InspectedRecord, ...Resolution[]]>([
+    ['is running', found(recordAfter())],
+    ['is abandoned', found(abandoned), FREED, FINISHED],
+    ['has lost its lease', found(recordAfter(), late), FREED, FINISHED],
+    ['has a result', found(recordAfter(FINISHED as Ending)), FORGOTTEN],
+    ['has a result that cannot be read', damaged, FINISHED, FORGOTTEN],
+    ['sends its response', found(recordAfter({ type: 'streaming' }))],
+    ['has sent it', found(recordAfter({ type: 'streamed' })), FINISHED, FORGOTTEN],
+    ['lost its lease', found(recordAfter({ type: 'streaming' }), late), FINISHED, FORGOTTEN],
+    ['is free', found(recordAfter({ type: 'released' }))],
+  ])('of a record that %s', (_, finding, ...possible) => {
+    for (const as of [FREED, FINISHED, FORGOTTEN]) {
+      const state = as.type === 'finished' ? 'finished' : 'freed'
+      expect(resolveAs(finding, as)?.state).toBe(possible.includes(as) ? state : undefined)
+    }
     for (const fence of [0, RUN.fence - 1, RUN.fence + 1]) {
-      for (const as of [FREED, FINISHED]) expect(resolveAs(finding, as, fence)).toBeUndefined()
+      for (const as of [FREED, FINISHED, FORGOTTEN])
+        expect(resolveAs(finding, as, fence)).toBeUndefined()
     }
   })
 
@@ -149,7 +154,8 @@ describe('what an operator can end', () => {
     })
     expect(resolveAs(found(UNREADABLE), FINISHED, 0)).toBeUndefined()
     expect(resolveAs(found(UNREADABLE), FREED, 77)).toBeUndefined()
-    for (const as of [FREED, FINISHED]) {
+    expect(resolveAs(found(UNREADABLE), FORGOTTEN, 0)).toBeUndefined()
+    for (const as of [FREED, FINISHED, FORGOTTEN]) {
       expect(resolveAs(found({ ...UNREADABLE, version: '2' }), as, 0)).toBeUndefined()
     }
   })
@@ -162,6 +168,9 @@ describe('what an operator can end', () => {
       ...kept,
       ...{ result: Buffer.from('answer') },
     })
+    const forgotten = resolveAs(found(recordAfter(FINISHED as Ending)), FORGOTTEN)
+    expect(forgotten).toMatchObject({ ...kept, state: 'freed', reason: 'rolled back' })
+    expect(forgotten && viewOf(found(forgotten)).reason).toBe('rolled back')
   })
 
   it.each([

@@ -69,6 +69,20 @@ describe('recordKeeperCases', () => {
       'asks nobody whether a result can be read',
       but(({ inspect }) => ({ inspect: (record) => inspect(record) })),
     ],
+    [
+      'forgets nothing',
+      but(({ resolve }) => ({
+        resolve: async (record, fence, as) => as.type !== 'forgotten' && resolve(record, fence, as),
+      })),
+    ],
+    [
+      'forgets what has not ended',
+      but(({ resolve }) => ({
+        resolve: async (record, fence, as) =>
+          (await resolve(record, fence, as)) ||
+          (as.type === 'forgotten' && resolve(record, fence, { type: 'freed' })),
+      })),
+    ],
     ['decides in two steps', twoSteps()],
     ['checks no argument', but(({ inspect }) => ({ inspect: (record) => inspect(`${record}`) }))],
     ['shows each record as abandoned', shownAs(() => ({ state: 'abandoned' }))],

@@ -4,12 +4,12 @@ import { z } from 'zod'
 import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
 import {
   integerBetween,
+  isText,
   lazy,
   numberBetween,
   optionsObject,
   parseOptions,
 } from '../../../base/options.js'
-import { isText } from '../../../verification/denylist/check-entry.js'
 import type { LiveDenylist } from '../../../verification/denylist/live-denylist.js'
 import { createLocalDenylist } from '../../../verification/denylist/local-denylist.js'
 import type { Client } from '../connection/dedicated-client.js'

@@ -1,5 +1,5 @@
 import { parseJson } from '../../../base/json.js'
-import { isText } from '../../../verification/denylist/check-entry.js'
+import { isText } from '../../../base/options.js'
 import type {
   DeniedKind,
   DenylistEntry,

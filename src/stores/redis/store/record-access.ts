@@ -176,7 +176,7 @@ function parseFields(
     case 'd':
       return { ...base, state: 'finished', result: value.subarray(rest) }
     default:
-      return { ...base, state: 'freed' }
+      return { ...base, state: 'freed', reason: value.toString('utf8', rest) || undefined }
   }
 }
 
@@ -184,9 +184,9 @@ function parseFields(
 const digestOf = ({ type, value }: StoredValue): string =>
   type === 'string' ? createHash('sha1').update(value).digest('hex') : type
 
-/** Returns a record in the format of the scripts. */
+/** Returns a record in the format of the scripts. A reason takes the place of the result. */
 function encodeRecord(record: ResolvedRecord): string | Buffer {
   const tail = recordTail(record, record.retentionMs)
-  if (record.state === 'freed') return `1|f|${record.fence}${tail}`
+  if (record.state === 'freed') return `1|f|${record.fence}${tail}${record.reason ?? ''}`
   return appendResult(`1|d|${record.fence}${tail}`, record.result)
 }

@@ -3,15 +3,15 @@ import { formatFailure } from '../../verification/key-set/fetch-key-set.js'
 import type { Policy } from '../../verification/policy/policy.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, unreachableError } from '../frame/command-failure.js'
-import { POLICY_OPTION, readPolicy } from '../input/policy-file.js'
+import { POLICY_OPTION, readPolicies } from '../input/policy-file.js'
 import { readStandardInput } from '../input/standard-input.js'
 import { columns, findingLines } from '../output/columns.js'
 import { daysUntil, formatDuration, formatTime } from '../output/format-time.js'
 import { type Examination, examine } from './examine.js'
 import { type PublishedKey, UNUSABLE } from './published-key.js'
 import type { KeySetReply } from './request-key-set.js'
-import { checkedClaims, type TokenVerdict } from './token-verdict.js'
-import { conditionOf } from './verdict-step.js'
+import { checkToken, checkTokenByIssuer, type TokenVerdict } from './token-verdict.js'
+import { verdictLines } from './verdict-lines.js'
 
 export const doctor: Command = {
   name: 'doctor',
@@ -32,23 +32,67 @@ export const doctor: Command = {
 }
 
 async function run(context: CommandContext): Promise<CommandResult> {
-  const policy = await readPolicy(context)
+  const given = await readPolicies(context)
   const isTokenGiven = context.arguments.flag('token-stdin')
   // Read before the key set is fetched: a key that is created in between would be unknown.
   const token = isTokenGiven ? await readStandardInput(context, 'the token') : undefined
-  const examination = await examine(policy, token)
-  const report: Report = { lines: doctorLines(examination), json: jsonOf(examination) }
-  const { answer, findings, verdict } = examination
-  const { outcome } = answer
-  if (!outcome.ok && findings.faults.length === 0) {
-    throw unreachableError('key_set_unavailable', messageOf(answer), report)
+  const diagnosis = isList(given) ? await diagnoseAll(given, token) : await diagnose(given, token)
+  const { report, examinations, verdict } = diagnosis
+  const unreachable = examinations.find(
+    ({ answer, findings }) => !answer.outcome.ok && findings.faults.length === 0,
+  )
+  if (unreachable !== undefined) {
+    throw unreachableError('key_set_unavailable', messageOf(unreachable.answer), report)
   }
   const isStrict = context.arguments.flag('strict')
   const isWell =
-    findings.faults.length === 0 &&
-    (findings.warnings.length === 0 || !isStrict) &&
+    examinations.every(
+      ({ findings: { faults, warnings } }) =>
+        faults.length === 0 && (warnings.length === 0 || !isStrict),
+    ) &&
     (verdict === undefined || verdict.outcome === 'accepted')
   return { ...report, exitCode: isWell ? 0 : 1 }
+}
+
+interface Diagnosis {
+  readonly examinations: readonly Examination[]
+  readonly verdict: TokenVerdict | undefined
+  readonly report: Report
+}
+
+const isList = (given: Policy | readonly Policy[]): given is readonly Policy[] =>
+  Array.isArray(given)
+
+async function diagnose(policy: Policy, token: string | undefined): Promise<Diagnosis> {
+  const examination = await examine(policy)
+  const { keySource, nowMs } = examination
+  const verdict = token === undefined ? undefined : await checkToken(token, policy, keySource)
+  const lines = [...doctorLines(examination), ...verdictLines(verdict, policy, nowMs)]
+  const json = { ...jsonOf(examination), ...(verdict !== undefined && { verdict }) }
+  return { examinations: [examination], verdict, report: { lines, json } }
+}
+
+async function diagnoseAll(
+  policies: readonly Policy[],
+  token: string | undefined,
+): Promise<Diagnosis> {
+  const examinations = await Promise.all(policies.map(examine))
+  const decided = token === undefined ? undefined : await checkTokenByIssuer(token, examinations)
+  const verdict = decided?.verdict
+  const lines = examinations.flatMap((examination, index) => [
+    ...(index === 0 ? [] : ['']),
+    ...columns([['Issuer', examination.policy.issuer]]),
+    ...doctorLines(examination),
+  ])
+  lines.push(...verdictLines(verdict, decided?.policy, Date.now()))
+  const json = {
+    policies: examinations.map((examination) => ({
+      issuer: examination.policy.issuer,
+      ...jsonOf(examination),
+    })),
+    ...(verdict !== undefined && { verdict }),
+  }
+  return { examinations, verdict, report: { lines, json } }
 }
 
 function messageOf({ jwksUri, outcome }: KeySetReply): string {
@@ -56,7 +100,7 @@ function messageOf({ jwksUri, outcome }: KeySetReply): string {
   return `the key set at ${withoutQuery(jwksUri)} is unreachable (${reason})`
 }
 
-function jsonOf({ answer, tls, keys, clockOffsetSeconds, findings, verdict }: Examination) {
+function jsonOf({ answer, tls, keys, clockOffsetSeconds, findings }: Examination) {
   const { outcome, response } = answer
   const maxAgeSeconds = outcome.ok ? outcome.freshness.maxAgeSeconds : undefined
   return {
@@ -70,20 +114,18 @@ function jsonOf({ answer, tls, keys, clockOffsetSeconds, findings, verdict }: Ex
     },
     warnings: findings.warnings,
     faults: findings.faults,
-    ...(verdict !== undefined && { verdict }),
   }
 }
 
 const INDENT = '  '
 
 function doctorLines(examination: Examination): string[] {
-  const { keys, findings, verdict, policy } = examination
+  const { keys, findings } = examination
   const findingsShown = findingLines(findings)
   return [
     ...columns(summaryRows(examination)),
     ...(keys.length === 0 ? [] : ['', 'Keys', ...columns(keys.map(keyRow), INDENT)]),
     ...(findingsShown.length === 0 ? [] : ['', ...findingsShown]),
-    ...(verdict === undefined ? [] : ['', ...verdictLines(verdict, policy, examination.nowMs)]),
   ]
 }
 
@@ -127,53 +169,4 @@ function keyRow({ kid, kind, bits, ageSeconds, usable, reason }: PublishedKey): 
     ageSeconds === undefined ? '-' : `${formatDuration(ageSeconds)} old`,
     usable || reason === undefined ? 'usable' : `not usable: ${UNUSABLE[reason]}`,
   ]
-}
-
-const MAX_CLAIM_LENGTH = 200
-/** A receiver may still refuse an accepted token for one of these reasons. */
-const NOT_CHECKED = `${INDENT}not checked: a live denylist (see service-auth denylist) and earlier use of the token`
-
-function verdictLines(verdict: TokenVerdict, policy: Policy, nowMs: number): string[] {
-  const { outcome, reason, status, steps, claims, missingPermission } = verdict
-  const missing = missingPermission === undefined ? '' : ` (${missingPermission})`
-  const why = reason === undefined ? '' : `: ${reason}${missing}, the caller gets ${status}`
-  const results = { passed: 'passed', failed: 'FAILED', not_reached: '-' }
-  return [
-    `Token ${outcome}${why}`,
-    ...(outcome === 'accepted' ? [NOT_CHECKED] : []),
-    ...columns(
-      steps.map(({ step, result }) => [step, results[result], conditionOf(step, policy)]),
-      INDENT,
-    ),
-    ...(claims === undefined ? [] : ['', 'Verified claims', ...claimLines(claims, policy, nowMs)]),
-  ]
-}
-
-function claimLines(
-  claims: Readonly<Record<string, unknown>>,
-  policy: Policy,
-  nowMs: number,
-): string[] {
-  const { issuer: iss, audience: aud, tokens } = policy
-  const demanded: Readonly<Record<string, string>> =
-    tokens.kind === 'oauth2'
-      ? { iss, aud }
-      : { iss, aud, source: tokens.source, token_type: tokens.tokenType }
-  const rows = checkedClaims(policy).map((claim) => {
-    const value = claims[claim]
-    const shown = value === undefined ? 'missing' : JSON.stringify(value).slice(0, MAX_CLAIM_LENGTH)
-    return [claim, shown, noteOn(value, demanded[claim], nowMs)]
-  })
-  return columns(rows, INDENT)
-}
-
-function noteOn(value: unknown, demanded: string | undefined, nowMs: number): string {
-  const isDemanded = value === demanded || (Array.isArray(value) && value.includes(demanded))
-  if (demanded !== undefined && !isDemanded) {
-    return `the policy requires ${JSON.stringify(demanded)}`
-  }
-  if (typeof value !== 'number') return ''
-  const seconds = nowMs / 1000 - value
-  const apart = formatDuration(Math.abs(seconds))
-  return `${formatTime(value)}, ${seconds < 0 ? `in ${apart}` : `${apart} ago`}`
 }

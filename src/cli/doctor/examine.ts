@@ -7,15 +7,15 @@ import type { Findings } from '../output/columns.js'
 import { findingsOn, type KeySetFacts, type TlsFacts } from './key-set-findings.js'
 import { publishedKeys } from './published-key.js'
 import { type KeySetReply, type ObservedResponse, requestKeySet } from './request-key-set.js'
-import { checkToken, type TokenVerdict } from './token-verdict.js'
 
 export interface Examination extends KeySetFacts {
   readonly findings: Findings
-  readonly verdict: TokenVerdict | undefined
+  /** The fetched keys, so that none is fetched again. */
+  readonly keySource: KeySource
 }
 
-/** Fetches the key set of a policy, examines the answer, and checks the token with its keys. */
-export async function examine(policy: Policy, token: string | undefined): Promise<Examination> {
+/** Fetches the key set of a policy, and examines the answer. */
+export async function examine(policy: Policy): Promise<Examination> {
   if (policy.keySet.kind !== 'own') throw new TypeError('a policy of JSON has no shared key set')
   const { jwksUri } = policy.keySet
   const isTls = new URL(jwksUri).protocol === 'https:'
@@ -33,12 +33,9 @@ export async function examine(policy: Policy, token: string | undefined): Promis
     clockOffsetSeconds: response && clockOffset(response),
     keys: outcome.ok ? publishedKeys(outcome.document, outcome.screened, { policy, nowMs }) : [],
   }
-  const verdict =
-    token === undefined ? undefined : await checkToken(token, policy, sourceOf(answer))
-  return { ...facts, findings: findingsOn(facts), verdict }
+  return { ...facts, findings: findingsOn(facts), keySource: sourceOf(answer) }
 }
 
-/** A key source with the fetched keys, so that none is fetched again. */
 function sourceOf({ outcome }: KeySetReply): KeySource {
   const keys = outcome.ok ? outcome.screened.keys : undefined
   return {

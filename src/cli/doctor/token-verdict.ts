@@ -1,7 +1,12 @@
 import { type Denial, deny, type Reason } from '../../base/decision/reason.js'
 import { Unavailable } from '../../base/decision/unavailable.js'
 import { resultOf } from '../../middleware/refusal-table.js'
-import { createAdmit, createVerifier } from '../../verification/admit.js'
+import {
+  type Admit,
+  createAdmit,
+  createAdmitByIssuer,
+  createVerifier,
+} from '../../verification/admit.js'
 import type { KeySource } from '../../verification/key-set/key-set.js'
 import type { Policy } from '../../verification/policy/policy.js'
 import { parseToken, verifySignature } from '../../verification/token/signed-token.js'
@@ -9,6 +14,8 @@ import { stepOf, stepsOf, type VerdictStep } from './verdict-step.js'
 
 /** A receiver's decision on a token. JSON-serialisable. */
 export interface TokenVerdict {
+  /** With several policies, the issuer of the one that decided. */
+  readonly issuer?: string
   readonly outcome: 'accepted' | 'refused' | 'undecided'
   readonly reason?: Reason
   /** The HTTP status that the caller gets. */
@@ -32,6 +39,8 @@ const isClaim = (step: VerdictStep): boolean => step !== 'access_token'
 
 const SCHEME = /^bearer /i
 
+const authorizationOf = (text: string): string => (SCHEME.test(text) ? text : `Bearer ${text}`)
+
 /**
  * Returns the decision of `admit` on a token, with or without `Bearer ` before it, and the step
  * that made the decision.
@@ -41,8 +50,8 @@ export async function checkToken(
   policy: Policy,
   keySource: KeySource,
 ): Promise<TokenVerdict> {
-  const authorization = SCHEME.test(text) ? text : `Bearer ${text}`
-  const denial = await denialOf(authorization, policy, keySource)
+  const authorization = authorizationOf(text)
+  const denial = await denialBy(createAdmit(createVerifier(policy, keySource)), authorization)
   const all = stepsOf(policy)
   const failed = denial === undefined ? all.length : all.indexOf(stepOf(denial))
   const isVerified = failed > all.indexOf('payload')
@@ -57,17 +66,50 @@ export async function checkToken(
   }
 }
 
+/** A policy, and the keys of its issuer. */
+export interface CheckedPolicy {
+  readonly policy: Policy
+  readonly keySource: KeySource
+}
+
+/** With several policies, these steps come before one of them decides. */
+const CHOOSING_STEPS: readonly VerdictStep[] = ['bearer', 'header', 'payload', 'iss']
+
+/** Returns the decision of a `serviceAuth` with several policies, and the policy that made it. */
+export async function checkTokenByIssuer(
+  text: string,
+  policies: readonly CheckedPolicy[],
+): Promise<{ readonly verdict: TokenVerdict; readonly policy: Policy | undefined }> {
+  const authorization = authorizationOf(text)
+  const verifiers = policies.map(({ policy, keySource }) => createVerifier(policy, keySource))
+  const choices: (CheckedPolicy | undefined)[] = []
+  const admit = createAdmitByIssuer(verifiers)
+  const admitChoosing: Admit = (headers) =>
+    admit(headers, (verifier) => choices.push(policies[verifiers.indexOf(verifier)]))
+  const denial = await denialBy(admitChoosing, authorization)
+  const [chosen] = choices
+  if (chosen !== undefined) {
+    const { policy, keySource } = chosen
+    const verdict = await checkToken(text, policy, keySource)
+    return { verdict: { issuer: policy.issuer, ...verdict }, policy }
+  }
+  if (denial === undefined) throw new TypeError('no policy accepts a token without being chosen')
+  const isForm = parseToken(authorization.slice('Bearer '.length)).ok
+  const step = denial.reason === 'token_malformed' && isForm ? 'payload' : stepOf(denial)
+  const failed = CHOOSING_STEPS.indexOf(step)
+  const steps = CHOOSING_STEPS.map((name, index) => ({
+    step: name,
+    result: resultAt(index, failed),
+  }))
+  return { verdict: { ...resultOf(denial.reason), steps }, policy: undefined }
+}
+
 function resultAt(index: number, failed: number): VerdictStepResult {
   if (index === failed) return 'failed'
   return index < failed ? 'passed' : 'not_reached'
 }
 
-async function denialOf(
-  authorization: string,
-  policy: Policy,
-  keySource: KeySource,
-): Promise<Denial | undefined> {
-  const admit = createAdmit(createVerifier(policy, keySource))
+async function denialBy(admit: Admit, authorization: string): Promise<Denial | undefined> {
   try {
     const rawHeaders = ['Authorization', authorization]
     const decision = await admit({ rawHeaders, headers: { authorization } })

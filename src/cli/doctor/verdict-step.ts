@@ -33,8 +33,14 @@ function kindSteps(tokens: TokenRules): VerdictStep[] {
   return tokens.accessTokenType === 'any' ? ['access_token'] : []
 }
 
-/** The condition that a step checks. */
-export function conditionOf(step: VerdictStep, { tokens }: Policy): string {
+/** The condition that a step checks. Without a policy, it is a step that chooses one. */
+export function conditionOf(step: VerdictStep, policy: Policy | undefined): string {
+  if (policy === undefined) {
+    return step === 'iss'
+      ? 'the issuer is that of a policy'
+      : CONDITIONS[step as keyof typeof CONDITIONS]
+  }
+  const { tokens } = policy
   if (step === 'scope' || step === 'scp' || step === 'roles') return PERMISSIONS_IF_ANY
   if (tokens.kind === 'service') return CONDITIONS[step]
   if (step === 'permissions') return PERMISSIONS_IF_ANY

@@ -1,4 +1,4 @@
-import { type Policy, parsePolicy } from '../../verification/policy/policy.js'
+import { type Policy, parsePolicies, parsePolicy } from '../../verification/policy/policy.js'
 import type { OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
@@ -19,10 +19,31 @@ export const ISSUER_OPTION: OptionSpecs = {
  * @throws CommandFailure (2), with the policy's own message if it is invalid.
  */
 export async function readPolicy(context: Pick<CommandContext, 'arguments'>): Promise<Policy> {
+  const input = await readPolicyFile(context)
+  if (!Array.isArray(input)) return parsed(() => parsePolicy(input))
+  throw usageError('policy', 'the --policy file must contain one policy; only doctor reads a list')
+}
+
+/**
+ * Reads the policy or the list of policies that `--policy` names.
+ *
+ * @throws CommandFailure (2), with the policies' own message if one is invalid.
+ */
+export async function readPolicies(
+  context: Pick<CommandContext, 'arguments'>,
+): Promise<Policy | readonly Policy[]> {
+  const input = await readPolicyFile(context)
+  return parsed(() => (Array.isArray(input) ? parsePolicies(input) : parsePolicy(input)))
+}
+
+function readPolicyFile(context: Pick<CommandContext, 'arguments'>): Promise<unknown> {
   const path = context.arguments.required('policy')
-  const input = await readJsonFile('--policy', path, { secrecy: 'public', code: 'policy' })
+  return readJsonFile('--policy', path, { secrecy: 'public', code: 'policy' })
+}
+
+function parsed<T>(parse: () => T): T {
   try {
-    return parsePolicy(input)
+    return parse()
   } catch (error) {
     if (error instanceof TypeError) throw usageError('policy', error.message)
     throw error

@@ -298,3 +298,119 @@ describe('a wrong policy', () => {
     }
   })
 })
+
+describe('a list of policies', () => {
+  const other = makeSigningKey('other-key')
+  const OAUTH2 = {
+    issuer: 'https://tenant.auth0.example/',
+    audience: 'orders',
+    tokens: 'oauth2',
+    permissionsClaim: 'scope',
+    accessTokenType: 'any',
+    callers: ['billing'],
+  }
+  let oauth2Server: KeySetServer
+  beforeAll(async () => {
+    oauth2Server = await startKeySetServer(serve({ keys: [other.jwk, shapeOfOther()] }, GOOD))
+    return () => oauth2Server.close()
+  })
+  const shapeOfOther = () => makeSigningKey('other-key-2').jwk
+
+  async function diagnose(options: readonly string[] = [], stdin = '', jwksUri = '') {
+    server.behave(healthy)
+    const second = { ...OAUTH2, jwksUri: jwksUri || oauth2Server.url }
+    const policies = [{ ...POLICY, jwksUri: server.url }, second]
+    const path = await temporaryFile(JSON.stringify(policies), 0o644)
+    const argv = ['doctor', '--policy', path, ...options]
+    const ran = await runHere(argv, { stdin })
+    const json = (await runHere([...argv, '--json'], { stdin })).json()
+    return { ...ran, object: json as Record<string, unknown> & { policies: Printed[] } }
+  }
+
+  it('is examined policy by policy', async () => {
+    const { exitCode, stdout, stderr, object } = await diagnose(['--strict'])
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    expect(object).toMatchObject({ command: 'doctor', ok: true })
+    expect(object).not.toHaveProperty('keySet')
+    expect(object).not.toHaveProperty('verdict')
+    expect(object.policies.map(({ issuer, keySet }) => [issuer, keySet['jwksUri']])).toEqual([
+      [POLICY.issuer, server.url],
+      [OAUTH2.issuer, oauth2Server.url],
+    ])
+    expect(object.policies).toEqual([
+      expect.objectContaining({ faults: [], warnings: [] }),
+      expect.objectContaining({ faults: [], warnings: [] }),
+    ])
+    expect(stdout.match(/^Issuer {2}.*$/gm)).toEqual([
+      `Issuer  ${POLICY.issuer}`,
+      `Issuer  ${OAUTH2.issuer}`,
+    ])
+  })
+
+  it('has one verdict, by the policy that the token chooses', async () => {
+    const claims = { iss: OAUTH2.issuer, aud: 'orders', token_type: undefined }
+    const accepted = await diagnose(['--token-stdin'], tokenFrom(other, { claims }))
+    expect(accepted.exitCode).toBe(0)
+    expect(accepted.object['verdict']).toMatchObject({ outcome: 'accepted', issuer: OAUTH2.issuer })
+    expect(accepted.stdout).toContain(`Token accepted by the policy of ${OAUTH2.issuer}\n`)
+    const refused = await diagnose(
+      ['--token-stdin'],
+      tokenFrom(other, { claims: { ...claims, aud: 'x' } }),
+    )
+    expect(refused.exitCode).toBe(1)
+    expect(refused.object['verdict']).toMatchObject({
+      ...{ outcome: 'refused', reason: 'claim_invalid', issuer: OAUTH2.issuer },
+    })
+  })
+
+  it.each<[string, string, string, readonly string[]]>([
+    ['no token', '!', 'token_malformed', ['passed', 'failed', 'not_reached', 'not_reached']],
+    [
+      'a token without JSON',
+      `${Buffer.from('{"alg":"RS256","kid":"k"}').toString('base64url')}.eA.eA`,
+      'token_malformed',
+      ['passed', 'passed', 'failed', 'not_reached'],
+    ],
+    [
+      'a token of another issuer',
+      tokenFrom(other, { claims: { iss: 'https://evil.example' } }),
+      'claim_invalid',
+      ['passed', 'passed', 'passed', 'failed'],
+    ],
+    [
+      'a token without iss',
+      tokenFrom(other, { claims: { iss: undefined } }),
+      'claim_missing',
+      ['passed', 'passed', 'passed', 'failed'],
+    ],
+  ])('%s chooses no policy', async (_what, token, reason, results) => {
+    const { exitCode, object, stdout } = await diagnose(['--token-stdin'], token)
+    expect(exitCode).toBe(1)
+    const verdict = object['verdict'] as { steps: { step: string; result: string }[] }
+    expect(verdict).toMatchObject({ outcome: 'refused', reason, status: 401 })
+    expect(verdict).not.toHaveProperty('issuer')
+    expect(verdict.steps.map(({ step }) => step)).toEqual(['bearer', 'header', 'payload', 'iss'])
+    expect(verdict.steps.map(({ result }) => result)).toEqual(results)
+    expect(stdout).toContain('the issuer is that of a policy')
+  })
+
+  it('of which one has no answer ends with 3, and shows the others', async () => {
+    const { exitCode, stderr, object } = await diagnose([], '', await refusingUrl())
+    expect(exitCode).toBe(3)
+    expect(stderr).toContain('is unreachable')
+    expect(object['error']).toMatchObject({ code: 'key_set_unavailable' })
+    expect(object.policies.map(({ keySet }) => keySet['status'])).toEqual([200, null])
+  })
+
+  it.each([
+    ['one policy', [POLICY], 'must be a list of 2 to 8 policies'],
+    ['the same twice', [POLICY, POLICY], 'have one issuer and the same tokens'],
+    ['a wrong one', [POLICY, { ...POLICY, audience: 5 }], '[1]'],
+    ['no policies', [1, 2], '[0]'],
+  ])('of %s is refused', async (_what, policies, message) => {
+    const path = await temporaryFile(JSON.stringify(policies), 0o644)
+    const { exitCode, stderr } = await runHere(['doctor', '--policy', path])
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain(message)
+  })
+})

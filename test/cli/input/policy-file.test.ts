@@ -23,7 +23,9 @@ describe('a policy as JSON', () => {
 
   it.each([
     ['not JSON', '{', 'the --policy file is not JSON'],
-    ['no object', '[]', 'serviceAuth policy: the options must be an object'],
+    ['no object', '7', 'serviceAuth policy: the options must be an object'],
+    ['a list', JSON.stringify([POLICY, POLICY]), 'only doctor reads a list'],
+    ['an empty list', '[]', 'only doctor reads a list'],
     ['invalid', JSON.stringify({ ...POLICY, audience: '' }), 'audience must be a non-empty string'],
     ['unknown in part', JSON.stringify({ ...POLICY, isuer: 1 }), 'isuer is not an option'],
     ['with a denylist that is none', JSON.stringify({ ...POLICY, denylist: 'redis' }), 'denylist'],

@@ -102,7 +102,7 @@ it.each([
   const ran = await settle(server, run.key, ...options, ...(await keysOf()))
   expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
   expect(ran.stdout).toBe('forgotten: the next request runs the handler again (refunded)\n')
-  expect((await encrypted.inspect(run.key))?.reason).toBe('refunded')
+  expect((await plain.inspect(run.key))?.reason).toBe('refunded')
   expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'reserved' })
 })
 

@@ -1,5 +1,5 @@
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
-import type { BufferedAnswer } from '../../idempotency/coupled/coupled-run.js'
+import type { BufferedAnswer } from '../../idempotency/coupled/buffered-answer.js'
 import type { CoupledFinding, CoupledOutcome } from '../../idempotency/coupled/coupled-store.js'
 import { refuse } from '../refusal-table.js'
 import type { Emit, IdempotentExchange } from './idempotent-exchange.js'

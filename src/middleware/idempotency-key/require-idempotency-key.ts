@@ -18,7 +18,6 @@ import type { IdempotencyContext } from '../../idempotency/idempotency-context.j
 import { type AnyRouteHandler, fitAnyRoute } from '../any-route.js'
 import { requestIdOf } from '../request-id.js'
 import { type AdmittedState, admittedState, assertBeforeKey } from '../request-state.js'
-import { runCoupled } from './coupled-attempt.js'
 import {
   type IdempotencyOptions,
   type IdempotencySettings,
@@ -31,6 +30,7 @@ import {
   refuseKey,
   reportStoreFailure,
 } from './idempotent-exchange.js'
+import { runCoupled } from './run-coupled.js'
 import { runLeased } from './run-leased.js'
 
 declare global {

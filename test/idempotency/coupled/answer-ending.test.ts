@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { endingOf } from '../../../src/idempotency/coupled/coupled-run.js'
+import { endingOf } from '../../../src/idempotency/coupled/buffered-answer.js'
 
 const result = Buffer.from('the answer')
 

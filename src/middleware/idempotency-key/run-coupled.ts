@@ -3,7 +3,7 @@ import {
   toServiceAuthError,
   wrongWiring,
 } from '../../base/decision/service-auth-error.js'
-import { type BufferedAnswer, bufferAnswer } from '../../idempotency/coupled/coupled-run.js'
+import { type BufferedAnswer, bufferAnswer } from '../../idempotency/coupled/buffered-answer.js'
 import type { CoupledFinding, CoupledOutcome } from '../../idempotency/coupled/coupled-store.js'
 import { refuse } from '../refusal-table.js'
 import { answerRun, ignoringErrors } from './coupled-answer.js'

@@ -13,7 +13,7 @@ export interface CoupledRunOptions {
   /** The largest body that is stored. */
   readonly maxBytes: number
   readonly storedHeaders: ReadonlySet<string>
-  /** Called with why the answer could not be sent. */
+  /** Called with the error if the answer could not be sent. */
   onUnsent(error: unknown): void
 }
 
@@ -28,11 +28,11 @@ export interface BufferedAnswer {
   /** The status of the answer; `undefined` while there is none. */
   readonly status: number | undefined
   readonly isReleased: boolean
-  /** Whether the answer could be stored. */
-  readonly isStored: boolean
+  /** Whether the complete answer was buffered, so that it can be stored. */
+  readonly isStorable: boolean
   /** Sends it to the caller. */
   send(): void
-  /** Discards it: `false` if a byte of it has been sent, or the client is gone. */
+  /** Discards it. Returns `false` if a byte of it has been sent, or the client has disconnected. */
   discard(): boolean
 }
 
@@ -41,7 +41,7 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
   const { run, key, response, maxBytes, storedHeaders, onUnsent } = options
   const isHead = response.req.method === 'HEAD'
   let isReleased = false
-  let isStored = false
+  let isStorable = false
   let status: number | undefined
   let send = (): void => {}
   let resolveEnding: (ending: CoupledEnding) => void
@@ -49,20 +49,20 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
     resolveEnding = resolve
   })
 
-  /** Resolves when the answer may be sent. */
-  function end(as: CoupledEnding): Promise<void> {
+  /** Ends the handler's use of the transaction. The promise resolves when `send` is called. */
+  function end(answerEnding: CoupledEnding): Promise<void> {
     run.answered()
     const sent = new Promise<void>((resolve) => {
       send = resolve
     })
-    resolveEnding(isReleased ? { type: 'roll_back' } : as)
+    resolveEnding(isReleased ? { type: 'roll_back' } : answerEnding)
     return sent
   }
 
   const observer: BufferObserver = {
     onComplete(result) {
       status = result.status
-      isStored = true
+      isStorable = true
       const isKept = key !== undefined && !isReleased
       return end(endingOf({ status, result: isKept ? encodeResult(result) : undefined }))
     },
@@ -99,8 +99,8 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
     get isReleased() {
       return isReleased
     },
-    get isStored() {
-      return isStored
+    get isStorable() {
+      return isStorable
     },
     send: () => send(),
     discard: () => buffered.discard(),
@@ -116,8 +116,8 @@ interface HandlerAnswer {
 const TOO_MANY_REQUESTS = 429
 
 /**
- * Whether the writes of a handler with this answer are kept. Frameworks turn thrown errors into
- * answers, so the status alone decides.
+ * Decides how the transaction ends: by the status alone, because frameworks turn thrown errors into
+ * answers.
  */
 export function endingOf({ status, result }: HandlerAnswer): CoupledEnding {
   if (status < 400) return { type: 'commit', result }

@@ -10,11 +10,11 @@ interface EndedRun {
   /** The handler's answer. */
   readonly answer: BufferedAnswer
   readonly outcome: CoupledOutcome
-  /** Answers with what another run has left. */
+  /** Answers from the record of another run of the key. */
   answerOvertaken(found: CoupledFinding): void
 }
 
-/** Sends the answer of a handler, or what has to be said instead. */
+/** Sends the handler's answer, or a refusal or an error instead. */
 export function answerRun(exchange: IdempotentExchange, ended: EndedRun): void {
   const { response, next } = exchange
   const emit = ignoringErrors(exchange.emit)
@@ -25,7 +25,7 @@ export function answerRun(exchange: IdempotentExchange, ended: EndedRun): void {
     case 'committed':
       answer.send()
       if (answer.context !== undefined) {
-        emit({ ...accepted, reason: answer.isStored ? 'result_kept' : 'result_too_large' })
+        emit({ ...accepted, reason: answer.isStorable ? 'result_kept' : 'result_too_large' })
       }
       if (!outcome.usedTransaction && (answer.status ?? 0) < 400) {
         emit({ ...accepted, reason: 'transaction_unused' })
@@ -71,13 +71,13 @@ export function answerRun(exchange: IdempotentExchange, ended: EndedRun): void {
   }
 }
 
-/** Building an event reads the app's request, which may throw; at this point that must change nothing. */
+/** Building an event reads the app's request, which may throw. By now the outcome is fixed, so the error is ignored. */
 export function ignoringErrors(emit: Emit): Emit {
   return (event) => {
     try {
       emit(event)
     } catch {
-      // The answer counts.
+      // The answer is sent all the same.
     }
   }
 }

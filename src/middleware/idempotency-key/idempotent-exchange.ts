@@ -16,7 +16,7 @@ import type { IdempotencySettings } from './idempotency-options.js'
 
 /** Publishes the events of a request. */
 export type Emit = (event: RequestEvent) => void
-/** The event fields that vary within one request. */
+/** The event fields that vary within one request. `Omit` of the union itself would keep only the common fields. */
 type RequestEvent = IdempotencyEvent extends infer Event
   ? Event extends IdempotencyEvent
     ? Omit<Event, 'by' | 'caller' | 'requestId'>
@@ -79,7 +79,7 @@ export function reportUnsentAnswer(
   }
 }
 
-/** Answers with a problem, and the whole seconds after which a retry may be of use. */
+/** Answers with a problem, and with `Retry-After` if `retryAfterMs` is given. */
 export function refuseKey(
   { response, emit }: Pick<IdempotentExchange, 'response' | 'emit'>,
   reason: Exclude<IdempotencyRefusal, 'outcome_unknown'>,
@@ -109,8 +109,8 @@ export function reportStoreFailure(
 const LENGTH = 'content-length'
 
 /**
- * Answers with a stored result, as bytes, to which Express adds nothing. `end` writes the head, as for a
- * handler, because an outer middleware may change it there.
+ * Answers with a stored result, by `end`, because Express would add headers. `end` also writes the head, so
+ * that an outer middleware can still change it, as it can for a handler.
  */
 export function replayResult(response: Response, { status, headers, body }: StoredResult): void {
   const isHead = response.req.method === 'HEAD'
@@ -120,9 +120,9 @@ export function replayResult(response: Response, { status, headers, body }: Stor
   for (const [name, value] of replayed) response.appendHeader(name, value)
   response.setHeader('Idempotent-Replayed', 'true')
   response.setHeader('Cache-Control', 'no-store')
-  // If the handler set no length, Node sets that of the body after all outer middlewares.
-  const isAnnounced = headers.some(([name]) => name === LENGTH)
-  if (hasBody && isAnnounced) response.setHeader('Content-Length', body.byteLength)
+  // If the handler set no length, Node adds one, after outer middlewares have changed the body.
+  const hasStoredLength = headers.some(([name]) => name === LENGTH)
+  if (hasBody && hasStoredLength) response.setHeader('Content-Length', body.byteLength)
   keepHeadInOrder(response)
   response.statusCode = status
   // With `rejectNonStandardBodyWrites`, Node also throws for an empty body.

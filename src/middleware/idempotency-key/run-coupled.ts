@@ -63,7 +63,7 @@ export async function runCoupled(
     })
     answerRequest(exchange, settings, { started, outcome })
   } catch (error) {
-    // Internal error: whether the answer is true is unknown, so it is discarded.
+    // An internal error. The handler's writes may not have been committed, so its answer is discarded.
     started?.answer.discard()
     if (!(error instanceof ServiceAuthError)) reportStoreFailure(settings, exchange.state)
     throw error
@@ -171,7 +171,7 @@ function answerFinding(
         replay(exchange, found.result)
         return
       }
-      // The check that stands behind the key would be skipped by a replay.
+      // A replay skips the handlers after this one, so the check of the single-use token runs here.
       tokenGate(exchange.request, exchange.response, (error?: unknown) =>
         replayAfterToken(exchange, { result: found.result, error }),
       )
@@ -192,7 +192,7 @@ function replayAfterToken(
   try {
     replay(exchange, result)
   } catch (fault) {
-    // Something else (a timeout, say) has answered meanwhile.
+    // Other code (such as a timeout) has answered in the meantime.
     next(toServiceAuthError('requireIdempotencyKey', fault))
   }
 }

@@ -1,7 +1,5 @@
 const FIRST_DELAY_MS = 1000
 const MAX_DELAY_MS = 30_000
-/** More doublings would only make the number large. */
-const MAX_DOUBLINGS = 16
 
 /** The failures since the last success, and when the next attempt may start, in ms of a clock. */
 export interface BackOff {
@@ -19,19 +17,20 @@ export function afterFailure(
   return { count, retryAt: at + growingDelayMs(count, { firstMs: FIRST_DELAY_MS, maxMs }, jitter) }
 }
 
-/** A wait longer than the longest means that the clock was set back: it does not count. */
+/** Ignores a wait longer than the maximum: it means that the clock was set back. */
 export const isBackingOff = (backOff: BackOff | undefined, now: number): boolean =>
   backOff !== undefined && now < backOff.retryAt && backOff.retryAt - now <= MAX_DELAY_MS
 
 /**
- * Milliseconds to wait after this many failed attempts: twice as long after each, and between half and
- * all of it at random, so that callers that fail together spread out. `random` is from 0 to 1.
+ * Returns the milliseconds to wait after this many failed attempts. The delay doubles with each attempt, up
+ * to `maxMs`. The result is a random time between half of the delay and all of it, so that callers that fail
+ * together spread out. `random` is from 0 to 1.
  */
 export function growingDelayMs(
   attempts: number,
   { firstMs, maxMs }: { readonly firstMs: number; readonly maxMs: number },
   random: number = Math.random(),
 ): number {
-  const wholeMs = Math.min(firstMs * 2 ** Math.min(attempts - 1, MAX_DOUBLINGS), maxMs)
+  const wholeMs = Math.min(firstMs * 2 ** (attempts - 1), maxMs)
   return Math.round((wholeMs * (1 + random)) / 2)
 }

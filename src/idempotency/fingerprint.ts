@@ -21,7 +21,7 @@ export const recordKey = ({ issuer, audience, caller, operation }: KeyScope, key
 export const operationOf = (method: string, mountPath: string, route: unknown): string =>
   textOfParts([method, mountPath, patternText(route)])
 
-/** A route is a string, a regular expression, or a list of them. No two routes give the same text. */
+/** Returns a text that is unique to a route: a string, a regular expression, or a list of them. */
 const patternText = (route: unknown): string =>
   Array.isArray(route)
     ? textOfParts(['list', ...route.map(patternText)])
@@ -106,7 +106,7 @@ function leafText(value: unknown): string | undefined {
   return `o${value.length}:${createHash('sha256').update(value).digest('hex')}`
 }
 
-/** By `Date`'s own functions: a subclass may have others. `undefined` for an invalid date. */
+/** Calls `Date`'s own functions, because a subclass may override them. Returns `undefined` for an invalid date. */
 function dateText(date: Date): string | undefined {
   const time: number = Reflect.apply(Date.prototype.getTime, date, [])
   return Number.isNaN(time) ? undefined : `d${new Date(time).toISOString()};`
@@ -130,14 +130,14 @@ export type RequestBody =
   | {
       readonly type: 'parsed'
       readonly content: unknown
-      /** `content-length`, where an empty object may be all that is left of a body. */
+      /** `content-length`. Set if the content is an empty object, to which different bodies may be parsed. */
       readonly length?: number
     }
 
 /**
- * Whether a parser has put the body into `request.body`. Media types are no evidence, because
- * what a parser reads is up to its options, but for an empty object: the parsers of Express 5 leave no
- * mark.
+ * Returns the body, and whether a parser has put it into `request.body`. The media type does not show that,
+ * because each parser has an option for the types that it reads. It is used only if `request.body` is an
+ * empty object: the parsers of Express 5 do not mark a request that they have read.
  *
  * @throws ServiceAuthError when the headers cannot be relied on.
  */
@@ -159,11 +159,11 @@ const PARSED_TO_OBJECTS: ReadonlySet<string> = new Set([
   'application/x-www-form-urlencoded',
 ])
 
-/** Without parameters, in lower case; empty where there is none. */
+/** Returns the media type without parameters, in lower case, or an empty string if there is none. */
 export const mediaTypeOf = ({ headers }: Pick<BodyCarrier, 'headers'>): string =>
   headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
 
-/** RFC 9112, section 6.3. `undefined` for a body whose length is not announced. */
+/** The body's length in bytes (RFC 9112, section 6.3). `undefined` if no header has it. */
 function lengthOnWire(headers: WireHeaders): number | undefined {
   if (headerValues(headers, 'transfer-encoding').length > 0) return undefined
   return Number(headerValues(headers, 'content-length')[0] ?? 0)
@@ -188,6 +188,6 @@ const isEmptyObject = (body: unknown): boolean =>
 const hasParserMark = (request: object): boolean =>
   (request as { readonly _body?: unknown })._body === true
 
-/** Whether the body may have been its own JSON text, and nothing but it: `{}` in two bytes. */
+/** Whether the body's JSON text is as long as the body that was sent, as `{}` is in two bytes. */
 const isWholeText = (body: unknown, length: number | undefined): boolean =>
   body !== undefined && JSON.stringify(body).length === length

@@ -1,12 +1,12 @@
 import { openChannel, publish } from './observers.js'
 
-/** One call of a store: what operators see on the diagnostics channel `express-service-auth:store`. */
+/** One call of a store, as published on the diagnostics channel `express-service-auth:store`. */
 export interface StoreEvent {
   /** The function that was called. */
   readonly operation: StoreOperation
-  /** Whether the store has answered, whatever its answer was. */
+  /** Whether the call resolved, to whatever value; `false` if it rejected. */
   readonly ok: boolean
-  /** Milliseconds until its answer or its failure. */
+  /** Milliseconds until the call resolved or rejected. */
   readonly durationMs: number
 }
 

@@ -13,7 +13,7 @@ import {
 import type { DeniedLists, DenylistHealth } from './live-denylist.js'
 import type { LocalEntry } from './merge-entries.js'
 
-/** The decision while the list was never read, or not for `maxStaleSeconds`. */
+/** The decision while the list has not been read yet, or not within the last `maxStaleSeconds`. */
 export type WhenUnknown = 'refuse' | 'accept'
 
 export interface LocalDenylistOptions {
@@ -57,7 +57,7 @@ export function createLocalDenylist({
       announceDenylist(() => eventsBetween(before, state))
     },
     lists(issuer) {
-      // Runs for each request, so it reads one clock. Each poll checks both.
+      // Runs for each request, so it reads only the wall clock. Each poll also reads the monotonic clock.
       if (refusesUnknown && Date.now() > knownUntilMs) return undefined
       return byIssuer.get(issuer) ?? NOTHING_DENIED
     },
@@ -66,7 +66,7 @@ export function createLocalDenylist({
   }
 }
 
-/** For every issuer without an entry. */
+/** The lists of an issuer without an entry. */
 const NOTHING_DENIED: DeniedLists = Object.freeze({
   callers: new Set<string>(),
   keys: new Set<string>(),
@@ -80,7 +80,7 @@ interface MutableLists {
   issuedBefore?: number
 }
 
-/** The denied tokens of each issuer. */
+/** Groups the entries by issuer and kind. */
 function listsByIssuer(entries: Iterable<LocalEntry>): ReadonlyMap<string, DeniedLists> {
   const lists = new Map<string, MutableLists>()
   for (const entry of entries) {

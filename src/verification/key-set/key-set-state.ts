@@ -38,7 +38,7 @@ interface LastFetchFailure extends BackOff {
 export interface KeySetState {
   readonly current: CurrentSet | undefined
   /** The times of the last set, once it has expired. */
-  readonly expiredSince: { readonly fetchedAt: number; readonly expiresAt: number } | undefined
+  readonly expired: { readonly fetchedAt: number; readonly expiresAt: number } | undefined
   readonly lastFailure: LastFetchFailure | undefined
 }
 
@@ -70,7 +70,7 @@ const MIN_MAX_STALE_SECONDS = 10
 
 export const COLD: KeySetState = {
   current: undefined,
-  expiredSince: undefined,
+  expired: undefined,
   lastFailure: undefined,
 }
 
@@ -105,7 +105,7 @@ export function advance(state: KeySetState, event: KeySetStateEvent, span: Lifes
     case 'fetched':
       return { ...COLD, current: currentSetOf(event, span) }
     case 'not_modified': {
-      // A 304 that arrives after the set has expired confirms nothing.
+      // A 304 that arrives after the set has expired has no set to renew.
       const now = advance(state, { type: 'time_passed', at: event.at }, span)
       return now.current === undefined
         ? now
@@ -121,7 +121,7 @@ export function advance(state: KeySetState, event: KeySetStateEvent, span: Lifes
       const { current } = state
       if (current === undefined || event.at < current.expiresAt) return state
       const { fetchedAt, expiresAt } = current
-      return { ...state, current: undefined, expiredSince: { fetchedAt, expiresAt } }
+      return { ...state, current: undefined, expired: { fetchedAt, expiresAt } }
     }
   }
 }
@@ -131,7 +131,7 @@ type Fetched = { readonly at: number } & Omit<Extract<FetchResult, { type: 'fetc
 function currentSetOf(fetched: Fetched, span: Lifespan): CurrentSet {
   const { at, keys, leftSeconds, maxAgeSeconds, validators } = fetched
   const freshSeconds = Math.min(leftSeconds ?? span.maxStaleSeconds, span.maxStaleSeconds)
-  // The second half of its life is left for refreshes that have to be repeated.
+  // Leaves the second half of its life for retries of a failed refresh.
   const dueSeconds = Math.min(span.refreshSeconds, freshSeconds / 2)
   return {
     keys,
@@ -150,12 +150,12 @@ export function usableState(state: KeySetState, now: number, span: Lifespan): Ke
   if (current === undefined || now < current.freshUntil || isUnreachable(state, now, span))
     return state
   const { fetchedAt, freshUntil } = current
-  return { ...state, current: undefined, expiredSince: { fetchedAt, expiresAt: freshUntil } }
+  return { ...state, current: undefined, expired: { fetchedAt, expiresAt: freshUntil } }
 }
 
 /**
- * Whether the last fetch failed so recently that the retry may still be running. After a suspend, for
- * example, the last failure is no evidence.
+ * Whether the last fetch failed so recently that its retry may still be running. An older failure, such as one
+ * from before the process was suspended, proves nothing.
  */
 const isUnreachable = (
   { lastFailure }: KeySetState,
@@ -170,16 +170,12 @@ export const isBackingOff = ({ lastFailure }: KeySetState, now: number): boolean
   isWaiting(lastFailure, now)
 
 /** When the next background fetch may start; `undefined` before the first. */
-export const nextFetchAt = ({
-  current,
-  expiredSince,
-  lastFailure,
-}: KeySetState): number | undefined =>
-  lastFailure?.retryAt ?? current?.refreshAt ?? expiredSince?.expiresAt
+export const nextFetchAt = ({ current, expired, lastFailure }: KeySetState): number | undefined =>
+  lastFailure?.retryAt ?? current?.refreshAt ?? expired?.expiresAt
 
 export function isRefreshDue(state: KeySetState, now: number): boolean {
   if (isBackingOff(state, now)) return false
-  if (state.lastFailure !== undefined || state.expiredSince !== undefined) return true
+  if (state.lastFailure !== undefined || state.expired !== undefined) return true
   return state.current !== undefined && isStale(state.current, now)
 }
 
@@ -188,8 +184,8 @@ const isStale = ({ refreshAt, fetchedAt }: CurrentSet, now: number): boolean =>
   now >= refreshAt || now < fetchedAt
 
 export function healthOf(state: KeySetState, now: number): KeySetHealth {
-  const { current, expiredSince, lastFailure } = state
-  const known = current ?? expiredSince
+  const { current, expired, lastFailure } = state
+  const known = current ?? expired
   const until = lastFailure === undefined ? current?.freshUntil : undefined
   const age = known && {
     ageSeconds: Math.max(0, (now - known.fetchedAt) / 1000),
@@ -203,7 +199,7 @@ export function healthOf(state: KeySetState, now: number): KeySetHealth {
   }
 }
 
-function stateOf({ current, expiredSince }: KeySetState, now: number): KeySetHealth['state'] {
+function stateOf({ current, expired }: KeySetState, now: number): KeySetHealth['state'] {
   if (current !== undefined) return isStale(current, now) ? 'stale' : 'fresh'
-  return expiredSince === undefined ? 'cold' : 'expired'
+  return expired === undefined ? 'cold' : 'expired'
 }

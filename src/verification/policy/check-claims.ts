@@ -20,9 +20,9 @@ export interface ValidIdentity {
 }
 
 /**
- * Checks the claims of a verified token against the policy (RFC 7519, section 4.1, and those of its kind of
- * tokens). `now` is in seconds since the epoch. The checks that end in a 401 come before those that end in
- * a 403.
+ * Checks the claims of a verified token against the policy: the registered claims (RFC 7519, section 4.1)
+ * and those of its kind of tokens. `now` is in seconds since the epoch. The checks that end in a 401 come
+ * before those that end in a 403.
  */
 export function checkClaims(
   token: SignedClaims,
@@ -81,12 +81,12 @@ function readClaims(claims: Claims, policy: Policy): Decision<ReadClaims> {
   if (iat !== undefined && !isFiniteNumber(iat)) return claimDenial('iat', iat)
   if (nbf !== undefined && !isFiniteNumber(nbf)) return claimDenial('nbf', nbf)
   if (jti !== undefined && !isTokenId(jti)) return claimDenial('jti', jti)
-  // Bound to a key (RFC 7800): without a proof of that key whoever has stolen the token could use it.
+  // The token is bound to a key (RFC 7800). Without a check of the sender's key, a stolen token would be accepted.
   if (Object.hasOwn(claims, 'cnf')) return deny('confirmation_unsupported', { claim: 'cnf' })
   return allow({ caller: sub, permissions, exp, iat, nbf, tokenId: jti })
 }
 
-/** The audience, and what shows that the token is of the kind that the policy requires. */
+/** Checks the audience, and the claims that identify the kind of token that the policy requires. */
 function kindDenial(claims: Claims, { audience, tokens }: Policy): Denial | undefined {
   if (tokens.kind === 'service') {
     return (
@@ -106,7 +106,7 @@ const OTHER_TOKENS_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash', 'events']
 /** Keycloak's claim `typ`. */
 const OTHER_TOKENS_TYPES: readonly unknown[] = ['ID', 'Refresh', 'Logout']
 
-/** Without `at+jwt` nothing proves that a token is an access token; these claims prove that it is none. */
+/** Without `at+jwt` nothing proves that a token is an access token; these claims prove that it is not one. */
 function otherTokenDenial(claims: Claims): Denial | undefined {
   const claim = OTHER_TOKENS_TYPES.includes(claims['typ'])
     ? 'typ'
@@ -139,7 +139,7 @@ const claimDenial = (claim: string, value: unknown): Denial =>
 
 const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value)
 
-/** A longer one could not be denied: an entry of a denylist holds as many characters. */
+/** The longest value of a denylist entry: a longer `jti` could not be denied. */
 const MAX_TOKEN_ID_LENGTH = 256
 
 const isTokenId = (value: unknown): value is string =>
@@ -166,7 +166,7 @@ function timeDenial(
   return undefined
 }
 
-/** The token's permissions, without those beyond the caller's ceiling. */
+/** Returns the token's permissions, limited to the caller's ceiling. */
 function grantedTo(
   caller: string,
   permissions: readonly string[],

@@ -23,7 +23,7 @@ const aboutKey = (name: string, title: string): Problem => ({
   title,
 })
 
-/** The response to each reason. A refused authentication shows only which of the four it is. */
+/** The response to each reason. Reasons that share a response cannot be told apart by the caller. */
 const REFUSALS: Record<RefusalReason, Refusal<401 | 403>> &
   Record<UndecidedReason, Refusal<503>> &
   Record<IdempotencyRefusal, Refusal<400 | 409 | 422>> = {
@@ -101,7 +101,7 @@ export const resultOf = (reason: Reason): DecisionResult =>
 export const refusalOf = (reason: Reason): Refusal<401 | 403 | 503> => REFUSALS[reason]
 
 /**
- * Sends the refusal and returns its status: the same bytes and headers for all reasons of one row.
+ * Sends the response to a reason and returns its status.
  *
  * @throws ServiceAuthError when a response has begun already.
  */

@@ -11,7 +11,7 @@ import type { ServiceIdentity } from '../../verification/policy/identity.js'
 import { serviceOf } from '../request-state.js'
 import { isServiceAuth, type MultiIssuerAuth, type ServiceAuth } from '../service-auth.js'
 
-/** The owner of a credential: anything but a promise, which would not be awaited. */
+/** The owner of a credential. Not a promise, because it would not be awaited. */
 export type NoPromise =
   | string
   | number
@@ -22,20 +22,20 @@ export type NoPromise =
   | undefined
   | (object & { readonly then?: never })
 
-/** One kind of credential: how a request is known to bring it, and who verifies it. */
+/** One kind of credential: how to recognise a request that carries it, and how to verify it. */
 export interface Choice<Identity = NoPromise> {
   /** Its name for `credentialOf` and in events. */
   readonly name: string
-  /** Whether the request brings it, right or wrong. Asked before anything is verified. */
+  /** Whether the request carries it, valid or not. Called before anything is verified. */
   presented(request: Request): boolean
   /**
-   * Verifies it. Nothing but one `next()` is a pass; a verifier that returns a promise is judged when
-   * that has settled.
+   * Verifies it. Accepts it only by calling `next()` exactly once. If it returns a promise, its result counts
+   * once the promise has settled.
    */
   readonly verify: RequestHandler
-  /** Whose credential `verify` has accepted; for `undefined` and `null` the request is refused. */
+  /** Returns the owner of the accepted credential. `undefined` or `null` refuses the request. */
   identity(request: Request): Identity
-  /** Runs after it, for requests with this credential only. */
+  /** Handlers that run after `verify`, only for requests with this credential. */
   readonly authorize?: RequestHandler | readonly RequestHandler[] | undefined
 }
 
@@ -43,14 +43,14 @@ export interface Choice<Identity = NoPromise> {
 export interface ServiceChoice extends Omit<Choice, 'verify' | 'identity'> {
   /** The result of `serviceAuth`. */
   readonly verify: ServiceAuth | MultiIssuerAuth
-  /** Not given: it is `serviceOf`. */
+  /** Always `serviceOf`. */
   readonly identity?: undefined
 }
 
 /** A choice of `acceptOneOf`. */
 export type AnyChoice = Choice | ServiceChoice
 
-/** A choice, checked. */
+/** A choice with checked members and its defaults. */
 export interface CheckedChoice {
   readonly name: string
   presented(request: Request): unknown
@@ -67,7 +67,7 @@ export type CredentialOf<OneOf extends AnyChoice> = OneOf extends {
   ? { readonly name: Name; readonly identity: NonNullable<Identity> }
   : { readonly name: OneOf['name']; readonly identity: ServiceIdentity }
 
-/** Express passes over a handler of errors, so that it would check nothing. */
+/** Refuses error handlers, of four parameters: Express would skip one, so it would check nothing. */
 const HANDLER_ERROR = { error: 'must be a handler of request, response and next' }
 
 const requestHandler = () =>
@@ -90,7 +90,7 @@ const choiceSchema = lazy(() =>
   }),
 )
 
-/** @throws TypeError when there is no choice, two of one name, or one that is incomplete. */
+/** @throws TypeError if there is no choice, a name occurs twice, or a choice is incomplete. */
 export function parseChoices(input: unknown): readonly CheckedChoice[] {
   if (!Array.isArray(input)) throw new TypeError('acceptOneOf choices: must be a list')
   if (input.length === 0) throw new TypeError('acceptOneOf choices: must not be empty')
@@ -99,7 +99,7 @@ export function parseChoices(input: unknown): readonly CheckedChoice[] {
   const names = choices.map(({ name }) => name)
   const repeated = names.find((name, index) => names.indexOf(name) !== index)
   if (repeated === undefined) return choices
-  throw new TypeError(`acceptOneOf choices: must not have two of the name ${repeated}`)
+  throw new TypeError(`acceptOneOf choices: must not have two choices named ${repeated}`)
 }
 
 function parseChoice(input: unknown, index: number): CheckedChoice {

@@ -17,7 +17,7 @@ describe('acceptOneOf', () => {
     ['no choice', [], /choices: must not be empty/],
     ['a hole', Array(1), /choices\[0\]/],
     ['no object', ['session'], /choices\[0\]: the options must be an object/],
-    ['two of one name', [choice(), choice()], /two of the name any/],
+    ['two of one name', [choice(), choice()], /two choices named any/],
     ['no name', [nameless], /choices\[0\]: name must be a non-empty string/],
     ['an empty name', [choice({ name: '' })], /name must be a non-empty string/],
     ['a name that is no text', [choice({ name: 7 as never })], /name must be a non-empty string/],

@@ -13,8 +13,8 @@ interface ReceiverProgress {
   readonly total: number
   readonly missing: readonly string[]
   /**
-   * Milliseconds from the reply to the write until the command read the last report, or gave up. A
-   * receiver applies the list shortly before it reports the version.
+   * Milliseconds of the wait: from the reply to the write to the last read of the reports. Receivers applied
+   * the version shortly before they reported it.
    */
   readonly tookMs: number
 }
@@ -29,8 +29,8 @@ interface AwaitedWrite {
 }
 
 /**
- * Waits until all receivers apply the version, or until the time has passed. It also waits if there
- * is no receiver, because a running one reports itself within seconds after Redis lost its data.
+ * Waits until all receivers apply the version, at most `waitMs`. It also waits if there is no receiver:
+ * after Redis has lost its data, a running receiver reports itself again within seconds.
  * Ctrl-C or SIGTERM ends only the wait: the command still shows the write, and which receivers
  * apply it.
  *
@@ -41,12 +41,12 @@ export async function awaitReceivers(
   awaited: AwaitedWrite,
 ): Promise<CommandResult> {
   const progress = await untilInterrupted((signal) => untilApplied(access, awaited, signal))
-  const { applied, total: of, missing, tookMs } = progress
+  const { applied, total, missing, tookMs } = progress
   const { lines, json } = awaited.written
   return {
     exitCode: isComplete(progress) ? 0 : 1,
     lines: [...lines, ...progressLines(progress)],
-    json: { ...json, receivers: { applied, of, missing, tookMs } },
+    json: { ...json, receivers: { applied, of: total, missing, tookMs } },
   }
 }
 
@@ -93,11 +93,10 @@ function progressOf(
 const isComplete = ({ applied, total }: ReceiverProgress): boolean => total > 0 && applied === total
 
 function progressLines({ applied, total, missing, tookMs }: ReceiverProgress): string[] {
-  const after = describeDuration(tookMs)
   if (total === 0) {
     return ['', 'The change is written, but no receiver has reported yet.']
   }
-  const line = `${applied} of ${total} ${total === 1 ? 'receiver' : 'receivers'} applied the change within ${after}.`
+  const line = `${applied} of ${total} ${total === 1 ? 'receiver' : 'receivers'} applied the change within ${describeDuration(tookMs)}.`
   if (missing.length === 0) return ['', line]
   return [
     '',

@@ -82,8 +82,8 @@ async function run(context: CommandContext): Promise<CommandResult> {
   })
 }
 
-const deniedValue = (thing: DenyTarget, serverSeconds: number): string | number =>
-  thing.kind === 'issued-before' ? issuedBeforeAt(thing.cutOff, serverSeconds) : thing.value
+const deniedValue = (target: DenyTarget, serverSeconds: number): string | number =>
+  target.kind === 'issued-before' ? issuedBeforeAt(target.cutOff, serverSeconds) : target.value
 
 function reportOf({ entry, isEarlier }: DeniedEntry, version: number): Report {
   const { issuer, kind, value, reason, by, until } = entry

@@ -71,7 +71,7 @@ function createGauges(meter: Meter): Record<Gauge, Observable> {
     denylistEntries: gauge(METRIC.denylistEntries, '{entry}', 'Denied entries in force.'),
     tokenCacheRequests: meter.createObservableCounter(METRIC.tokenCacheRequests, {
       unit: '{request}',
-      description: 'Requests whose token was remembered (hit) or verified (miss).',
+      description: 'Requests whose token was in the cache (hit) or was verified (miss).',
     }),
   }
 }
@@ -96,7 +96,7 @@ type Merge = (earlier: number, value: number) => number
 
 const sum: Merge = (earlier, value) => earlier + value
 
-/** Adds the state of one policy. The worse of two values of a series is reported; requests are added. */
+/** Adds the state of one policy. If a series has two values, reports the worse one, or the sum of requests. */
 function addValues(
   { keySet, denylists, tokenCache }: ObservedHealth,
   address: string | undefined,

@@ -93,7 +93,7 @@ export function policyOf(
   overrides: Partial<ServiceAuthPolicy | OAuth2Policy> = {},
 ): ServiceAuthPolicy | OAuth2Policy {
   const { url, audience, caller, http, jwksUri, keySet, clock } = settings
-  const isElsewhere = ['keySet', 'jwksUri', 'apiBasePath'].some((name) =>
+  const overridesKeySet = ['keySet', 'jwksUri', 'apiBasePath'].some((name) =>
     Object.hasOwn(overrides, name),
   )
   const { tokens, source, tokenType } = settings
@@ -105,7 +105,7 @@ export function policyOf(
       : { source, tokenType }),
     callers: [caller],
     ...(clock !== undefined && { clock }),
-    ...(!isElsewhere && (http ? { jwksUri } : { keySet })),
+    ...(!overridesKeySet && (http ? { jwksUri } : { keySet })),
     ...overrides,
   }
   return policy as ServiceAuthPolicy | OAuth2Policy

@@ -18,7 +18,7 @@ export function applySent(state: RunState, { call }: EntryOf<'sent'>): void {
   }
   if (call.kind === 'delete') {
     state.unanswered = call
-    // A call without a reply may take effect meanwhile.
+    // Before the rows are deleted, a call that got no reply may still take effect.
     markUnreconciled(state)
     return
   }
@@ -87,7 +87,7 @@ function applyStageResult(state: RunState, batch: SentBatch, result: CallResult)
 
 function applyRejection(state: RunState, batch: SentBatch, { users }: ResultOf<'rejected'>): void {
   sendLater(state, batch.recordIndexes)
-  // The batch limit was halved because of this record alone, so the other records get full batches again.
+  // The limit was lowered because of this record, so the other records get full batches again.
   if (batch.recordIndexes.length === 1) state.batchLimit = Number.POSITIVE_INFINITY
   for (const { record } of users) {
     if (!isRecordIndex(record, sizeOf(state))) continue
@@ -103,9 +103,9 @@ function markReplyLost(state: RunState, { recordIndexes }: SentBatch): void {
 
 function sendLater(state: RunState, recordIndexes: readonly number[]): void {
   for (const recordIndex of recordIndexes) {
-    const again =
+    const isRetry =
       (state.recordSource[recordIndex] ?? 0) > 0 || state.failureCodes[recordIndex] !== 0
-    setIdentity(state, recordIndex, again ? IDENTITY_STATE.retry : IDENTITY_STATE.pending)
+    setIdentity(state, recordIndex, isRetry ? IDENTITY_STATE.retry : IDENTITY_STATE.pending)
   }
 }
 

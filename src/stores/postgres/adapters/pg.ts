@@ -127,25 +127,25 @@ function createPgPipeline(client: PgClientLike, limits: TransactionLimits): PgPi
   const { isolation, transactionMs } = limits
   const begin = { text: isolation ? `begin isolation level ${isolation}` : 'begin', values: [] }
   const takesExchanges = client.connection !== undefined && client.pipeline !== true
-  const send = takesExchanges ? sendExchange(client, begin) : sendEach(client, begin)
+  const sender = takesExchanges ? sendExchange(client, begin) : sendEach(client, begin)
   let committing: Promise<void> | undefined
 
   return {
-    send: send.send,
-    begin: send.begin,
+    send: sender.send,
+    begin: sender.begin,
     commit(statements = []) {
       const exchange = [...statements, { text: 'commit', values: [] }]
       // A COMMIT is never cancelled, but the wait for its answer is limited.
-      committing ??= awaitAnswer(transactionMs, send.send(exchange)).then(checkCommit)
+      committing ??= awaitAnswer(transactionMs, sender.send(exchange)).then(checkCommit)
       return committing
     },
     async rollBack() {
-      await send.send([{ text: 'rollback', values: [] }])
+      await sender.send([{ text: 'rollback', values: [] }])
     },
   }
 }
 
-/** After an error that was swallowed, `commit` rolls back without an error of its own. */
+/** `commit` of a failed transaction is no error: Postgres rolls back, and the command tag is `ROLLBACK`. */
 function checkCommit(results: readonly StatementResult[]): void {
   const command = results.at(-1)?.command
   if (command !== 'COMMIT') throw new Error(`Postgres answered ${command} to a COMMIT.`)
@@ -157,8 +157,8 @@ interface ExchangeSender {
 }
 
 /**
- * Queues an exchange that sends nothing yet as the first of the client's queries. So the queries of a
- * handler come after `begin`, although `begin` waits to be sent with the first statements.
+ * Sends `begin` in one exchange with the first statements. The exchange is queued immediately and stays empty until
+ * then, so that queries of a handler come after `begin`.
  */
 function sendExchange(client: PgClientLike, begin: Statement): ExchangeSender {
   let beginExchange: PgExchange | undefined = new PgExchange()

@@ -38,8 +38,9 @@ export function createRun<Tx>(
 }
 
 /**
- * Returns a function that resolves to whether the server can check for disconnected clients. It sends one
- * query, outside a transaction, which an error would abort, and rejects while the server cannot be reached.
+ * Returns a function that resolves to whether the server can check for disconnected clients. It queries the
+ * server until there is an answer, and rejects while the server cannot be reached. The query runs outside a
+ * transaction, because its failure would abort the transaction.
  */
 function askOnceForConnectionCheck<Tx>(store: StoreContext<Tx>): () => Promise<boolean> {
   let answer: Promise<boolean> | undefined
@@ -81,7 +82,7 @@ interface RegisteredRun {
   finish(): void
 }
 
-/** Tracks the lookups and runs of this process, so that equal requests need no query. */
+/** Tracks the keys that this process looks up or runs, so that requests with the same key need no query. */
 export function createInFlightRuns(): InFlightRuns {
   const runs = new Map<string, InFlightRun>()
 

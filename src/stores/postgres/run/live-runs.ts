@@ -21,7 +21,7 @@ export interface LiveRun<Tx> {
   transaction(): Tx
   /** Resolves when the handler's calls on the transaction have been answered; from then on all calls fail. */
   endCalls(): Promise<void>
-  /** Makes the transaction object, and everything that was made from it, fail. */
+  /** Makes the transaction object, and everything made from it, fail from now on. */
   revoke(): void
   readonly usedTransaction: boolean
   /** Whether the writes of a refusal are kept. */
@@ -47,8 +47,12 @@ export interface LiveRuns<Tx> {
   begin({ requester, key, onLateUse }: BegunRequest, tx: Tx): LiveRun<Tx>
   /** Ends a run's handler: its later calls on the transaction are not sent. */
   end(requester: object): void
-  /** @throws ServiceAuthError if the requester has no run, or has been answered. */
-  of(requester: object, by: string): LiveRun<Tx>
+  /**
+   * Returns the requester's run. `caller` is the name of the function for the message.
+   *
+   * @throws ServiceAuthError if the requester has no run, or has been answered.
+   */
+  of(requester: object, caller: string): LiveRun<Tx>
 }
 
 export function createLiveRuns<Tx>(): LiveRuns<Tx> {
@@ -102,11 +106,11 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
       entries.get(requester)?.stop()
       entries.delete(requester)
     },
-    of(requester, by) {
+    of(requester, caller) {
       const entry = entries.get(requester)
       if (entry !== undefined) return entry.run
       throw wrongWiring(
-        `${by} needs a request whose requireIdempotencyKey has this very store, and that has not been answered`,
+        `${caller} needs a request whose requireIdempotencyKey has this very store, and that has not been answered`,
       )
     },
   }

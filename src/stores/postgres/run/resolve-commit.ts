@@ -18,9 +18,7 @@ export interface AttemptedCommit {
   readonly usedTransaction: boolean
 }
 
-/**
- * The statement that failed: the one that writes the record, or one after which the transaction may have committed.
- */
+/** What failed: the insert of the record before any COMMIT, or a step after which COMMIT may have been sent. */
 export type CommitStep = 'record' | 'commit'
 
 /** Returns the outcome of a transaction whose record or COMMIT failed. */
@@ -114,8 +112,8 @@ const LOCK_NOT_AVAILABLE = '55P03'
 const PAUSE_MS = 50
 
 /**
- * Finds out whether a COMMIT without a reply took effect. Waits for the run's lock first, then looks for
- * the record in another statement, because a single one would look before it has the lock.
+ * Finds out whether a COMMIT without a reply took effect: waits for the run's lock, then looks for the record.
+ * These are two statements, because the snapshot of a single one would be older than the lock.
  */
 async function resolveCommit<Tx>(
   store: StoreContext<Tx>,
@@ -174,7 +172,7 @@ async function findRecord<Tx>(
   return store.statements.readRecord(await query(store, store.statements.findRecord(ids)))
 }
 
-/** Returns the outcome by the key's record after a unique violation; `otherwise` if another table had it. */
+/** Returns the outcome after a unique violation: `otherwise` if it was not in the table of records. */
 async function overtakenOr<Tx>(
   store: StoreContext<Tx>,
   commit: AttemptedCommit,
@@ -188,7 +186,7 @@ async function overtakenOr<Tx>(
   }
 }
 
-/** After a refusal the caller still gets it, because it is true that nothing was written. */
+/** A refusal is sent all the same: it is true that nothing was written. */
 const overtaken = ({ ending }: AttemptedCommit, by: RecordFinding): CoupledOutcome =>
   ending.type === 'refuse'
     ? { outcome: 'refusal_lost', to: 'conflict' }

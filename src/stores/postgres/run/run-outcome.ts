@@ -17,7 +17,7 @@ export async function outcomeOf<Tx>(
   const { usedTokens, settled, ended } = result
   // Only this proves that the transaction stored the tokens; a record found later may be another run's.
   if (settled === 'committed' || usedTokens.length === 0) return outcome
-  // Until the transaction ends, it holds the tokens.
+  // Until the transaction ends, it holds the locks of the tokens.
   const consumed = ended.then(() => consumeAfterRollback(store, usedTokens))
   if (settled !== undefined) await consumed
   return outcome

@@ -28,8 +28,9 @@ export interface TransactionFailure {
 }
 
 /**
- * Checks the transaction before a rollback, because writes that a handler committed itself are kept, and
- * after a failure of the server, which the handler may have answered with any status.
+ * Finds out whether the transaction has failed. Queries its state only in two cases: before a rollback, because a
+ * handler may have committed its writes itself, and after a failure of the server, because the handler may
+ * have answered it with any status.
  */
 export async function findFailure<Tx>(
   store: StoreContext<Tx>,
@@ -40,10 +41,10 @@ export async function findFailure<Tx>(
   const isRolledBack = stage.name === 'rolling_back' && run.usedTransaction
   if (!isRolledBack && serverFailure === undefined) return undefined
   const state = await stateOf(store, answered)
-  if (state.is === 'ended') return { type: 'ended', error: state.error }
-  if (state.is === 'lost') return { type: 'server_failed', error: (serverFailure ?? state).error }
+  if (state.type === 'ended') return { type: 'ended', error: state.error }
+  if (state.type === 'lost') return { type: 'server_failed', error: (serverFailure ?? state).error }
   const isPassedOn = stage.name === 'rolling_back' && stage.ending.type === 'roll_back'
-  const counts = state.is === 'aborted' || (isPassedOn && serverFailure?.isUndone === false)
+  const counts = state.type === 'aborted' || (isPassedOn && serverFailure?.isUndone === false)
   return serverFailure && counts ? { type: 'server_failed', error: serverFailure.error } : undefined
 }
 
@@ -54,8 +55,8 @@ export async function findFailure<Tx>(
  * - `unknown`: the server did not answer in time, or with another error.
  */
 type TransactionState =
-  | { readonly is: 'open' | 'aborted' | 'unknown' }
-  | { readonly is: 'ended' | 'lost'; readonly error: unknown }
+  | { readonly type: 'open' | 'aborted' | 'unknown' }
+  | { readonly type: 'ended' | 'lost'; readonly error: unknown }
 
 const STATE_MS = 500
 const IN_FAILED_TRANSACTION = '25P02'
@@ -70,12 +71,12 @@ async function stateOf<Tx>(
   const limit = { timeoutMs: STATE_MS, timeoutError: () => timeout }
   try {
     await withDeadline(limit, runner.query(run.tx, text, values))
-    return { is: 'open' }
+    return { type: 'open' }
   } catch (error) {
-    if (isEndedByHandler(error)) return { is: 'ended', error }
+    if (isEndedByHandler(error)) return { type: 'ended', error }
     const sqlState = sqlStateOf(error)
-    if (sqlState === IN_FAILED_TRANSACTION) return { is: 'aborted' }
+    if (sqlState === IN_FAILED_TRANSACTION) return { type: 'aborted' }
     const isLost = error !== timeout && classifyFailure('record', sqlState) === 'unavailable'
-    return isLost ? { is: 'lost', error } : { is: 'unknown' }
+    return isLost ? { type: 'lost', error } : { type: 'unknown' }
   }
 }

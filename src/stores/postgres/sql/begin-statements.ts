@@ -29,9 +29,9 @@ export interface BeginOptions {
 export interface BeginStatements {
   /**
    * Sets the limits, tries the lock and looks for the record, in one call of the function `begin_run`.
-   * The function uses three statements, because each sees the commits from before it began: a statement
-   * that both locked and looked would see the state from before it had the lock. A function keeps its
-   * plans, while statements without names are planned again for each request.
+   * The function locks and looks in two statements, because a statement sees only what was committed before it
+   * began: one that did both could miss a record that was committed before it had the lock. A function keeps
+   * its plans, while unnamed statements are planned again for each request.
    */
   begin(ids: RecordIds, options: BeginOptions): Statement
   readBeginResult(rows: readonly Row[]): BeginResult
@@ -60,7 +60,8 @@ export function createBeginStatements(schema: string): BeginStatements {
     }),
     readBeginResult(rows) {
       const [, lock, record] = BEGIN_RESULT.exec(textIn(onlyRow(rows), 'begun') ?? '') ?? []
-      if (lock === undefined) throw new TypeError('Postgres must say who has the lock')
+      if (lock === undefined)
+        throw new TypeError('the function begin_run returned an unknown reply')
       const stored = { record: record === undefined ? undefined : parseRecordRow(record) }
       if (lock === 'running') return { lock, ...stored }
       return { lock: 'taken', fence: lock, ...stored }

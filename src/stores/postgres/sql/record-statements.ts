@@ -91,7 +91,7 @@ export function recordText(fingerprint: string): string {
 export function parseRecordRow(text: string): RecordRow {
   const [request, token, result] = text.split(' ')
   const isKnown = /^(same|other)$/.test(request ?? '') && /^(used|unused)$/.test(token ?? '')
-  if (!isKnown) throw new TypeError('Postgres must say of which request a record is')
+  if (!isKnown) throw new TypeError('Postgres returned an unknown form of a record')
   return {
     isSame: request === 'same',
     result: result === undefined ? undefined : Buffer.from(result, 'base64'),

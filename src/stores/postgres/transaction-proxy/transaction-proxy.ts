@@ -63,7 +63,7 @@ const CONTROL_REFUSED =
 /**
  * Wraps the library's transaction object in a proxy. A value that has functions is wrapped too if it is read
  * from a wrapped object, returned by its functions or passed to its callbacks. Rows and other data are not
- * wrapped. A refused call returns a rejection, so that it does not crash a process whose code has a `catch`.
+ * wrapped. A refused call returns a rejected promise, so that a `catch` of its caller handles it.
  */
 export function revocableTransaction<Tx>(
   tx: Tx,

@@ -12,20 +12,20 @@ export interface Limit {
 }
 
 interface LimitWithLate<T> extends Limit {
-  /** Gets a value that comes after the rejection. A later failure is ignored. */
+  /** Called with a value that comes after the rejection. An error that comes after it is ignored. */
   readonly onLateValue?: (value: T) => void
 }
 
 /** Node creates the signal only when it is read. */
 type Start<T> = (control: Pick<AbortController, 'signal'>) => PromiseLike<T>
 
-/** One for all: a signal that aborts without a reason makes an error, with its stack, for each call. */
+/** Shared: `abort` without a reason would create an error, with a stack trace, for each call. */
 const SETTLED = new Error('the work has settled')
 
 /**
  * Settles as the work does, or rejects on timeout or when the signal aborts, even if the work ignores the
- * signal that it gets. `work` is under way, or a function that starts it, which is not called if no time
- * is left or the signal has aborted.
+ * signal that it gets. `work` is a promise, or a function that starts the work. The function is not called if
+ * no time is left or the signal has aborted.
  */
 export function withDeadline<T>(
   limit: LimitWithLate<T>,

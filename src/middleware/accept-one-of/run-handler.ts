@@ -1,14 +1,14 @@
 import type { Request, RequestHandler, Response } from 'express'
 
-/** How a handler has ended. One that has answered, and called nothing, has no end: nothing follows. */
+/** How a handler ended. A handler that answers and does not call `next` has no end, because nothing follows. */
 export type HandlerEnd =
-  /** It has called `next()` once, and nothing else. */
+  /** It called `next()` exactly once. */
   | { readonly type: 'passed' }
-  /** It has called `next(error)`. */
+  /** It called `next(error)`. */
   | { readonly type: 'failed'; readonly error: unknown }
-  /** It has thrown, or its promise was rejected. */
+  /** It threw, or its promise rejected. */
   | { readonly type: 'thrown'; readonly error: unknown }
-  /** In a way that is no pass, though Express might take it for one. `misuse` says what it did. */
+  /** It did something that Express might take for a pass; `misuse` says what. */
   | { readonly type: 'misused'; readonly misuse: string }
 
 export interface RequestAndResponse {
@@ -24,10 +24,10 @@ interface HandlerState {
 }
 
 /**
- * Runs one handler and resolves once with how it ended. Its `next` only notes that it was called: what
- * follows runs when the handler has returned and its promise, if any, has settled. So an error that is
- * thrown further down never comes back into a handler that calls `next` within its own `try`, and a
- * second call, or an answer, is seen before anything has passed.
+ * Runs one handler and calls `onEnd` once. The handler's `next` only records the call; `onEnd` is called after
+ * the handler has returned and its promise, if any, has settled. So a handler that calls `next` inside
+ * `try` does not catch the errors of later handlers, and a second call of `next`, or an answer, is noticed
+ * before the request passes.
  */
 export function runHandler(
   handler: RequestHandler,
@@ -75,7 +75,9 @@ function endOf(
 ): HandlerEnd {
   if (thrown !== undefined) {
     const { error } = thrown
-    return isError(error) ? { type: 'thrown', error } : misused('has thrown what is no error')
+    return isError(error)
+      ? { type: 'thrown', error }
+      : misused('has thrown something other than an error')
   }
   if (calls > 1) return misused('has called next more than once')
   if (first.length === 0) {
@@ -85,7 +87,7 @@ function endOf(
   const [error] = first
   return isError(error)
     ? { type: 'failed', error }
-    : misused('has called next with what is no error')
+    : misused('has called next with something other than an error')
 }
 
 /** Express treats anything else as no error, and continues here, or after the route or the router. */

@@ -144,7 +144,7 @@ async function deletionResult(
 /** Number of consecutive calls without a reply that end a run. The next run continues. */
 const MAX_CONSECUTIVE_LOST_REPLIES = 3
 
-/** Counts a call without a reply or an effect. @throws CoreError `error`, if there were too many in a row. */
+/** Counts a call that had neither a reply nor an effect. @throws CoreError `error`, if there were too many in a row. */
 export function countLostReply(ctx: MigrationContext, error: CoreError | undefined): void {
   if (error === undefined) return
   ctx.consecutiveLostReplies += 1

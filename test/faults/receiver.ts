@@ -13,8 +13,8 @@ import {
 } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
 import express4 from 'express4'
-import { Redis } from 'ioredis'
 import { serveUntilSignal } from '../../example-app/orders/serve-until-signal.js'
+import { redisClient } from './redis-client.js'
 import { LARGE_BYTES, type Stop } from './stops.js'
 
 // One receiver in a process of its own, whose requests stop wherever their `X-Stop-At` says until the
@@ -52,9 +52,9 @@ async function during<T>(stop: Stop, asked: Promise<T>): Promise<T> {
   return asked
 }
 
-const redis = new Redis(setting('REDIS_URL'))
-redis.on('error', () => {})
-const inner = redisStore(redis, { timeoutMs: Number(setting('TIMEOUT_MS')) })
+const inner = redisStore(await redisClient(setting('REDIS_URL')), {
+  timeoutMs: Number(setting('TIMEOUT_MS')),
+})
 const store: Store = {
   ...inner,
   async reserve(request) {
@@ -153,7 +153,6 @@ serveUntilSignal(server, {
   close() {
     auth.close()
     inner.close()
-    redis.disconnect()
   },
   serveOnMs: Number(setting('SERVE_ON_MS')),
   waitMs: Number(setting('WAIT_MS')),

@@ -332,7 +332,7 @@ describe('a program with', () => {
       'the address of Redis as a store',
       `const { redisStore } = await import('express-service-auth/redis')
       redisStore('redis://localhost')`,
-      'redisStore: redis must be a Redis or Cluster client of ioredis, such as new Redis(url)',
+      'redisStore: redis must be a Redis or Cluster client of ioredis 5 or 6 or of iovalkey 0.3 or 0.4, such as new Redis(url), or what createClient or createCluster of redis (node-redis) 5 or 6 returns',
     ],
     [
       'a pool as a runner',

@@ -1,5 +1,6 @@
-import type { Redis } from 'ioredis'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
+import { clientFactory } from '../../stores/redis/clients/client-factory.js'
+import type { RedisNode } from '../../stores/redis/clients/redis-client.js'
 import {
   checkNode,
   type NodeCheckOptions,
@@ -35,7 +36,7 @@ interface CheckedNode extends NodeFindings {
 }
 
 async function checkAll({ client, prefix, timeoutMs }: RedisAccess): Promise<CommandResult> {
-  const connection = openConnection(client, timeoutMs)
+  const connection = openConnection(clientFactory('check-store', client), timeoutMs)
   try {
     const masters = await connection.masters().catch((error: Error) => {
       throw unreachableError('store_unavailable', error.message, reportOf([]))
@@ -52,10 +53,9 @@ async function checkAll({ client, prefix, timeoutMs }: RedisAccess): Promise<Com
   }
 }
 
-async function checkOne(node: Redis, options: NodeCheckOptions): Promise<CheckedNode> {
-  const { sentinels, path, host, port, name } = node.options
-  const isBehindSentinel = sentinels !== undefined && sentinels !== null
-  const known = isBehindSentinel ? `${name} via Sentinel` : (path ?? `${host}:${port}`)
+async function checkOne(node: RedisNode, options: NodeCheckOptions): Promise<CheckedNode> {
+  const { isBehindSentinel } = node
+  const known = isBehindSentinel ? `${node.address} via Sentinel` : node.address
   let unfit: readonly ServiceAuthError[] = []
   let warnings: readonly string[] = []
   let info: string | undefined
@@ -126,7 +126,7 @@ const SETTINGS = ['min-replicas-to-write', 'min-replicas-max-lag', 'save', 'appe
  *
  * @throws Error if it does not answer a command that every client may run.
  */
-async function readNodeFacts(node: Redis, info: string, timeoutMs: number): Promise<NodeFacts> {
+async function readNodeFacts(node: RedisNode, info: string, timeoutMs: number): Promise<NodeFacts> {
   const ask = <T>(question: () => Promise<T>): Promise<T> => {
     const attempt = startRedisCall(timeoutMs)
     return retryUntilDeadline(attempt, () => untilDeadline(question(), attempt))
@@ -138,17 +138,21 @@ async function readNodeFacts(node: Redis, info: string, timeoutMs: number): Prom
   const roundTripsMs: number[] = []
   for (let count = 0; count < PINGS; count++) {
     const startedAt = performance.now()
-    await ask(() => node.ping())
+    await ask(() => node.command('PING'))
     roundTripsMs.push(performance.now() - startedAt)
   }
   const askedAt = Date.now()
-  const clockOffsetMs = offsetMs(await ask(() => node.time()), askedAt, Date.now())
+  const clockOffsetMs = offsetMs(
+    (await ask(() => node.command('TIME'))) as string[],
+    askedAt,
+    Date.now(),
+  )
   const settings = new Map<string, string>()
   for (const name of SETTINGS) {
-    const reply = await askIfAllowed(() => node.config('GET', name))
+    const reply = await askIfAllowed(() => node.command('CONFIG', 'GET', name))
     if (Array.isArray(reply) && reply.length === 2) settings.set(name, String(reply[1]))
   }
-  const client = await askIfAllowed(() => node.client('INFO'))
+  const client = await askIfAllowed(() => node.command('CLIENT', 'INFO'))
   const [, localAddress] = / laddr=(\S+)/.exec(String(client)) ?? []
   return { info: fieldsOf(info), settings, clockOffsetMs, roundTripsMs, localAddress }
 }

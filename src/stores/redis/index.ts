@@ -1,3 +1,4 @@
+export type { IoredisLike, NodeRedisLike, RedisClientLike } from './clients/client-factory.js'
 export {
   type AllowResult,
   type DamagedRow,

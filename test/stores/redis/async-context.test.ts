@@ -5,12 +5,11 @@ import type { Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { memoryStore, type Store } from 'express-service-auth'
-import type { RedisStoreOptions } from 'express-service-auth/redis'
-import type { Cluster, Redis } from 'ioredis'
+import type { RedisClientLike, RedisStoreOptions } from 'express-service-auth/redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createCompensation } from '../../../src/stores/redis/store/compensation.js'
 import { until } from '../../support/until.js'
-import { answers, MAJORS, ownRedis, proxyOf, requestFor, storeOn } from './kit.js'
+import { answers, CHOSEN_LIBRARIES, ownRedis, proxyOf, requestFor, storeOn } from './kit.js'
 
 const LEASE_MS = 200
 
@@ -45,19 +44,18 @@ async function proxied() {
 }
 
 const nodes = (port: number): { host: string; port: number }[] => [{ host: '127.0.0.1', port }]
-const LAZY = { lazyConnect: true }
 const NO_REPLICA: RedisStoreOptions = { replicas: { min: 1, timeoutMs: 50 } }
 
-type Connect = (port: number) => Redis | Cluster
-const STORES = MAJORS.flatMap(
-  ({ major, RedisOfRelease, ClusterOfRelease }): [string, Connect, RedisStoreOptions][] => {
-    const connect: Connect = (port) => new RedisOfRelease({ port, ...LAZY })
-    const connectCluster: Connect = (port) => new ClusterOfRelease(nodes(port), LAZY)
+type Connect = (port: number) => RedisClientLike
+const STORES = CHOSEN_LIBRARIES.flatMap(
+  ({ library, ...libraryOf }): [string, Connect, RedisStoreOptions][] => {
+    const connect: Connect = (port) => libraryOf.connect({ port })
+    const connectCluster: Connect = (port) => libraryOf.connectCluster(nodes(port))
     return [
-      [major, connect, {}],
-      [`${major} with replicas`, connect, NO_REPLICA],
-      [`a cluster of ${major}`, connectCluster, {}],
-      [`a cluster of ${major} with replicas`, connectCluster, NO_REPLICA],
+      [library, connect, {}],
+      [`${library} with replicas`, connect, NO_REPLICA],
+      [`a cluster of ${library}`, connectCluster, {}],
+      [`a cluster of ${library} with replicas`, connectCluster, NO_REPLICA],
     ]
   },
 )

@@ -1,22 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { IdempotencyStore, ReservationRequest, Run, Store } from 'express-service-auth'
-import { type RedisStoreOptions, redisStore } from 'express-service-auth/redis'
-import { Cluster, Redis, type RedisOptions } from 'ioredis'
-import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
+import {
+  type RedisClientLike,
+  type RedisStoreOptions,
+  redisStore,
+} from 'express-service-auth/redis'
+import { Redis, type RedisOptions } from 'ioredis'
 import { afterAll, onTestFinished } from 'vitest'
 import { startTcpProxy, type TcpProxy } from '../../support/network/tcp-proxy.js'
 import { type RedisConfig, type RedisServer, startRedis } from '../../support/redis/redis.js'
+import { endClient, LIBRARY, type Login } from '../../support/redis/redis-clients.js'
 import { knowRedisClient } from '../../support/secret-search/index.js'
 
-/** The releases of ioredis that the package works with, both under the types of the later one. */
-export const MAJORS = [
-  { major: 'ioredis 6', RedisOfRelease: Redis, ClusterOfRelease: Cluster },
-  {
-    major: 'ioredis 5',
-    RedisOfRelease: Redis5 as unknown as typeof Redis,
-    ClusterOfRelease: Cluster5 as unknown as typeof Cluster,
-  },
-]
+export { CHOSEN_LIBRARIES, LIBRARIES, MAJORS } from '../../support/redis/redis-clients.js'
 
 /**
  * The server that the tests of a file share, stopped after them. To be called once, outside of a test:
@@ -49,27 +45,37 @@ export async function proxyOf(server: { host: string; port: number }): Promise<T
 
 export interface Opened {
   readonly store: Store
-  readonly redis: Redis
+  readonly redis: RedisClientLike
 }
 
-/** A user's client and a store on it; both end with the test. */
+/** A user's client of the library under test and a store on it; both end with the test. */
 export function openStore(
   address: { host: string; port: number },
   options: RedisStoreOptions = {},
-  clientOptions: RedisOptions = {},
+  login: Login = {},
 ): Opened {
+  const { host, port } = address
+  const redis = LIBRARY.connect({ host, port, ...login })
+  return { redis, store: storeOn(redis, options) }
+}
+
+/** As `openStore`, with ioredis. */
+export function openIoredisStore(
+  address: { host: string; port: number },
+  options: RedisStoreOptions = {},
+  clientOptions: RedisOptions = {},
+): Opened & { readonly redis: Redis } {
   const { host, port } = address
   const redis = new Redis({ host, port, lazyConnect: true, ...clientOptions } as object)
   return { redis, store: storeOn(redis, options) }
 }
 
-export function storeOn(redis: Redis | Cluster, options: RedisStoreOptions = {}): Store {
+export function storeOn(redis: RedisClientLike, options: RedisStoreOptions = {}): Store {
   knowRedisClient(redis)
-  redis.on('error', () => {})
   const store = redisStore(redis, options)
   onTestFinished(() => {
     store.close()
-    redis.disconnect()
+    endClient(redis)
   })
   return store
 }

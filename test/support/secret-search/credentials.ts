@@ -1,3 +1,4 @@
+import type { RedisClientLike } from 'express-service-auth/redis'
 import { LEAK_LENGTH, type SecretKind } from './secret-index.js'
 import { knowSecret } from './session.js'
 
@@ -13,8 +14,10 @@ interface Passwords {
   readonly sentinelPassword?: string | null | undefined
 }
 
-interface RedisClient {
-  readonly options: Passwords & { readonly redisOptions?: Passwords | undefined }
+/** `_options` is that of a cluster client of node-redis. */
+interface ClientOptions {
+  readonly options?: Passwords & { readonly redisOptions?: Passwords | undefined }
+  readonly _options?: { readonly defaults?: Passwords }
 }
 
 const SECRET_VARIABLE = /(?:KEY|TOKEN|SECRET|PASSWORD)$/
@@ -70,8 +73,13 @@ export function knowRedisWords(words: readonly string[]): void {
 }
 
 /** Tells the search of the password that a client sends. */
-export function knowRedisClient({ options }: RedisClient): void {
-  const { password, sentinelPassword } = { ...options, ...options.redisOptions }
+export function knowRedisClient(client: RedisClientLike): void {
+  const { options, _options } = client as unknown as ClientOptions
+  const { password, sentinelPassword } = {
+    ...options,
+    ...options?.redisOptions,
+    ..._options?.defaults,
+  }
   for (const each of [password, sentinelPassword]) knowSecret('a Redis password', each ?? '')
 }
 

@@ -1,6 +1,5 @@
-import type { Cluster, Redis } from 'ioredis'
 import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
-import { slotOf } from './hash-slot.js'
+import type { RedisNode } from '../clients/redis-client.js'
 import {
   errorText,
   retryUntilDeadline,
@@ -32,14 +31,14 @@ export async function checkMasters(options: NodeCheckOptions): Promise<readonly 
   const masters = await options.connection.masters().catch((error: Error) => {
     throw unavailable(error.message)
   })
-  const check = async (node: Redis): Promise<readonly string[]> =>
+  const check = async (node: RedisNode): Promise<readonly string[]> =>
     checkNode(node, options, await readInfo(node, options))
   return (await Promise.all(masters.map(check))).flat()
 }
 
 /** Returns the reply to `INFO`; `undefined` if the user may not run it. */
-export function readInfo(node: Redis, options: NodeCheckOptions): Promise<string | undefined> {
-  return run(node, options, () => node.info()).catch((error) => {
+export function readInfo(node: RedisNode, options: NodeCheckOptions): Promise<string | undefined> {
+  return run(node, options, async () => String(await node.command('INFO'))).catch((error) => {
     if (error instanceof ServiceAuthError && error.code === 'unfit') return undefined
     throw error
   })
@@ -47,14 +46,14 @@ export function readInfo(node: Redis, options: NodeCheckOptions): Promise<string
 
 /** Checks one node as `checkMasters` does, with its reply to `INFO`. */
 export async function checkNode(
-  node: Redis,
+  node: RedisNode,
   options: NodeCheckOptions,
   info: string | undefined,
 ): Promise<readonly string[]> {
   const name = nameOf(node)
   if (info !== undefined) checkInfo(name, info)
-  if (options.connection.link.client.isCluster || info?.includes('cluster_enabled:1')) {
-    const state = await run(node, options, () => node.cluster('INFO'))
+  if (options.connection.cluster || info?.includes('cluster_enabled:1')) {
+    const state = await run(node, options, () => node.command('CLUSTER', 'INFO'))
     if (!String(state).includes('cluster_state:ok')) {
       throw unavailable(`${name} says that its cluster is down`)
     }
@@ -83,9 +82,9 @@ export const TRY_COMMANDS: Script = tryScript(`
   { 'PEXPIRE', KEYS[1], 1 }, { 'DEL', KEYS[1] }, { 'TIME' },
 `)
 
-async function checkRights(node: Redis, options: NodeCheckOptions): Promise<void> {
+async function checkRights(node: RedisNode, options: NodeCheckOptions): Promise<void> {
   const { connection, prefix, waits } = options
-  const key = keyOn(node, connection.link.client as Redis | Cluster, prefix)
+  const key = keyOn(node, connection, prefix)
   // Without a key in a slot of this node, the store never writes to it.
   if (key === undefined) return
   const call = { script: TRY_COMMANDS, key, args: [] }
@@ -93,25 +92,31 @@ async function checkRights(node: Redis, options: NodeCheckOptions): Promise<void
   const refused = await run(node, options, () => connection.link.sendDigest(call))
   const right = missingRight(refused)
   if (right !== undefined) throw unfit(`${nameOf(node)} does not let the user ${right}`)
-  if (waits) await run(node, options, () => node.wait(0, 1))
+  if (waits) await run(node, options, () => node.command('WAIT', '0', '1'))
 }
 
 const MAX_TRIES = 20_000
 
 /** Returns a key with the prefix that the node serves; `undefined` if none is found. */
-function keyOn(node: Redis, client: Redis | Cluster, prefix: string): string | undefined {
+function keyOn(
+  { address }: RedisNode,
+  { cluster }: Connection,
+  prefix: string,
+): string | undefined {
   const base = `${prefix}t:check`
-  if (!client.isCluster) return base
-  const { slots, options } = client as Cluster
-  const address = `${node.options.host}:${node.options.port}`
+  if (cluster === undefined) return base
   for (let count = 0; count < MAX_TRIES; count++) {
     const key = `${base}-${count}`
-    if (slots[slotOf((options.keyPrefix ?? '') + key)]?.[0] === address) return key
+    if (cluster.addressOf(key) === address) return key
   }
   return undefined
 }
 
-async function run<T>(node: Redis, options: NodeCheckOptions, send: () => Promise<T>): Promise<T> {
+async function run<T>(
+  node: RedisNode,
+  options: NodeCheckOptions,
+  send: () => Promise<T>,
+): Promise<T> {
   const { connection, timeoutMs, prefix } = options
   const state = startRedisCall(timeoutMs)
   try {
@@ -129,7 +134,5 @@ const unavailable = (message: string): ServiceAuthError =>
 
 const unfit = (message: string): ServiceAuthError => new ServiceAuthError('unfit', message)
 
-function nameOf({ options }: Redis): string {
-  if (options.sentinels) return `the primary that sentinels call ${options.name}`
-  return `Redis at ${options.path ?? `${options.host}:${options.port}`}`
-}
+const nameOf = ({ address, isBehindSentinel }: RedisNode): string =>
+  isBehindSentinel ? `the primary that sentinels call ${address}` : `Redis at ${address}`

@@ -35,8 +35,12 @@ export class NotConfirmed extends Error {
   }
 }
 
+interface ReplyError extends Error {
+  readonly name: 'ReplyError'
+}
+
 /** Whether Redis sent the error, so that the command had no effect. */
-export const isReplyError = (error: unknown): error is Error =>
+export const isReplyError = (error: unknown): error is ReplyError =>
   error instanceof Error && error.name === 'ReplyError'
 
 /**

@@ -1,6 +1,6 @@
-import type { Cluster, Redis } from 'ioredis'
 import { type HealthWatch, watchHealth } from '../../store-health.js'
-import { type Client, duplicateClient, stallTimeoutFor } from './dedicated-client.js'
+import type { ClientFactory, ClusterClient, RedisNode } from '../clients/redis-client.js'
+import { stallTimeoutFor } from '../clients/time-limits.js'
 import { type Link, openLink } from './link.js'
 import {
   type CallState,
@@ -15,6 +15,8 @@ import {
 /** Runs scripts on a dedicated connection, each within `timeoutMs`. */
 export interface Connection {
   readonly link: Link
+  /** The client of `link`, if it is for a cluster. */
+  readonly cluster: ClusterClient | undefined
   readonly health: HealthWatch
   /**
    * Runs a call, and repeats it if its reply was lost. A repeated call must have no further effect.
@@ -23,15 +25,14 @@ export interface Connection {
    */
   run(call: RedisCall, state?: CallState): Promise<unknown>
   /** Returns the nodes that now accept writes. @throws NotConfirmed if they are not known in time. */
-  masters(): Promise<readonly Redis[]>
+  masters(): Promise<readonly RedisNode[]>
   /** Records in the health how the promise settles, and returns it. */
   watch<T>(reply: Promise<T>): Promise<T>
   close(): void
 }
 
-export function openConnection(appClient: Client, timeoutMs: number): Connection {
-  const link = openLink(duplicateClient(appClient, timeoutMs), stallTimeoutFor(timeoutMs))
-  const { client } = link
+export function openConnection(clients: ClientFactory, timeoutMs: number): Connection {
+  const link = openLink((listener) => clients.open(timeoutMs, listener), stallTimeoutFor(timeoutMs))
   const health = watchHealth()
 
   const recordFailure = (error: unknown): void => {
@@ -44,6 +45,7 @@ export function openConnection(appClient: Client, timeoutMs: number): Connection
 
   return {
     link,
+    cluster: link.client.isCluster ? link.client : undefined,
     health,
     watch,
     run(call, state = startRedisCall(timeoutMs)) {
@@ -54,8 +56,7 @@ export function openConnection(appClient: Client, timeoutMs: number): Connection
       return watch(
         retryUntilDeadline(state, async () => {
           await link.untilReady(state)
-          if (!client.isCluster) return [client as Redis]
-          return await untilDeadline(freshMasters(client as Cluster), state)
+          return await untilDeadline(link.client.masters(), state)
         }),
       )
     },
@@ -64,11 +65,4 @@ export function openConnection(appClient: Client, timeoutMs: number): Connection
       health.down('closed')
     },
   }
-}
-
-async function freshMasters(cluster: Cluster): Promise<readonly Redis[]> {
-  await new Promise<void>((resolve, reject) => {
-    cluster.refreshSlotsCache((error) => (error ? reject(error) : resolve()))
-  })
-  return cluster.nodes('master')
 }

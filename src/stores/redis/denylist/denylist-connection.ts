@@ -1,7 +1,8 @@
 import { AsyncResource } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Client } from '../connection/dedicated-client.js'
-import { confirmHandshake, connectionErrorText } from '../connection/handshake.js'
+import type { ClientFactory, OwnClient } from '../clients/redis-client.js'
+import { DENYLIST_CONNECT_TIMEOUT_MS } from '../clients/time-limits.js'
+import { connectionErrorText } from '../connection/connection-error.js'
 import type { Script } from '../connection/redis-call.js'
 import {
   errorText,
@@ -13,7 +14,6 @@ import {
   startRedisCall,
   untilDeadline,
 } from '../connection/redis-call.js'
-import { CONNECT_TIMEOUT_MS, createClientFactory } from './reconnecting-client.js'
 
 /** A denylist script with its arguments. */
 export interface ScriptCall {
@@ -45,11 +45,6 @@ interface ConnectionOptions {
   readonly timeoutMs: number
 }
 
-/** An error of a client. That of a cluster client has the error of a node. */
-interface ConnectionError extends Error {
-  readonly lastNodeError?: Error | undefined
-}
-
 /** A server that requires a password replies with NOAUTH only to short commands. */
 const UNAUTHENTICATED = /\bunauthenticated\b/
 
@@ -58,38 +53,22 @@ const replyErrorText = (error: Error): string =>
     ? `NOAUTH Authentication required (${errorText(error)})`
     : errorText(error)
 
-/** Functions of ioredis that its types omit. */
-type RunScript = (script: string, ...rest: readonly (string | number)[]) => Promise<unknown>
-interface Scripts {
-  evalsha: RunScript
-  eval: RunScript
-}
-
 export function openDenylistConnection(
-  appClient: Client,
+  clients: ClientFactory,
   { keys, timeoutMs }: ConnectionOptions,
 ): DenylistConnection {
-  const clientFactory = createClientFactory(appClient, timeoutMs)
-  let client: Client | undefined
-  let connecting: Promise<Client> | undefined
-  /** Why a client lost its connection, or could not open one. */
-  const lastErrors = new WeakMap<Client, Error>()
+  const openClient = clients.forDenylist(timeoutMs)
+  let client: OwnClient | undefined
+  let connecting: Promise<OwnClient> | undefined
   let isClosed = false
 
-  async function connect(): Promise<Client> {
+  async function connect(): Promise<OwnClient> {
     if (isClosed) throw new NotConfirmed('the denylist is closed', false, 'closed')
-    const opened = clientFactory.create()
+    const opened = openClient()
     client = opened
-    opened.on('error', (error: ConnectionError) => {
-      const { lastNodeError: cause = error } = error
-      if (cause.message !== '') lastErrors.set(opened, cause)
-    })
-    const state = startRedisCall(CONNECT_TIMEOUT_MS)
+    const state = startRedisCall(DENYLIST_CONNECT_TIMEOUT_MS)
     try {
       await untilDeadline(opened.connect(), state)
-      const confirming = confirmHandshake(opened)
-      if (confirming !== undefined) await untilDeadline(confirming, state)
-      clientFactory.recordNodes(opened)
       return opened
     } catch (error) {
       const cause = causeOf(error, opened)
@@ -99,20 +78,20 @@ export function openDenylistConnection(
     }
   }
 
-  function connected(): Promise<Client> {
+  function connected(): Promise<OwnClient> {
     if (connecting !== undefined) return connecting
-    if (client?.status === 'ready') return Promise.resolve(client)
+    if (client?.isReady()) return Promise.resolve(client)
     if (client !== undefined) closeClient(client)
     const opening = connect().finally(() => (connecting = undefined))
     connecting = opening
     return opening
   }
 
-  function closeClient(failed: Client): void {
+  function closeClient(failed: OwnClient): void {
     // If many calls failed on the same connection, the first of them has closed it already.
     if (client !== failed) return
     client = undefined
-    failed.disconnect()
+    failed.close()
   }
 
   async function runScript({ timeoutMs, ...call }: TimedCall): Promise<unknown> {
@@ -127,8 +106,8 @@ export function openDenylistConnection(
   }
 
   /** The error of a pending call says that the connection was closed, but not why. */
-  const causeOf = (error: unknown, lost: Client): unknown =>
-    isReplyError(error) ? error : (lastErrors.get(lost) ?? error)
+  const causeOf = (error: unknown, lost: OwnClient): unknown =>
+    isReplyError(error) ? error : (lost.lastError() ?? error)
 
   return {
     runScript: AsyncResource.bind(runScript),
@@ -150,16 +129,23 @@ export function openDenylistConnection(
 }
 
 /** Sends scripts with the keys of the denylist on a client that is connected. */
-function createSender(client: Client, keys: readonly string[]): ScriptSender<ScriptCall> {
-  const scripts = client as unknown as Scripts
-  const rest = (args: readonly string[]) => [keys.length, ...keys, ...args]
+function createSender(client: OwnClient, keys: readonly string[]): ScriptSender<ScriptCall> {
+  const sendSource = ({ script, args = [] }: ScriptCall): Promise<unknown> =>
+    client.runScript({ command: 'eval', script: script.source, keys, args, texts: 'strings' })
   return {
     untilReady: () => undefined,
-    sendDigest: ({ script, args = [], sendsSource }) =>
-      sendsSource
-        ? scripts.eval(script.source, ...rest(args))
-        : scripts.evalsha(script.sha, ...rest(args)),
-    sendSource: ({ script, args = [] }) => scripts.eval(script.source, ...rest(args)),
+    sendDigest(call) {
+      const { script, args = [], sendsSource } = call
+      if (sendsSource) return sendSource(call)
+      return client.runScript({
+        command: 'evalsha',
+        script: script.sha,
+        keys,
+        args,
+        texts: 'strings',
+      })
+    },
+    sendSource,
     sendsLate: true,
   }
 }

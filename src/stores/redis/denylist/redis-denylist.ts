@@ -1,5 +1,4 @@
 import { hostname } from 'node:os'
-import type { Cluster, Redis } from 'ioredis'
 import { z } from 'zod'
 import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
 import {
@@ -12,9 +11,8 @@ import {
 } from '../../../base/options.js'
 import type { LiveDenylist } from '../../../verification/denylist/live-denylist.js'
 import { createLocalDenylist } from '../../../verification/denylist/local-denylist.js'
-import type { Client } from '../connection/dedicated-client.js'
-import { requireClient } from '../connection/handshake.js'
-import { slotOf } from '../connection/hash-slot.js'
+import { clientFactory, type RedisClientLike } from '../clients/client-factory.js'
+import { slotOf } from '../clients/hash-slot.js'
 import { missingRight, refusedRight } from '../connection/rights.js'
 import { createOperations } from './create-operations.js'
 import { keepProcessAlive, openDenylistConnection } from './denylist-connection.js'
@@ -85,14 +83,14 @@ const schema = lazy(() =>
  * ```
  */
 export function redisDenylist(
-  redis: Redis | Cluster,
+  redis: RedisClientLike,
   options: RedisDenylistOptions = {},
 ): RedisDenylist {
-  requireClient('redisDenylist', redis)
+  const clients = clientFactory('redisDenylist', redis)
   const settings = parseOptions('redisDenylist options', schema, options)
-  const keys = keysOf(redis, settings.prefix)
-  const polling = openDenylistConnection(redis, { ...settings, keys })
-  const writing = openDenylistConnection(redis, { ...settings, keys })
+  const keys = keysOf(clients.keyPrefix, settings.prefix)
+  const polling = openDenylistConnection(clients, { ...settings, keys })
+  const writing = openDenylistConnection(clients, { ...settings, keys })
   const local = createLocalDenylist(settings)
   const reports = createReports(polling, settings)
   const poll = createPoll(polling, { ...settings, local, reports })
@@ -147,11 +145,10 @@ export function redisDenylist(
 }
 
 /** Returns the keys, which share a hash tag so that they are in one slot of a cluster. */
-function keysOf(redis: Client, prefix: string): readonly string[] {
+function keysOf(keyPrefix: string, prefix: string): readonly string[] {
   const hashes = ['entries', 'reasons', 'marks', 'receivers']
   const parts = ['version', ...hashes, 'entry-ends', 'mark-ends']
   const keys = parts.map((part) => `${prefix}{denylist}:${part}`)
-  const { keyPrefix = '' } = redis.options
   if (new Set(keys.map((key) => slotOf(keyPrefix + key))).size > 1) {
     throw new TypeError('redisDenylist options: prefix must not begin a hash tag that is empty')
   }

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { setImmediate as endOfTick } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
-import { stallTimeoutFor } from '../connection/dedicated-client.js'
+import type { OpenClient, ServerClient } from '../clients/redis-client.js'
+import { stallTimeoutFor } from '../clients/time-limits.js'
 import { openLink } from '../connection/link.js'
 import {
   type CallState,
@@ -56,14 +56,17 @@ interface Entry {
 /**
  * Commits reservations in groups. `WAIT` covers the earlier writes of its connection, and blocks that
  * connection. So one `WAIT` follows all pending reservations, and those that arrive meanwhile form the
- * next group. `redis` must be used for nothing else.
+ * next group. The client must be used for nothing else.
  */
 export function openGroupCommit(
-  redis: Redis,
+  open: OpenClient<ServerClient>,
   { replicas, longestReplyMs }: GroupCommitOptions,
 ): GroupCommit {
   const { min, timeoutMs } = replicas
-  const link = openLink(redis, stallTimeoutFor(longestReplyMs))
+  const link = openLink(
+    (listener) => open(longestReplyMs, listener),
+    stallTimeoutFor(longestReplyMs),
+  )
   let queue: Entry[] = []
   let isSending = false
 
@@ -99,7 +102,8 @@ export function openGroupCommit(
 
   async function countReplicas(): Promise<number> {
     try {
-      return await link.watch(redis.wait(min, timeoutMs))
+      const waiting = link.client.command('WAIT', String(min), String(timeoutMs))
+      return Number(await link.watch(waiting))
     } catch (error) {
       if (!isReplyError(error)) throw error
       throw new TooFewReplicas(

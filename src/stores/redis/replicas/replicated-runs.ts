@@ -1,7 +1,10 @@
 import { AsyncResource } from 'node:async_hooks'
-import type { Cluster, Redis } from 'ioredis'
-import { type Client, duplicateRedis } from '../connection/dedicated-client.js'
-import { slotOf } from '../connection/hash-slot.js'
+import type {
+  ClientFactory,
+  ClusterClient,
+  OpenClient,
+  ServerClient,
+} from '../clients/redis-client.js'
 import {
   type CallState,
   isReplyError,
@@ -30,22 +33,21 @@ interface ReplicatedOptions {
 }
 
 export function openReplicated(
-  appClient: Client,
+  clients: ClientFactory,
   connection: Connection,
   { timeoutMs, replicas }: ReplicatedOptions,
 ): ReplicatedRuns {
   const longestReplyMs = timeoutMs + replicas.timeoutMs
   // In a cluster, the first request that needs a connection opens it, and the connection outlives that request.
   const open = AsyncResource.bind(
-    (redis: Redis, keyPrefix?: string): GroupCommit =>
-      openGroupCommit(duplicateRedis(redis, longestReplyMs, keyPrefix), {
-        replicas,
-        longestReplyMs,
-      }),
+    (openClient: OpenClient<ServerClient>): GroupCommit =>
+      openGroupCommit(openClient, { replicas, longestReplyMs }),
   )
-  const groupCommits = appClient.isCluster
-    ? openClusterCommits(connection, open)
-    : open(appClient as Redis)
+  const { cluster } = connection
+  const groupCommits =
+    cluster === undefined
+      ? open(clients.open as OpenClient<ServerClient>)
+      : openClusterCommits(cluster, connection, open)
 
   return {
     run(call) {
@@ -58,29 +60,25 @@ export function openReplicated(
 
 /** Opens a connection to each master that has a key, by address. */
 function openClusterCommits(
+  cluster: ClusterClient,
   { link }: Connection,
-  open: (redis: Redis, keyPrefix: string) => GroupCommit,
+  open: (openClient: OpenClient<ServerClient>) => GroupCommit,
 ): GroupCommit {
-  const cluster = link.client as Cluster
-  const keyPrefix = cluster.options.keyPrefix ?? ''
   const groupCommits = new Map<string, GroupCommit>()
-  const refreshSlots = AsyncResource.bind(() => cluster.refreshSlotsCache(() => {}))
+  const refreshSlots = AsyncResource.bind(() => cluster.refresh())
 
-  cluster.on('-node', ({ options }: Redis) => {
-    const address = `${options.host}:${options.port}`
+  cluster.onNodeGone((address) => {
     groupCommits.get(address)?.close()
     groupCommits.delete(address)
   })
 
   function groupCommitFor(key: string): GroupCommit {
-    const [address] = cluster.slots[slotOf(keyPrefix + key)] ?? []
+    const address = cluster.addressOf(key)
     const existing = address === undefined ? undefined : groupCommits.get(address)
     if (existing !== undefined) return existing
-    const node = cluster
-      .nodes('master')
-      .find(({ options }) => `${options.host}:${options.port}` === address)
-    if (node === undefined || address === undefined) throw new Error('the master has gone')
-    const groupCommit = open(node, keyPrefix)
+    const openMaster = address === undefined ? undefined : cluster.masterAt(address)
+    if (openMaster === undefined || address === undefined) throw new Error('the master has gone')
+    const groupCommit = open(openMaster)
     groupCommits.set(address, groupCommit)
     return groupCommit
   }

@@ -1,13 +1,12 @@
 import { AsyncResource } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
-import type { Cluster, Redis } from 'ioredis'
 import { z } from 'zod'
 import { integerBetween, lazy, optionsObject, parseOptions } from '../../../base/options.js'
 import type { ReservationRequest } from '../../../idempotency/leased/idempotency-store.js'
 import { createRecordKeeper } from '../../../idempotency/leased/record-keeper.js'
 import type { Store } from '../../memory-store.js'
+import { clientFactory, type RedisClientLike } from '../clients/client-factory.js'
 import { checkMasters } from '../connection/check-nodes.js'
-import { requireClient } from '../connection/handshake.js'
 import { NotConfirmed, type Script, script } from '../connection/redis-call.js'
 import { openConnection } from '../connection/redis-connection.js'
 import { openReplicated } from '../replicas/replicated-runs.js'
@@ -66,12 +65,14 @@ const schema = lazy(() =>
  * redis.disconnect()
  * ```
  */
-export function redisStore(redis: Redis | Cluster, options: RedisStoreOptions = {}): Store {
-  requireClient('redisStore', redis)
+export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = {}): Store {
+  const clients = clientFactory('redisStore', redis)
   const { prefix, timeoutMs, replicas } = parseOptions('redisStore options', schema, options)
-  const connection = openConnection(redis, timeoutMs)
+  const connection = openConnection(clients, timeoutMs)
   const reservations =
-    replicas === undefined ? connection : openReplicated(redis, connection, { timeoutMs, replicas })
+    replicas === undefined
+      ? connection
+      : openReplicated(clients, connection, { timeoutMs, replicas })
   const tokenKey = (id: string): string => `${prefix}t:${id}`
   const recordKey = (key: string): string => `${prefix}k:${key}`
   const compensation = createCompensation((request: ReservationRequest) => {

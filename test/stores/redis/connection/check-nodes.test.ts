@@ -10,7 +10,7 @@ import { CONSUME } from '../../../../src/stores/redis/store/redis-store.js'
 import type { RedisConfig, RedisServer } from '../../../support/redis/redis.js'
 import { startReplica } from '../../../support/redis/redis-replica.js'
 import {
-  MAJORS,
+  CHOSEN_LIBRARIES,
   openStore,
   ownRedis,
   proxyOf,
@@ -161,15 +161,14 @@ describe('what a store rejects with', () => {
     ['Redis quotes a call', { 'rename-command': ['EVALSHA NOT-EVALSHA', 'INFO NOT-INFO'] }],
     ['Redis is full', { maxmemory: '1' }],
   ]
-  const cases = MAJORS.flatMap((major) =>
-    LEAKY.map(([when, config]) => ({ when, config, ...major })),
+  const cases = CHOSEN_LIBRARIES.flatMap((library) =>
+    LEAKY.map(([when, config]) => ({ when, config, ...library })),
   )
 
-  it.each(cases)('holds no secret when $when ($major)', async ({ config, RedisOfRelease }) => {
+  it.each(cases)('holds no secret when $when ($library)', async ({ config, connect }) => {
     const redis = await ownRedis(config)
     const password = 'requirepass' in config ? { password: 'a-secret-password' } : {}
-    const users = new RedisOfRelease({ port: redis.port, lazyConnect: true, ...password })
-    const store = storeOn(users)
+    const store = storeOn(connect({ port: redis.port, ...password }))
     const request = requestFor({ key: 'a-secret-key', fingerprint: 'a-secret-body' })
     const asked = [
       store.consume('a-secret-token', 1000),

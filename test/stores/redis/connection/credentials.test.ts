@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { type Cluster, Redis } from 'ioredis'
+import type { RedisClientLike } from 'express-service-auth/redis'
+import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RedisServer } from '../../../support/redis/redis.js'
+import { setLogin } from '../../../support/redis/redis-clients.js'
 import { startCluster } from '../../../support/redis/redis-cluster.js'
 import { startReplica } from '../../../support/redis/redis-replica.js'
 import { startSentinel } from '../../../support/redis/redis-sentinel.js'
 import { until } from '../../../support/until.js'
 import { denylistOn, entryOf } from '../denylist/denylist-kit.js'
-import { answers, MAJORS, ownRedis, started, storeOn } from '../kit.js'
+import { answers, CHOSEN_LIBRARIES, MAJORS, ownRedis, started, storeOn } from '../kit.js'
 
 interface Login {
   readonly username: string
@@ -33,7 +35,7 @@ async function replaceLogin(
 }
 
 /** A store and a denylist on the user's client; both have connected. */
-async function openBoth(users: Redis | Cluster, replicas?: number) {
+async function openBoth(users: RedisClientLike, replicas?: number) {
   const store = storeOn(
     users,
     replicas === undefined ? {} : { replicas: { min: replicas, timeoutMs: 1000 } },
@@ -54,19 +56,19 @@ async function openBoth(users: Redis | Cluster, replicas?: number) {
   }
 }
 
-describe.each(MAJORS)(
-  'own connections log in as the user’s client does ($major)',
-  ({ RedisOfRelease, ClusterOfRelease }) => {
+describe.each(CHOSEN_LIBRARIES)(
+  'own connections log in as the user’s client does ($library)',
+  ({ connect, connectCluster }) => {
     it.each([
       ['another password', RENEWED],
       ['another user', RENAMED],
     ])('with %s', async (_, next) => {
       const server = await ownRedis()
       await permit(server, OLD)
-      const users = new RedisOfRelease({ port: server.port, lazyConnect: true, ...OLD })
+      const users = connect({ port: server.port, ...OLD })
       const both = await openBoth(users)
       await replaceLogin(server, OLD, next)
-      Object.assign(users.options, next)
+      setLogin(users, next)
       await both.expectRecovery()
     })
 
@@ -75,12 +77,12 @@ describe.each(MAJORS)(
       const admin = new Redis({ port: server.port, password: OLD.password })
       onTestFinished(() => admin.disconnect())
       const { password } = OLD
-      const users = new RedisOfRelease({ port: server.port, lazyConnect: true, password })
+      const users = connect({ port: server.port, password })
       const both = await openBoth(users)
       await admin.config('SET', 'requirepass', RENEWED.password)
       await admin.call('CLIENT', 'KILL', 'TYPE', 'normal')
       await expect(storeOn(users).check()).rejects.toThrow(/WRONGPASS|NOAUTH/)
-      users.options.password = RENEWED.password
+      setLogin(users, { password: RENEWED.password })
       await both.expectRecovery()
     })
 
@@ -88,10 +90,10 @@ describe.each(MAJORS)(
       const server = await ownRedis()
       await started(startReplica(server))
       await permit(server, OLD)
-      const users = new RedisOfRelease({ port: server.port, lazyConnect: true, ...OLD })
+      const users = connect({ port: server.port, ...OLD })
       const both = await openBoth(users, 1)
       await replaceLogin(server, OLD, RENEWED)
-      users.options.password = RENEWED.password
+      setLogin(users, { password: RENEWED.password })
       await both.expectRecovery()
     })
 
@@ -102,42 +104,41 @@ describe.each(MAJORS)(
       const cluster = await started(startCluster())
       const nodes = [...cluster.masters, ...cluster.replicas]
       await Promise.all(nodes.map((node) => permit(node, OLD)))
-      const users = new ClusterOfRelease([...cluster.startupNodes], {
-        lazyConnect: true,
-        redisOptions: { ...OLD },
-      })
+      const users = connectCluster(cluster.startupNodes, OLD)
       const both = await openBoth(users)
-      users.options.redisOptions = { ...users.options.redisOptions, ...RENEWED }
+      setLogin(users, RENEWED)
       await Promise.all(nodes.map((node) => permit(node, RENEWED)))
       const toCut = cut === 1 ? cluster.masters.slice(0, 1) : nodes
       await Promise.all(toCut.map((node) => node.command('CLIENT', 'KILL', 'USER', OLD.username)))
       await both.expectRecovery()
     })
+  },
+)
 
-    it('behind sentinels that want a password too', async () => {
-      const sentinels = await started(startSentinel())
-      const asked = sentinels.sentinels.map(({ port }) => {
-        const client = new Redis({ port })
-        onTestFinished(() => client.disconnect())
-        return {
-          command: async (name: string, ...words: string[]) =>
-            String(await client.call(name, words)),
-        }
-      })
-      const all = [...asked, sentinels.primary, ...sentinels.replicas]
-      await Promise.all(all.map((server) => permit(server, OLD)))
-      const users = new RedisOfRelease({
-        name: sentinels.name,
-        sentinels: [...sentinels.sentinels],
-        sentinelUsername: OLD.username,
-        sentinelPassword: OLD.password,
-        lazyConnect: true,
-        ...OLD,
-      })
-      const both = await openBoth(users)
-      await Promise.all(all.map((server) => replaceLogin(server, OLD, RENEWED)))
-      Object.assign(users.options, RENEWED, { sentinelPassword: RENEWED.password })
-      await both.expectRecovery()
+it.each(MAJORS)(
+  'own connections log in as the user’s client does, behind sentinels too ($major)',
+  async ({ RedisOfRelease }) => {
+    const sentinels = await started(startSentinel())
+    const asked = sentinels.sentinels.map(({ port }) => {
+      const client = new Redis({ port })
+      onTestFinished(() => client.disconnect())
+      return {
+        command: async (name: string, ...words: string[]) => String(await client.call(name, words)),
+      }
     })
+    const all = [...asked, sentinels.primary, ...sentinels.replicas]
+    await Promise.all(all.map((server) => permit(server, OLD)))
+    const users = new RedisOfRelease({
+      name: sentinels.name,
+      sentinels: [...sentinels.sentinels],
+      sentinelUsername: OLD.username,
+      sentinelPassword: OLD.password,
+      lazyConnect: true,
+      ...OLD,
+    })
+    const both = await openBoth(users)
+    await Promise.all(all.map((server) => replaceLogin(server, OLD, RENEWED)))
+    Object.assign(users.options, RENEWED, { sentinelPassword: RENEWED.password })
+    await both.expectRecovery()
   },
 )

@@ -8,6 +8,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Redis } from 'ioredis'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { wrap } from '../../../../src/stores/redis/clients/ioredis.js'
 import { openLink } from '../../../../src/stores/redis/connection/link.js'
 import { script } from '../../../../src/stores/redis/connection/redis-call.js'
 import { compileText } from '../../../support/process/compile.js'
@@ -159,7 +160,7 @@ describe('commands of one tick', () => {
     await once(client, 'ready')
     const { stream } = client
     const uncork = vi.spyOn(stream, 'uncork')
-    const link = openLink(client, 1000)
+    const link = openLink((listener) => wrap(client, listener), 1000)
     const echo = script('return ARGV[1]')
     await client.script('LOAD', echo.source)
     uncork.mockClear()
@@ -174,8 +175,8 @@ describe('commands of one tick', () => {
 
   it('leave on the connection that there is, also where another was there before', async () => {
     const [first, second] = [new PassThrough(), new PassThrough()]
-    const client = { on() {}, stream: first, evalshaBuffer: async () => 'OK' }
-    const link = openLink(client as unknown as Redis, 1000)
+    const client = { on() {}, options: {}, stream: first, evalshaBuffer: async () => 'OK' }
+    const link = openLink((listener) => wrap(client as unknown as Redis, listener), 1000)
     const call = { script: script('return 1'), key: 'k', args: [] }
     const corked = () => [first.writableCorked, second.writableCorked]
     await link.sendDigest(call)

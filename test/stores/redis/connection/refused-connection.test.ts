@@ -1,13 +1,12 @@
-import type { Redis, RedisOptions } from 'ioredis'
 import { describe, expect, it } from 'vitest'
+import type { ServerOptions } from '../../../support/redis/redis-clients.js'
 import { denylistOn, entryOf } from '../denylist/denylist-kit.js'
-import { MAJORS, ownRedis, storeOn } from '../kit.js'
+import { CHOSEN_LIBRARIES, MAJORS, ownRedis, storeOn } from '../kit.js'
 
-describe.each(MAJORS)('a connection that Redis refuses ($major)', ({ RedisOfRelease }) => {
-  async function faultsOf(options: RedisOptions): Promise<string[]> {
-    const client = () => new RedisOfRelease({ lazyConnect: true, ...options } as object)
-    const store = storeOn(client() as Redis, { timeoutMs: 700 })
-    const denylist = denylistOn(client() as Redis)
+describe.each(CHOSEN_LIBRARIES)('a connection that Redis refuses ($library)', ({ connect }) => {
+  async function faultsOf(options: ServerOptions): Promise<string[]> {
+    const store = storeOn(connect(options), { timeoutMs: 700 })
+    const denylist = denylistOn(connect(options))
     const faults: string[] = []
     const note = (error: Error): void => void faults.push(error.message)
     await store.check().catch(note)
@@ -42,10 +41,10 @@ describe.each(MAJORS)('a connection that Redis refuses ($major)', ({ RedisOfRele
     const { port } = await ownRedis()
     expectAll(await faultsOf({ port, tls: {} }), /is this a port without TLS\?/)
   })
+})
 
-  it('is a TypeError when the URL names no number as database', () => {
-    const client = new RedisOfRelease('redis://127.0.0.1/orders', { lazyConnect: true })
-    expect(() => storeOn(client as Redis)).toThrow(/option db of redis must be the number/)
-    expect(() => denylistOn(client as Redis)).toThrow(/option db of redis must be the number/)
-  })
+it.each(MAJORS)('a URL that names no number as database is a TypeError ($major)', (each) => {
+  const client = new each.RedisOfRelease('redis://127.0.0.1/orders', { lazyConnect: true })
+  expect(() => storeOn(client)).toThrow(/option db of redis must be the number/)
+  expect(() => denylistOn(client)).toThrow(/option db of redis must be the number/)
 })

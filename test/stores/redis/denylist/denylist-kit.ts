@@ -1,13 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import {
+  type RedisClientLike,
   type RedisDenylist,
   type RedisDenylistOptions,
   redisDenylist,
 } from 'express-service-auth/redis'
-import { type Cluster, Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
 import type { DenylistEvent } from '../../../../src/base/decision/denylist-event.js'
 import type { DenylistEntry } from '../../../../src/verification/denylist/denylist-entry.js'
+import { endClient, LIBRARY } from '../../../support/redis/redis-clients.js'
 import { until } from '../../../support/until.js'
 
 export const ISSUER = 'https://core.example'
@@ -17,14 +18,13 @@ export const PATIENTLY = { timeoutMs: 20_000 }
 
 /** A denylist on a user's client; both end with the test. */
 export function denylistOn(
-  redis: Redis | Cluster,
+  redis: RedisClientLike,
   options: RedisDenylistOptions = {},
 ): RedisDenylist {
-  redis.on('error', () => {})
   const denylist = redisDenylist(redis, options)
   onTestFinished(() => {
     denylist.close()
-    redis.disconnect()
+    endClient(redis)
   })
   return denylist
 }
@@ -33,7 +33,7 @@ export function openDenylist(
   { port }: { port: number },
   options: RedisDenylistOptions = {},
 ): RedisDenylist {
-  return denylistOn(new Redis({ port, lazyConnect: true }), options)
+  return denylistOn(LIBRARY.connect({ port }), options)
 }
 
 export const entryOf = (changes: Partial<DenylistEntry> = {}): DenylistEntry => ({

@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RedisDenylist } from 'express-service-auth/redis'
-import { Cluster, Redis } from 'ioredis'
+import type { RedisClientLike, RedisDenylist } from 'express-service-auth/redis'
+import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-call.js'
 import { createOperations } from '../../../../src/stores/redis/denylist/create-operations.js'
 import type { RedisServer } from '../../../support/redis/redis.js'
+import { LIBRARY } from '../../../support/redis/redis-clients.js'
 import { knowSecret } from '../../../support/secret-search/index.js'
 import { until } from '../../../support/until.js'
-import { MAJORS, ownRedis, proxyOf, timed } from '../kit.js'
+import { CHOSEN_LIBRARIES, ownRedis, proxyOf, timed } from '../kit.js'
 import { denylistOn, entryOf, ISSUER, openDenylist, PATIENTLY } from './denylist-kit.js'
 
 const ALLOW_ORDERS = { issuer: ISSUER, kind: 'caller', value: 'orders' } as const
@@ -61,7 +62,7 @@ describe('a server that will take the question a moment later is asked again', (
   it('a cluster that is down: when it is up', async () => {
     const server = await ownRedis({ 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' })
     const { host, port } = server
-    const desk = denylistOn(new Cluster([{ host, port }], { lazyConnect: true }))
+    const desk = denylistOn(LIBRARY.connectCluster([{ host, port }]))
     const denied = desk.deny(entryOf(), PATIENTLY)
     await sleep(200)
     await server.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
@@ -70,18 +71,14 @@ describe('a server that will take the question a moment later is asked again', (
 })
 
 const optional = (password: string | undefined) => (password === undefined ? {} : { password })
-const CLIENTS: [string, (port: number, password?: string) => Redis | Cluster][] = [
-  ...MAJORS.map(({ major, RedisOfRelease }): (typeof CLIENTS)[number] => [
-    major,
-    (port, password) => new RedisOfRelease({ port, lazyConnect: true, ...optional(password) }),
+const CLIENTS: [string, (port: number, password?: string) => RedisClientLike][] = [
+  ...CHOSEN_LIBRARIES.map(({ library, connect }): (typeof CLIENTS)[number] => [
+    library,
+    (port, password) => connect({ port, ...optional(password) }),
   ]),
   [
     'a cluster',
-    (port, password) =>
-      new Cluster([{ host: '127.0.0.1', port }], {
-        lazyConnect: true,
-        redisOptions: optional(password),
-      }),
+    (port, password) => LIBRARY.connectCluster([{ host: '127.0.0.1', port }], optional(password)),
   ],
 ]
 

@@ -9,8 +9,9 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { ALLOW } from '../../../../src/stores/redis/denylist/write-scripts.js'
 import { OUTAGES, startTcpProxy } from '../../../support/network/tcp-proxy.js'
 import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import type { RedisLibrary } from '../../../support/redis/redis-clients.js'
 import { until } from '../../../support/until.js'
-import { MAJORS, ownRedis, proxyOf, timed } from '../kit.js'
+import { CHOSEN_LIBRARIES, ownRedis, proxyOf, timed } from '../kit.js'
 import {
   denylistOn,
   entryOf,
@@ -65,17 +66,14 @@ const WAYS = [...OUTAGES, 'paused'] as const
 /** What becomes of receivers while Redis goes away and comes back. */
 async function expectHeldThrough(
   way: (typeof WAYS)[number],
-  RedisOfRelease: typeof Redis,
+  connect: RedisLibrary['connect'],
 ): Promise<void> {
   const server = await startRedis()
   const proxy = await startTcpProxy(server)
-  const clients: Redis[] = []
   const open = (options: RedisDenylistOptions = {}): RedisDenylist => {
-    const client = new RedisOfRelease({ port: proxy.port, lazyConnect: true })
-    clients.push(client)
-    return redisDenylist(client, options)
+    return redisDenylist(connect({ port: proxy.port }), options)
   }
-  const desk = redisDenylist(new Redis({ port: server.port, lazyConnect: true }))
+  const desk = redisDenylist(connect({ port: server.port }))
   const receiver = open()
   const cold = open()
   const accepting = open({ whenUnknown: 'accept' })
@@ -110,10 +108,10 @@ async function expectHeldThrough(
   }
 }
 
-describe.each(MAJORS)('a server unreachable, through $major', ({ RedisOfRelease }) => {
+describe.each(CHOSEN_LIBRARIES)('a server unreachable, through $library', ({ connect }) => {
   it('in whatever way: the last list stays in force', async () => {
     const heard = hearDenylist()
-    await Promise.all(WAYS.map((way) => expectHeldThrough(way, RedisOfRelease)))
+    await Promise.all(WAYS.map((way) => expectHeldThrough(way, connect)))
     expect(heard.filter(({ type }) => type === 'stale')).toHaveLength(WAYS.length)
     expect(heard.filter(({ type }) => type === 'recovered')).toHaveLength(WAYS.length)
   }, 60_000)
@@ -125,9 +123,11 @@ describe.each(MAJORS)('a server unreachable, through $major', ({ RedisOfRelease 
     const desk = openDenylist(server)
     await desk.deny(entryOf(), PATIENTLY)
     const options = { maxStaleSeconds: 10 }
-    const connect = (): Redis => new RedisOfRelease({ port: proxy.port, lazyConnect: true })
-    const refusing = denylistOn(connect(), options)
-    const accepting = denylistOn(connect(), { ...options, whenUnknown: 'accept' })
+    const refusing = denylistOn(connect({ port: proxy.port }), options)
+    const accepting = denylistOn(connect({ port: proxy.port }), {
+      ...options,
+      whenUnknown: 'accept',
+    })
     await Promise.all([refusing.ready(), accepting.ready()])
     await proxy.fail('accepted and silent for good')
     await sleep(6000)
@@ -335,11 +335,11 @@ describe('a list that is lost', () => {
   }, 30_000)
 })
 
-describe.each(MAJORS)('a write whose reply is lost, through $major', ({ RedisOfRelease }) => {
+describe.each(CHOSEN_LIBRARIES)('a write whose reply is lost, through $library', ({ connect }) => {
   async function proxied() {
     const server = await ownRedis()
     const proxy = await proxyOf(server)
-    const desk = denylistOn(new RedisOfRelease({ port: proxy.port, lazyConnect: true }))
+    const desk = denylistOn(connect({ port: proxy.port }))
     await desk.version()
     return { proxy, desk, direct: openDenylist(server) }
   }
@@ -395,7 +395,7 @@ describe.each(MAJORS)('a write whose reply is lost, through $major', ({ RedisOfR
   it('says that nothing was written, when it was never sent', async () => {
     const server = await ownRedis()
     await server.kill()
-    const desk = denylistOn(new RedisOfRelease({ port: server.port, lazyConnect: true }))
+    const desk = denylistOn(connect({ port: server.port }))
     const { ms, error } = await timed(desk.deny(entryOf(), { timeoutMs: 500 }))
     expect(error).toMatchObject({ code: 'unavailable', mayBeWritten: false })
     expect(ms).toBeLessThan(OVER_WITHIN_MS)

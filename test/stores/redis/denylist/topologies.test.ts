@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RedisDenylist } from 'express-service-auth/redis'
-import { type Cluster, Redis } from 'ioredis'
+import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { slotOf } from '../../../../src/stores/redis/connection/hash-slot.js'
+import { slotOf } from '../../../../src/stores/redis/clients/hash-slot.js'
 import type { RedisServer } from '../../../support/redis/redis.js'
 import { startCluster } from '../../../support/redis/redis-cluster.js'
 import { isPrimary } from '../../../support/redis/redis-replica.js'
 import { startSentinel } from '../../../support/redis/redis-sentinel.js'
 import { until } from '../../../support/until.js'
-import { MAJORS, started } from '../kit.js'
+import { CHOSEN_LIBRARIES, MAJORS, started } from '../kit.js'
 import {
   denylistOn,
   entryOf,
@@ -116,11 +116,10 @@ async function fetchPid(port: number): Promise<number> {
   }
 }
 
-describe.each(MAJORS)('in a cluster, through $major', ({ ClusterOfRelease }) => {
+describe.each(CHOSEN_LIBRARIES)('in a cluster, through $library', ({ connectCluster }) => {
   it('it goes on with the replica of a master that was killed', async () => {
     const cluster = await started(startCluster())
-    const connect = (nodes = cluster.startupNodes): Cluster =>
-      new ClusterOfRelease([...nodes], { lazyConnect: true, scaleReads: 'slave' })
+    const connect = (nodes = cluster.startupNodes) => connectCluster(nodes)
     const index = Math.floor((slotOf('{denylist}') * 3) / 16_384)
     const master = cluster.masters[index] as RedisServer
     const replica = cluster.replicas[index] as RedisServer

@@ -10,6 +10,7 @@ import { until } from '../../../support/until.js'
 import {
   answers,
   begin,
+  openIoredisStore,
   openStore,
   ownRedis,
   proxyOf,
@@ -146,7 +147,7 @@ describe('a store whose replica is paused', () => {
   })
 
   it('lets nobody else’s commands wait', async () => {
-    const { store, redis } = openStore(primary, { replicas: { min: 1, timeoutMs: 2000 } })
+    const { store, redis } = openIoredisStore(primary, { replicas: { min: 1, timeoutMs: 2000 } })
     await until('the store answers', () => answers(store))
     const run = await begin(store, requestFor())
     pauseReplica()

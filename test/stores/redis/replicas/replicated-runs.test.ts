@@ -6,13 +6,13 @@ import {
   recordKeeperCases,
   singleUseStoreCases,
 } from 'express-service-auth/testing'
-import { Cluster } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { endClient, LIBRARY } from '../../../support/redis/redis-clients.js'
 import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
 import { isPrimary } from '../../../support/redis/redis-replica.js'
 import { testCases } from '../../../support/stores/store-cases.js'
 import { until } from '../../../support/until.js'
-import { answers, MAJORS, requestFor, retryOf, storeOn } from '../kit.js'
+import { answers, CHOSEN_LIBRARIES, requestFor, retryOf, storeOn } from '../kit.js'
 
 let cluster: RedisCluster
 beforeAll(async () => {
@@ -20,8 +20,8 @@ beforeAll(async () => {
 })
 afterAll(() => cluster.stop())
 
-describe.each(MAJORS)('a store on a cluster, through $major', ({ ClusterOfRelease }) => {
-  const connect = () => new ClusterOfRelease([...cluster.startupNodes], { lazyConnect: true })
+describe.each(CHOSEN_LIBRARIES)('a store on a cluster, through $library', ({ connectCluster }) => {
+  const connect = (options = {}) => connectCluster(cluster.startupNodes, options)
 
   describe.each([
     ['without replicas', undefined],
@@ -30,12 +30,11 @@ describe.each(MAJORS)('a store on a cluster, through $major', ({ ClusterOfReleas
     let store: Store
     beforeAll(async () => {
       const redis = connect()
-      redis.on('error', () => {})
       store = redisStore(redis, { timeoutMs: 5000, replicas })
       await until('the store answers', () => answers(store))
       return () => {
         store.close()
-        redis.disconnect()
+        endClient(redis)
       }
     })
 
@@ -49,7 +48,7 @@ describe.each(MAJORS)('a store on a cluster, through $major', ({ ClusterOfReleas
   })
 
   it('honours the prefix of the client, for reservations with replicas too', async () => {
-    const redis = connect().duplicate([], { keyPrefix: 'app:', lazyConnect: true })
+    const redis = connect({ keyPrefix: 'app:' })
     const store = storeOn(redis, { timeoutMs: 5000, replicas: { min: 1, timeoutMs: 5000 } })
     const plain = storeOn(redis, { timeoutMs: 5000 })
     const id = randomUUID()
@@ -63,7 +62,7 @@ describe.each(MAJORS)('a store on a cluster, through $major', ({ ClusterOfReleas
 })
 
 describe('a cluster with faults', () => {
-  const connect = () => new Cluster([...cluster.startupNodes], { lazyConnect: true })
+  const connect = () => LIBRARY.connectCluster(cluster.startupNodes)
 
   it('has every master looked at', async () => {
     const store = storeOn(connect(), { timeoutMs: 5000 })

@@ -9,7 +9,7 @@ import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
 import { afterAll, describe, expect, it } from 'vitest'
 import { testCases } from '../../../support/stores/store-cases.js'
-import { begin, openStore, requestFor, sharedRedis } from '../kit.js'
+import { begin, openIoredisStore, openStore, requestFor, sharedRedis } from '../kit.js'
 
 const server = await sharedRedis()
 const redis = new Redis(server.url)
@@ -135,7 +135,7 @@ describe('redisStore', () => {
   )
 
   it('closing it leaves the user’s client alone, and rejects from then on', async () => {
-    const { store: own, redis } = openStore(server)
+    const { store: own, redis } = openIoredisStore(server)
     await redis.ping()
     await own.consume(randomUUID(), 1000)
     await own.close()

@@ -1,13 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Store } from 'express-service-auth'
-import { redisStore } from 'express-service-auth/redis'
-import type { Cluster, Redis } from 'ioredis'
+import { type RedisClientLike, redisStore } from 'express-service-auth/redis'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { OUTAGES, type Outage, startTcpProxy } from '../../../support/network/tcp-proxy.js'
 import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import {
+  endClient,
+  OTHER_LIBRARIES,
+  type RedisLibrary,
+} from '../../../support/redis/redis-clients.js'
 import { until } from '../../../support/until.js'
-import { begin, MAJORS, requestFor } from '../kit.js'
+import { begin, CHOSEN_LIBRARIES, requestFor } from '../kit.js'
 
 /** Below the connect timeout of ioredis (10 s), with room for a busy machine: all recover at the same time. */
 const BACK_WITHIN_MS = 5000
@@ -16,31 +20,37 @@ const PAUSE_MS = 20
 const SUCCESSES = 5
 const TIMEOUT_MS = 60_000
 
-type Connect = (port: number) => Redis | Cluster
+type Connect = (port: number) => RedisClientLike
 
-/** What ioredis sends at first has to be answered too. */
-const NAMED = { username: 'app', password: 'secret-of-the-app', connectionName: 'orders' }
+/** What a client sends at first has to be answered too. */
+const NAMED = { username: 'app', password: 'secret-of-the-app', name: 'orders' }
 
 const clientsOf = (
   kind: string,
-  connect: (major: (typeof MAJORS)[number], port: number) => Redis | Cluster,
+  connect: (library: RedisLibrary, port: number) => RedisClientLike,
+  libraries = CHOSEN_LIBRARIES,
 ): Record<string, Connect> =>
   Object.fromEntries(
-    MAJORS.map((each) => [`${kind} of ${each.major}`, (port) => connect(each, port)]),
+    libraries.map((each) => [`${kind} of ${each.library}`, (port) => connect(each, port)]),
   )
 
-const SERVERS = clientsOf(
-  'a client',
-  ({ RedisOfRelease }, port) => new RedisOfRelease({ port, lazyConnect: true }),
+const SERVERS = clientsOf('a client', ({ connect }, port) => connect({ port }))
+const NAMED_SERVERS = clientsOf('a client with a password and a name', ({ connect }, port) =>
+  connect({ port, ...NAMED }),
 )
-const NAMED_SERVERS = clientsOf(
+const CLUSTERS = clientsOf('a client of a cluster', ({ connectCluster }, port) =>
+  connectCluster([{ host: '127.0.0.1', port }]),
+)
+/** Every run tries the other libraries too, each outage once. */
+const OTHERS = clientsOf(
   'a client with a password and a name',
-  ({ RedisOfRelease }, port) => new RedisOfRelease({ port, lazyConnect: true, ...NAMED }),
+  ({ connect }, port) => connect({ port, ...NAMED }),
+  OTHER_LIBRARIES,
 )
-const CLUSTERS = clientsOf(
+const OTHER_CLUSTERS = clientsOf(
   'a client of a cluster',
-  ({ ClusterOfRelease }, port) =>
-    new ClusterOfRelease([{ host: '127.0.0.1', port }], { lazyConnect: true }),
+  ({ connectCluster }, port) => connectCluster([{ host: '127.0.0.1', port }]),
+  OTHER_LIBRARIES,
 )
 
 const WORK: Record<string, (store: Store) => Promise<boolean>> = {
@@ -58,12 +68,10 @@ interface Case {
   readonly work: string
 }
 
-function casesOf(clients: object, durations: readonly number[]): Case[] {
+function casesOf(clients: object, durations: readonly number[], works = Object.keys(WORK)): Case[] {
   return Object.keys(clients).flatMap((client) =>
     OUTAGES.flatMap((outage) =>
-      durations.flatMap((seconds) =>
-        Object.keys(WORK).map((work) => ({ client, outage, seconds, work })),
-      ),
+      durations.flatMap((seconds) => works.map((work) => ({ client, outage, seconds, work }))),
     ),
   )
 }
@@ -78,7 +86,6 @@ async function recovery(
   // A node of a cluster tells its clients where it is.
   await server.command('CONFIG', 'SET', 'cluster-announce-port', String(proxy.port))
   const users = connect(proxy.port)
-  users.on('error', () => {})
   const store = redisStore(users)
   const serves = async (): Promise<boolean> =>
     (await WORK[work]?.(store).catch(() => false)) === true
@@ -100,7 +107,7 @@ async function recovery(
     return performance.now() - restoredAt
   } finally {
     store.close()
-    users.disconnect()
+    endClient(users)
     await proxy.close()
   }
 }
@@ -122,12 +129,17 @@ function testRecoveries(cases: readonly Case[], recover: (each: Case) => Promise
   )
 }
 
+async function startWithUser(): Promise<RedisServer> {
+  const server = await startRedis()
+  await server.command('ACL', 'SETUSER', 'app', 'on', `>${NAMED.password}`, '~*', '+@all')
+  return server
+}
+
 describe('a store whose server was unreachable', () => {
   const clients = { ...SERVERS, ...NAMED_SERVERS }
   let server: RedisServer
   beforeAll(async () => {
-    server = await startRedis()
-    await server.command('ACL', 'SETUSER', 'app', 'on', `>${NAMED.password}`, '~*', '+@all')
+    server = await startWithUser()
     return () => server.stop()
   })
   testRecoveries([...casesOf(SERVERS, [0.2, 1, 5]), ...casesOf(NAMED_SERVERS, [1])], (each) =>
@@ -135,13 +147,29 @@ describe('a store whose server was unreachable', () => {
   )
 })
 
+describe('a store whose server was unreachable, through another library', () => {
+  let server: RedisServer
+  beforeAll(async () => {
+    server = await startWithUser()
+    return () => server.stop()
+  })
+  testRecoveries(casesOf(OTHERS, [1], ['writes']), (each) =>
+    recovery(each, server, OTHERS[each.client] as Connect),
+  )
+})
+
 describe('a store whose cluster was unreachable', () => {
-  testRecoveries(casesOf(CLUSTERS, [1]), async (each) => {
+  const clients = { ...CLUSTERS, ...OTHER_CLUSTERS }
+  const cases = [
+    ...casesOf(CLUSTERS, [1]),
+    ...casesOf(OTHER_CLUSTERS, [1], ['writes']).filter(({ outage }) => outage === 'reset'),
+  ]
+  testRecoveries(cases, async (each) => {
     const config = { 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' }
     const node = await startRedis({ config })
     try {
       await node.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
-      return await recovery(each, node, CLUSTERS[each.client] as Connect)
+      return await recovery(each, node, clients[each.client] as Connect)
     } finally {
       await node.stop()
     }

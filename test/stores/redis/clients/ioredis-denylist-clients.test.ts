@@ -3,10 +3,10 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import type { Cluster, Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createClientFactory } from '../../../../src/stores/redis/denylist/reconnecting-client.js'
+import { denylistClients } from '../../../../src/stores/redis/clients/ioredis-denylist-clients.js'
 import { until } from '../../../support/until.js'
+import { denylistOn, ISSUER } from '../denylist/denylist-kit.js'
 import { MAJORS, ownRedis, proxyOf } from '../kit.js'
-import { denylistOn, ISSUER } from './denylist-kit.js'
 
 describe.each(MAJORS)('a client of $major', ({ RedisOfRelease, ClusterOfRelease }) => {
   const LAZY = { lazyConnect: true }
@@ -14,7 +14,7 @@ describe.each(MAJORS)('a client of $major', ({ RedisOfRelease, ClusterOfRelease 
   it('keeps credentials and TLS, and never connects again by itself', () => {
     const options = { username: 'app', password: 'secret', tls: { servername: 'redis' }, db: 3 }
     const users = new RedisOfRelease({ ...LAZY, ...options, keyPrefix: 'app:' })
-    const made = createClientFactory(users, 250).create() as Redis
+    const made = denylistClients(users, 250).create() as Redis
     expect(made.options).toMatchObject({ ...options, keyPrefix: 'app:', connectTimeout: 250 })
     expect(made.options.retryStrategy?.(1)).toBeNull()
     expect(made.options.failoverDetector).toBe(false)
@@ -23,7 +23,7 @@ describe.each(MAJORS)('a client of $major', ({ RedisOfRelease, ClusterOfRelease 
   it('asks each sentinel first in turn, and listens to them', () => {
     const [a, b, c] = [{ port: 1 }, { port: 2 }, { port: 3 }]
     const sentinels = [a, b, c] as { port: number }[]
-    const maker = createClientFactory(new RedisOfRelease({ ...LAZY, sentinels, name: 'x' }), 250)
+    const maker = denylistClients(new RedisOfRelease({ ...LAZY, sentinels, name: 'x' }), 250)
     const made = [1, 2, 3, 4].map(() => maker.create() as Redis)
     expect(made.map(({ options }) => options.sentinels?.[0])).toEqual([a, b, c, a])
     expect(made[0]?.options).toMatchObject({ failoverDetector: true, role: 'master', name: 'x' })
@@ -37,7 +37,7 @@ describe.each(MAJORS)('a client of $major', ({ RedisOfRelease, ClusterOfRelease 
       redisOptions,
       scaleReads: 'slave',
     })
-    const { options } = createClientFactory(users, 250).create() as Cluster
+    const { options } = denylistClients(users, 250).create() as Cluster
     expect(options.redisOptions).toMatchObject({ ...redisOptions, connectTimeout: 250 })
     expect(options.scaleReads).toBe('master')
     expect(options.clusterRetryStrategy?.(1)).toBeNull()

@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
-import { atDeadline } from './redis-call.js'
+import { atDeadline } from '../connection/redis-call.js'
 
 /** Detects a connection on which nothing arrives although a reply is pending. */
 export interface StallDetector {

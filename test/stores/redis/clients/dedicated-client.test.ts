@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { type Cluster, Redis, type RedisOptions } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { duplicateClient } from '../../../../src/stores/redis/connection/dedicated-client.js'
+import { duplicateClient } from '../../../../src/stores/redis/clients/ioredis-duplicates.js'
 import { until } from '../../../support/until.js'
 import {
   answers,
   begin,
   MAJORS,
-  openStore,
+  openIoredisStore,
   ownRedis,
   requestFor,
   retryOf,
@@ -41,7 +41,7 @@ describe('whatever the user’s client is told', () => {
 
   it.each(OPTIONS)('%s, the store does all it should', async (_, options) => {
     const redis = await ownRedis()
-    const { store } = openStore(redis, {}, options)
+    const { store } = openIoredisStore(redis, {}, options)
     await store.check()
     const id = randomUUID()
     expect(await store.consume(id, 60_000)).toBe(true)
@@ -62,7 +62,7 @@ describe('whatever the user’s client is told', () => {
   })
 
   it('its prefix and its database are the store’s too', async () => {
-    const { store } = openStore(server, {}, { keyPrefix: 'app:', db: 5 })
+    const { store } = openIoredisStore(server, {}, { keyPrefix: 'app:', db: 5 })
     const id = randomUUID()
     await store.consume(id, 60_000)
     const fifth = new Redis({ host: server.host, port: server.port, db: 5 })
@@ -86,13 +86,13 @@ it.each(MAJORS)(
 
 describe('whatever the user’s client is doing', () => {
   it('subscribing does not disturb the store', async () => {
-    const { store, redis } = openStore(server)
+    const { store, redis } = openIoredisStore(server)
     await redis.subscribe('news')
     expect(await store.consume(randomUUID(), 1000)).toBe(true)
   })
 
   it('blocking does not delay it', async () => {
-    const { store, redis } = openStore(server)
+    const { store, redis } = openIoredisStore(server)
     const waiting = [redis.blpop('nothing', 0), redis.wait(5, 0)]
     for (const each of waiting) each.catch(() => {})
     const { ms, value } = await timed(store.consume(randomUUID(), 1000))
@@ -102,14 +102,14 @@ describe('whatever the user’s client is doing', () => {
   })
 
   it('a transaction is not joined', async () => {
-    const { store, redis } = openStore(server)
+    const { store, redis } = openIoredisStore(server)
     const transaction = redis.multi().set('a', '1')
     expect(await store.consume(randomUUID(), 1000)).toBe(true)
     expect(await transaction.exec()).toEqual([[null, 'OK']])
   })
 
   it('ending its own connection does not end the store’s', async () => {
-    const { store, redis } = openStore(server)
+    const { store, redis } = openIoredisStore(server)
     await redis.ping()
     await store.consume(randomUUID(), 1000)
     await redis.quit()

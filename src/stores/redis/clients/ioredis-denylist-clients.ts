@@ -1,37 +1,19 @@
 import type { Cluster, ClusterNode, Redis, SentinelAddress } from 'ioredis'
-import {
-  type Client,
-  duplicateClient,
-  duplicateClusterClient,
-} from '../connection/dedicated-client.js'
+import { duplicateClient, duplicateClusterClient, type Ioredis } from './ioredis-duplicates.js'
+import { DENYLIST_CONNECT_TIMEOUT_MS as CONNECT_TIMEOUT_MS } from './time-limits.js'
 
-/** The time limit to connect, including handshake and the query of a sentinel or cluster node. */
-export const CONNECT_TIMEOUT_MS = 250
-
-/**
- * Creates a client for each connection of a denylist. No client reconnects: a new one replaces it, so
- * that the faulty state of a connection ends with it.
- */
-export interface ClientFactory {
-  create(): Client
+/** Creates a client for each connection of a denylist. No client reconnects. */
+export interface DenylistClients {
+  create(): Ioredis
   /** Records a client that has connected, so that the next client can use the nodes it knows. */
-  recordNodes(client: Client): void
+  recordNodes(client: Ioredis): void
 }
 
-export function createClientFactory(appClient: Client, timeoutMs: number): ClientFactory {
+export function denylistClients(appClient: Ioredis, timeoutMs: number): DenylistClients {
   const template = duplicateClient(appClient, timeoutMs)
-  const { create, recordNodes } = template.isCluster
-    ? clusterFactory(template as Cluster, appClient as Cluster)
-    : redisFactory(template as Redis, appClient.options as Redis['options'])
-  return {
-    recordNodes,
-    create() {
-      const client = create()
-      // Callers get the errors; without a listener, ioredis would print them.
-      client.on('error', () => {})
-      return client
-    },
-  }
+  return template.isCluster
+    ? clusterClients(template as Cluster, appClient as Cluster)
+    : redisClients(template as Redis, appClient.options as Redis['options'])
 }
 
 const CONNECTION_OPTIONS = {
@@ -42,10 +24,10 @@ const CONNECTION_OPTIONS = {
   reconnectOnError: null,
 } as const
 
-function redisFactory(
+function redisClients(
   template: Redis,
   { connectionName }: Pick<Redis['options'], 'connectionName'>,
-): ClientFactory {
+): DenylistClients {
   let sentinels: Partial<SentinelAddress>[] | undefined = template.options.sentinels?.slice()
 
   return {
@@ -68,7 +50,7 @@ function redisFactory(
   }
 }
 
-function clusterFactory(template: Cluster, appClient: Cluster): ClientFactory {
+function clusterClients(template: Cluster, appClient: Cluster): DenylistClients {
   let knownNodes: ClusterNode[] = []
   let usesKnownNodes = false
 

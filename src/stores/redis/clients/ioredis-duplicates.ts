@@ -1,22 +1,16 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis'
+import {
+  connectTimeoutFor,
+  MAX_REDIRECTIONS,
+  RETRY_DELAY_IN_CLUSTER_MS,
+  reconnectDelay,
+  stallTimeoutFor,
+} from './time-limits.js'
 
-export type Client = Redis | Cluster
+/** A client of ioredis, or of iovalkey, which is a fork of it. */
+export type Ioredis = Redis | Cluster
 
-const MAX_RECONNECT_DELAY_MS = 500
-/** The extra time for a server to send anything, after the last caller has timed out. */
-const STALL_MARGIN_MS = 1000
-/** Opening a connection, including TLS, may take longer than a reply. */
-const CONNECT_MARGIN_MS = 1500
-const MAX_CONNECT_TIMEOUT_MS = 10_000
 const LOADING_RETRY_MS = 500
-const RETRY_DELAY_IN_CLUSTER_MS = 100
-const MAX_REDIRECTIONS = 16
-
-const reconnectDelay = (attempt: number): number =>
-  Math.min(MAX_RECONNECT_DELAY_MS, 25 * 2 ** Math.min(attempt, 10))
-
-/** Returns the milliseconds after which a connection without any reply is replaced. */
-export const stallTimeoutFor = (longestReplyMs: number): number => longestReplyMs + STALL_MARGIN_MS
 
 const CREDENTIALS = ['username', 'password', 'sentinelUsername', 'sentinelPassword'] as const
 
@@ -57,7 +51,7 @@ export function duplicateClusterClient(
  * that would break the store's time limits or the order of its commands. By design, no reply on it is
  * awaited for longer than `longestReplyMs`.
  */
-export function duplicateClient(appClient: Client, longestReplyMs: number): Client {
+export function duplicateClient(appClient: Ioredis, longestReplyMs: number): Ioredis {
   return appClient.isCluster
     ? duplicateCluster(appClient as Cluster, longestReplyMs)
     : duplicateRedis(appClient as Redis, longestReplyMs)
@@ -115,7 +109,7 @@ function duplicateCluster(appClient: Cluster, longestReplyMs: number): Cluster {
 }
 
 function ownOptions(longestReplyMs: number) {
-  const connectTimeout = Math.min(MAX_CONNECT_TIMEOUT_MS, longestReplyMs + CONNECT_MARGIN_MS)
+  const connectTimeout = connectTimeoutFor(longestReplyMs)
   return {
     lazyConnect: true,
     // Custom commands of the app's client must not replace those of the store.

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { detectStalls } from '../../../../src/stores/redis/connection/stall-detector.js'
+import { detectStalls } from '../../../../src/stores/redis/clients/stall-detector.js'
 
 const never = (): Promise<never> => new Promise(() => {})
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { slotOf } from '../../../../src/stores/redis/connection/hash-slot.js'
+import { slotOf } from '../../../../src/stores/redis/clients/hash-slot.js'
 import { sharedRedis } from '../kit.js'
 
 const node = await sharedRedis({ 'cluster-enabled': 'yes' })

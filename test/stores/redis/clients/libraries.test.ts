@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto'
+import { type RedisClientLike, redisDenylist, redisStore } from 'express-service-auth/redis'
+import {
+  type DenylistUnderTest,
+  idempotencyStoreCases,
+  liveDenylistCases,
+  recordKeeperCases,
+  singleUseStoreCases,
+} from 'express-service-auth/testing'
+import { Redis } from 'ioredis'
+import { createClientPool, createSentinel } from 'redis'
+import { createClient as createClient4, createCluster as createCluster4 } from 'redis4'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { endClient } from '../../../support/redis/redis-clients.js'
+import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
+import { testCases } from '../../../support/stores/store-cases.js'
+import { until } from '../../../support/until.js'
+import { denylistOn, entryOf, PATIENTLY, refuses } from '../denylist/denylist-kit.js'
+import { answers, LIBRARIES, requestFor, retryOf, sharedRedis, storeOn } from '../kit.js'
+
+const server = await sharedRedis()
+let cluster: RedisCluster
+beforeAll(async () => {
+  cluster = await startCluster()
+  return () => cluster.stop()
+})
+
+describe.each(LIBRARIES)('through $library', ({ library, connect, connectCluster }) => {
+  const users = connect({ port: server.port })
+  const store = redisStore(users, { prefix: `${library}:`, timeoutMs: 5000 })
+  afterAll(() => {
+    store.close()
+    endClient(users)
+  })
+
+  describe.concurrent('a store and a denylist', () => {
+    testCases(singleUseStoreCases(() => store))
+    testCases(idempotencyStoreCases(() => store))
+    testCases(recordKeeperCases(() => store))
+    const onRedis = (): DenylistUnderTest => {
+      const denylist = redisDenylist(users, { prefix: `${library}:` })
+      return {
+        denylist,
+        deny: (entry) => denylist.deny(entry, PATIENTLY),
+        allow: (target) => denylist.allow(target, PATIENTLY),
+      }
+    }
+    testCases(liveDenylistCases(onRedis))
+  })
+
+  it('a store is fit for its purpose, has the prefix and database of the client, and its name', async () => {
+    const name = randomUUID()
+    const options = { port: server.port, db: 5, keyPrefix: 'app:', name }
+    const own = storeOn(connect(options), { timeoutMs: 5000 })
+    await expect(own.check()).resolves.toEqual([])
+    const id = randomUUID()
+    expect(await own.consume(id, 60_000)).toBe(true)
+    const fifth = new Redis({ port: server.port, db: 5 })
+    expect(await fifth.exists(`app:esa:t:${id}`)).toBe(1)
+    fifth.disconnect()
+    await until('it is named', async () =>
+      (await server.command('CLIENT', 'LIST')).includes(`name=${name}`),
+    )
+  })
+
+  it('a cluster serves stores, with replicas too, and denylists', async () => {
+    const client = connectCluster(cluster.startupNodes)
+    const plain = storeOn(client, { timeoutMs: 5000 })
+    const replicated = storeOn(client, { timeoutMs: 5000, replicas: { min: 1, timeoutMs: 5000 } })
+    await until('the stores answer', async () => (await answers(plain)) && answers(replicated))
+    await expect(plain.check()).resolves.toEqual([])
+    for (const each of [plain, replicated]) {
+      // In many slots.
+      const requests = Array.from({ length: 20 }, () => requestFor())
+      const reserved = await Promise.all(requests.map((request) => each.reserve(request)))
+      expect(new Set(reserved.map(({ outcome }) => outcome))).toEqual(new Set(['reserved']))
+      const again = await Promise.all(requests.map((request) => each.reserve(retryOf(request))))
+      expect(new Set(again.map(({ outcome }) => outcome))).toEqual(new Set(['running']))
+    }
+    const denylist = denylistOn(client, { prefix: `${library}:` })
+    await denylist.deny(entryOf(), PATIENTLY)
+    await denylist.ready()
+    expect(refuses(denylist, 'orders')).toBe(true)
+  })
+})
+
+describe.each([
+  ['redisStore', redisStore],
+  ['redisDenylist', redisDenylist],
+] as const)('%s', (name, create) => {
+  const sentinel = { name: 'orders', sentinelRootNodes: [{ host: '127.0.0.1', port: 1 }] }
+
+  it.each<[string, () => unknown, RegExp]>([
+    ['a client of node-redis 4', () => createClient4(), /, not a client of node-redis 4$/],
+    [
+      'a cluster client of node-redis 4',
+      () => createCluster4({ rootNodes: [] }),
+      /, not a client of node-redis 4$/,
+    ],
+    ['createSentinel', () => createSentinel(sentinel), /, not one of createSentinel$/],
+    ['createClientPool', () => createClientPool(), /, not one of createClientPool$/],
+    [
+      'an address',
+      () => 'redis://127.0.0.1',
+      /or createCluster of redis \(node-redis\) 5 or 6 returns$/,
+    ],
+    ['nothing', () => undefined, /must be a Redis or Cluster client of ioredis 5 or 6/],
+  ])('refuses %s, and names what it takes', (_, client, message) => {
+    const make = () => create(client() as RedisClientLike)
+    expect(make).toThrow(TypeError)
+    expect(make).toThrow(message)
+    expect(make).toThrow(`${name}: redis must be a Redis or Cluster client of ioredis 5 or 6`)
+  })
+})

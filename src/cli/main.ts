@@ -27,7 +27,7 @@ for (const stream of [process.stdout, process.stderr]) {
   })
 }
 
-/** ioredis may reject a promise that no code can handle; its message may quote its options. */
+/** A client of Redis may reject a promise that no code can handle; its message may quote its options. */
 process.on('unhandledRejection', () => {
   process.stderr.write('service-auth: the Redis client failed unexpectedly; check its options\n')
   process.exit(EXIT_WITHOUT_OUTPUT)

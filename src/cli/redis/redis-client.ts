@@ -1,16 +1,18 @@
-import type { Cluster, ClusterNode, Redis, RedisOptions } from 'ioredis'
 import { z } from 'zod'
+import type { RedisClientLike } from '../../stores/redis/clients/client-factory.js'
 import type { OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
-import { usageError } from '../frame/command-failure.js'
+import { CommandFailure, usageError } from '../frame/command-failure.js'
 import { parseDuration } from '../frame/duration.js'
 import { readJsonFile } from '../input/private-file.js'
+import { loadLibrary, type OpenedClient } from './redis-library.js'
+import type { ClusterNodeTarget, RedisTarget } from './redis-target.js'
 
 export const REDIS_OPTIONS: OptionSpecs = {
   redis: {
     kind: 'text',
     value: 'FILE',
-    help: 'Redis address: {"url"}, {"cluster": [...]} or ioredis options (else REDIS_URL)',
+    help: 'Redis address: {"url"}, {"cluster": [...]} or options of the client (else REDIS_URL)',
   },
   prefix: {
     kind: 'text',
@@ -22,8 +24,8 @@ export const REDIS_OPTIONS: OptionSpecs = {
 }
 
 export interface RedisAccess {
-  /** Connects on first use. `redisStore` and similar functions open their own connections. */
-  readonly client: Redis | Cluster
+  /** Never connects: `redisStore` and similar functions open their own connections. */
+  readonly client: RedisClientLike
   readonly prefix: string
   readonly timeoutMs: number
 }
@@ -33,10 +35,10 @@ const DEFAULT_TIMEOUT = '1s'
 const TIMEOUT_RANGE = { minMs: 1, maxMs: 60_000 }
 
 /**
- * Runs `work` on the Redis that `--redis` or `REDIS_URL` names, then closes the client. `work` must
- * close the connections that it opens itself.
+ * Runs `work` on the Redis that `--redis` or `REDIS_URL` names. `work` must close the connections that it
+ * opens.
  *
- * @throws CommandFailure (2) if the location of Redis is missing, or ioredis is not installed.
+ * @throws CommandFailure (2) if the location of Redis is missing, or no client library is installed.
  */
 export async function withRedis<T>(
   context: Pick<CommandContext, 'arguments' | 'env'>,
@@ -46,50 +48,24 @@ export async function withRedis<T>(
   const timeout = args.text('timeout') ?? DEFAULT_TIMEOUT
   const timeoutMs = parseDuration('--timeout', timeout, TIMEOUT_RANGE)
   const place = await readRedisTarget(context)
-  const client = openClient(await loadIoredis(), place)
-  // Without a listener, ioredis prints errors with the data that was sent.
-  client.on('error', () => {})
+  const { client, close } = await openClient(place)
   try {
     return await work({ client, prefix: args.text('prefix') ?? DEFAULT_PREFIX, timeoutMs })
   } finally {
-    client.disconnect()
+    close()
   }
 }
 
-type Ioredis = Pick<typeof import('ioredis'), 'Redis' | 'Cluster'>
-
-async function loadIoredis(): Promise<Ioredis> {
+async function openClient(target: RedisTarget): Promise<OpenedClient> {
+  const library = await loadLibrary()
   try {
-    return await import('ioredis')
+    return library.open(target)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw usageError('dependency_missing', 'ioredis is not installed: run npm install ioredis')
+    if (error instanceof CommandFailure) throw error
+    // The message of the library may quote the options.
+    throw usageError('redis_options', `${library.name} rejects the options in the --redis file`)
   }
 }
-
-type RedisSettings = RedisOptions & { replyMapping?: 'legacy' }
-type ClusterSettings = NonNullable<ConstructorParameters<typeof Cluster>[1]>
-
-function openClient({ Cluster, Redis }: Ioredis, place: RedisTarget): Redis | Cluster {
-  const lazily = { ...place.options, lazyConnect: true }
-  try {
-    if (place.kind === 'cluster') {
-      return new Cluster(place.nodes, lazily as ClusterSettings)
-    }
-    const options = lazily as RedisSettings
-    return place.kind === 'url' ? new Redis(place.url, options) : new Redis(options)
-  } catch {
-    // The message of ioredis may quote the options.
-    throw usageError('redis_options', 'ioredis rejects the options in the --redis file')
-  }
-}
-
-/** The location of Redis; `options` are the other members of the file, for ioredis. */
-type RedisTarget = { readonly options: object } & (
-  | { readonly kind: 'url'; readonly url: string }
-  | { readonly kind: 'cluster'; readonly nodes: ClusterNode[] }
-  | { readonly kind: 'options' }
-)
 
 /**
  * Reads the location of Redis from `--redis` or `REDIS_URL`.
@@ -142,7 +118,7 @@ function isPort(value: unknown): boolean {
 }
 
 const FILE_FORM =
-  'the --redis file must contain exactly one of { "url" }, { "cluster": [...] } or ioredis options ' +
+  'the --redis file must contain exactly one of { "url" }, { "cluster": [...] } or client options ' +
   'with "host", "path" or "sentinels"'
 
 /** Without one of them, ioredis would connect to localhost. */
@@ -154,8 +130,8 @@ const endpoint = z.looseObject({ host: text, port: port.nullish() })
 const redisUrl = z.custom<string>(isRedisUrl)
 
 /**
- * The options that ioredis does not check: with a wrong value, Redis would seem unreachable. `url` and
- * `cluster` may have further ioredis options next to them.
+ * The options that clients do not check: with a wrong value, Redis would seem unreachable. `url` and
+ * `cluster` may have further options next to them.
  */
 const fileSchema = z.looseObject({
   host: text.optional(),
@@ -195,5 +171,5 @@ function targetOf(document: unknown): RedisTarget {
   if (ways.length !== 1) throw usageError('redis_options', FILE_FORM)
   if (url !== undefined) return { kind: 'url', url, options }
   if (cluster === undefined) return { kind: 'options', options }
-  return { kind: 'cluster', nodes: cluster as ClusterNode[], options }
+  return { kind: 'cluster', nodes: cluster as ClusterNodeTarget[], options }
 }

@@ -24,6 +24,7 @@ import { migrationValidate } from './sections/migration-validate.js'
 import { observers } from './sections/observers.js'
 import { policies } from './sections/policies.js'
 import { postgres } from './sections/postgres.js'
+import { redisClients } from './sections/redis-clients.js'
 import { startup } from './sections/startup.js'
 import { tokens } from './sections/tokens.js'
 import { writes } from './sections/writes.js'
@@ -36,6 +37,7 @@ const SECTIONS = {
   denylist,
   credentials,
   writes,
+  'redis-clients': redisClients,
   encryption,
   postgres,
   keys,

@@ -123,9 +123,9 @@ export async function write(settings, ...handlers) {
 export const plainWrite = (settings) => write(settings, createOrder)
 
 /** Patient: a machine that stalls for a moment is no fault that is measured here. */
-export async function storeOf({ build, redisUrl }) {
+export async function storeOf({ build, redisUrl, client = new Redis(redisUrl) }) {
   const { redisStore } = await importEntry(build, './redis')
-  return redisStore(new Redis(redisUrl), { timeoutMs: 5000 })
+  return redisStore(client, { timeoutMs: 5000 })
 }
 
 export async function idempotentWrite(settings) {
@@ -133,6 +133,18 @@ export async function idempotentWrite(settings) {
   const guard = requireIdempotencyKey({ store: await storeOf(settings) })
   return write(settings, guard, createOrder)
 }
+
+/** The settings for a store over node-redis. */
+async function overNodeRedis(settings) {
+  const { createClient } = await import('redis')
+  return { ...settings, client: createClient({ url: settings.redisUrl }) }
+}
+
+export const idempotentWriteOverNodeRedis = async (settings) =>
+  idempotentWrite(await overNodeRedis(settings))
+
+export const singleUseWriteOverNodeRedis = async (settings) =>
+  singleUseWrite(await overNodeRedis(settings))
 
 export async function largeWrite(settings) {
   const { requireIdempotencyKey } = await importEntry(settings.build)

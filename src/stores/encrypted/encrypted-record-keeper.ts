@@ -18,8 +18,8 @@ export function encryptedKeeper(
 ): RecordKeeper {
   const decryptFirst =
     (record: string, canRead: CanRead = isResult): CanRead =>
-    async (stored, fingerprint) => {
-      const result = await open(stored, { record, fingerprint })
+    (stored, fingerprint) => {
+      const result = open(stored, { record, fingerprint })
       return result !== undefined && canRead(result, fingerprint)
     }
 
@@ -43,7 +43,7 @@ export function encryptedKeeper(
       if (as.type !== 'finished') return store.resolve(record, fence, as)
       // Without a fingerprint, the record cannot be finished: the inner store reports that.
       const { fingerprint = '' } = (await store.inspect(record)) ?? {}
-      const result = await seal(as.result, { record, fingerprint })
+      const result = seal(as.result, { record, fingerprint })
       const canReadDecrypted = decryptFirst(record, as.canRead)
       const canRead: CanRead = (stored, fingerprint) =>
         hasUnknownKey(stored) || canReadDecrypted(stored, fingerprint)

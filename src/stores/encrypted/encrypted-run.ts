@@ -14,30 +14,29 @@ export function encryptedRun(store: CoupledStore, cipher: ResultCipher): Coupled
     // Nothing is stored.
     if (record === undefined) return store.run(request, work)
     const associatedData = { record, fingerprint }
-    const outcome = await store.run(request, async (run) =>
-      sealEnding(await work(run), (result) => cipher.seal(result, associatedData)),
-    )
+    const seal = (result: Uint8Array) => cipher.seal(result, associatedData)
     const open = (stored: Uint8Array) => cipher.open(stored, associatedData)
+    const outcome = await store.run(request, async (run) => sealEnding(await work(run), seal))
     return outcome?.outcome === 'overtaken'
-      ? { outcome: 'overtaken', by: await openOutcome(outcome.by, open) }
+      ? { outcome: 'overtaken', by: openOutcome(outcome.by, open) }
       : openOutcome(outcome, open)
   }
 }
 
-async function sealEnding(
+function sealEnding(
   ending: CoupledEnding,
-  seal: (result: Uint8Array) => Promise<Uint8Array>,
-): Promise<CoupledEnding> {
+  seal: (result: Uint8Array) => Uint8Array,
+): CoupledEnding {
   if (ending.type === 'roll_back' || ending.result === undefined) return ending
-  return { type: ending.type, result: await seal(ending.result) }
+  return { type: ending.type, result: seal(ending.result) }
 }
 
-async function openOutcome<Outcome extends CoupledOutcome>(
+function openOutcome<Outcome extends CoupledOutcome>(
   outcome: Outcome,
-  open: (stored: Uint8Array) => Promise<Uint8Array | undefined>,
-): Promise<Outcome | (CoupledFinding & { readonly outcome: 'finished' | 'unreadable' })> {
+  open: (stored: Uint8Array) => Uint8Array | undefined,
+): Outcome | (CoupledFinding & { readonly outcome: 'finished' | 'unreadable' }) {
   // The middleware reports a value that is not an outcome.
   if (outcome?.outcome !== 'finished' || !isUint8Array(outcome.result)) return outcome
-  const result = await open(outcome.result)
+  const result = open(outcome.result)
   return result === undefined ? { outcome: 'unreadable' } : { ...outcome, result }
 }

@@ -126,15 +126,13 @@ export function encryptedStore<Store extends IdempotencyStore | CoupledStore>(
   )
   const { keys, current, readUnencrypted } = parsed
   const cipher = createResultCipher(keys, current)
-  const open = async (
-    stored: Uint8Array,
-    associatedData: AssociatedData,
-  ): Promise<Uint8Array | undefined> =>
-    readUnencrypted && stored[0] === PLAIN_RESULT_START
-      ? stored
-      : cipher.open(stored, associatedData)
-
-  const sealing: ResultCipher = { open, seal: cipher.seal }
+  const sealing: ResultCipher = {
+    seal: cipher.seal,
+    open: (stored, associatedData) =>
+      readUnencrypted && stored[0] === PLAIN_RESULT_START
+        ? stored
+        : cipher.open(stored, associatedData),
+  }
   if (isCoupled(store)) {
     const run = encryptedRun(store, sealing)
     return { ...passThrough(store), run } as unknown as EncryptedStore<Store>
@@ -167,7 +165,7 @@ function encryptedLeases(
       // The middleware reports a value that is not a reservation; a rejection would count as an outage.
       if (reservation?.outcome !== 'finished' || !isUint8Array(reservation.result))
         return reservation
-      const result = await open(reservation.result, associatedDataOf(request))
+      const result = open(reservation.result, associatedDataOf(request))
       return result === undefined ? { outcome: 'unreadable' } : { outcome: 'finished', result }
     },
     async renew(run) {
@@ -176,7 +174,7 @@ function encryptedLeases(
     async settle(run, ending) {
       const owned = ownedBy(current, run)
       if (ending.type !== 'finished') return store.settle(owned, ending)
-      const result = await seal(ending.result, associatedDataOf(run))
+      const result = seal(ending.result, associatedDataOf(run))
       return store.settle(owned, { type: 'finished', result })
     },
   }

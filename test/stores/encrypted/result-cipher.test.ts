@@ -1,8 +1,10 @@
-import { randomBytes } from 'node:crypto'
+import crypto, { randomBytes } from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
 import { encryptedStore } from 'express-service-auth'
-import { CompactEncrypt } from 'jose'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { CompactEncrypt, compactDecrypt } from 'jose'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { encodeResult } from '../../../src/idempotency/buffered-response/stored-result.js'
+import { createResultCipher } from '../../../src/stores/encrypted/result-cipher.js'
 import {
   finish,
   found,
@@ -188,25 +190,29 @@ describe('the cipher', () => {
     inner = (await memory?.open()) as OpenedStore
     return () => inner.close()
   })
-  afterEach(() => vi.restoreAllMocks())
-  afterAll(() => vi.restoreAllMocks())
+  afterEach(() => {
+    vi.restoreAllMocks()
+    syncBuiltinESMExports()
+  })
 
-  it.each(['importKey', 'encrypt', 'decrypt'] as const)(
-    'is at fault, and not the result, where %s fails',
-    async (step) => {
-      const request = await finish(encryptedStore(inner.store, OPTIONS), PLAIN)
-      const failing = vi.spyOn(crypto.subtle, step)
-      failing.mockRejectedValue(new DOMException('out of order', 'OperationError'))
-      const store = encryptedStore(inner.store, OPTIONS)
-      if (step !== 'encrypt') await expect(retry(store, request)).rejects.toThrow()
-      if (step !== 'decrypt') await expect(finish(store, PLAIN)).rejects.toThrow()
-    },
-  )
+  function breakCipher(step: 'createCipheriv' | 'createDecipheriv'): void {
+    vi.spyOn(crypto, step).mockImplementation(() => {
+      throw new Error('out of order')
+    })
+    syncBuiltinESMExports()
+  }
+
+  it('is at fault, and not the result, if it cannot decrypt', async () => {
+    const store = encryptedStore(inner.store, OPTIONS)
+    const request = await finish(store, PLAIN)
+    breakCipher('createDecipheriv')
+    await expect(retry(store, request)).rejects.toThrow('out of order')
+  })
 
   it('leaves a run whose result it cannot encrypt without one', async () => {
     const store = encryptedStore(inner.store, OPTIONS)
     const request = requestFor()
-    vi.spyOn(crypto.subtle, 'encrypt').mockRejectedValue(new Error('out of order'))
+    breakCipher('createCipheriv')
     await expect(finish(store, PLAIN, request)).rejects.toThrow('out of order')
     expect((await retry(store, request)).outcome).toBe('running')
   })
@@ -252,5 +258,90 @@ describe('the cipher', () => {
       if (reservation.outcome !== 'finished') throw new Error(reservation.outcome)
       expect(Buffer.compare(reservation.result, result), `${size} bytes`).toBe(0)
     }
+  })
+})
+
+describe('the format', () => {
+  const BOUND = { record: 'r', fingerprint: 'f' }
+  const PREFIX = '1:r1:f'
+  const KEY = KEYS['2026-01']
+  const cipher = createResultCipher(new Map(Object.entries(KEYS)), '2026-01')
+  const results = [0, 1, 2, 3, 15, 16, 17, 1000, 65_537].map((size) => randomBytes(size))
+
+  const decrypted = (jwe: string): Promise<Buffer | undefined> =>
+    compactDecrypt(jwe, KEY).then(
+      ({ plaintext }) => Buffer.from(plaintext),
+      () => undefined,
+    )
+
+  it('is what jose decrypts', async () => {
+    for (const result of results) {
+      const jwe = Buffer.from(cipher.seal(result, BOUND)).toString()
+      expect(await decrypted(jwe)).toEqual(Buffer.concat([Buffer.from(PREFIX), result]))
+    }
+  })
+
+  it('is what jose encrypts', async () => {
+    for (const result of results) {
+      const jwe = await new CompactEncrypt(Buffer.concat([Buffer.from(PREFIX), result]))
+        .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: '2026-01' })
+        .encrypt(KEY)
+      expect(Buffer.from(cipher.open(Buffer.from(jwe), BOUND) ?? 'unreadable')).toEqual(result)
+    }
+  })
+
+  it('is readable only if jose reads it, for 5000 that were changed at random', async () => {
+    const jwe = Buffer.from(cipher.seal(Buffer.from('[201]'), BOUND)).toString()
+    const characters = [...new Set(`${jwe}=+/ \n`)]
+    const random = (limit: number): number => crypto.randomInt(limit)
+    const counts = { both: 0, none: 0, onlyJose: 0 }
+    for (let turn = 0; turn < 5000; turn += 1) {
+      const at = random(jwe.length + 1)
+      const replacement = characters[random(characters.length)] ?? ''
+      const changed = jwe.slice(0, at) + replacement + jwe.slice(at + random(3))
+      const ours = cipher.open(Buffer.from(changed), BOUND)
+      const theirs = await decrypted(changed)
+      if (ours !== undefined) {
+        expect(changed, 'canonical').toBe(jwe)
+        expect(theirs?.subarray(PREFIX.length)).toEqual(Buffer.from(ours))
+        counts.both += 1
+      } else if (theirs === undefined) counts.none += 1
+      // jose ignores white space and unused bits.
+      else counts.onlyJose += 1
+    }
+    expect(counts.none).toBeGreaterThan(4000)
+    expect(counts.onlyJose).toBeLessThan(500)
+  })
+
+  it.each([0, 4, 8, 12, 15])('is unreadable with the first %i bytes of its tag', (length) => {
+    const parts = Buffer.from(cipher.seal(Buffer.from('[201]'), BOUND))
+      .toString()
+      .split('.')
+    const tag = Buffer.from(parts.pop() ?? '', 'base64url')
+    const shorter = [...parts, tag.toString('base64url', 0, length)].join('.')
+    expect(cipher.open(Buffer.from(shorter), BOUND)).toBeUndefined()
+    const whole = [...parts, tag.toString('base64url')].join('.')
+    expect(cipher.open(Buffer.from(whole), BOUND)).toEqual(Buffer.from('[201]'))
+  })
+
+  it('has a nonce of 96 random bits that never comes again', () => {
+    const count = 100_000
+    const seen = new Set<string>()
+    const ones = new Array<number>(96).fill(0)
+    for (let turn = 0; turn < count; turn += 1) {
+      const [, , nonce = ''] = Buffer.from(cipher.seal(new Uint8Array(), BOUND))
+        .toString()
+        .split('.')
+      seen.add(nonce)
+      const bytes = Buffer.from(nonce, 'base64url')
+      for (let bit = 0; bit < 96; bit += 1) {
+        ones[bit] = (ones[bit] ?? 0) + (((bytes[bit >> 3] ?? 0) >> (bit & 7)) & 1)
+      }
+    }
+    expect(seen.size).toBe(count)
+    expect(new Set([...seen].map(({ length }) => length))).toEqual(new Set([16]))
+    // Half of them, give or take eight standard deviations.
+    const tolerance = 8 * Math.sqrt(count / 4)
+    for (const each of ones) expect(Math.abs(each - count / 2)).toBeLessThan(tolerance)
   })
 })

@@ -144,7 +144,11 @@ export function announceIdempotency(event: () => IdempotencyEvent): void {
  * Binds later events to the current async context, if there are subscribers: a handler may answer
  * in that of another request.
  */
-export const bindToCurrentContext = <Arguments extends unknown[]>(
+export function bindToCurrentContext<Arguments extends unknown[]>(
   emit: (...args: Arguments) => void,
-): ((...args: Arguments) => void) =>
-  idempotency.hasSubscribers ? AsyncResource.bind(emit, 'express-service-auth:run') : emit
+): (...args: Arguments) => void {
+  if (!idempotency.hasSubscribers) return emit
+  const resource = new AsyncResource('express-service-auth:run')
+  // Not `bind`, which gives each function accessors (see base/lazy-signal.ts).
+  return (...args) => resource.runInAsyncScope(emit, undefined, ...args)
+}

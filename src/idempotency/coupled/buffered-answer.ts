@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { SignalOf } from '../../base/lazy-signal.js'
 import { bufferResponse } from '../buffered-response/buffer-response.js'
 import type { BufferObserver } from '../buffered-response/send-buffered-response.js'
 import { encodeResult } from '../buffered-response/stored-result.js'
@@ -40,10 +41,6 @@ export interface BufferedAnswer {
 export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
   const { run, key, response, maxBytes, storedHeaders, onUnsent } = options
   const isHead = response.req.method === 'HEAD'
-  let isReleased = false
-  let isStorable = false
-  let status: number | undefined
-  let send = (): void => {}
   let resolveEnding: (ending: CoupledEnding) => void
   const ending = new Promise<CoupledEnding>((resolve) => {
     resolveEnding = resolve
@@ -53,22 +50,23 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
   function end(answerEnding: CoupledEnding): Promise<void> {
     run.answered()
     const sent = new Promise<void>((resolve) => {
-      send = resolve
+      answer.send = resolve
     })
-    resolveEnding(isReleased ? { type: 'roll_back' } : answerEnding)
+    resolveEnding(answer.isReleased ? { type: 'roll_back' } : answerEnding)
     return sent
   }
 
   const observer: BufferObserver = {
     onComplete(result) {
-      status = result.status
-      isStorable = true
-      const isKept = key !== undefined && !isReleased
+      const { status } = result
+      const isKept = key !== undefined && !answer.isReleased
+      answer.status = status
+      answer.isStorable = true
       return end(endingOf({ status, result: isKept ? encodeResult(result) : undefined }))
     },
     onStream() {
-      status = response.statusCode
-      return end(endingOf({ status, result: undefined }))
+      answer.status = response.statusCode
+      return end(endingOf({ status: answer.status, result: undefined }))
     },
     onStreamEnd: async () => {},
     onAbort() {
@@ -78,33 +76,21 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
   }
   const buffered = bufferResponse({ response, isHead, maxBytes, storedHeaders }, observer)
   const release = (): void => {
-    isReleased = true
+    answer.isReleased = true
   }
-  const contextWith = (ownKey: string): IdempotencyContext => ({
-    key: ownKey,
-    fence: run.fence,
-    get signal() {
-      return run.signal
-    },
-    release,
-  })
-
-  return {
+  const contextWith = (ownKey: string): IdempotencyContext =>
+    Object.assign(new SignalOf(run), { key: ownKey, fence: run.fence, release })
+  const answer = {
     context: key === undefined ? undefined : contextWith(key),
     release,
     ending,
-    get status() {
-      return status
-    },
-    get isReleased() {
-      return isReleased
-    },
-    get isStorable() {
-      return isStorable
-    },
-    send: () => send(),
-    discard: () => buffered.discard(),
+    status: undefined as number | undefined,
+    isReleased: false,
+    isStorable: false,
+    send(): void {},
+    discard: buffered.discard,
   }
+  return answer
 }
 
 /** A handler's answer: the status, and the encoded result if it can be stored. */

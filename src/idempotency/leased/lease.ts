@@ -1,3 +1,5 @@
+import { LazySignal } from '../../base/lazy-signal.js'
+
 export interface LeaseTimes {
   readonly leaseMs: number
   /** After this time the lease is no longer renewed, unless the response streams. */
@@ -31,8 +33,7 @@ export function startLease(
   let isStreaming = false
   let isRenewing = false
   let timer: NodeJS.Timeout | undefined
-  // Created when a handler first reads the signal, because few do.
-  let controller: AbortController | undefined
+  const abort = new LazySignal()
 
   function start(): void {
     timer = setInterval(tick, leaseMs / RENEWALS_PER_LEASE)
@@ -46,7 +47,7 @@ export function startLease(
 
   function lose(): void {
     isLost = true
-    controller?.abort()
+    abort.abort()
   }
 
   function tick(): void {
@@ -74,12 +75,7 @@ export function startLease(
   }
 
   start()
-  return {
-    get signal() {
-      controller ??= new AbortController()
-      if (isLost) controller.abort()
-      return controller.signal
-    },
+  return Object.assign(abort, {
     stream() {
       isStreaming = true
       if (timer === undefined) start()
@@ -89,5 +85,5 @@ export function startLease(
       stopRenewing()
       lose()
     },
-  }
+  })
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { bindToCurrentContext, type RunEnd } from '../../base/decision/idempotency-event.js'
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
 import { callStore } from '../../base/decision/store-call.js'
+import { SignalOf } from '../../base/lazy-signal.js'
 import { bufferResponse } from '../../idempotency/buffered-response/buffer-response.js'
 import type { BufferObserver } from '../../idempotency/buffered-response/send-buffered-response.js'
 import { encodeResult } from '../../idempotency/buffered-response/stored-result.js'
@@ -162,14 +163,8 @@ function beginRun(
   }
   bufferResponse({ response, isHead, maxBytes, storedHeaders: keptHeaders }, observer)
 
-  return {
-    key,
-    fence,
-    get signal() {
-      return lease.signal
-    },
-    release() {
-      isReleased = true
-    },
+  const release = (): void => {
+    isReleased = true
   }
+  return Object.assign(new SignalOf(lease), { key, fence, release })
 }

@@ -40,7 +40,7 @@ export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
   if (!isPgPool(pool))
     throw new TypeError('fromPg: expected a Pool of pg, such as new Pool({ connectionString })')
   ignoreIdleClientErrors(pool)
-  const pipelines = new Map<object, PgPipeline>()
+  const pipelines = new WeakMap<object, PgPipeline | undefined>()
 
   const pipelineOf = (tx: T): PgPipeline => {
     const pipeline = pipelines.get(tx as object)
@@ -67,7 +67,7 @@ export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
         throw error
       } finally {
         // Must come before the next transaction acquires the same client, possibly immediately.
-        pipelines.delete(tx as object)
+        pipelines.set(tx as object, undefined)
         release(isSound)
       }
     },

@@ -62,27 +62,27 @@ export interface OpenTransaction<T> {
 interface Handover {
   /** Rejects when the handover is known. */
   readonly rejection: Promise<never>
-  readonly cause: 'failed_statement' | 'other_request' | undefined
-  report(cause: 'failed_statement' | 'other_request'): void
+  readonly cause: HandoverCause | undefined
+  report(cause: HandoverCause): void
 }
 
+type HandoverCause = 'failed_statement' | 'other_request'
+
 function createHandover(): Handover {
-  let cause: Handover['cause']
   let reject: (reason: Error) => void
   const known = new Promise<never>((_resolve, fail) => {
     reject = fail
   })
   known.catch(() => {})
-  return {
+  const handover = {
     rejection: known,
-    get cause() {
-      return cause
-    },
-    report(reason) {
-      cause = reason
+    cause: undefined as HandoverCause | undefined,
+    report(cause: HandoverCause) {
+      handover.cause = cause
       reject(endedByHandler())
     },
   }
+  return handover
 }
 
 /**

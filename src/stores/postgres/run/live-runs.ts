@@ -56,31 +56,37 @@ export interface LiveRuns<Tx> {
 }
 
 export function createLiveRuns<Tx>(): LiveRuns<Tx> {
-  // `end` removes each entry when its run ends.
-  const entries = new Map<object, { run: LiveRun<Tx>; stop(): void }>()
+  // A list, as long as the pool: V8 keeps the outgrown tables of a `Map`, and what they refer to, until a full
+  // collection.
+  const entries: { readonly requester: object; readonly run: LiveRun<Tx>; stop(): void }[] = []
 
   return {
     begin({ requester, key, onLateUse }, tx) {
       let revocable: RevocableTransaction<Tx> | undefined
-      let serverFailure: ServerFailure | undefined
       let wasUsedLate = false
       const recordFailure = (error: unknown): void => {
-        if (isServerFailure(sqlStateOf(error))) serverFailure = { error, isUndone: false }
+        if (isServerFailure(sqlStateOf(error))) run.serverFailure = { error, isUndone: false }
       }
       const observer = {
         failed: recordFailure,
         succeeded() {
-          if (serverFailure) serverFailure.isUndone = true
+          if (run.serverFailure) run.serverFailure.isUndone = true
         },
         refused() {
           if (!wasUsedLate) onLateUse?.()
           wasUsedLate = true
         },
       }
-      const run: LiveRun<Tx> = {
+      const run = {
         key,
         tx,
+        usedTransaction: false,
+        serverFailure: undefined as ServerFailure | undefined,
+        keepsWrites: false,
+        usedTokens: [],
+        recordFailure,
         transaction() {
+          run.usedTransaction = true
           revocable ??= revocableTransaction(tx, observer)
           return revocable.transaction
         },
@@ -89,25 +95,16 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
           revocable?.revoke()
         },
         revoke: () => revocable?.revoke(),
-        get usedTransaction() {
-          return revocable !== undefined
-        },
-        keepsWrites: false,
-        usedTokens: [],
-        get serverFailure() {
-          return serverFailure
-        },
-        recordFailure,
       }
-      entries.set(requester, { run, stop: () => revocable?.stop() })
+      entries.push({ requester, run, stop: () => revocable?.stop() })
       return run
     },
     end(requester) {
-      entries.get(requester)?.stop()
-      entries.delete(requester)
+      const at = entries.findIndex((each) => each.requester === requester)
+      if (at >= 0) entries.splice(at, 1)[0]?.stop()
     },
     of(requester, caller) {
-      const entry = entries.get(requester)
+      const entry = entries.find((each) => each.requester === requester)
       if (entry !== undefined) return entry.run
       throw wrongWiring(
         `${caller} needs a request whose requireIdempotencyKey has this very store, and that has not been answered`,

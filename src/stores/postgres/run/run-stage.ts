@@ -1,3 +1,4 @@
+import { LazySignal } from '../../../base/lazy-signal.js'
 import type { CoupledEnding, CoupledFinding } from '../../../idempotency/coupled/coupled-store.js'
 import type { BeginResult, RecordRow } from '../sql/statements.js'
 
@@ -107,8 +108,6 @@ export interface RunControl {
 }
 
 export function createRunControl(): RunControl {
-  let stage: RunStage = { name: 'beginning' }
-  let controller: AbortController | undefined
   let timer: NodeJS.Timeout | undefined
   let reject: (reason: Error) => void
   const timeout = new Promise<never>((_resolve, rejectTimeout) => {
@@ -117,22 +116,14 @@ export function createRunControl(): RunControl {
   timeout.catch(() => {})
 
   function dispatch(event: StageEvent): void {
-    stage = nextStage(stage, event)
-    if (stage.name === 'timed_out') controller?.abort()
+    control.stage = nextStage(control.stage, event)
+    if (control.stage.name === 'timed_out') control.abort()
   }
 
-  return {
-    get stage() {
-      return stage
-    },
-    // Created lazily, because few handlers use it.
-    get signal() {
-      controller ??= new AbortController()
-      if (stage.name === 'timed_out') controller.abort()
-      return controller.signal
-    },
+  const control = Object.assign(new LazySignal(), {
+    stage: { name: 'beginning' } as RunStage,
     dispatch,
-    startTimer(ms) {
+    startTimer(ms: number) {
       clearTimeout(timer)
       timer = setTimeout(() => {
         dispatch({ type: 'timeout' })
@@ -140,7 +131,8 @@ export function createRunControl(): RunControl {
       }, ms)
       timer.unref()
     },
-    withinTimeLimit: (work) => Promise.race([work, timeout]),
+    withinTimeLimit: <T>(work: Promise<T>) => Promise.race([work, timeout]),
     stopTimer: () => clearTimeout(timer),
-  }
+  })
+  return control
 }

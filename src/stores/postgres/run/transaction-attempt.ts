@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
+import { SignalOf } from '../../../base/lazy-signal.js'
 import type {
   CoupledEnding,
   CoupledRequest,
@@ -93,13 +94,14 @@ export async function attemptTransaction<Tx>(
   }
   control.startTimer(acquireMs + resolveMs)
   // A client may call it in the async context of the code that freed the connection.
-  const inTransaction = AsyncResource.bind(
-    (tx: Tx) =>
-      runInTransaction(context, tx).finally(() => {
-        context.isSettled = true
-      }),
-    'express-service-auth:run',
-  )
+  const resource = new AsyncResource('express-service-auth:run')
+  const inTransaction = async (tx: Tx): Promise<void> => {
+    try {
+      await resource.runInAsyncScope(runInTransaction<Tx>, undefined, context, tx)
+    } finally {
+      context.isSettled = true
+    }
+  }
   // Async, so that a runner that throws synchronously fails like one that rejects.
   const transact = async () =>
     store.runner.transaction(inTransaction, { acquireMs, transactionMs, isolation })
@@ -178,13 +180,8 @@ function fenceOf(begun: BeginResult): number {
 async function runHandler<Tx>(context: AttemptContext<Tx>, fence: number): Promise<CoupledEnding> {
   const { input, control } = context
   try {
-    const ending = await input.work({
-      fence,
-      get signal() {
-        return control.signal
-      },
-      answered: () => input.liveRuns.end(input.request.requester),
-    })
+    const answered = (): void => input.liveRuns.end(input.request.requester)
+    const ending = await input.work(Object.assign(new SignalOf(control), { fence, answered }))
     // Calls that the handler did not await must not continue in the next request's transaction.
     await context.run?.endCalls()
     return ending

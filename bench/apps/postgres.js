@@ -1,4 +1,5 @@
-/* The same write on each library, in a transaction of its own and in that of the store. */
+/* The same write on each library: in a transaction of its own, with a key by hand, and in that of the store. */
+import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
 import { importEntry } from '../build.js'
@@ -11,12 +12,64 @@ const INSERT = 'insert into orders (item, quantity) values ($1, $2)'
 const postgresOf = ({ build }) => importEntry(build, './postgres')
 
 /** What each library makes of a write: alone, and in the transaction of a request. */
-const LIBRARIES = { pg: onPg, kysely: onKysely, typeOrm: onTypeOrm, prisma: onPrisma }
+const LIBRARIES = {
+  pg: onPg,
+  postgresJs: onPostgresJs,
+  kysely: onKysely,
+  drizzle: onDrizzle,
+  typeOrm: onTypeOrm,
+  prisma: onPrisma,
+}
 
 /** The handler in its own `begin`, `insert` and `commit`. */
 export async function bare(settings) {
-  const { transact } = await LIBRARIES[settings.library](settings)
-  return write(settings, answering(transact))
+  const { transact, insert } = await LIBRARIES[settings.library](settings)
+  return write(
+    settings,
+    answering((order) => transact((tx) => insert(tx, order))),
+  )
+}
+
+const TAKE_KEY =
+  'insert into taken_keys (key, hash) values ($1, $2) on conflict do nothing returning 1'
+const KEEP_ANSWER = 'update taken_keys set status = $2, answer = $3 where key = $1'
+const FIND_ANSWER = 'select hash, status, answer from taken_keys where key = $1'
+
+/** The table of `byHand`. */
+export const KEYS_TABLE =
+  'create table taken_keys (key text primary key, hash text not null, status integer, answer text)'
+
+/**
+ * The key, the write and the answer in one transaction, as one writes it by hand: an equal request waits for
+ * the first, and gets its answer.
+ */
+export async function byHand(settings) {
+  const { transact, insert, query } = await LIBRARIES[settings.library](settings)
+  const firstRun = (key, hash, order) =>
+    transact(async (tx) => {
+      const taken = await query(tx, TAKE_KEY, [key, hash])
+      if (taken.length === 0) return undefined
+      await insert(tx, order)
+      const answer = JSON.stringify(order)
+      await query(tx, KEEP_ANSWER, [key, 201, answer])
+      return answer
+    })
+
+  return write(settings, async (req, res) => {
+    const key = req.headers['idempotency-key']
+    const hash = createHash('sha256').update(JSON.stringify(req.body)).digest('hex')
+    let status = 201
+    let answer = await firstRun(key, hash, orderOf(req.body))
+    if (answer === undefined) {
+      const [kept] = await transact((tx) => query(tx, FIND_ANSWER, [key]))
+      if (kept.hash !== hash) {
+        res.sendStatus(422)
+        return
+      }
+      ;({ status, answer } = kept)
+    }
+    res.status(status).type('json').send(answer)
+  })
 }
 
 /** The same handler on the same pool, coupled. */
@@ -36,9 +89,10 @@ export async function coupled(settings) {
 /** The handler's own transaction behind a store on Redis. */
 export async function leased(settings) {
   const { requireIdempotencyKey } = await importEntry(settings.build)
-  const { transact } = await onPg(settings)
+  const { transact, insert } = await onPg(settings)
   const guard = requireIdempotencyKey({ store: await storeOf(settings) })
-  return write(settings, guard, answering(transact))
+  const handler = answering((order) => transact((tx) => insert(tx, order)))
+  return write(settings, guard, handler)
 }
 
 export async function usedToken(settings) {
@@ -74,29 +128,63 @@ const poolOf = ({ postgresUrl: connectionString }) =>
 async function onPg(settings) {
   const { fromPg } = await postgresOf(settings)
   const pool = poolOf(settings)
+  const query = async (client, text, values) => (await client.query(text, values)).rows
   const insert = (client, { item, quantity }) => client.query(INSERT, [item, quantity])
 
-  async function transact(order) {
+  async function transact(work) {
     const client = await pool.connect()
     try {
       await client.query('begin')
-      await insert(client, order)
+      const result = await work(client)
       await client.query('commit')
+      return result
+    } catch (error) {
+      await client.query('rollback')
+      throw error
     } finally {
       client.release()
     }
   }
-  return { runner: fromPg(pool), insert, transact }
+  return { runner: fromPg(pool), insert, query, transact }
+}
+
+async function onPostgresJs(settings) {
+  const { default: postgres } = await import('postgres')
+  const { fromPostgresJs } = await postgresOf(settings)
+  const sql = postgres(settings.postgresUrl, { max: CONNECTIONS, fetch_types: false })
+  const query = (tx, text, values) => tx.unsafe(text, values, { prepare: true })
+  const insert = (tx, { item, quantity }) =>
+    tx`insert into orders (item, quantity) values (${item}, ${quantity})`
+  return { runner: fromPostgresJs(sql), insert, query, transact: (work) => sql.begin(work) }
 }
 
 async function onKysely(settings) {
-  const { Kysely, PostgresDialect } = await import('kysely')
+  const { CompiledQuery, Kysely, PostgresDialect } = await import('kysely')
   const { fromKysely } = await postgresOf(settings)
   const db = new Kysely({ dialect: new PostgresDialect({ pool: poolOf(settings) }) })
   const insert = (tx, { item, quantity }) =>
     tx.insertInto('orders').values({ item, quantity }).execute()
-  const transact = (order) => db.transaction().execute((tx) => insert(tx, order))
-  return { runner: fromKysely(db), insert, transact }
+  const query = async (tx, text, values) =>
+    (await tx.executeQuery(CompiledQuery.raw(text, values))).rows
+  const transact = (work) => db.transaction().execute(work)
+  return { runner: fromKysely(db), insert, query, transact }
+}
+
+async function onDrizzle(settings) {
+  const { drizzle } = await import('drizzle-orm/node-postgres')
+  const { sql } = await import('drizzle-orm')
+  const { integer, pgTable, text } = await import('drizzle-orm/pg-core')
+  const { fromDrizzle } = await postgresOf(settings)
+  const orders = pgTable('orders', { item: text().notNull(), quantity: integer().notNull() })
+  const db = drizzle({ client: poolOf(settings) })
+  const insert = (tx, { item, quantity }) => tx.insert(orders).values({ item, quantity })
+  // Every other part is the number of a value.
+  const toSql = (text, values) =>
+    sql.join(
+      text.split(/\$(\d)/).map((part, at) => (at % 2 ? sql`${values[part - 1]}` : sql.raw(part))),
+    )
+  const query = async (tx, text, values) => (await tx.execute(toSql(text, values))).rows
+  return { runner: fromDrizzle(db, sql), insert, query, transact: (work) => db.transaction(work) }
 }
 
 async function onTypeOrm(settings) {
@@ -110,8 +198,13 @@ async function onTypeOrm(settings) {
   })
   await source.initialize()
   const insert = (tx, { item, quantity }) => tx.query(INSERT, [item, quantity])
-  const transact = (order) => source.transaction((tx) => insert(tx, order))
-  return { runner: fromTypeOrm(source), insert, transact }
+  const query = (tx, text, values) => tx.query(text, values)
+  return {
+    runner: fromTypeOrm(source),
+    insert,
+    query,
+    transact: (work) => source.transaction(work),
+  }
 }
 
 async function onPrisma(settings) {
@@ -119,6 +212,7 @@ async function onPrisma(settings) {
   const { openPrisma } = await import('./prisma.js')
   const prisma = await openPrisma(settings.postgresUrl, CONNECTIONS)
   const insert = (tx, { item, quantity }) => tx.$executeRawUnsafe(INSERT, item, quantity)
-  const transact = (order) => prisma.$transaction((tx) => insert(tx, order))
-  return { runner: fromPrisma(prisma), insert, transact }
+  const query = (tx, text, values) => tx.$queryRawUnsafe(text, ...values)
+  const transact = (work) => prisma.$transaction(work)
+  return { runner: fromPrisma(prisma), insert, query, transact }
 }

@@ -1,3 +1,4 @@
+import { KEYS_TABLE } from '../apps/postgres.js'
 import { importEntry } from '../build.js'
 import { startPostgres } from '../postgres.js'
 import { compareThroughput } from '../throughput.js'
@@ -7,6 +8,7 @@ import { postgresSweep } from './postgres-sweep.js'
 
 const AT_ONCE = 16
 const BARE = 'bare transaction'
+const BY_HAND = 'key by hand'
 const LEASED = 'Redis store + bare transaction'
 /** Added to every reply: two milliseconds for a round trip. */
 const DELAY_MS = 2
@@ -24,8 +26,10 @@ export async function postgres(bench) {
     await server.pool.query(
       'create table orders (id bigserial primary key, item text not null, quantity integer not null)',
     )
+    await server.pool.query(KEYS_TABLE)
     const place = { ...bench, postgres: server }
     await manyAtOnce(place)
+    await keysByHand(place)
     await oneAtATime(place, slow.url)
     await postgresCost(place)
     await postgresSweep(place)
@@ -55,6 +59,22 @@ async function manyAtOnce(bench) {
       ...otherLibraries(bench.postgres.url),
     ],
   })
+}
+
+/** What one writes by hand: the key, the write and the answer in one transaction. */
+async function keysByHand(bench) {
+  const libraries = { pg: 'pg', postgresJs: 'postgres.js', drizzle: 'drizzle', ...OTHERS }
+  const contenders = Object.entries(libraries).flatMap(([library, name]) => {
+    const settings = { postgresUrl: bench.postgres.url, library }
+    const byHand = `${BY_HAND}, ${name}`
+    const aim = library === 'pg' ? 0.95 : 0.85
+    return [
+      { label: byHand, app: 'byHand', settings },
+      { label: `coupled, ${name}`, app: 'coupled', settings, ratios: [{ to: byHand, aim }] },
+    ]
+  })
+  const title = `beside a ${BY_HAND}, ${AT_ONCE} at once`
+  await compareThroughput(bench, { title, connections: AT_ONCE, contenders })
 }
 
 async function oneAtATime(bench, postgresUrl) {

@@ -1,5 +1,5 @@
 // Prints the CycloneDX SBOM of the package: the dependencies that its users install, with the versions and hashes of
-// package-lock.json. Not `npm sbom --omit dev` here: it leaves out what a development dependency needs too, such as jose.
+// package-lock.json. Not `npm sbom --omit dev` here: it leaves out what a development dependency needs too.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -25,7 +25,7 @@ async function packagesOf(path: string, seen: Set<string> = new Set()): Promise<
 }
 
 const USED = [
-  { path: 'index.js', packages: ['jose/errors', 'jose/jws/compact/verify', 'lru-cache', 'zod'] },
+  { path: 'index.js', packages: ['lru-cache', 'zod'] },
   { path: 'stores/redis/index.js', packages: ['zod'] },
   { path: 'stores/postgres/index.js', packages: ['zod'] },
   { path: 'telemetry/otel/index.js', packages: ['@opentelemetry/api', 'zod'] },

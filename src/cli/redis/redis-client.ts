@@ -12,7 +12,7 @@ export const REDIS_OPTIONS: OptionSpecs = {
   redis: {
     kind: 'text',
     value: 'FILE',
-    help: 'Redis address: {"url"}, {"cluster": [...]} or options of the client (else REDIS_URL)',
+    help: 'Redis address: {"url"}, {"cluster": [...]} or client options (else REDIS_URL)',
   },
   prefix: {
     kind: 'text',

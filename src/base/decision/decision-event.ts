@@ -62,5 +62,5 @@ export function announceDecision(
   event: DecisionEvent,
 ): void {
   for (const observe of observers) notify(observe, event)
-  if (decisions.hasSubscribers) decisions.publish(event)
+  decisions.publish(event)
 }

@@ -163,5 +163,5 @@ export function announceMigrationDecision(
     return
   }
   if (observe !== undefined) notify(observe, decision)
-  if (migration.hasSubscribers) migration.publish(decision)
+  migration.publish(decision)
 }

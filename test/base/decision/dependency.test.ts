@@ -1,5 +1,5 @@
 import { beforeEach, expect, it, type MockInstance, vi } from 'vitest'
-import { dependencyOf } from '../../../src/base/decision/dependency.js'
+import { DependencyError, dependencyOf } from '../../../src/base/decision/dependency.js'
 import { manualClock } from '../../support/manual-clock.js'
 
 let warned: MockInstance<typeof process.emitWarning>
@@ -19,18 +19,22 @@ it('is one for each object and kind', () => {
   expect(warned).toHaveBeenCalledTimes(3)
 })
 
-it('warns of the first failure that is not observed', () => {
-  const store = dependencyOf('store', {})
-  store.failed({ ...report, isObserved: true })
+it.each([
+  ['key_set', 'SERVICE_AUTH_KEY_SET_UNAVAILABLE', 'address in the policy'],
+  ['denylist', 'SERVICE_AUTH_DENYLIST_UNAVAILABLE', 'ready()'],
+  ['store', 'SERVICE_AUTH_STORE_UNAVAILABLE', 'check()'],
+] as const)('warns of the first failure of a %s that is not observed', (kind, code, remedy) => {
+  const dependency = dependencyOf(kind, {})
+  expect(dependency.kind).toBe(kind)
+  dependency.failed({ ...report, isObserved: true })
   expect(warned).not.toHaveBeenCalled()
-  store.failed(report)
-  store.failed(report)
+  dependency.failed(report)
+  dependency.failed(report)
+  const text = /^express-service-auth: it failed\. .*logDecisions\(console\)\.$/
   expect(warned.mock.calls).toEqual([
-    [
-      expect.stringMatching(/^express-service-auth: it failed\. .*logDecisions\(console\)\.$/),
-      { type: 'ServiceAuthWarning', code: 'SERVICE_AUTH_STORE_UNAVAILABLE' },
-    ],
+    [expect.stringMatching(text), { type: 'ServiceAuthWarning', code }],
   ])
+  expect(warned.mock.calls[0]?.[0]).toContain(remedy)
 })
 
 it('counts the hour from the first success after the last failure', () => {
@@ -47,7 +51,9 @@ it('counts the hour from the first success after the last failure', () => {
   store.failed(report)
   expect(warned).toHaveBeenCalledTimes(1)
   store.worked(clock)
-  clock.advance(3600)
+  clock.advance(1800)
+  store.worked(clock)
+  clock.advance(1800)
   store.failed(report)
   expect(warned).toHaveBeenCalledTimes(2)
 })
@@ -61,4 +67,13 @@ it('throws nothing when the clock of the app does', () => {
   store.worked(broken)
   store.failed({ ...report, clock: broken })
   expect(warned).toHaveBeenCalledTimes(1)
+})
+
+it('is named by the error of a denylist, but is not among its properties', () => {
+  const dependency = dependencyOf('denylist', {})
+  const cause = new TypeError('no lists')
+  const error = new DependencyError(dependency, 'it failed', { cause })
+  expect(error).toMatchObject({ code: 'internal', message: 'it failed', cause })
+  expect(error.dependency).toBe(dependency)
+  expect(Object.keys(error)).not.toContain('dependency')
 })

@@ -1,0 +1,96 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { announceDenylist } from '../../../src/base/decision/denylist-event.js'
+import { isIdempotencyObserved } from '../../../src/base/decision/idempotency-event.js'
+import { areKeysObserved } from '../../../src/base/decision/key-set-event.js'
+import {
+  announceMigrationDecision,
+  isMigrationObserved,
+  type MigrationDecision,
+} from '../../../src/base/decision/migration-event.js'
+import { announcePostgres } from '../../../src/base/decision/postgres-event.js'
+import { leaveChannels } from '../../support/secret-search/index.js'
+
+// Here it matters that nobody else listens.
+leaveChannels()
+
+function collect(channel: string): unknown[] {
+  const events: unknown[] = []
+  const listen = (event: unknown): void => void events.push(event)
+  subscribe(`express-service-auth:${channel}`, listen)
+  onTestFinished(() => void unsubscribe(`express-service-auth:${channel}`, listen))
+  return events
+}
+
+const DECISION: MigrationDecision = {
+  by: 'migrationEndpoint',
+  outcome: 'undecided',
+  reason: 'core_unavailable',
+  status: 503,
+}
+
+it.each([
+  ['idempotency', isIdempotencyObserved],
+  ['keys', areKeysObserved],
+  ['migration', () => isMigrationObserved(undefined)],
+])('the channel %s is observed while it has subscribers', (channel, isObserved) => {
+  expect(isObserved()).toBe(false)
+  collect(channel)
+  expect(isObserved()).toBe(true)
+})
+
+it('events of a live denylist are computed for subscribers only, and frozen', () => {
+  const events = [{ type: 'stale', reason: 'timeout' } as const, { type: 'recovered' } as const]
+  const tell = vi.fn(() => events)
+  announceDenylist(tell)
+  expect(tell).not.toHaveBeenCalled()
+  const published = collect('denylist')
+  announceDenylist(tell)
+  expect(published).toEqual(events)
+  expect(published.every(Object.isFrozen)).toBe(true)
+})
+
+it('events of a Postgres store are published', () => {
+  const published = collect('postgres')
+  const event = { type: 'swept', deleted: 3, durationMs: 5 } as const
+  announcePostgres(() => event)
+  expect(published).toEqual([event])
+})
+
+describe('a decision of the migration endpoint', () => {
+  it('is not computed where nobody observes', () => {
+    const make = vi.fn(() => DECISION)
+    announceMigrationDecision(undefined, make)
+    expect(make).not.toHaveBeenCalled()
+  })
+
+  it('is passed to the observer, frozen', () => {
+    const observe = vi.fn()
+    expect(isMigrationObserved(observe)).toBe(true)
+    announceMigrationDecision(observe, () => ({ ...DECISION }))
+    expect(observe.mock.calls).toEqual([[DECISION]])
+    expect(Object.isFrozen(observe.mock.calls[0]?.[0])).toBe(true)
+  })
+
+  it('is published, with an observer or without', () => {
+    const published = collect('migration')
+    announceMigrationDecision(
+      () => {
+        throw new Error('of the observer')
+      },
+      () => DECISION,
+    )
+    announceMigrationDecision(undefined, () => DECISION)
+    expect(published).toEqual([DECISION, DECISION])
+  })
+
+  it('is dropped where the request of the app cannot be read', () => {
+    const observe = vi.fn()
+    const published = collect('migration')
+    announceMigrationDecision(observe, () => {
+      throw new Error('of the app')
+    })
+    expect(observe).not.toHaveBeenCalled()
+    expect(published).toEqual([])
+  })
+})

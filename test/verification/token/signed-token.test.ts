@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import { compactVerify } from 'jose'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -8,7 +9,11 @@ import {
   sourceOf,
   type VerificationKey,
 } from '../../../src/verification/key-set/key-set.js'
-import { parseToken, verifySignature } from '../../../src/verification/token/signed-token.js'
+import {
+  parseToken,
+  verifySignature,
+  withPayload,
+} from '../../../src/verification/token/signed-token.js'
 import { mutantsOf } from '../../fuzz/mutations.js'
 import { createTestIssuer } from '../../support/issuer/test-issuer.js'
 
@@ -39,8 +44,10 @@ describe('verification', () => {
 
   it('refuses a payload that is no object only once it has verified', async () => {
     const token = forge.token({ payload: '[]' })
-    expect(await verifySignature({ token, kid }, source)).toMatchObject({
+    expect(await verifySignature({ token, kid }, source)).toEqual({
+      ok: false,
       reason: 'token_malformed',
+      evidence: { keyId: kid },
     })
     const forged = `${token.slice(0, -8)}AAAAAAAA`
     expect(await verifySignature({ token: forged, kid }, source)).toMatchObject({
@@ -68,6 +75,18 @@ describe('verification', () => {
     }
   })
 
+  it('accepts a key that it has to look up again, because the set was replaced meanwhile', async () => {
+    const keySource: KeySource = { current: () => undefined, find: async () => key }
+    expect(await verifySignature({ token: forge.good, kid }, keySource)).toMatchObject({ ok: true })
+  })
+
+  it('rejects, and refuses nobody, if the key cannot verify', async () => {
+    const { publicKey } = generateKeyPairSync('ed25519')
+    const other = { ...key, publicKey }
+    const keySource: KeySource = { current: () => other, find: async () => other }
+    await expect(verifySignature({ token: forge.good, kid }, keySource)).rejects.toThrow()
+  })
+
   it('cannot decide where the source cannot', async () => {
     const unavailable = new Unavailable('key_set', 'down')
     const keySource: KeySource = {
@@ -75,6 +94,19 @@ describe('verification', () => {
       find: () => Promise.reject(unavailable),
     }
     await expect(verifySignature({ token: forge.good, kid }, keySource)).rejects.toBe(unavailable)
+  })
+
+  it('takes the payload that was read before', async () => {
+    const parsed = parseToken(forge.good)
+    if (!parsed.ok) throw new Error(parsed.reason)
+    const read = withPayload(parsed.value)
+    const payload = { members: forge.claims, text: JSON.stringify(forge.claims) }
+    expect(read).toEqual({ ok: true, value: { ...parsed.value, payload } })
+    if (!read.ok) throw new Error(read.reason)
+    const verified = await verifySignature(read.value, source)
+    expect(verified.ok && verified.value.payload).toBe(read.value.payload)
+    const malformed = { token: forge.token({ payload: '[]' }), kid, typ: undefined }
+    expect(withPayload(malformed)).toEqual({ ok: false, reason: 'token_malformed', evidence: {} })
   })
 
   // `MUTANTS=100000` takes about 15 seconds.

@@ -75,12 +75,8 @@ interface Cookie {
   readonly value: string | undefined
 }
 
-const NO_COOKIES: readonly Cookie[] = []
-
 function cookiesSent(name: string, request: CookieCarrier): readonly Cookie[] {
-  const sent = headerValues(request, 'cookie')
-  if (sent.length === 0) return NO_COOKIES
-  const cookies = sent.flatMap((header) => cookiesNamed(name, header))
+  const cookies = headerValues(request, 'cookie').flatMap((header) => cookiesNamed(name, header))
   assertSameInHeaders(cookies, name, request)
   return cookies
 }

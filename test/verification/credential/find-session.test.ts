@@ -80,10 +80,35 @@ describe('the Authorization header', () => {
 })
 
 describe('a session', () => {
+  it('is found in the Authorization header where no cookie has its name', () => {
+    const find = (value: string, ...cookies: string[]) =>
+      findSession(
+        request([
+          ['Authorization', value],
+          ...cookies.map((cookie) => ['Cookie', cookie] as const),
+        ]),
+        NAME,
+      )
+    const header = readSessionHeader(SESSION)
+    expect(find(`Bearer ${SESSION}`)).toEqual({ type: 'token', header })
+    expect(find(`Bearer ${SESSION}`, 'a=b')).toEqual({ type: 'token', header })
+    expect(find(`Bearer ${SERVICE}`)).toEqual({ type: 'absent' })
+    const refused = { type: 'refused', reason: 'credentials_ambiguous' }
+    for (const token of [SESSION, SERVICE]) {
+      expect(find(`Bearer ${token}`, `${NAME}=${SESSION}`)).toEqual(refused)
+      expect(find(`Bearer ${token}`, NAME)).toEqual(refused)
+    }
+  })
+
+  it('may be in a cookie with a name that cannot be decoded', () => {
+    expect(findSession(request([['Cookie', `%zz=${SESSION}`]]), '%zz').type).toBe('token')
+  })
+
   it('is found in the one cookie of its name', () => {
     for (const cookie of [
       `${NAME}=${SESSION}`,
       `a=b; ${NAME}=${SESSION} ; c`,
+      `a=b; ${NAME}=${SESSION} \t ; c`,
       `;;${NAME} =${SESSION};`,
     ]) {
       expect(inCookies(cookie)).toBe('token')
@@ -131,7 +156,8 @@ describe('a session', () => {
 
   it('is nobody’s where the headers hold other cookies than were sent', () => {
     const sent = [['Cookie', `${NAME}=${SESSION}`]] as const
-    for (const cookie of [undefined, '', `${NAME}=x`, `${NAME}=${SESSION}; ${NAME}`]) {
+    const other = [`${NAME}=x`, `${NAME}=${SESSION}; ${NAME}`, `%73AccessToken=${SESSION}`]
+    for (const cookie of [undefined, '', ...other]) {
       expect(() => findSession(request(sent, { headers: { cookie } }), NAME)).toThrow(
         ServiceAuthError,
       )
@@ -150,6 +176,14 @@ describe('a session', () => {
       'token',
     )
     expect(findSession(request([], { cookies }), NAME).type).toBe('absent')
+  })
+
+  it('is found where request.cookies hold the same value, and refused where they alone hold one', () => {
+    const cookies = { [NAME]: SESSION }
+    const sent = [['Cookie', `${NAME}=${SESSION}`]] as const
+    const header = readSessionHeader(SESSION)
+    expect(findSession(request(sent, { cookies }), NAME)).toEqual({ type: 'token', header })
+    expect(findSession(request([], { cookies }), NAME).type).toBe('refused')
   })
 
   it.each([{}, [], 'text', 7, { [NAME]: null }, { [NAME]: [SESSION] }, { [NAME]: `${SESSION}x` }])(

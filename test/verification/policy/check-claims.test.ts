@@ -107,6 +107,46 @@ describe('a judgement', () => {
     }
   })
 
+  it.each(['exp', 'iat', 'nbf'])('takes only a finite number for %s', (claim) => {
+    for (const value of ['1800000000', [NOW], {}, true]) {
+      expect(judged({ [claim]: value })).toMatchObject({
+        reason: 'claim_invalid',
+        evidence: { claim, keyId: 'k' },
+      })
+    }
+  })
+
+  it.each(['iss', 'aud', 'sub', 'source', 'token_type', 'permissions', 'exp'])(
+    'needs the claim %s',
+    (claim) => {
+      expect(judged({ [claim]: undefined })).toEqual({
+        ok: false,
+        reason: 'claim_missing',
+        evidence: { claim, keyId: 'k' },
+      })
+    },
+  )
+
+  it('needs no iat, nbf and jti, but a jti that is text', () => {
+    expect(reasonOf({ iat: undefined })).toBe('accepted')
+    for (const jti of [1, ['x'], {}]) expect(reasonOf({ jti })).toBe('claim_invalid')
+  })
+
+  it('says all of the caller that the token says', () => {
+    const decision = judged({ jti: 'x' })
+    if (!decision.ok) throw new Error(decision.reason)
+    expect(decision.value.identity).toMatchObject({
+      name: 'billing',
+      issuer: POLICY.issuer,
+      audience: 'orders',
+      tokenId: 'x',
+      issuedAt: NOW - 10,
+      expiresAt: NOW + 300,
+      keyId: 'k',
+      claims: { ...CLAIMS, jti: 'x' },
+    })
+  })
+
   it('needs a caller with a name, and permissions that are all text', () => {
     const wrong = { sub: '', permissions: ['read', 1] }
     for (const [claim, value] of Object.entries(wrong)) {

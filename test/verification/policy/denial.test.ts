@@ -1,7 +1,9 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { dependencyOf } from '../../../src/base/decision/dependency.js'
 import type { DeniedLists, LiveDenylist } from '../../../src/verification/denylist/live-denylist.js'
 import { denialNow, denialOf, keyDenialNow } from '../../../src/verification/policy/denial.js'
 import { parsePolicy } from '../../../src/verification/policy/policy.js'
+import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
 
 const CUT_OFF = 1_800_000_000
 const TOKEN = { name: 'billing', keyId: 'k', tokenId: 'id', issuedAt: CUT_OFF }
@@ -58,6 +60,39 @@ describe('what live denylists have against a token', () => {
         expect(denialNow(TOKEN, policyOf(second), urgent)?.reason).toBe(urgent)
       }
     }
+  })
+
+  it('adds to what fixed ones have', () => {
+    const denied = { ...NOTHING, callers: new Set(['billing']) }
+    expect(denialOf(TOKEN, { ...policyOf(NOTHING), denied })?.reason).toBe('caller_denied')
+    const keys = { ...NOTHING, keys: new Set(['k']) }
+    expect(denialOf(TOKEN, { ...policyOf(keys), denied })?.reason).toBe('key_denied')
+    expect(keyDenialNow('k', { ...policyOf(NOTHING), denied: keys })?.reason).toBe('key_denied')
+  })
+
+  it('is asked for the issuer of the policy', () => {
+    const policy = policyOf(NOTHING)
+    const lists = vi.spyOn(policy.liveDenylists[0] as LiveDenylist, 'lists')
+    denialOf(TOKEN, policy)
+    keyDenialNow('k', policy)
+    expect(lists.mock.calls).toEqual([[policy.issuer], [policy.issuer]])
+  })
+
+  it('names the first denylist that is unknown', () => {
+    const policy = policyOf(NOTHING, undefined, undefined)
+    const dependency = dependencyOf('denylist', policy.liveDenylists[1] as LiveDenylist)
+    expect(denialOf(TOKEN, policy)?.failure?.dependency).toBe(dependency)
+    expect(keyDenialNow('k', policy)?.failure?.dependency).toBe(dependency)
+  })
+
+  it('cannot be told by promises, whose rejections are ignored', async () => {
+    const unhandled = collectUnhandledErrors()
+    const rejected = () => Promise.reject(new Error('away'))
+    for (const lists of [rejected(), { ...NOTHING, keys: { has: rejected } }]) {
+      expect(() => denialOf(TOKEN, policyOf(lists))).toThrow('a live denylist of the policy')
+    }
+    await new Promise(setImmediate)
+    expect(unhandled).toEqual([])
   })
 
   it('is nothing where they deny something else', () => {

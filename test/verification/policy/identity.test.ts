@@ -27,6 +27,12 @@ describe('an identity', () => {
     })
   })
 
+  it('has a token id if the token has one, and no issuedAt if it has none', () => {
+    const identity = identityOf({ ...facts, tokenId: 't', issuedAt: undefined })
+    expect({ ...identity }.tokenId).toBe('t')
+    expect(Object.keys(identity)).not.toContain('issuedAt')
+  })
+
   it('can be stood for by another object, and takes no setter from a prototype', () => {
     const identity = identityOf(facts)
     for (const other of [new Proxy(identity, {}), Object.create(identity) as typeof identity]) {

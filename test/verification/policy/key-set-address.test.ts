@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { serviceAuth } from 'express-service-auth'
+import { remoteKeySet, serviceAuth } from 'express-service-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   keySetAddressFaults,
@@ -28,6 +28,40 @@ describe('the address of the key set', () => {
     const jwksUri = 'https://keys.example.com/x.json'
     expect(addressOf({ issuer: 'core', jwksUri })).toBe(jwksUri)
     expect(faultsOf({ issuer: 'core', jwksUri })).toBe('')
+  })
+
+  it('has the rules of its policy, unless the key set is shared', () => {
+    const issuer = 'https://api.example.com'
+    const jwksUri = `${issuer}/auth/jwt/jwks.json`
+    const own = { kind: 'own', jwksUri, allowInsecureHttp: false, staleIfErrorSeconds: undefined }
+    expect(keySetAddressOf({ issuer })).toEqual(own)
+    const rules = { allowInsecureHttp: true, staleIfErrorSeconds: 60 }
+    expect(keySetAddressOf({ issuer, ...rules })).toEqual({ ...own, ...rules })
+    const keySet = remoteKeySet({ jwksUri })
+    onTestFinished(() => keySet.close())
+    expect(keySetAddressOf({ issuer, keySet })).toEqual({ kind: 'shared', keySet })
+    expect(faultsOf({ keySet, issuer: 'core' })).toBe('')
+    for (const name of ['jwksUri', 'apiBasePath', 'allowInsecureHttp', 'staleIfErrorSeconds']) {
+      expect(faultsOf({ keySet, [name]: 0 })).toBe(
+        `${name} must not stand beside keySet, which has its own`,
+      )
+    }
+  })
+
+  it.each(['auth', '/auth/', '//', '/a b', '/a\\b', '/a?b', '/a#b', ''])(
+    'has no base path %j',
+    (apiBasePath) => {
+      expect(faultsOf({ apiBasePath })).toMatch(/^apiBasePath must start with \//)
+    },
+  )
+
+  it('is not judged where its parts are of a wrong type, which is a fault of its own', () => {
+    for (const value of [1, null, '', {}]) {
+      expect(keySetAddressFaults({ issuer: value })).toEqual([])
+      expect(keySetAddressFaults({ issuer: 'core', jwksUri: value })).toEqual([])
+    }
+    expect(faultsOf({ apiBasePath: 1 })).toBe('')
+    expect(faultsOf({ apiBasePath: '/' })).toBe('')
   })
 
   it('is where the middleware fetches', async () => {

@@ -5,7 +5,11 @@ import {
   serviceAuth,
 } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
-import { parsePolicy } from '../../../src/verification/policy/policy.js'
+import {
+  parsePolicies,
+  parsePolicy,
+  refusesStaticKey,
+} from '../../../src/verification/policy/policy.js'
 
 const COMPLETE = {
   issuer: 'https://api.example.com',
@@ -21,6 +25,15 @@ const LIVE = {
   health: () => ({ state: 'cold', entries: 0, version: 0 }),
   close() {},
 } satisfies LiveDenylist
+
+const OAUTH2 = {
+  tokens: 'oauth2',
+  issuer: 'https://tenant.example.com',
+  audience: 'orders',
+  callers: ['billing'],
+  jwksUri: 'https://tenant.example.com/jwks.json',
+  permissionsClaim: 'scope',
+}
 
 /** The message of the TypeError that a policy is refused with. */
 function refusalOf(policy: unknown): string {
@@ -311,5 +324,49 @@ describe('a policy', () => {
     const message = refusalOf({ ...COMPLETE, callers: { a: ['x'], b: 1 }, permissions: ['y'] })
     expect(message).toContain('callers.b')
     expect(message).toContain('permissions')
+  })
+})
+
+describe('several policies', () => {
+  const numbered = (count: number) =>
+    Array.from({ length: count }, (_, n) => ({ ...COMPLETE, issuer: `https://${n}.example.com` }))
+
+  it('are 2 to 8, in their order', () => {
+    for (const count of [2, 8]) {
+      const issuers = parsePolicies(numbered(count)).map(({ issuer }) => issuer)
+      expect(issuers).toEqual(numbered(count).map(({ issuer }) => issuer))
+    }
+    for (const count of [0, 1, 9]) {
+      expect(() => parsePolicies(numbered(count))).toThrow(
+        new TypeError('serviceAuth policies: must be a list of 2 to 8 policies'),
+      )
+    }
+  })
+
+  it('name the one that is faulty, a hole included', () => {
+    const faulty = [COMPLETE, { ...OAUTH2, audience: '' }]
+    expect(() => parsePolicies(faulty)).toThrow('serviceAuth policy[1]: audience must be')
+    expect(() => parsePolicies(new Array(2))).toThrow('serviceAuth policy[0]: ')
+  })
+
+  it('may share an issuer, but not for the same tokens', () => {
+    const ofIssuer = { ...OAUTH2, issuer: COMPLETE.issuer }
+    expect(parsePolicies([COMPLETE, ofIssuer, OAUTH2])).toHaveLength(3)
+    for (const policy of [COMPLETE, ofIssuer]) {
+      expect(() => parsePolicies([OAUTH2, policy, { ...policy, audience: 'another' }])).toThrow(
+        new TypeError('serviceAuth policies: [1] and [2] have one issuer and the same tokens'),
+      )
+    }
+  })
+})
+
+describe('a static key', () => {
+  it.each([
+    ['s-1', COMPLETE, true],
+    ['d-1', COMPLETE, false],
+    ['s-1', { ...COMPLETE, staticKeys: 'accept' }, false],
+    ['s-1', OAUTH2, false],
+  ])('%s under %j is refused: %s', (kid, policy, isRefused) => {
+    expect(refusesStaticKey(kid, parsePolicy(policy))).toBe(isRefused)
   })
 })

@@ -100,7 +100,10 @@ describe('what live denylists have against a token', () => {
     const lists = { callers: others, keys: others, tokenIds: others, issuedBefore: CUT_OFF }
     expect(denialOf(TOKEN, policyOf(lists))).toBeUndefined()
     const { tokenId: _, ...withoutId } = TOKEN
-    expect(denialOf(withoutId, policyOf(lists))).toBeUndefined()
+    const ofText = { has: (id: string) => id.length > 99 }
+    for (const tokenIds of [others, ofText]) {
+      expect(denialOf(withoutId, policyOf({ ...lists, tokenIds }))).toBeUndefined()
+    }
   })
 
   it('includes a token without iat as soon as there is a cut-off', () => {
@@ -113,7 +116,6 @@ describe('what live denylists have against a token', () => {
 
   it('cannot be told by lists of another shape, whatever they deny', () => {
     const faulty = [
-      null,
       false,
       { ...NOTHING, keys: ['k'] },
       { ...NOTHING, keys: new Set(['k']), tokenIds: undefined },
@@ -121,9 +123,14 @@ describe('what live denylists have against a token', () => {
       { ...NOTHING, keys: new Set(['k']), issuedBefore: Number.NaN },
     ]
     for (const lists of faulty) {
-      const fault = expect.objectContaining({ code: 'internal', cause: expect.any(TypeError) })
+      const cause = new TypeError(
+        'a live denylist must return sets of callers, keys and tokenIds, and issuedBefore in seconds',
+      )
+      const fault = expect.objectContaining({ code: 'internal', cause })
       expect(() => denialOf(TOKEN, policyOf(lists))).toThrow(fault)
     }
+    const fault = expect.objectContaining({ code: 'internal', cause: expect.any(TypeError) })
+    expect(() => denialOf(TOKEN, policyOf(null))).toThrow(fault)
   })
 })
 

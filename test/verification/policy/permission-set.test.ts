@@ -44,6 +44,7 @@ describe('a set of permissions', () => {
     const set = permissionSet(['a', 'b'])
     expect(JSON.stringify({ set })).toBe('{"set":["a","b"]}')
     expect(inspect(set)).toBe("PermissionSet(2) { 'a', 'b' }")
+    expect(inspect(set, { colors: true })).toContain("\u001b[32m'a'")
     expect(inspect({ deep: { set } }, { depth: 0 })).toBe('{ deep: [Object] }')
   })
 
@@ -52,6 +53,7 @@ describe('a set of permissions', () => {
     const set = permissionSet(names)
     names.push('c')
     expect([...set]).toEqual(['a', 'b'])
+    permissionSet(['another'])
     expect(permissionSet(['a', 'b'])).toBe(set)
     expect([...permissionSet(['a,b'])]).toEqual(['a,b'])
     expect([...permissionSet(['b', 'a'])]).toEqual(['b', 'a'])
@@ -155,7 +157,13 @@ describe('the methods that compare sets', () => {
       'b',
       'c',
     ])
-    for (const other of [['a'], 'a', undefined, null, {}, { size: 1, has: () => true }]) {
+    const [has, keys] = [() => true, () => [].values()]
+    const lacking = [
+      { size: 1, has },
+      { size: 1, keys },
+      { has, keys },
+    ]
+    for (const other of [['a'], 'a', undefined, null, {}, ...lacking]) {
       for (const name of METHODS) expect(() => set[name](other)).toThrow(TypeError)
     }
   })

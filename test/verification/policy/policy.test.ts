@@ -134,7 +134,19 @@ describe('a policy field', () => {
     clockToleranceSeconds: outside(0, 60),
     maxLifetimeSeconds: outside(1, 604_800),
     denylist: [null, [], 'x', true, ['x'], new Set()],
-    tokenCache: [null, true, 0, 100, {}, { max: 0 }, { max: -1 }, { max: 1.5 }, { max: '1' }, []],
+    tokenCache: [
+      null,
+      true,
+      0,
+      100,
+      {},
+      { max: 0 },
+      { max: -1 },
+      { max: 1.5 },
+      { max: '1' },
+      { max: 1_000_001 },
+      [],
+    ],
     allowInsecureHttp: [null, 0, 1, 'true', {}],
     onDecision: [null, true, 'log', {}, []],
     clock: [null, 1, 'now', new Date(), {}],
@@ -143,6 +155,26 @@ describe('a policy field', () => {
   it.each(Object.entries(wrong))('%s is named when it is wrong', (field, values) => {
     const accepted = values.filter((value) => !withField(field, value).includes(field))
     expect(accepted).toEqual([])
+  })
+
+  const live = 'a live denylist with lists, ready, health, close'
+  const denylist = `must be an object of keys, callers, tokenIds and issuedBefore, or ${live}`
+
+  it.each<[string, unknown, string]>([
+    ['permissions', 'x', 'permissions must be a list of strings'],
+    ['permissions', [], 'permissions must not be empty'],
+    ['keySet', {}, 'keySet must be a key set made by remoteKeySet'],
+    ['tokenCache', true, 'tokenCache must be false or { max: an integer from 1 to 1000000 }'],
+    ['staticKeys', 'allow', "staticKeys must be 'refuse' or 'accept'"],
+    ['permissionsClaim', 'scope', "permissionsClaim is only for tokens: 'oauth2'"],
+    ['callers', [], 'callers must name at least one caller'],
+    ['callers', ['a', ''], 'callers[1] must be a non-empty string'],
+    ['callers', { a: [1] }, 'callers.a must be a list of non-empty strings'],
+    ['denylist', 'x', `denylist ${denylist}, or a list of both`],
+    ['denylist', ['x'], `denylist[0] ${denylist}`],
+    ['denylist', { keys: 'x' }, 'denylist.keys must be a list of strings'],
+  ])('%s is refused as %j with what it must be', (field, value, message) => {
+    expect(withField(field, value)).toBe(`serviceAuth policy: ${message}`)
   })
 
   it.each(Object.keys(COMPLETE))('%s is named when it is missing', (field) => {
@@ -303,6 +335,7 @@ describe('a policy', () => {
     const all = refusalOf({ ...COMPLETE, keySet, ...beside })
     for (const name of Object.keys(beside)) expect(all).toContain(name)
     expect(refusalOf({ ...COMPLETE, keySet, issuer: 'anything' })).toBe('accepted')
+    expect(refusalOf({ ...OAUTH2, keySet, jwksUri: undefined })).toBe('accepted')
     keySet.close()
   })
 

@@ -89,6 +89,8 @@ export {
 export { memoryStore, type Store } from './stores/memory-store.js'
 export type { StoreFault, StoreHealth } from './stores/store-health.js'
 export { type Logger, type LogOptions, logDecisions } from './telemetry/log/log-decisions.js'
+export type { Confirmation } from './verification/confirmation/confirmation.js'
+export type { SenderConstraintOption } from './verification/confirmation/sender-constraint.js'
 export type {
   DeniedKind,
   DenylistEntry,

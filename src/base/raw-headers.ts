@@ -1,4 +1,4 @@
-import { allow, type Decision, deny } from './decision/reason.js'
+import { allow, type Decision, type Denial, deny } from './decision/reason.js'
 import { wrongWiring } from './decision/service-auth-error.js'
 
 /** Names and values in turn, as they came on the wire. */
@@ -46,7 +46,31 @@ const lacking = (name: string) =>
 
 /** The core's tokens are below 2 KiB. */
 const MAX_TOKEN_LENGTH = 8192
-const SCHEME = /^bearer /i
+const SCHEME = /^(?:bearer|dpop) /i
+
+/** A token as it was sent: as a bearer token (RFC 6750), or with a proof of its key (RFC 9449, section 7.1). */
+export interface PresentedToken {
+  readonly ok: true
+  readonly token: string
+  readonly scheme: 'Bearer' | 'DPoP'
+}
+
+/**
+ * The token of exactly one `Authorization: Bearer <token>` or `Authorization: DPoP <token>`.
+ *
+ * @throws ServiceAuthError when the header is in `headers` only: it did not come on the wire.
+ */
+export function readToken(headers: WireHeaders): PresentedToken | Denial {
+  const values = headerValues(headers, 'authorization')
+  const [value] = values
+  if (value === undefined) return deny('credentials_missing')
+  if (values.length > 1) return deny('authorization_repeated')
+  if (!SCHEME.test(value)) return deny('authorization_malformed')
+  const isDpop = value.charAt(4) === ' '
+  const token = value.slice(isDpop ? 'DPoP '.length : 'Bearer '.length)
+  if (token.length > MAX_TOKEN_LENGTH) return deny('token_too_long')
+  return { ok: true, token, scheme: isDpop ? 'DPoP' : 'Bearer' }
+}
 
 /**
  * The token of exactly one `Authorization: Bearer <token>` (RFC 6750, section 2.1).
@@ -54,12 +78,8 @@ const SCHEME = /^bearer /i
  * @throws ServiceAuthError when the header is in `headers` only: it did not come on the wire.
  */
 export function readBearer(headers: WireHeaders): Decision<string> {
-  const values = headerValues(headers, 'authorization')
-  const [value] = values
-  if (value === undefined) return deny('credentials_missing')
-  if (values.length > 1) return deny('authorization_repeated')
-  if (!SCHEME.test(value)) return deny('authorization_malformed')
-  const token = value.slice('Bearer '.length)
-  if (token.length > MAX_TOKEN_LENGTH) return deny('token_too_long')
-  return allow(token)
+  const presented = readToken(headers)
+  if (!presented.ok) return presented
+  const { token, scheme } = presented
+  return scheme === 'Bearer' ? allow(token) : deny('authorization_malformed')
 }

@@ -3,7 +3,7 @@ import { callStore } from '../base/decision/store-call.js'
 import { Unavailable } from '../base/decision/unavailable.js'
 import { digestOfParts } from '../base/digest.js'
 
-/** Remembers used tokens; shared by all instances of a receiver. */
+/** Remembers used tokens and proofs; shared by all instances of a receiver. */
 export interface SingleUseStore {
   /**
    * Records `id` for at least `ttlMs`, unless it is recorded: `true` when this call has recorded it,
@@ -43,8 +43,40 @@ export async function consumeToken(
   }
   // The token was valid when it was verified, but a record made now could be gone before its next use.
   if (now >= token.acceptableUntil) return deny('token_expired', { claim: 'exp' })
-  const ttlMs = Math.ceil((token.acceptableUntil - now + CLOCK_DRIFT_SECONDS) * 1000)
-  const id = digestOfParts([token.issuer, token.caller, tokenId])
+  return record([token.issuer, token.caller, tokenId], token.acceptableUntil - now, store)
+}
+
+/** A proof of possession, and how long it may be accepted. */
+export interface PresentedProof {
+  /** The thumbprint of its key. */
+  readonly thumbprint: string
+  readonly jti: string
+  /** Seconds since the epoch until which it may be accepted anywhere. */
+  readonly acceptableUntil: number
+}
+
+/**
+ * Accepts the first use of a proof, known by its key and `jti` (RFC 9449, section 11.1), and refuses every
+ * other. `now` is in seconds since the epoch.
+ *
+ * @throws Unavailable when the store fails.
+ */
+export async function consumeProof(
+  { thumbprint, jti, acceptableUntil }: PresentedProof,
+  store: SingleUseStore,
+  now: number,
+): Promise<Decision<true>> {
+  if (now > acceptableUntil) return deny('proof_invalid', { member: 'iat' })
+  return record([thumbprint, jti], acceptableUntil - now, store)
+}
+
+async function record(
+  parts: readonly string[],
+  leftSeconds: number,
+  store: SingleUseStore,
+): Promise<Decision<true>> {
+  const ttlMs = Math.ceil((leftSeconds + CLOCK_DRIFT_SECONDS) * 1000)
+  const id = digestOfParts(parts)
   let first: boolean
   try {
     first = await callStore('consume', () => store.consume(id, ttlMs))

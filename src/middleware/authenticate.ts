@@ -5,6 +5,7 @@ import {
   type DependencyFailure,
   dependencyOf,
 } from '../base/decision/dependency.js'
+import type { Schemes } from '../base/decision/problem.js'
 import {
   allow,
   type Decision,
@@ -18,6 +19,10 @@ import { hasFunctions, isRecord } from '../base/options.js'
 import type { WireHeaders } from '../base/raw-headers.js'
 import type { SingleUseStore } from '../idempotency/single-use.js'
 import type { Admit } from '../verification/admit.js'
+import { isDer } from '../verification/confirmation/check-certificate.js'
+import { pathOfTarget } from '../verification/confirmation/http-uri.js'
+import type { Sender } from '../verification/confirmation/sender.js'
+import type { ValidIdentity } from '../verification/policy/check-claims.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 import { eventOf, undecided } from './guard.js'
 import { type HeadersInput, requestIdIn, wireHeaders } from './headers-input.js'
@@ -32,6 +37,15 @@ export interface AuthenticateOptions {
   readonly permissions?: string | readonly string[] | undefined
   /** Where the token is consumed, as with `requireSingleUse`, once the permissions are there. Default: nowhere. */
   readonly singleUse?: SingleUseStore | undefined
+  /**
+   * The client's certificate in DER, for tokens that are bound to one. It counts whatever
+   * `senderConstraint.mtls` of the policy is. Default: none.
+   */
+  readonly certificate?: Uint8Array | undefined
+  /** The method of the request, for tokens that are bound to a key (DPoP). */
+  readonly method?: string | undefined
+  /** Its path with query as sent, or its URL, of which only the path counts: also for such tokens. */
+  readonly url?: string | undefined
 }
 
 /** The decision on a request. Frozen. */
@@ -62,7 +76,8 @@ interface RefusedAnswer {
  * Decides on a request like the middleware and the guards behind it, without Express: same checks, order,
  * responses and events (`by: 'authenticate'`, one event a call).
  *
- * @throws ServiceAuthError (as a rejection) `wrong_wiring` for an unknown option or a wrong input, and
+ * @throws ServiceAuthError (as a rejection) `wrong_wiring` for an unknown option or a wrong input, which
+ * includes a token that is bound to a key without `method` and `url`, and
  * `internal` if a store or a clock fails. Never rejects because of what a caller sends.
  */
 export type Authenticate = (
@@ -71,8 +86,9 @@ export type Authenticate = (
 ) => Promise<Authentication>
 
 /** Decides on a request, and calls `choose` with the terms of the policy that decides. */
-export type AdmitByTerms = (
-  headers: WireHeaders,
+export type AdmitByTerms = <Headers extends WireHeaders>(
+  headers: Headers,
+  senderOf: (headers: Headers) => Sender,
   choose: (terms: Terms) => void,
 ) => ReturnType<Admit>
 
@@ -90,12 +106,14 @@ export function createAuthenticate(terms: Terms, admit: AdmitByTerms): Authentic
       const requirements = parseOptions(options)
       const { singleUse } = requirements
       if (singleUse !== undefined) stores.push(dependencyOf('store', singleUse))
-      const admitted = await admit(wireHeaders(headers), (others) => {
-        chosen = others
-      })
-      decision = admitted.ok
-        ? await requireAll(admitted.value.identity, requirements, chosen)
-        : admitted
+      const admitted = await admit(
+        wireHeaders(headers),
+        (wire) => givenSender(wire, requirements),
+        (others) => {
+          chosen = others
+        },
+      )
+      decision = admitted.ok ? await requireAll(admitted.value, requirements, chosen) : admitted
     } catch (error) {
       if (error instanceof DependencyError) reportFailure(error)
       if (!(error instanceof Unavailable)) throw toServiceAuthError('authenticate', error)
@@ -109,7 +127,7 @@ export function createAuthenticate(terms: Terms, admit: AdmitByTerms): Authentic
     }
     if (!decision.ok) {
       if (decision.failure !== undefined) reportFailure(decision.failure)
-      return answerTo(decision.reason)
+      return answerTo(decision.reason, terms.schemes)
     }
     for (const dependency of [...dependencies, ...stores]) dependency.worked(clock)
     return Object.freeze({ outcome: 'accepted', service: decision.value })
@@ -119,22 +137,35 @@ export function createAuthenticate(terms: Terms, admit: AdmitByTerms): Authentic
 interface Requirements {
   readonly permissions: readonly string[]
   readonly singleUse: SingleUseStore | undefined
+  readonly certificate: Uint8Array | undefined
+  readonly method: string | undefined
+  readonly url: string | undefined
 }
 
+/** The side of a request that a bound token must match, as far as the app has given it. */
+const givenSender = (headers: WireHeaders, { certificate, method, url }: Requirements): Sender => ({
+  headers,
+  certificate: () => certificate,
+  target() {
+    if (method !== undefined && url !== undefined) return { method, url }
+    throw wrongWiring('authenticate: a token that is bound to a key needs method and url')
+  },
+})
+
 async function requireAll(
-  identity: ServiceIdentity,
+  { identity, proof }: ValidIdentity,
   { permissions, singleUse }: Requirements,
   { clock, clockToleranceSeconds }: Terms,
 ): Promise<Decision<ServiceIdentity>> {
   const permitted = requireEach(permissions, identity)
   if (!permitted.ok) return permitted
   if (singleUse === undefined) return allow(identity)
-  const consumed = await consumeOnce({ identity, clock, clockToleranceSeconds }, singleUse)
+  const consumed = await consumeOnce({ identity, proof, clock, clockToleranceSeconds }, singleUse)
   return consumed.ok ? allow(identity) : consumed
 }
 
-function answerTo(reason: Reason): Authentication {
-  const { headers, body } = refusalOf(reason)
+function answerTo(reason: Reason, schemes: Schemes): Authentication {
+  const { headers, body } = refusalOf(reason, schemes)
   const sent = headers
     .map(([name, value]) => [name.toLowerCase(), value] as const)
     .filter(([name]) => name !== 'content-length')
@@ -145,7 +176,7 @@ function answerTo(reason: Reason): Authentication {
   }) as Authentication
 }
 
-const OPTIONS: readonly string[] = ['permissions', 'singleUse']
+const OPTIONS: readonly string[] = ['permissions', 'singleUse', 'certificate', 'method', 'url']
 
 /** @throws ServiceAuthError `wrong_wiring`. */
 function parseOptions(options: AuthenticateOptions): Requirements {
@@ -153,12 +184,23 @@ function parseOptions(options: AuthenticateOptions): Requirements {
   for (const name of Object.keys(options)) {
     if (!OPTIONS.includes(name)) throw wrongWiring(`authenticate: ${name} is not an option`)
   }
-  const { permissions, singleUse } = options as AuthenticateOptions
+  const { permissions, singleUse, certificate, method, url } = options as AuthenticateOptions
   if (singleUse !== undefined && !hasFunctions(singleUse, ['consume'])) {
     throw wrongWiring('authenticate: singleUse must be a store with consume')
   }
-  return { permissions: namesIn(permissions), singleUse }
+  if (certificate !== undefined && !isDer(certificate)) {
+    throw wrongWiring('authenticate: certificate must be the client certificate in DER')
+  }
+  if (method !== undefined && !isText(method)) {
+    throw wrongWiring('authenticate: method must be a non-empty string')
+  }
+  if (url !== undefined && !(isText(url) && pathOfTarget(url) !== undefined)) {
+    throw wrongWiring('authenticate: url must be a path with query, or an absolute URL')
+  }
+  return { permissions: namesIn(permissions), singleUse, certificate, method, url }
 }
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
 /** A copy, in which a hole of the list is `undefined`. */
 function namesIn(permissions: unknown): readonly string[] {

@@ -11,12 +11,13 @@ import {
   DependencyError,
   type DependencyFailure,
 } from '../base/decision/dependency.js'
+import type { Schemes } from '../base/decision/problem.js'
 import { type Decision, type Denial, deny, type UndecidedReason } from '../base/decision/reason.js'
 import { toServiceAuthError } from '../base/decision/service-auth-error.js'
 import { Unavailable } from '../base/decision/unavailable.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 import { type AnyRouteHandler, fitAnyRoute } from './any-route.js'
-import { refuse, resultOf } from './refusal-table.js'
+import { refusalOf, resultOf, sendRefusal } from './refusal-table.js'
 import { requestIdOf } from './request-id.js'
 import {
   type AdmittedState,
@@ -38,6 +39,8 @@ export interface Guard<State extends RequestState, T> {
   observers(state: State): readonly DecisionObserver[]
   /** The key set, denylists and stores by which it decides. */
   dependencies(state: State): readonly Dependency[]
+  /** The schemes of the challenge in a refusal. */
+  schemes(state: State): Schemes
   /** The clock by which the dependencies count how long they have worked. */
   clock(state: State): () => number
 }
@@ -133,7 +136,7 @@ function conclude<State extends RequestState, T>(
     else {
       // A refusal after `requireIdempotencyKey` is not the handler's result: release the run.
       state.reservation?.release()
-      refuse(response, decision.reason)
+      sendRefusal(response, refusalOf(decision.reason, guard.schemes(state)))
     }
     const observers = guard.observers(state)
     if (isObserved(observers)) {
@@ -180,6 +183,9 @@ export function eventOf(
   if (!decision.ok) {
     return Object.freeze({ ...resultOf(decision.reason), by, ...decision.evidence, ...id })
   }
-  const caller = identity && { caller: identity.name, keyId: identity.keyId }
-  return Object.freeze({ outcome: 'accepted', by, ...caller, ...id })
+  return Object.freeze({ outcome: 'accepted', by, ...(identity && factsOf(identity)), ...id })
 }
+
+/** The part of an event that says who was accepted. */
+export const factsOf = ({ name, keyId, confirmation }: ServiceIdentity) =>
+  ({ caller: name, keyId, confirmation: confirmation?.kind ?? 'none' }) as const

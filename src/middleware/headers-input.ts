@@ -20,9 +20,9 @@ export type HeadersInput =
 export function wireHeaders(input: HeadersInput): WireHeaders {
   if (isNodeRequest(input)) return input
   const tag = Object.prototype.toString.call(input)
-  if (tag === '[object Headers]') return wireOf(fromHeaders(input as Headers))
+  if (tag === '[object Headers]') return fromHeaders(input as Headers)
   // An array, a `Map`, a fetch `Request` and so on have no headers as members.
-  if (tag === '[object Object]') return wireOf(fromRecord(input as Record<string, unknown>))
+  if (tag === '[object Object]') return fromRecord(input as Record<string, unknown>)
   throw wrongWiring(NO_HEADERS)
 }
 
@@ -48,22 +48,25 @@ function isPlain(value: object): boolean {
   return prototype === Object.prototype || prototype === null
 }
 
-const wireOf = (values: readonly string[]): WireHeaders => ({
-  rawHeaders: values.flatMap((value) => ['authorization', value]),
-  headers: {},
-})
+/** The fields that a decision depends on. */
+const FIELDS: readonly string[] = ['authorization', 'dpop']
 
-/** A `Headers` joins repeated fields by a comma, which no token has. */
-function fromHeaders(headers: Headers): string[] {
-  const value = headers.get('authorization')
-  return value === null ? [] : [value]
+/** A `Headers` joins repeated fields by a comma, which no token and no proof has. */
+function fromHeaders(headers: Headers): WireHeaders {
+  const rawHeaders = FIELDS.flatMap((name) => {
+    const value = headers.get(name)
+    return value === null ? [] : [name, value]
+  })
+  return { rawHeaders, headers: {} }
 }
 
-function fromRecord(record: Readonly<Record<string, unknown>>): string[] {
-  return Object.entries(record).flatMap(([name, value]) => {
+function fromRecord(record: Readonly<Record<string, unknown>>): WireHeaders {
+  const rawHeaders = Object.entries(record).flatMap(([name, value]) => {
     if (value === undefined) return []
     const values: unknown[] = Array.isArray(value) ? value : [value]
     if (!values.every((each) => typeof each === 'string')) throw wrongWiring(NO_HEADERS)
-    return name.toLowerCase() === 'authorization' ? values : []
+    const isRead = FIELDS.includes(name.toLowerCase())
+    return isRead ? values.flatMap((each) => [name, each]) : []
   })
+  return { rawHeaders, headers: {} }
 }

@@ -1,4 +1,5 @@
 import { dependencyOf } from '../base/decision/dependency.js'
+import type { Schemes } from '../base/decision/problem.js'
 import { createVerifier, type TokenVerifier } from '../verification/admit.js'
 import type { DenylistHealth } from '../verification/denylist/live-denylist.js'
 import { type KeySet, type KeySetHealth, sourceOf } from '../verification/key-set/key-set.js'
@@ -33,7 +34,7 @@ export interface OpenPolicy {
  * Opens the key set of a policy, and starts to poll its live denylists. `input` is the policy as the app wrote it:
  * if it is used twice, it has two key sets of its own, but they fail together.
  */
-export function openPolicy(policy: Policy, input: object): OpenPolicy {
+export function openPolicy(policy: Policy, schemes: Schemes, input: object): OpenPolicy {
   const { keySet, close } = openKeySet(policy.keySet, policy.clock)
   const source = sourceOf(keySet)
   if (source === undefined) throw new TypeError('serviceAuth policy: keySet has no source')
@@ -51,6 +52,7 @@ export function openPolicy(policy: Policy, input: object): OpenPolicy {
       ],
       clock,
       clockToleranceSeconds,
+      schemes,
     },
     async ready() {
       await Promise.all([keySet.ready(), ...liveDenylists.map(denylistReady)])

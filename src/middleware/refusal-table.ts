@@ -3,19 +3,20 @@ import type { DecisionResult } from '../base/decision/decision-event.js'
 import type { IdempotencyRefusal } from '../base/decision/idempotency-event.js'
 import {
   blank,
-  challenge,
+  challenged,
   INVALID_TOKEN,
   type Problem,
   problemType,
   type Refusal,
   refusal,
+  type Schemes,
 } from '../base/decision/problem.js'
 import type { Reason, RefusalReason, UndecidedReason } from '../base/decision/reason.js'
 import { wrongWiring } from '../base/decision/service-auth-error.js'
 import { keepHeadInOrder } from '../idempotency/buffered-response/head.js'
 
-const NO_TOKEN = refusal(401, blank('Unauthorized'), challenge(''))
-const FORBIDDEN = refusal(403, blank('Forbidden'), challenge(', error="insufficient_scope"'))
+const NO_TOKEN = challenged(401, 'Unauthorized')
+const FORBIDDEN = challenged(403, 'Forbidden', 'insufficient_scope')
 const UNAVAILABLE = refusal(503, blank('Service Unavailable'), ['Retry-After', '5'])
 
 const aboutKey = (name: string, title: string): Problem => ({
@@ -24,9 +25,7 @@ const aboutKey = (name: string, title: string): Problem => ({
 })
 
 /** The response to each reason. Reasons that share a response cannot be told apart by the caller. */
-const REFUSALS: Record<RefusalReason, Refusal<401 | 403>> &
-  Record<UndecidedReason, Refusal<503>> &
-  Record<IdempotencyRefusal, Refusal<400 | 409 | 422>> = {
+const REFUSALS: Record<RefusalReason, Readonly<Record<Schemes, Refusal<401 | 403>>>> = {
   credentials_missing: NO_TOKEN,
   credentials_ambiguous: INVALID_TOKEN,
   session_token_malformed: INVALID_TOKEN,
@@ -42,6 +41,11 @@ const REFUSALS: Record<RefusalReason, Refusal<401 | 403>> &
   token_type_invalid: INVALID_TOKEN,
   id_token: INVALID_TOKEN,
   confirmation_unsupported: INVALID_TOKEN,
+  confirmation_missing: INVALID_TOKEN,
+  certificate_missing: INVALID_TOKEN,
+  certificate_mismatch: INVALID_TOKEN,
+  proof_missing: INVALID_TOKEN,
+  proof_invalid: INVALID_TOKEN,
   key_denied: INVALID_TOKEN,
   key_unknown: INVALID_TOKEN,
   signature_invalid: INVALID_TOKEN,
@@ -57,6 +61,11 @@ const REFUSALS: Record<RefusalReason, Refusal<401 | 403>> &
   caller_denied: FORBIDDEN,
   caller_not_approved: FORBIDDEN,
   permission_missing: FORBIDDEN,
+}
+
+/** The response to each reason that is no refused authentication. */
+const PROBLEMS: Record<UndecidedReason, Refusal<503>> &
+  Record<IdempotencyRefusal, Refusal<400 | 409 | 422>> = {
   key_set_unavailable: UNAVAILABLE,
   denylist_unavailable: UNAVAILABLE,
   store_unavailable: UNAVAILABLE,
@@ -89,28 +98,32 @@ const REFUSALS: Record<RefusalReason, Refusal<401 | 403>> &
   ),
 }
 
-const isUndecided = (reason: Reason): reason is UndecidedReason => REFUSALS[reason].status === 503
+const isUndecided = (reason: Reason): reason is UndecidedReason => Object.hasOwn(PROBLEMS, reason)
 
 /** The part of a decision's event that follows from its reason. */
 export const resultOf = (reason: Reason): DecisionResult =>
   isUndecided(reason)
-    ? { outcome: 'undecided', reason, status: REFUSALS[reason].status }
-    : { outcome: 'refused', reason, status: REFUSALS[reason].status }
-
-/** The response to a reason, for servers other than Express. */
-export const refusalOf = (reason: Reason): Refusal<401 | 403 | 503> => REFUSALS[reason]
+    ? { outcome: 'undecided', reason, status: PROBLEMS[reason].status }
+    : { outcome: 'refused', reason, status: REFUSALS[reason].Bearer.status }
 
 /**
- * Sends the response to a reason and returns its status.
+ * The response to a reason: the same bytes and headers for all reasons of one row. A refused authentication
+ * challenges with these schemes.
+ */
+export const refusalOf = (reason: Reason, schemes: Schemes): Refusal<401 | 403 | 503> =>
+  isUndecided(reason) ? PROBLEMS[reason] : REFUSALS[reason][schemes]
+
+/**
+ * Sends the response to a reason that is no refused authentication, and returns its status.
  *
  * @throws ServiceAuthError when a response has begun already.
  */
-export function refuse<R extends Reason | IdempotencyRefusal>(
+export function refuse<R extends keyof typeof PROBLEMS>(
   response: Response,
   reason: R,
   retryAfterSeconds?: number,
-): (typeof REFUSALS)[R]['status'] {
-  return sendRefusal(response, REFUSALS[reason], retryAfterSeconds)
+): (typeof PROBLEMS)[R]['status'] {
+  return sendRefusal(response, PROBLEMS[reason], retryAfterSeconds)
 }
 
 /**

@@ -1,7 +1,9 @@
 import type { Request } from 'express'
 import type { DecisionObserver } from '../base/decision/decision-event.js'
 import type { Dependency } from '../base/decision/dependency.js'
+import type { Schemes } from '../base/decision/problem.js'
 import { wrongWiring } from '../base/decision/service-auth-error.js'
+import type { Proof } from '../verification/confirmation/check-proof.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 
 /** The parts of a policy that guards use. */
@@ -11,12 +13,16 @@ export interface Terms {
   readonly dependencies: readonly Dependency[]
   readonly clock: () => number
   readonly clockToleranceSeconds: number
+  /** The schemes of the challenge in a refusal. */
+  readonly schemes: Schemes
 }
 
 /** The result of `serviceAuth` for a request. */
 export interface Admission extends Omit<Terms, 'dependencies'> {
   /** The guards go by this one, whatever has been assigned to `req.service`. */
   readonly identity: ServiceIdentity
+  /** The proof that came with a token that is bound to a key. */
+  readonly proof: Proof | undefined
 }
 
 /** The credential that an `acceptOneOf` accepted: the name of the choice, and the owner. */

@@ -65,6 +65,7 @@ function permissionGuard(
     decide: ({ admission: { identity } }) => decide(required, identity),
     observers: ({ admission }) => admission.observers,
     dependencies: () => [],
+    schemes: ({ admission }) => admission.schemes,
     clock: ({ admission }) => admission.clock,
   })
 }

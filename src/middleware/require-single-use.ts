@@ -12,14 +12,14 @@ import {
   storeWith,
 } from '../base/options.js'
 import type { CoupledStore } from '../idempotency/coupled/coupled-store.js'
-import { consumeToken, type SingleUseStore } from '../idempotency/single-use.js'
+import { consumeProof, consumeToken, type SingleUseStore } from '../idempotency/single-use.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { guardHandler } from './guard.js'
 import type { Admission } from './request-state.js'
 
 /** Options of `requireSingleUse`. */
 export interface SingleUseOptions {
-  /** Where consumed tokens are remembered; all instances of the receiver must share it. */
+  /** Where consumed tokens and proofs are remembered; all instances of the receiver must share it. */
   readonly store: SingleUseStore
   /**
    * `'transaction'`, with a coupled store alone: the token is consumed in the transaction of the
@@ -48,7 +48,8 @@ const contradictions = ({ store, within }: Readonly<Record<string, unknown>>): r
 
 /**
  * Lets a token pass once, on every instance that shares the store: 401 without a `jti` of 1 to 256
- * characters and for a replay, 503 when the store fails. Needs a `serviceAuth` before it.
+ * characters and for a replay, 503 when the store fails. Of a token that is bound to a key (DPoP), each proof
+ * passes once instead. Needs a `serviceAuth` before it.
  *
  * @throws TypeError when an option is unknown or of the wrong type.
  *
@@ -85,6 +86,7 @@ export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
       return [...observers, onDecision]
     },
     dependencies: () => dependencies,
+    schemes: ({ admission }) => admission.schemes,
     clock: ({ admission }) => admission.clock,
   })
 }
@@ -99,17 +101,31 @@ const inTransaction = (store: SingleUseStore, request: object): SingleUseStore =
  * @throws Unavailable when the store fails.
  */
 export async function consumeOnce(
-  admission: Pick<Admission, 'identity' | 'clock' | 'clockToleranceSeconds'>,
+  admission: Pick<Admission, 'identity' | 'proof' | 'clock' | 'clockToleranceSeconds'>,
   store: SingleUseStore,
 ): Promise<Decision<void>> {
-  const { identity, clock, clockToleranceSeconds } = admission
-  const { issuer, name: caller, keyId } = identity
-  // Own properties only: an inherited `tokenId` does not come from the token.
-  const tokenId = Object.hasOwn(identity, 'tokenId') ? identity.tokenId : undefined
-  const acceptableUntil = identity.expiresAt + clockToleranceSeconds
-  const now = readClock(clock) / 1000
-  const decision = await consumeToken({ issuer, caller, tokenId, acceptableUntil }, store, now)
+  const { name: caller, keyId } = admission.identity
+  const now = readClock(admission.clock) / 1000
+  const decision = await consumeCredential(admission, store, now)
   return decision.ok
     ? allow(undefined)
     : deny(decision.reason, { ...decision.evidence, caller, keyId })
+}
+
+/** A proof is fresh by itself, so it is consumed in place of its token, which serves many requests. */
+function consumeCredential(
+  {
+    identity,
+    proof,
+    clockToleranceSeconds,
+  }: Pick<Admission, 'identity' | 'proof' | 'clockToleranceSeconds'>,
+  store: SingleUseStore,
+  now: number,
+): Promise<Decision<true>> {
+  if (proof !== undefined) return consumeProof(proof, store, now)
+  const { issuer, name: caller, expiresAt } = identity
+  // Own properties only: an inherited `tokenId` does not come from the token.
+  const tokenId = Object.hasOwn(identity, 'tokenId') ? identity.tokenId : undefined
+  const acceptableUntil = expiresAt + clockToleranceSeconds
+  return consumeToken({ issuer, caller, tokenId, acceptableUntil }, store, now)
 }

@@ -1,10 +1,14 @@
+import type { TLSSocket } from 'node:tls'
+import type { Request } from 'express'
+import type { Schemes } from '../base/decision/problem.js'
 import { ServiceAuthError } from '../base/decision/service-auth-error.js'
 import { createAdmit, createAdmitByIssuer } from '../verification/admit.js'
+import type { Sender } from '../verification/confirmation/sender.js'
 import { addressOf, withAddress } from '../verification/key-set/address.js'
 import type { ValidIdentity } from '../verification/policy/check-claims.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 import { permissionSet } from '../verification/policy/permission-set.js'
-import { parsePolicies, parsePolicy } from '../verification/policy/policy.js'
+import { type Policy, parsePolicies, parsePolicy } from '../verification/policy/policy.js'
 import type { OAuth2Policy, ServiceAuthPolicy } from '../verification/policy/policy-options.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { type AdmitByTerms, type Authenticate, createAuthenticate } from './authenticate.js'
@@ -70,8 +74,9 @@ type AnyPolicy = ServiceAuthPolicy | OAuth2Policy
  */
 export function serviceAuth(policies: readonly AnyPolicy[]): MultiIssuerAuth
 /**
- * Accepts a request only from an approved service: verifies its `Authorization: Bearer` token
- * strictly (RFC 6750, RFC 7519, RFC 8725) and judges it by the policy. Refuses with 401, 403 or 503,
+ * Accepts a request only from an approved service: verifies its `Authorization: Bearer` token, with
+ * `senderConstraint.dpop` also `Authorization: DPoP`, strictly (RFC 6750, RFC 7519, RFC 8725, RFC 9449) and judges
+ * it by the policy. Refuses with 401, 403 or 503,
  * and sets `req.service` otherwise.
  *
  * @throws TypeError when the policy is incomplete, unknown in part or contradictory.
@@ -98,30 +103,34 @@ export function serviceAuth(policy: AnyPolicy): ServiceAuth
 export function serviceAuth(
   input: AnyPolicy | readonly AnyPolicy[],
 ): ServiceAuth | MultiIssuerAuth {
-  if (isList(input))
-    return severalIssuers(
-      parsePolicies(input).map((policy, index) => openPolicy(policy, input[index] ?? policy)),
-    )
-  const opened = openPolicy(parsePolicy(input), input)
+  if (isList(input)) return severalIssuers(input)
+  const policy = parsePolicy(input)
+  const opened = openPolicy(policy, schemesOf([policy]), input)
   const { terms, ready, health, close } = opened
   const admit = createAdmit(opened.verifier)
-  const middleware = middlewareOf(terms, (headers) => admit(headers))
+  const middleware = middlewareOf(terms, (headers, senderOf) => admit(headers, senderOf))
   const auth = Object.assign(middleware, { ready, health, close })
-  serviceAuths.add(auth)
+  serviceAuths.set(auth, terms.schemes)
   return withAddress(auth, addressOf(opened.keySet))
 }
 
 const isList = (input: AnyPolicy | readonly AnyPolicy[]): input is readonly AnyPolicy[] =>
   Array.isArray(input)
 
-function severalIssuers(opened: readonly OpenPolicy[]): MultiIssuerAuth {
+function severalIssuers(inputs: readonly AnyPolicy[]): MultiIssuerAuth {
+  const policies = parsePolicies(inputs)
+  const schemes = schemesOf(policies)
+  const opened = policies.map((policy, index) =>
+    openPolicy(policy, schemes, inputs[index] ?? policy),
+  )
   const admit = createAdmitByIssuer(opened.map(({ verifier }) => verifier))
   const termsOf = new Map(opened.map(({ verifier, terms }) => [verifier, terms]))
   // A refusal before a policy is chosen concerns the observers of all.
   const observers = [...new Set(opened.flatMap(({ terms }) => terms.observers))]
-  const unchosen: Terms = { observers, dependencies: [], clock: Date.now, clockToleranceSeconds: 0 }
-  const middleware = middlewareOf(unchosen, (headers, choose) =>
-    admit(headers, (verifier) => choose(termsOf.get(verifier) ?? unchosen)),
+  const clock = Date.now
+  const unchosen = { observers, dependencies: [], clock, clockToleranceSeconds: 0, schemes }
+  const middleware = middlewareOf(unchosen, (headers, senderOf, choose) =>
+    admit(headers, senderOf, (verifier) => choose(termsOf.get(verifier) ?? unchosen)),
   )
   const auth = Object.assign(middleware, {
     async ready() {
@@ -136,7 +145,7 @@ function severalIssuers(opened: readonly OpenPolicy[]): MultiIssuerAuth {
       for (const each of opened) each.close()
     },
   })
-  serviceAuths.add(auth)
+  serviceAuths.set(auth, schemes)
   return auth
 }
 
@@ -150,7 +159,22 @@ async function readyByIssuer({ verifier, ready }: OpenPolicy): Promise<void> {
   }
 }
 
-const serviceAuths = new WeakSet<object>()
+/**
+ * The schemes that callers can use, the same for all policies: a refusal must not show which issuers are
+ * known.
+ */
+function schemesOf(policies: readonly Policy[]): Schemes {
+  const constraints = policies.map(({ senderConstraint }) => senderConstraint)
+  if (constraints.every(({ dpop }) => dpop === undefined)) return 'Bearer'
+  const requireProofs = constraints.every(({ mtls, required }) => required && mtls === undefined)
+  return requireProofs ? 'DPoP' : 'Bearer, DPoP'
+}
+
+/** What `serviceAuth` has returned, and the schemes of its challenges. */
+const serviceAuths = new WeakMap<object, Schemes>()
+
+/** The schemes in which a `serviceAuth` challenges; `undefined` for anything else. */
+export const challengeSchemesOf = (value: object): Schemes | undefined => serviceAuths.get(value)
 
 /** Whether it is what `serviceAuth` has returned. */
 export const isServiceAuth = (value: unknown): value is ServiceAuth | MultiIssuerAuth =>
@@ -166,7 +190,7 @@ function middlewareOf(
     decide(state) {
       state.unaccepted += 1
       state.terms = terms
-      return admit(state.request, (chosen) => {
+      return admit(state.request, senderOf, (chosen) => {
         state.terms = chosen
       })
     },
@@ -180,23 +204,40 @@ function middlewareOf(
       return earlier === observers ? observers : [...new Set([...earlier, ...observers])]
     },
     dependencies: ({ terms: { dependencies } = terms }) => dependencies,
+    schemes: () => terms.schemes,
     clock: ({ terms: { clock } = terms }) => clock,
   })
   return Object.assign(handler, { authenticate: createAuthenticate(terms, admit) })
 }
 
+/** The side of an Express request that a bound token must match. */
+const senderOf = (request: Request): Sender => ({
+  certificate(mtls) {
+    if (mtls !== true) return mtls(request)
+    // A connection without TLS has no such function.
+    const { getPeerX509Certificate: certificateOf } = request.socket as Partial<TLSSocket>
+    return certificateOf?.call(request.socket as TLSSocket)?.raw
+  },
+  headers: request,
+  target: () => ({ method: request.method, url: request.originalUrl }),
+})
+
 /** A further `serviceAuth` on the request can take permissions away, never add any. */
 function admissionBy(
-  { identity }: ValidIdentity,
-  { observers, clock, clockToleranceSeconds }: Terms,
+  { identity, proof }: ValidIdentity,
+  { observers, clock, clockToleranceSeconds, schemes }: Terms,
   earlier: Admission | undefined,
 ): Admission {
-  if (earlier === undefined) return { identity, observers, clock, clockToleranceSeconds }
+  if (earlier === undefined) {
+    return { identity, proof, observers, clock, clockToleranceSeconds, schemes }
+  }
   const both = [...identity.permissions].filter((name) => earlier.identity.permissions.has(name))
   return {
     identity: Object.freeze({ ...identity, permissions: permissionSet(both) }),
+    proof,
     observers: [...new Set([...earlier.observers, ...observers])],
     clock,
     clockToleranceSeconds: Math.max(clockToleranceSeconds, earlier.clockToleranceSeconds),
+    schemes,
   }
 }

@@ -1,8 +1,15 @@
 import { readClock } from '../base/clock.js'
 import { allow, type Decision, deny } from '../base/decision/reason.js'
-import { readBearer, type WireHeaders } from '../base/raw-headers.js'
+import { readToken, type WireHeaders } from '../base/raw-headers.js'
+import { type Confirm, createConfirm } from './confirm.js'
+import type { Sender } from './confirmation/sender.js'
 import type { KeySource, VerificationKey } from './key-set/key-set.js'
-import { checkClaims, type ValidIdentity } from './policy/check-claims.js'
+import {
+  type ClaimsDecision,
+  type ClaimsDenial,
+  checkClaims,
+  type ValidIdentity,
+} from './policy/check-claims.js'
 import { denialNow } from './policy/denial.js'
 import { type Policy, refusesStaticKey } from './policy/policy.js'
 import { createAcceptedTokens, digestOf, type TokenCacheHealth } from './token/accepted-tokens.js'
@@ -23,9 +30,11 @@ interface Admitted extends ValidIdentity {
 export interface TokenVerifier {
   readonly policy: Policy
   /** The decision on a token that was accepted earlier, by its digest; `undefined` for any other. */
-  recall(digest: string): Decision<ValidIdentity> | undefined
+  recall(digest: string): ClaimsDecision | undefined
   /** Decides on a token that was not recalled. Rejects with `Unavailable` if the key set is unreachable. */
-  verify(token: Token): Promise<Decision<ValidIdentity>>
+  verify(token: Token): Promise<ClaimsDecision>
+  /** Checks that the request matches the binding of its token. */
+  readonly confirm: Confirm
   /** Counters of the cache of verified tokens. */
   tokenCache(): TokenCacheHealth
 }
@@ -39,7 +48,7 @@ interface Token {
 
 export function createVerifier(policy: Policy, keySource: KeySource): TokenVerifier {
   const deps = { policy, keySource }
-  const accepted = createAcceptedTokens<Admitted>({
+  const accepted = createAcceptedTokens<Admitted, ClaimsDenial>({
     max: policy.tokenCacheMax,
     isStillValid: (admitted) => isStillValid(admitted, deps),
   })
@@ -47,28 +56,37 @@ export function createVerifier(policy: Policy, keySource: KeySource): TokenVerif
     policy,
     recall(digest) {
       const decision = accepted.find(digest)
+      if (decision === undefined) return undefined
       // A new decision checks the live denylists; this token may have been denied since.
-      return decision && (denialNow(decision.value.identity, policy) ?? decision)
+      const { identity, binding } = decision.value
+      const denial = denialNow(identity, policy)
+      return denial === undefined ? decision : { ...denial, binding }
     },
     verify: ({ token, digest, parsed }) =>
       accepted.decide(token, digest, () => admitToken(token, deps, parsed)),
+    confirm: createConfirm(policy),
     tokenCache: accepted.health,
   }
 }
 
-/** Decides on a request by its headers; synchronously for a cached token. */
-export type Admit = (
-  headers: WireHeaders,
+/**
+ * Decides on a request by its headers; synchronously for a cached token. `senderOf` is called for a bound
+ * token only.
+ */
+export type Admit = <Headers extends WireHeaders>(
+  headers: Headers,
+  senderOf: (headers: Headers) => Sender,
 ) => Decision<ValidIdentity> | Promise<Decision<ValidIdentity>>
 
 /** The decision on a request by one policy. */
 export function createAdmit(verifier: TokenVerifier): Admit {
-  return (headers) => {
-    const bearer = readBearer(headers)
-    if (!bearer.ok) return bearer
-    const token = bearer.value
+  return (headers, senderOf) => {
+    const presented = readToken(headers)
+    if (!presented.ok) return presented
+    const { token } = presented
     const digest = digestOf(token)
-    return verifier.recall(digest) ?? verifier.verify({ token, digest })
+    const decision = verifier.recall(digest) ?? verifier.verify({ token, digest })
+    return verifier.confirm(decision, presented, headers, senderOf)
   }
 }
 
@@ -81,15 +99,19 @@ type OnChosen = (verifier: TokenVerifier) => void
  */
 export function createAdmitByIssuer(
   verifiers: readonly TokenVerifier[],
-): (headers: WireHeaders, onChosen: OnChosen) => ReturnType<Admit> {
-  return (headers, onChosen) => {
-    const bearer = readBearer(headers)
-    if (!bearer.ok) return bearer
-    const token = bearer.value
+): <Headers extends WireHeaders>(
+  headers: Headers,
+  senderOf: (headers: Headers) => Sender,
+  onChosen: OnChosen,
+) => ReturnType<Admit> {
+  return (headers, senderOf, onChosen) => {
+    const presented = readToken(headers)
+    if (!presented.ok) return presented
+    const { token } = presented
     const digest = digestOf(token)
     for (const verifier of verifiers) {
       const recalled = recall(verifier, digest, onChosen)
-      if (recalled !== undefined) return recalled
+      if (recalled !== undefined) return verifier.confirm(recalled, presented, headers, senderOf)
     }
     const form = parseToken(token)
     const parsed = form.ok ? withPayload(form.value) : form
@@ -97,7 +119,8 @@ export function createAdmitByIssuer(
     const chosen = chooseByIssuer(parsed.value.payload.members, verifiers)
     if (!chosen.ok) return chosen
     onChosen(chosen.value)
-    return chosen.value.verify({ token, digest, parsed: parsed.value })
+    const decision = chosen.value.verify({ token, digest, parsed: parsed.value })
+    return chosen.value.confirm(decision, presented, headers, senderOf)
   }
 }
 
@@ -106,7 +129,7 @@ function recall(
   verifier: TokenVerifier,
   digest: string,
   onChosen: OnChosen,
-): Decision<ValidIdentity> | undefined {
+): ClaimsDecision | undefined {
   try {
     const recalled = verifier.recall(digest)
     if (recalled !== undefined) onChosen(verifier)
@@ -135,7 +158,7 @@ async function admitToken(
   token: string,
   deps: Dependencies,
   read?: ParsedToken,
-): Promise<Decision<Admitted>> {
+): Promise<ClaimsDecision<Admitted>> {
   const parsed = read === undefined ? parseToken(token) : allow(read)
   if (!parsed.ok) return parsed
   if (!isOfType(parsed.value, deps.policy)) return deny('token_type_invalid')
@@ -145,7 +168,7 @@ async function admitToken(
   if (!verified.ok) return verified
   const { key, payload } = verified.value
   const checked = checkClaims({ keyId: key.kid, payload }, deps.policy, secondsNow(deps))
-  return checked.ok ? allow({ ...checked.value, key }) : checked
+  return checked.ok ? { ok: true, value: { ...checked.value, key } } : checked
 }
 
 /** RFC 9068, section 4: a media type, so its case does not count and `application/` may be left out. */

@@ -185,7 +185,7 @@ describe('authenticate', () => {
     await auth.authenticate(headers, { permissions: 'orders:read', singleUse: memoryStore() })
     await auth.authenticate(headers, { permissions: 'orders:delete' })
     expect(events).toEqual([
-      { outcome: 'accepted', ...caller },
+      { outcome: 'accepted', confirmation: 'none', ...caller },
       {
         outcome: 'refused',
         reason: 'permission_missing',

@@ -50,8 +50,8 @@ describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => 
     const known = { caller: 'billing', keyId: issuer.kid }
     const refused = { outcome: 'refused', by: 'serviceAuth' }
     expect(events).toEqual([
-      { outcome: 'accepted', by: 'serviceAuth', ...known },
-      { outcome: 'accepted', by: 'requirePermissions', ...known },
+      { outcome: 'accepted', confirmation: 'none', by: 'serviceAuth', ...known },
+      { outcome: 'accepted', confirmation: 'none', by: 'requirePermissions', ...known },
       {
         outcome: 'refused',
         by: 'requirePermissions',

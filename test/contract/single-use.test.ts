@@ -193,9 +193,10 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse, on $major', ({ express }) => {
     await receiver.call(issuer.token(), { path: '/own' })
     await receiver.call(issuer.token({ jti: undefined }), { path: '/own' })
     const caller = { caller: 'billing', keyId: issuer.kid }
-    const accepted = { outcome: 'accepted', by: 'requireSingleUse', ...caller }
+    const decided = { by: 'requireSingleUse', ...caller }
+    const accepted = { ...decided, outcome: 'accepted', confirmation: 'none' }
     const refusal = { reason: 'token_id_missing', claim: 'jti', status: 401 }
-    const refused = { ...accepted, outcome: 'refused', ...refusal }
+    const refused = { ...decided, outcome: 'refused', ...refusal }
     expect(own).toEqual([accepted, refused])
     expect(told?.filter(({ by }) => by === 'requireSingleUse')).toEqual([accepted, refused])
     await receiver.call(issuer.token(), { path: '/shared' })

@@ -16,6 +16,7 @@ const guardOf = (decide: Decide, accept = (): object => ({})) =>
     accept,
     observers: () => [],
     dependencies: () => [],
+    schemes: () => 'Bearer',
     clock: () => Date.now,
   })
 

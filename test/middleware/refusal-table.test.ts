@@ -5,9 +5,10 @@ import express, { type Response } from 'express'
 import supertest from 'supertest'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { IdempotencyRefusal } from '../../src/base/decision/idempotency-event.js'
+import type { Schemes } from '../../src/base/decision/problem.js'
 import type { Reason } from '../../src/base/decision/reason.js'
 import { ServiceAuthError } from '../../src/base/decision/service-auth-error.js'
-import { refuse, resultOf } from '../../src/middleware/refusal-table.js'
+import { refusalOf, refuse, resultOf, sendRefusal } from '../../src/middleware/refusal-table.js'
 import { rawRequest } from '../support/network/raw-exchange.js'
 import {
   FORBIDDEN,
@@ -33,6 +34,11 @@ const ROWS: Record<Reason, string> = {
   token_type_invalid: INVALID_TOKEN,
   id_token: INVALID_TOKEN,
   confirmation_unsupported: INVALID_TOKEN,
+  confirmation_missing: INVALID_TOKEN,
+  certificate_missing: INVALID_TOKEN,
+  certificate_mismatch: INVALID_TOKEN,
+  proof_missing: INVALID_TOKEN,
+  proof_invalid: INVALID_TOKEN,
   static_key_refused: INVALID_TOKEN,
   key_denied: INVALID_TOKEN,
   key_unknown: INVALID_TOKEN,
@@ -66,11 +72,15 @@ const problems = Object.entries(PROBLEMS) as [IdempotencyRefusal, [number, strin
 
 const rows = Object.entries(ROWS) as [Reason, string][]
 
-async function answerWith(reason: Reason, method: string): Promise<string> {
+async function answerWith(
+  reason: Reason,
+  method: string,
+  schemes: Schemes = 'Bearer',
+): Promise<string> {
   // With the option a body to HEAD throws, were it never sent.
   const server = createServer({ rejectNonStandardBodyWrites: true }, (_request, response) => {
     response.setHeader('X-Powered-By', 'Express')
-    refuse(response as Response, reason)
+    sendRefusal(response as Response, refusalOf(reason, schemes))
   }).listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())
   await once(server, 'listening')
@@ -89,6 +99,27 @@ describe('a refusal', () => {
     expect(verdict.outcome).toBe(bytes === UNAVAILABLE ? 'undecided' : 'refused')
   })
 
+  it.each([
+    ['credentials_missing', 'Bearer, DPoP', 'Bearer realm="service", DPoP algs="ES256"'],
+    ['credentials_missing', 'DPoP', 'DPoP algs="ES256"'],
+    [
+      'token_expired',
+      'Bearer, DPoP',
+      'Bearer realm="service", error="invalid_token", DPoP algs="ES256", error="invalid_token"',
+    ],
+    ['token_expired', 'DPoP', 'DPoP algs="ES256", error="invalid_token"'],
+    [
+      'permission_missing',
+      'Bearer, DPoP',
+      'Bearer realm="service", error="insufficient_scope", DPoP algs="ES256", error="insufficient_scope"',
+    ],
+    ['permission_missing', 'DPoP', 'DPoP algs="ES256", error="insufficient_scope"'],
+  ] as const)('for %s challenges with %s', async (reason, schemes, challenge) => {
+    const bytes = ROWS[reason].replace(/(?<=WWW-Authenticate: ).*/, challenge)
+    expect(await answerWith(reason, 'GET', schemes)).toBe(bytes)
+    expect(await answerWith('store_unavailable', 'GET', schemes)).toBe(UNAVAILABLE)
+  })
+
   it('is sent when earlier middlewares return nothing, or add a header at the end', async () => {
     const server = createServer((_request, response) => {
       const { writeHead, end } = response
@@ -100,7 +131,7 @@ describe('a refusal', () => {
         Reflect.apply(end, response, args)
       }) as typeof end
       response.setHeader('X-Powered-By', 'Express')
-      refuse(response as Response, 'token_expired')
+      sendRefusal(response as Response, refusalOf('token_expired', 'Bearer'))
     }).listen(0, '127.0.0.1')
     onTestFinished(() => void server.close())
     await once(server, 'listening')
@@ -136,6 +167,6 @@ describe('a refusal', () => {
 
   it('is an error of our own once a response has begun', () => {
     const response = { headersSent: true } as Response
-    expect(() => refuse(response, 'token_expired')).toThrow(ServiceAuthError)
+    expect(() => refuse(response, 'store_unavailable')).toThrow(ServiceAuthError)
   })
 })

@@ -36,8 +36,12 @@ async function setUp(policy: Partial<ServiceAuthPolicy> = {}) {
   }
 }
 
+const noSender = (): never => {
+  throw new Error('an unbound token')
+}
+
 const ask = (admit: Admit, token: string) =>
-  admit({ rawHeaders: ['Authorization', `Bearer ${token}`], headers: {} })
+  admit({ rawHeaders: ['Authorization', `Bearer ${token}`], headers: {} }, noSender)
 const tokenOf = (issuer: TestIssuer): string => issuer.token()
 
 describe('admitting a request', () => {
@@ -103,7 +107,8 @@ describe('admitting a request', () => {
     for (const kid of kids)
       expect(await ask(admit, issuer.token({}, { kid }))).toMatchObject({ ok: false })
     expect(await ask(admit, 'x')).toMatchObject({ reason: 'token_malformed' })
-    expect(admit({ rawHeaders: [], headers: {} })).toMatchObject({ reason: 'credentials_missing' })
+    const none = admit({ rawHeaders: [], headers: {} }, noSender)
+    expect(none).toMatchObject({ reason: 'credentials_missing' })
     expect(finds()).toBe(0)
   })
 

@@ -34,8 +34,8 @@ interface DecisionContext extends Evidence {
  * @inline
  */
 export type DecisionResult =
-  /** The request continues. */
-  | { readonly outcome: 'accepted' }
+  /** The request continues. `confirmation`: what the caller's token is bound to; absent for a session. */
+  | { readonly outcome: 'accepted'; readonly confirmation?: 'none' | 'certificate' | 'dpop' }
   /** The caller was turned away. */
   | { readonly outcome: 'refused'; readonly reason: RefusalReason; readonly status: 401 | 403 }
   /** It could not be decided. */

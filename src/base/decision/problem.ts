@@ -35,15 +35,31 @@ export const blank = (title: string): Problem => ({ type: 'about:blank', title }
 /** The `type` of a problem of ours. */
 export const problemType = (name: string): string => `urn:express-service-auth:${name}`
 
-/** RFC 6750, section 3. */
-export const challenge = (parameter: string): readonly [string, string] => [
-  'WWW-Authenticate',
-  `Bearer realm="service"${parameter}`,
-]
+/** The schemes that a receiver challenges with: it accepts tokens that are sent so. */
+export type Schemes = 'Bearer' | 'Bearer, DPoP' | 'DPoP'
+
+/** One field with a challenge for each scheme (RFC 6750, section 3; RFC 9449, sections 7.1 and 7.2). */
+function challenge(schemes: Schemes, error?: string): readonly [string, string] {
+  const parameter = error === undefined ? '' : `, error="${error}"`
+  const bearer = `Bearer realm="service"${parameter}`
+  const dpop = `DPoP algs="ES256"${parameter}`
+  const value = { Bearer: bearer, 'Bearer, DPoP': `${bearer}, ${dpop}`, DPoP: dpop }
+  return ['WWW-Authenticate', value[schemes]]
+}
+
+/** Makes a refusal that has a challenge for each of `Schemes`. */
+export const challenged = <const Status extends number>(
+  status: Status,
+  title: string,
+  error?: string,
+): Readonly<Record<Schemes, Refusal<Status>>> => {
+  const by = (schemes: Schemes) => refusal(status, blank(title), challenge(schemes, error))
+  return { Bearer: by('Bearer'), 'Bearer, DPoP': by('Bearer, DPoP'), DPoP: by('DPoP') }
+}
 
 /** The 401 for an invalid token. Its bytes are constant, so a calling service can recognise it. */
-export const INVALID_TOKEN: Refusal<401> = refusal(
+export const INVALID_TOKEN: Readonly<Record<Schemes, Refusal<401>>> = challenged(
   401,
-  blank('Unauthorized'),
-  challenge(', error="invalid_token"'),
+  'Unauthorized',
+  'invalid_token',
 )

@@ -18,6 +18,11 @@ export type RefusalReason =
   | 'signature_invalid'
   | 'id_token'
   | 'confirmation_unsupported'
+  | 'confirmation_missing'
+  | 'certificate_missing'
+  | 'certificate_mismatch'
+  | 'proof_missing'
+  | 'proof_invalid'
   | 'claim_missing'
   | 'claim_invalid'
   | 'token_expired'
@@ -43,6 +48,8 @@ export type Reason = RefusalReason | UndecidedReason
 export interface Evidence {
   /** The claim that was missing or wrong. */
   readonly claim?: string
+  /** The member of the proof of possession that was missing or wrong. */
+  readonly member?: string
   /** The permission that was missing. */
   readonly permission?: string
   /** The key id, when it is in the key set. */

@@ -4,11 +4,11 @@ import type { Policy } from '../../verification/policy/policy.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, unreachableError } from '../frame/command-failure.js'
 import { POLICY_OPTION, readPolicies } from '../input/policy-file.js'
-import { readStandardInput } from '../input/standard-input.js'
 import { columns, findingLines } from '../output/columns.js'
 import { daysUntil, formatDuration, formatTime } from '../output/format-time.js'
 import { type Examination, examine } from './examine.js'
 import { type PublishedKey, UNUSABLE } from './published-key.js'
+import { type Credential, readCredential } from './read-credential.js'
 import type { KeySetReply } from './request-key-set.js'
 import { checkToken, checkTokenByIssuer, type TokenVerdict } from './token-verdict.js'
 import { verdictLines } from './verdict-lines.js'
@@ -16,16 +16,20 @@ import { verdictLines } from './verdict-lines.js'
 export const doctor: Command = {
   name: 'doctor',
   summary: 'Checks the key set as a receiver sees it, and optionally a token',
-  usage: ['--policy FILE [--token-stdin] [--strict]'],
+  usage: ['--policy FILE [--token-stdin [--proof-stdin --method M --url U]] [--strict]'],
   options: {
     ...POLICY_OPTION,
     'token-stdin': { kind: 'flag', help: 'check the token on standard input, step by step' },
+    'proof-stdin': { kind: 'flag', help: 'check the DPoP proof on its second line, too' },
+    method: { kind: 'text', value: 'M', help: 'the method of the request with the proof' },
+    url: { kind: 'text', value: 'U', help: 'its path with query, or its URL' },
     strict: { kind: 'flag', help: 'exit with 1 for warnings, too' },
   },
   exit1Help: 'a fault (with --strict, also a warning) was found, or the token is refused',
   examples: [
     'service-auth doctor --policy policy.json',
     'service-auth doctor --policy policy.json --token-stdin < token.txt',
+    'service-auth doctor --policy policy.json --token-stdin --proof-stdin --method GET --url /orders < both.txt',
     'service-auth doctor --policy policy.json --strict --json',
   ],
   run,
@@ -33,10 +37,11 @@ export const doctor: Command = {
 
 async function run(context: CommandContext): Promise<CommandResult> {
   const given = await readPolicies(context)
-  const isTokenGiven = context.arguments.flag('token-stdin')
   // Read before the key set is fetched: a key that is created in between would be unknown.
-  const token = isTokenGiven ? await readStandardInput(context, 'the token') : undefined
-  const diagnosis = isList(given) ? await diagnoseAll(given, token) : await diagnose(given, token)
+  const credential = await readCredential(context)
+  const diagnosis = isList(given)
+    ? await diagnoseAll(given, credential)
+    : await diagnose(given, credential)
   const { report, examinations, verdict } = diagnosis
   const unreachable = examinations.find(
     ({ answer, findings }) => !answer.outcome.ok && findings.faults.length === 0,
@@ -63,10 +68,11 @@ interface Diagnosis {
 const isList = (given: Policy | readonly Policy[]): given is readonly Policy[] =>
   Array.isArray(given)
 
-async function diagnose(policy: Policy, token: string | undefined): Promise<Diagnosis> {
+async function diagnose(policy: Policy, { token, proof }: Credential): Promise<Diagnosis> {
   const examination = await examine(policy)
   const { keySource, nowMs } = examination
-  const verdict = token === undefined ? undefined : await checkToken(token, policy, keySource)
+  const verdict =
+    token === undefined ? undefined : await checkToken(token, policy, keySource, proof)
   const lines = [...doctorLines(examination), ...verdictLines(verdict, policy, nowMs)]
   const json = { ...jsonOf(examination), ...(verdict !== undefined && { verdict }) }
   return { examinations: [examination], verdict, report: { lines, json } }
@@ -74,10 +80,11 @@ async function diagnose(policy: Policy, token: string | undefined): Promise<Diag
 
 async function diagnoseAll(
   policies: readonly Policy[],
-  token: string | undefined,
+  { token, proof }: Credential,
 ): Promise<Diagnosis> {
   const examinations = await Promise.all(policies.map(examine))
-  const decided = token === undefined ? undefined : await checkTokenByIssuer(token, examinations)
+  const decided =
+    token === undefined ? undefined : await checkTokenByIssuer(token, examinations, proof)
   const verdict = decided?.verdict
   const lines = examinations.flatMap((examination, index) => [
     ...(index === 0 ? [] : ['']),

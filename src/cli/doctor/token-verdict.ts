@@ -6,6 +6,7 @@ import {
   createAdmit,
   createAdmitByIssuer,
   createVerifier,
+  type TokenVerifier,
 } from '../../verification/admit.js'
 import type { KeySource } from '../../verification/key-set/key-set.js'
 import type { Policy } from '../../verification/policy/policy.js'
@@ -25,6 +26,8 @@ export interface TokenVerdict {
   readonly claims?: Readonly<Record<string, unknown>>
   /** The permission that the policy requires and the token does not grant. */
   readonly missingPermission?: string
+  /** The member of the proof that is missing or wrong. */
+  readonly member?: string
 }
 
 export type VerdictStepResult = 'passed' | 'failed' | 'not_reached'
@@ -37,32 +40,39 @@ export function checkedClaims(policy: Policy): readonly VerdictStep[] {
 
 const isClaim = (step: VerdictStep): boolean => step !== 'access_token'
 
-const SCHEME = /^bearer /i
+/** A proof of possession, and the request that it came with. */
+export interface GivenProof {
+  readonly proof: string
+  readonly method: string
+  /** The request target. */
+  readonly url: string
+}
 
-const authorizationOf = (text: string): string => (SCHEME.test(text) ? text : `Bearer ${text}`)
+const SCHEME = /^(?:bearer|dpop) /i
 
 /**
- * Returns the decision of `admit` on a token, with or without `Bearer ` before it, and the step
- * that made the decision.
+ * Returns the decision of `admit` on a token, with or without its scheme before it, and the step that made
+ * the decision. Without a proof, the binding of the token is not checked: there is no request.
  */
 export async function checkToken(
   text: string,
   policy: Policy,
   keySource: KeySource,
+  proof?: GivenProof,
 ): Promise<TokenVerdict> {
-  const authorization = authorizationOf(text)
-  const denial = await denialBy(createAdmit(createVerifier(policy, keySource)), authorization)
-  const all = stepsOf(policy)
+  const token = text.replace(SCHEME, '')
+  const admit = createAdmit(verifierFor({ policy, keySource }, proof))
+  const denial = await denialBy(admit, token, proof)
+  const all = stepsOf(policy, proof)
   const failed = denial === undefined ? all.length : all.indexOf(stepOf(denial))
   const isVerified = failed > all.indexOf('payload')
-  const token = authorization.slice('Bearer '.length)
+  const { permission, member } = denial?.evidence ?? {}
   return {
     ...(denial === undefined ? { outcome: 'accepted' } : resultOf(denial.reason)),
     steps: all.map((step, index) => ({ step, result: resultAt(index, failed) })),
     ...(isVerified && { claims: await claimsOf(token, policy, keySource) }),
-    ...(denial?.evidence.permission !== undefined && {
-      missingPermission: denial.evidence.permission,
-    }),
+    ...(permission !== undefined && { missingPermission: permission }),
+    ...(member !== undefined && { member }),
   }
 }
 
@@ -72,6 +82,14 @@ export interface CheckedPolicy {
   readonly keySource: KeySource
 }
 
+function verifierFor(
+  { policy, keySource }: CheckedPolicy,
+  proof: GivenProof | undefined,
+): TokenVerifier {
+  const verifier = createVerifier(policy, keySource)
+  return proof === undefined ? { ...verifier, confirm: (decision) => decision } : verifier
+}
+
 /** With several policies, these steps come before one of them decides. */
 const CHOOSING_STEPS: readonly VerdictStep[] = ['bearer', 'header', 'payload', 'iss']
 
@@ -79,22 +97,23 @@ const CHOOSING_STEPS: readonly VerdictStep[] = ['bearer', 'header', 'payload', '
 export async function checkTokenByIssuer(
   text: string,
   policies: readonly CheckedPolicy[],
+  proof?: GivenProof,
 ): Promise<{ readonly verdict: TokenVerdict; readonly policy: Policy | undefined }> {
-  const authorization = authorizationOf(text)
-  const verifiers = policies.map(({ policy, keySource }) => createVerifier(policy, keySource))
+  const token = text.replace(SCHEME, '')
+  const verifiers = policies.map((each) => verifierFor(each, proof))
   const choices: (CheckedPolicy | undefined)[] = []
   const admit = createAdmitByIssuer(verifiers)
-  const admitChoosing: Admit = (headers) =>
-    admit(headers, (verifier) => choices.push(policies[verifiers.indexOf(verifier)]))
-  const denial = await denialBy(admitChoosing, authorization)
+  const admitChoosing: Admit = (headers, senderOf) =>
+    admit(headers, senderOf, (verifier) => choices.push(policies[verifiers.indexOf(verifier)]))
+  const denial = await denialBy(admitChoosing, token, proof)
   const [chosen] = choices
   if (chosen !== undefined) {
     const { policy, keySource } = chosen
-    const verdict = await checkToken(text, policy, keySource)
+    const verdict = await checkToken(text, policy, keySource, proof)
     return { verdict: { issuer: policy.issuer, ...verdict }, policy }
   }
   if (denial === undefined) throw new TypeError('no policy accepts a token without being chosen')
-  const isForm = parseToken(authorization.slice('Bearer '.length)).ok
+  const isForm = parseToken(token).ok
   const step = denial.reason === 'token_malformed' && isForm ? 'payload' : stepOf(denial)
   const failed = CHOOSING_STEPS.indexOf(step)
   const steps = CHOOSING_STEPS.map((name, index) => ({
@@ -109,10 +128,21 @@ function resultAt(index: number, failed: number): VerdictStepResult {
   return index < failed ? 'passed' : 'not_reached'
 }
 
-async function denialBy(admit: Admit, authorization: string): Promise<Denial | undefined> {
+async function denialBy(
+  admit: Admit,
+  token: string,
+  given: GivenProof | undefined,
+): Promise<Denial | undefined> {
+  const rawHeaders =
+    given === undefined
+      ? ['Authorization', `Bearer ${token}`]
+      : ['Authorization', `DPoP ${token}`, 'DPoP', given.proof]
   try {
-    const rawHeaders = ['Authorization', authorization]
-    const decision = await admit({ rawHeaders, headers: { authorization } })
+    const decision = await admit({ rawHeaders, headers: {} }, (headers) => ({
+      headers,
+      certificate: () => undefined,
+      target: () => given ?? { method: '', url: '' },
+    }))
     return decision.ok ? undefined : decision
   } catch (error) {
     if (error instanceof Unavailable && error.what === 'key_set') return deny('key_set_unavailable')

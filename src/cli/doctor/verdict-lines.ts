@@ -9,6 +9,12 @@ const MAX_CLAIM_LENGTH = 200
 /** A receiver may still refuse an accepted token for one of these reasons. */
 const NOT_CHECKED = `${INDENT}not checked: a live denylist (see service-auth denylist) and earlier use of the token`
 
+const BINDING_NOT_CHECKED = `${INDENT}not checked: its binding (cnf), which a request must show`
+
+/** Whether the token is bound, and nothing was given to check that by. */
+const isUnproved = ({ claims, steps }: TokenVerdict): boolean =>
+  claims?.['cnf'] !== undefined && !steps.some(({ step }) => step === 'proof')
+
 /** `policy` is `undefined` if the token has chosen none of several. */
 export function verdictLines(
   verdict: TokenVerdict | undefined,
@@ -16,14 +22,16 @@ export function verdictLines(
   nowMs: number,
 ): string[] {
   if (verdict === undefined) return []
-  const { issuer, outcome, reason, status, steps, claims, missingPermission } = verdict
-  const missing = missingPermission === undefined ? '' : ` (${missingPermission})`
+  const { issuer, outcome, reason, status, steps, claims, missingPermission, member } = verdict
+  const detail = missingPermission ?? member
+  const missing = detail === undefined ? '' : ` (${detail})`
   const why = reason === undefined ? '' : `: ${reason}${missing}, the caller gets ${status}`
   const results = { passed: 'passed', failed: 'FAILED', not_reached: '-' }
   return [
     '',
     `Token ${outcome}${issuer === undefined ? '' : ` by the policy of ${issuer}`}${why}`,
     ...(outcome === 'accepted' ? [NOT_CHECKED] : []),
+    ...(outcome === 'accepted' && isUnproved(verdict) ? [BINDING_NOT_CHECKED] : []),
     ...columns(
       steps.map(({ step, result }) => [step, results[result], conditionOf(step, policy)]),
       INDENT,

@@ -5,8 +5,8 @@ import type { Policy, TokenRules } from '../../verification/policy/policy.js'
 /** A step of the decision on a token. A step with the name of a claim checks that claim. */
 export type VerdictStep = keyof typeof CONDITIONS | 'scope' | 'scp' | 'roles'
 
-/** The steps, in order. */
-export const stepsOf = ({ tokens }: Policy): readonly VerdictStep[] => [
+/** The steps, in order; with `proof` also the check of a proof. */
+export const stepsOf = ({ tokens }: Policy, proof?: object): readonly VerdictStep[] => [
   'bearer',
   'header',
   'key',
@@ -23,6 +23,7 @@ export const stepsOf = ({ tokens }: Policy): readonly VerdictStep[] => [
   'jti',
   'cnf',
   'times',
+  ...(proof === undefined ? [] : (['proof'] as const)),
   'denylist',
   'caller',
   'required_permissions',
@@ -69,8 +70,9 @@ const CONDITIONS = {
   iat: 'the time of issue, if any, is a number',
   nbf: 'the start of validity, if any, is a number',
   jti: 'the token id, if any, is a string of 1 to 256 characters',
-  cnf: 'the token is not bound to a key, which this receiver could not check',
+  cnf: 'the token is bound as the policy requires, and to nothing that the policy cannot check',
   times: 'the token is valid now, and its lifetime is short enough',
+  proof: 'the proof is by the key of the token, and for this method, URL, time and token',
   denylist: "the policy's denylist does not deny the token",
   caller: 'the caller is approved',
   required_permissions: 'the token grants the permissions that the policy requires',
@@ -96,6 +98,11 @@ const DECIDED_AT: Record<Reason, DecidingStep> = {
   token_type_invalid: 'header',
   id_token: 'access_token',
   confirmation_unsupported: 'cnf',
+  confirmation_missing: 'cnf',
+  certificate_missing: 'another guard',
+  certificate_mismatch: 'another guard',
+  proof_missing: 'another guard',
+  proof_invalid: 'proof',
   claim_missing: 'the claim',
   claim_invalid: 'the claim',
   token_expired: 'times',

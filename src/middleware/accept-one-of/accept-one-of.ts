@@ -72,10 +72,12 @@ export function acceptOneOf<const Choices extends readonly [AnyChoice, ...AnyCho
   const checked = parseChoices(choices)
   const { onDecision } = parseOptions('acceptOneOf options', schema, options)
   const observers = onDecision === undefined ? [] : [onDecision]
+  const schemes = checked.find((choice) => choice.schemes !== undefined)?.schemes ?? 'Bearer'
   const middleware = fitAnyRoute((request, response, next) =>
     acceptRequest(checked, {
       middleware,
       observers,
+      schemes,
       state: beginState(request),
       request,
       response,

@@ -7,9 +7,11 @@ import {
 } from '../../base/decision/decision-event.js'
 import { DependencyError, type DependencyFailure } from '../../base/decision/dependency.js'
 import { ignoreRejection } from '../../base/decision/observers.js'
+import type { Schemes } from '../../base/decision/problem.js'
 import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
 import { toServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
-import { refuse, resultOf } from '../refusal-table.js'
+import { factsOf } from '../guard.js'
+import { refusalOf, resultOf, sendRefusal } from '../refusal-table.js'
 import { requestIdOf } from '../request-id.js'
 import { type AcceptedCredential, assertBeforeKey, type RequestState } from '../request-state.js'
 import type { CheckedChoice } from './choice.js'
@@ -23,6 +25,8 @@ export interface AcceptContext extends RequestAndResponse {
   /** The `acceptOneOf` itself, under which the credential is stored. */
   readonly middleware: object
   readonly observers: readonly DecisionObserver[]
+  /** The schemes of the challenge in a refusal: those of the service choice. */
+  readonly schemes: Schemes
   readonly state: RequestState
   readonly next: NextFunction
 }
@@ -131,7 +135,7 @@ const errorOf = (end: Exclude<HandlerEnd, { type: 'passed' }>, handler: string):
 function refuseCredential(denial: Denial, context: AcceptContext, credential?: string): void {
   withdraw(context)
   try {
-    refuse(context.response, denial.reason)
+    sendRefusal(context.response, refusalOf(denial.reason, context.schemes))
     emit(context, () => ({
       ...resultOf(denial.reason),
       by: BY,
@@ -172,8 +176,12 @@ function clearCredential({ middleware, state, request }: AcceptContext): void {
 function acceptedEvent(credential: AcceptedCredential, { admission }: RequestState): DecisionEvent {
   const { name, identity } = credential
   const isService = admission !== undefined && identity === admission.identity
-  const caller = isService && { caller: admission.identity.name, keyId: admission.identity.keyId }
-  return { outcome: 'accepted', by: BY, credential: name, ...caller }
+  return {
+    outcome: 'accepted',
+    by: BY,
+    credential: name,
+    ...(isService && factsOf(admission.identity)),
+  }
 }
 
 function emit({ observers, request }: AcceptContext, event: () => DecisionEvent): void {

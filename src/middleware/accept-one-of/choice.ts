@@ -1,5 +1,6 @@
 import type { Request, RequestHandler } from 'express'
 import { z } from 'zod'
+import type { Schemes } from '../../base/decision/problem.js'
 import {
   functionOf,
   lazy,
@@ -9,7 +10,12 @@ import {
 } from '../../base/options.js'
 import type { ServiceIdentity } from '../../verification/policy/identity.js'
 import { serviceOf } from '../request-state.js'
-import { isServiceAuth, type MultiIssuerAuth, type ServiceAuth } from '../service-auth.js'
+import {
+  challengeSchemesOf,
+  isServiceAuth,
+  type MultiIssuerAuth,
+  type ServiceAuth,
+} from '../service-auth.js'
 
 /** The owner of a credential. Not a promise, because it would not be awaited. */
 export type NoPromise =
@@ -57,6 +63,8 @@ export interface CheckedChoice {
   readonly verify: RequestHandler
   identity(request: Request): unknown
   readonly authorize: readonly RequestHandler[]
+  /** The schemes in which its `serviceAuth` challenges; `undefined` if it has another verifier. */
+  readonly schemes: Schemes | undefined
 }
 
 /** The result of `credentialOf` for these choices, discriminated by `name`. */
@@ -119,5 +127,6 @@ function parseChoice(input: unknown, index: number): CheckedChoice {
     verify,
     identity: identity?.bind(input) ?? serviceOf,
     authorize: [authorize].flat(),
+    schemes: challengeSchemesOf(verify),
   }
 }

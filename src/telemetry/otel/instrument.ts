@@ -138,6 +138,7 @@ function decisions(meter: Meter): Listen {
         [ATTRIBUTE.outcome]: outcome,
         ...(event.credential !== undefined && { [ATTRIBUTE.credential]: event.credential }),
         ...(event.outcome !== 'accepted' && { [ATTRIBUTE.errorType]: event.reason }),
+        ...('confirmation' in event && { [ATTRIBUTE.confirmation]: event.confirmation }),
         ...peerOf(event),
       })
     })

@@ -24,6 +24,7 @@ export const ATTRIBUTE = {
   guard: 'express_service_auth.guard',
   outcome: 'express_service_auth.outcome',
   credential: 'express_service_auth.credential',
+  confirmation: 'express_service_auth.confirmation',
   reason: 'express_service_auth.reason',
   keyId: 'express_service_auth.key_id',
   record: 'express_service_auth.record',

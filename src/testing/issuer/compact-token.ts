@@ -21,3 +21,8 @@ export const rs256 =
   (key: KeyObject): Signer =>
   (input) =>
     sign('sha256', input, key)
+
+export const es256 =
+  (key: KeyObject): Signer =>
+  (input) =>
+    sign('sha256', input, { key, dsaEncoding: 'ieee-p1363' })

@@ -1,6 +1,8 @@
+import { readClock } from '../../base/clock.js'
 import type { KeySet } from '../../verification/key-set/key-set.js'
 import { remoteKeySet } from '../../verification/key-set/remote-key-set.js'
 import type { OAuth2Policy, ServiceAuthPolicy } from '../../verification/policy/policy-options.js'
+import { type BoundToken, createProof, createProofKey } from './bound-token.js'
 import { compactToken, rs256 } from './compact-token.js'
 import { createKeyRing, createSigningKey, type KeyRing, type SigningKey } from './issuer-keys.js'
 import { inProcessFetch, type Publication, startKeySetServer } from './issuer-server.js'
@@ -36,6 +38,8 @@ export interface TestIssuer<Policy extends AnyPolicy = ServiceAuthPolicy> {
     claims?: Readonly<Record<string, unknown>>,
     header?: Readonly<Record<string, unknown>>,
   ): string
+  /** A token that is bound to a new key (`cnf.jkt`), and its proofs. `claims` as of `token()`. */
+  boundToken(claims?: Readonly<Record<string, unknown>>): BoundToken
   /**
    * Makes a new key, which signs from now on; the earlier ones stay published. Returns its id.
    * After tokens with unknown key ids (`hostileTokens` has some), a receiver may take 30 s to find
@@ -144,6 +148,16 @@ export async function startIssuer(
     policy: (overrides) => policyOf({ url, jwksUri, keySet, ...settings }, overrides),
     token: (claims, header) =>
       tokenOf(ring, { ...claimsOf(url, settings), ...claims }, { typ, ...header }),
+    boundToken(claims) {
+      const key = createProofKey()
+      const token = issuer.token({ cnf: { jkt: key.thumbprint }, ...claims })
+      const { clock = Date.now } = settings
+      return {
+        token,
+        proof: ({ method, url: address }) =>
+          createProof(key, { token, method, url: address, now: readClock(clock) / 1000 }),
+      }
+    },
     rotate: () => ring.rotate().kid,
     remove: (kid) => ring.remove(kid),
     ...controlsOf(publication),

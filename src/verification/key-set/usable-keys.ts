@@ -1,6 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { isKeyId } from '../../base/compact-jws.js'
 import type { SkipReason } from '../../base/decision/key-set-event.js'
+import { PRIVATE_MEMBERS } from '../../base/jwk.js'
 import { isRecord } from '../../base/options.js'
 import { hash } from '../../base/supported-node.js'
 import { FetchFailure } from './fetch-key-set.js'
@@ -19,7 +20,6 @@ export interface UsableKeys {
 const MAX_MEMBERS = 32
 const MIN_MODULUS_BITS = 2048
 const MAX_MODULUS_BITS = 8192
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 /**
  * Returns the usable keys of a JWKS document. A key that `current` has unchanged keeps its object, by

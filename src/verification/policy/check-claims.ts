@@ -1,4 +1,7 @@
 import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
+import type { Proof } from '../confirmation/check-proof.js'
+import { type Binding, readConfirmation } from '../confirmation/confirmation.js'
+import { isSupported } from '../confirmation/sender-constraint.js'
 import { denialOf } from './denial.js'
 import { identityOf, type ServiceIdentity } from './identity.js'
 import { type PermissionSet, permissionSet } from './permission-set.js'
@@ -14,21 +17,32 @@ interface SignedClaims {
 /** The caller of an accepted token, and when the token is valid. */
 export interface ValidIdentity {
   readonly identity: ServiceIdentity
+  /** What the request must show in addition to the token. */
+  readonly binding: Binding
   /** Seconds since the epoch: the identity is valid while `validFrom <= now < validUntil`. */
   readonly validFrom: number
   readonly validUntil: number
+  /** The proof that came with this request. */
+  readonly proof?: Proof
 }
+
+/**
+ * A decision on a valid token, apart from its binding. A wrong binding is a 401, so it comes before a denial
+ * that is none. A denial without `binding` is final.
+ */
+export type ClaimsDecision<Valid = ValidIdentity> =
+  | Extract<Decision<Valid>, { readonly ok: true }>
+  | ClaimsDenial
+
+/** A denial, and the binding that has to be checked before it. */
+export type ClaimsDenial = Denial & { readonly binding?: Binding }
 
 /**
  * Checks the claims of a verified token against the policy: the registered claims (RFC 7519, section 4.1)
  * and those of its kind of tokens. `now` is in seconds since the epoch. The checks that end in a 401 come
  * before those that end in a 403.
  */
-export function checkClaims(
-  token: SignedClaims,
-  policy: Policy,
-  now: number,
-): Decision<ValidIdentity> {
+export function checkClaims(token: SignedClaims, policy: Policy, now: number): ClaimsDecision {
   const { keyId, payload } = token
   const read = readClaims(payload.members, policy)
   if (!read.ok) return withKeyId(read, keyId)
@@ -37,9 +51,12 @@ export function checkClaims(
   if (timeError !== undefined) return withKeyId(timeError, keyId)
   const { caller, tokenId, iat, exp } = times
   const denial = denialOf({ name: caller, keyId, tokenId, issuedAt: iat }, policy)
-  if (denial !== undefined) return denial
+  const { binding } = times
+  if (denial !== undefined) return { ...denial, binding }
   const granted = grantedTo(caller, times.permissions, policy)
-  if (!granted.ok) return deny(granted.reason, { ...granted.evidence, caller, keyId })
+  if (!granted.ok) {
+    return { ...deny(granted.reason, { ...granted.evidence, caller, keyId }), binding }
+  }
   const { issuer, audience } = policy
   const identity = identityOf({
     name: caller,
@@ -50,9 +67,10 @@ export function checkClaims(
     issuedAt: iat,
     expiresAt: exp,
     keyId,
+    binding,
     payload: payload.text,
   })
-  return allow({ identity, ...validity(times, policy) })
+  return { ok: true, value: { identity, binding, ...validity(times, policy) } }
 }
 
 const withKeyId = (denial: Denial, keyId: string): Denial =>
@@ -65,6 +83,7 @@ interface ReadClaims {
   readonly iat: number | undefined
   readonly nbf: number | undefined
   readonly tokenId: string | undefined
+  readonly binding: Binding
 }
 
 type Claims = Readonly<Record<string, unknown>>
@@ -81,9 +100,19 @@ function readClaims(claims: Claims, policy: Policy): Decision<ReadClaims> {
   if (iat !== undefined && !isFiniteNumber(iat)) return claimDenial('iat', iat)
   if (nbf !== undefined && !isFiniteNumber(nbf)) return claimDenial('nbf', nbf)
   if (jti !== undefined && !isTokenId(jti)) return claimDenial('jti', jti)
-  // The token is bound to a key (RFC 7800). Without a check of the sender's key, a stolen token would be accepted.
-  if (Object.hasOwn(claims, 'cnf')) return deny('confirmation_unsupported', { claim: 'cnf' })
-  return allow({ caller: sub, permissions, exp, iat, nbf, tokenId: jti })
+  const binding = bindingOf(claims, policy)
+  if (typeof binding === 'object' && 'reason' in binding) return binding
+  return allow({ caller: sub, permissions, exp, iat, nbf, tokenId: jti, binding })
+}
+
+/** Refuses a binding that the receiver cannot check: whoever has stolen the token could use it. */
+function bindingOf(claims: Claims, { senderConstraint }: Policy): Binding | Denial {
+  if (!Object.hasOwn(claims, 'cnf')) {
+    return senderConstraint.required ? deny('confirmation_missing', { claim: 'cnf' }) : 'none'
+  }
+  const confirmation = readConfirmation(claims['cnf'])
+  if (confirmation !== undefined && isSupported(confirmation, senderConstraint)) return confirmation
+  return deny('confirmation_unsupported', { claim: 'cnf' })
 }
 
 /** Checks the audience, and the claims that identify the kind of token that the policy requires. */

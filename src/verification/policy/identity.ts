@@ -1,3 +1,5 @@
+import type { Binding, Confirmation } from '../confirmation/confirmation.js'
+
 /** The calling service, as its verified token and the policy describe it. Frozen. */
 export interface ServiceIdentity {
   /** The verified `sub`: the calling service. */
@@ -16,14 +18,18 @@ export interface ServiceIdentity {
   readonly expiresAt: number
   /** The id of the key that signed the token. */
   readonly keyId: string
+  /** What the token is bound to, once the request has shown it; absent for an unbound token. */
+  readonly confirmation?: Confirmation
   /** The whole payload, deeply frozen; its objects have no prototype. */
   readonly claims: Readonly<Record<string, unknown>>
 }
 
 /** Input of `identityOf`. */
-export interface IdentityFacts extends Omit<ServiceIdentity, 'claims' | 'tokenId' | 'issuedAt'> {
+export interface IdentityFacts
+  extends Omit<ServiceIdentity, 'claims' | 'tokenId' | 'issuedAt' | 'confirmation'> {
   readonly tokenId: string | undefined
   readonly issuedAt: number | undefined
+  readonly binding: Binding
   /** The token's payload as JSON text. */
   readonly payload: string
 }
@@ -46,6 +52,7 @@ class Identity {
   readonly keyId: string
   declare readonly tokenId?: string
   declare readonly issuedAt?: number
+  declare readonly confirmation?: Confirmation
   readonly #payload: string
   #claims: Claims | undefined = undefined
 
@@ -59,6 +66,7 @@ class Identity {
     this.#payload = facts.payload
     if (facts.tokenId !== undefined) define(this, 'tokenId', facts.tokenId)
     if (facts.issuedAt !== undefined) define(this, 'issuedAt', facts.issuedAt)
+    if (facts.binding !== 'none') define(this, 'confirmation', facts.binding)
     Object.defineProperty(this, SELF, { value: this })
     Object.defineProperty(this, 'claims', CLAIMS)
   }

@@ -1,4 +1,5 @@
 import type { DecisionObserver } from '../../base/decision/decision-event.js'
+import type { SenderConstraintOption } from '../confirmation/sender-constraint.js'
 import type { KeySet } from '../key-set/key-set.js'
 import type { CallersOption } from './callers.js'
 import type { DenylistOption } from './denylist-option.js'
@@ -36,6 +37,11 @@ interface PolicyOptions {
    * asked for each request; while one is unknown, requests get the 503. Default: none.
    */
   readonly denylist?: DenylistOption | undefined
+  /**
+   * Which tokens that are bound to a client certificate or a key are accepted, and whether unbound ones are
+   * refused. Without it, a token with `cnf` is refused: its binding cannot be checked.
+   */
+  readonly senderConstraint?: SenderConstraintOption | undefined
   /**
    * How many verified tokens are remembered, 1 to 1,000,000, by digest; `false` for none. `max` also
    * bounds their size: `max` KiB of tokens in all. Default: `{ max: 10000 }`.

@@ -11,6 +11,11 @@ import {
   optionsObject,
   parseOptions,
 } from '../../base/options.js'
+import {
+  type SenderConstraint,
+  senderConstraintFaults,
+  senderConstraintOption,
+} from '../confirmation/sender-constraint.js'
 import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
 import type { KeySet } from '../key-set/key-set.js'
 import { sourceOf } from '../key-set/key-set.js'
@@ -46,6 +51,7 @@ export interface Policy {
   /** The entries of the fixed denylists. */
   readonly denied: DeniedLists
   readonly liveDenylists: readonly LiveDenylist[]
+  readonly senderConstraint: SenderConstraint
   readonly tokenCacheMax: number
   readonly onDecision: DecisionObserver | undefined
   readonly clock: () => number
@@ -72,6 +78,7 @@ const commonShape = () => ({
   clockToleranceSeconds: numberBetween(0, 60, 'seconds').default(5),
   maxLifetimeSeconds: numberBetween(1, 604_800, 'seconds').default(3600),
   denylist: denylistOption().prefault({}),
+  senderConstraint: senderConstraintOption().prefault({}),
   tokenCache: z
     .union([z.literal(false), z.strictObject({ max: z.int().min(1).max(MAX_CACHED_TOKENS) })], {
       error: `must be false or { max: an integer from 1 to ${MAX_CACHED_TOKENS} }`,
@@ -133,6 +140,7 @@ export function parsePolicy(input: unknown, place = ''): Policy {
       ...(isOAuth2 ? missingKeySet(raw) : []),
       ...keySetAddressFaults(raw),
       ...unreachablePermissions(raw),
+      ...senderConstraintFaults(raw),
     ],
   )
   return Object.freeze({
@@ -144,6 +152,7 @@ export function parsePolicy(input: unknown, place = ''): Policy {
     clockToleranceSeconds: options.clockToleranceSeconds,
     maxLifetimeSeconds: options.maxLifetimeSeconds,
     ...options.denylist,
+    senderConstraint: options.senderConstraint,
     tokenCacheMax: options.tokenCache === false ? 0 : options.tokenCache.max,
     onDecision: options.onDecision,
     clock: options.clock,

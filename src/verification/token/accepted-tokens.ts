@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Decision } from '../../base/decision/reason.js'
+import type { Decision, Denial } from '../../base/decision/reason.js'
 import { hash } from '../../base/supported-node.js'
 
 interface Options<T> {
@@ -10,6 +10,9 @@ interface Options<T> {
 }
 
 type Accepted<T> = Extract<Decision<T>, { readonly ok: true }>
+
+/** A decision whose denial may say more. */
+type Outcome<T, No extends Denial> = Accepted<T> | No
 
 /** Counters of the cache of verified tokens since it was created. JSON-serialisable. */
 export interface TokenCacheHealth {
@@ -23,29 +26,29 @@ export interface TokenCacheHealth {
   readonly misses: number
 }
 
-export interface AcceptedTokens<T> {
+export interface AcceptedTokens<T, No extends Denial = Denial> {
   /** The decision on a token that was accepted earlier and still is. */
   find(digest: string): Accepted<T> | undefined
   /** Decides on a token that was not found. Equal tokens that arrive together share one decision. */
-  decide(token: string, digest: string, by: () => Promise<Decision<T>>): Promise<Decision<T>>
+  decide(token: string, digest: string, by: () => Promise<Outcome<T, No>>): Promise<Outcome<T, No>>
   health(): TokenCacheHealth
 }
 
 /** Caches accepted tokens. Refusals are not cached, because anybody could fill the memory with them. */
-export function createAcceptedTokens<T extends object>({
+export function createAcceptedTokens<T extends object, No extends Denial = Denial>({
   max,
   isStillValid,
-}: Options<T>): AcceptedTokens<T> {
+}: Options<T>): AcceptedTokens<T, No> {
   const cache = createTokenCache<Accepted<T>>(max)
-  const inFlight = new Map<string, Promise<Decision<T>>>()
+  const inFlight = new Map<string, Promise<Outcome<T, No>>>()
   let hits = 0
   let misses = 0
 
   async function decideOnce(
     token: string,
     digest: string,
-    by: () => Promise<Decision<T>>,
-  ): Promise<Decision<T>> {
+    by: () => Promise<Outcome<T, No>>,
+  ): Promise<Outcome<T, No>> {
     try {
       const decision = await by()
       if (decision.ok) cache.set(digest, decision, token.length)

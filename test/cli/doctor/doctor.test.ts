@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createProof, createProofKey } from '../../../src/testing/issuer/bound-token.js'
 import {
   type Behaviour,
   flood,
@@ -282,6 +283,65 @@ describe('a token', () => {
     const refused = await examine(healthy, { options: ['--token-stdin'] })
     expect(refused).toMatchObject({ exitCode: 2, object: { error: { code: 'input' } } })
     expect(server.requests.length).toBe(asked)
+  })
+})
+
+describe('a token that is bound to a key', () => {
+  const policy = { senderConstraint: { dpop: { baseUrls: ['https://orders.test'] } } }
+  const key = createProofKey()
+  const token = () => tokenFrom(first, { claims: { cnf: { jkt: key.thumbprint } } })
+  const request = ['--method', 'POST', '--url', '/orders?page=2']
+  const options = ['--token-stdin', '--proof-stdin', ...request]
+  const proofFor = (bound: string, url = 'https://orders.test/orders') =>
+    createProof(key, { token: bound, method: 'POST', url, now: Date.now() / 1000 })
+
+  it('is shown with what it is bound to, which is not checked without a proof', async () => {
+    const stdin = token()
+    const judged = await examine(healthy, { policy, options: ['--token-stdin'], stdin })
+    expect(judged).toMatchObject({ exitCode: 0, object: { verdict: { outcome: 'accepted' } } })
+    expect(judged.stdout).toContain('  not checked: its binding (cnf), which a request must show\n')
+    expect(judged.stdout).toMatch(/^ {2}cnf +\{"jkt":"[\w-]{43}"\}/m)
+    const older = await examine(healthy, { options: ['--token-stdin'], stdin })
+    expect(older.object).toMatchObject({ verdict: { reason: 'confirmation_unsupported' } })
+  })
+
+  it.each(['', 'DPoP '])('is judged with its proof, and with %j before it', async (scheme) => {
+    const bound = token()
+    const stdin = `${scheme}${bound}\n${proofFor(bound)}\n`
+    const accepted = await examine(healthy, { policy, options, stdin })
+    expect(accepted).toMatchObject({ exitCode: 0, object: { verdict: { outcome: 'accepted' } } })
+    expect(accepted.stdout).toMatch(/^ {2}proof +passed /m)
+    expect(accepted.stdout).not.toContain('its binding')
+  })
+
+  it('is refused for the member of its proof that is wrong', async () => {
+    const bound = token()
+    const elsewhere = proofFor(bound, 'https://orders.test/others')
+    const refused = await examine(healthy, { policy, options, stdin: `${bound}\n${elsewhere}` })
+    expect(refused).toMatchObject({
+      exitCode: 1,
+      object: { verdict: { outcome: 'refused', reason: 'proof_invalid', member: 'htu' } },
+    })
+    expect(refused.stdout).toContain('Token refused: proof_invalid (htu), the caller gets 401\n')
+    expect(refused.stdout).toMatch(/^ {2}proof +FAILED /m)
+    expect(refused.stdout).not.toContain(elsewhere.slice(0, 32))
+    const unbound = tokenFrom(first)
+    const stdin = `${unbound}\n${proofFor(unbound)}`
+    const judged = await examine(healthy, { policy, options, stdin })
+    expect(judged.object).toMatchObject({ verdict: { reason: 'confirmation_missing' } })
+  })
+
+  it.each([
+    [['--proof-stdin'], ''],
+    [['--method', 'GET'], ''],
+    [['--token-stdin', '--url', '/'], 'x'],
+    [['--token-stdin', '--proof-stdin', '--method', 'GET'], 'x\ny'],
+    [['--token-stdin', '--proof-stdin', '--method', 'GET', '--url', 'orders'], 'x\ny'],
+    [['--token-stdin', '--proof-stdin', '--method', 'GET', '--url', '/'], 'x'],
+    [['--token-stdin', '--proof-stdin', '--method', 'GET', '--url', '/'], 'x\ny\nz'],
+  ])('ends with 2 for %j', async (wrong, stdin) => {
+    const { exitCode } = await examine(healthy, { policy, options: wrong, stdin })
+    expect(exitCode).toBe(2)
   })
 })
 

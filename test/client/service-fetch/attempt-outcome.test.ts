@@ -47,6 +47,17 @@ describe('what came of an attempt', () => {
     })
   })
 
+  it.each([
+    'Bearer realm="service", error="invalid_token", DPoP algs="ES256", error="invalid_token"',
+    'DPoP algs="ES256", error="invalid_token"',
+  ])('the refusal of a receiver that takes proofs: %s', (challenge) => {
+    const headers = { ...REFUSAL_HEADERS, 'www-authenticate': challenge }
+    expect(judge({ status: 401, headers, body: REFUSAL })).toEqual({
+      type: 'token_refused',
+      isOfContract: true,
+    })
+  })
+
   it.each<[string, Omit<Given, 'status'>]>([
     ['one byte more', { body: `${REFUSAL}\n` }],
     ['another title', { body: REFUSAL.replace('Unauthorized', 'unauthorized') }],

@@ -54,8 +54,9 @@ describe.each(EXPRESS_MAJORS)('a service behind acceptOneOf, on $major', ({ expr
     await receiver.raw()
     await receiver.rawWith('Bearer garbage')
     const accepted = { outcome: 'accepted', by: 'acceptOneOf', requestId: 'r-1' }
+    const caller = { caller: 'billing', keyId: issuer.kid, confirmation: 'none' }
     expect(told).toEqual([
-      { ...accepted, credential: 'service', caller: 'billing', keyId: issuer.kid },
+      { ...accepted, credential: 'service', ...caller },
       { ...accepted, credential: 'any' },
     ])
     expect(told.every(Object.isFrozen)).toBe(true)

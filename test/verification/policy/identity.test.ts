@@ -12,12 +12,13 @@ describe('an identity', () => {
     issuedAt: 5,
     expiresAt: 9,
     keyId: 'k',
+    binding: 'none' as const,
     payload: '{"x":[1],"y":{"z":2}}',
   }
 
   it('has what it was given, and claims once they are asked for', () => {
     const identity = identityOf(facts)
-    const { tokenId: _none, payload, ...present } = facts
+    const { tokenId: _none, binding: _unbound, payload, ...present } = facts
     expect({ ...identity }).toEqual({ ...present, claims: { x: [1], y: { z: 2 } } })
     expect(Object.keys(identity)).not.toContain('tokenId')
     expect(identity.claims).toBe(identity.claims)

@@ -246,6 +246,68 @@ describe('a policy field', () => {
   })
 })
 
+describe('a sender constraint', () => {
+  const fault = (senderConstraint: unknown): string =>
+    withField('senderConstraint', senderConstraint)
+
+  it('is what the contract says', () => {
+    const mtls = (): undefined => undefined
+    for (const good of [{}, { mtls: true }, { mtls, required: true }, { mtls, required: false }]) {
+      expect(fault(good)).toBe('accepted')
+    }
+    const urls = [
+      'https://a.test',
+      'http://[::1]:8080/v1',
+      'HTTPS://A.test/%7Eb',
+      'http://10.0.0.1',
+    ]
+    for (const baseUrls of [urls, Array(16).fill('https://a.test')]) {
+      expect(fault({ dpop: { baseUrls }, required: true })).toBe('accepted')
+    }
+  })
+
+  it.each([
+    ...['', 'a.test', '/', 'ftp://a.test', 'https://', 'https:///x', 'https://a.test/', 5, null],
+    ...[
+      'https://a.test/v1/',
+      'https://a.test?x',
+      'https://a.test#x',
+      'https://u@a.test',
+      undefined,
+    ],
+    ...['https://u:p@a.test', 'https://a.test/ x', 'https://a.test\\x', 'https://a.test:x', {}],
+    ...[
+      'https://a.test/%',
+      ' https://a.test',
+      'https://a.test\n',
+      'https://\u00e9.test',
+      '//a.test',
+    ],
+  ])('the base URL %j is refused', (url) => {
+    expect(fault({ dpop: { baseUrls: ['https://a.test', url] } })).toContain(
+      'senderConstraint.dpop.baseUrls[1] must be an absolute http(s) URL without user name, query',
+    )
+  })
+
+  it.each([
+    [null, 'senderConstraint must be an object'],
+    [true, 'senderConstraint must be an object'],
+    [{ mtls: false }, 'senderConstraint.mtls must be true or a function'],
+    [{ mtls: 'x' }, 'senderConstraint.mtls must be true or a function'],
+    [{ required: 1 }, 'senderConstraint.required must be true or false'],
+    [{ required: true }, 'senderConstraint.required needs mtls or dpop'],
+    [{ dpop: true }, 'senderConstraint.dpop must be an object'],
+    [{ dpop: {} }, 'senderConstraint.dpop.baseUrls must be a list of 1 to 16 URLs'],
+    [{ dpop: { baseUrls: [] } }, 'dpop.baseUrls must be a list of 1 to 16 URLs'],
+    [{ dpop: { baseUrls: 'https://a.test' } }, 'dpop.baseUrls must be a list of 1 to 16 URLs'],
+    [{ dpop: { baseUrls: Array(17).fill('https://a.test') } }, 'must be a list of 1 to 16 URLs'],
+    [{ dpop: { baseUrl: 'https://a.test' } }, 'senderConstraint.dpop.baseUrl is not an option'],
+    [{ mtl: true }, 'senderConstraint.mtl is not an option'],
+  ])('%j is refused', (value, message) => {
+    expect(fault(value)).toContain(message)
+  })
+})
+
 describe('a policy', () => {
   it('is refused with every faulty path in one message', () => {
     const message = refusalOf({

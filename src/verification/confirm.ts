@@ -1,0 +1,101 @@
+import { readClock } from '../base/clock.js'
+import { type Decision, type Denial, deny, type Evidence } from '../base/decision/reason.js'
+import { headerValues, type PresentedToken, type WireHeaders } from '../base/raw-headers.js'
+import { checkCertificate } from './confirmation/check-certificate.js'
+import { checkProof, type Proof, type ProofMember } from './confirmation/check-proof.js'
+import type { Confirmation } from './confirmation/confirmation.js'
+import type { Sender } from './confirmation/sender.js'
+import type { ClaimsDecision, ValidIdentity } from './policy/check-claims.js'
+import type { Policy } from './policy/policy.js'
+
+/**
+ * Checks on each request what the decision on its token depends on: the token may have been cached, or
+ * verified for another request. A wrong binding is refused before anything that is no 401.
+ */
+export type Confirm = <Headers extends WireHeaders>(
+  decision: ClaimsDecision | Promise<ClaimsDecision>,
+  presented: PresentedToken,
+  headers: Headers,
+  senderOf: (headers: Headers) => Sender,
+) => Decision<ValidIdentity> | Promise<Decision<ValidIdentity>>
+
+export function createConfirm(policy: Policy): Confirm {
+  const { mtls, dpop } = policy.senderConstraint
+  // Then the claims of a bound token are refused.
+  const isUnconstrained = mtls === undefined && dpop === undefined
+  return (decision, presented, headers, senderOf) => {
+    if (isUnconstrained && presented.scheme === 'Bearer') return decision
+    if (decision instanceof Promise) {
+      return decision.then((settled) => confirmNow(settled, presented, headers, senderOf))
+    }
+    return confirmNow(decision, presented, headers, senderOf)
+  }
+
+  function confirmNow<Headers extends WireHeaders>(
+    decision: ClaimsDecision,
+    presented: PresentedToken,
+    headers: Headers,
+    senderOf: (headers: Headers) => Sender,
+  ): Decision<ValidIdentity> {
+    const binding = decision.ok ? decision.value.binding : decision.binding
+    if (binding === undefined) return decision
+    if (binding === 'none') {
+      return presented.scheme === 'Bearer'
+        ? decision
+        : deny('confirmation_missing', keyOf(decision))
+    }
+    const confirmed =
+      binding.kind === 'dpop'
+        ? proofOf(presented, binding, senderOf(headers))
+        : certificateFault(presented, binding, senderOf(headers))
+    if (typeof confirmed === 'string') return refuse(decision, confirmed)
+    if (confirmed !== undefined && 'member' in confirmed) {
+      return refuse(decision, 'proof_invalid', confirmed)
+    }
+    if (confirmed === undefined || !decision.ok) return decision
+    return { ok: true, value: { ...decision.value, proof: confirmed } }
+  }
+
+  function certificateFault(
+    { scheme }: PresentedToken,
+    { thumbprint }: Confirmation,
+    sender: Sender,
+  ) {
+    return mtls === undefined || scheme === 'DPoP'
+      ? 'confirmation_unsupported'
+      : checkCertificate(thumbprint, mtls, sender)
+  }
+
+  function proofOf(
+    { token, scheme }: PresentedToken,
+    confirmation: Confirmation,
+    sender: Sender,
+  ): Proof | InvalidProof | 'confirmation_unsupported' | 'proof_missing' {
+    if (dpop === undefined) return 'confirmation_unsupported'
+    if (scheme === 'Bearer') return 'proof_missing'
+    const target = sender.target()
+    const [proof, ...more] = headerValues(sender.headers, 'dpop')
+    if (proof === undefined) return 'proof_missing'
+    if (more.length > 0) return { member: 'field' }
+    const now = readClock(policy.clock) / 1000
+    const request = { token, ...target, baseUrls: dpop.baseUrls, now }
+    const checked = checkProof(proof, confirmation, request)
+    return typeof checked === 'string' ? { member: checked } : checked
+  }
+}
+
+/** `field`: there is more than one proof. */
+interface InvalidProof {
+  readonly member: ProofMember | 'field'
+}
+
+function refuse(decision: ClaimsDecision, reason: Denial['reason'], evidence?: Evidence): Denial {
+  // The name of a caller that is not approved could be anything.
+  const caller = decision.ok ? { caller: decision.value.identity.name } : undefined
+  return deny(reason, { ...caller, ...keyOf(decision), ...evidence })
+}
+
+function keyOf(decision: ClaimsDecision): Evidence {
+  const { keyId } = decision.ok ? decision.value.identity : decision.evidence
+  return keyId === undefined ? {} : { keyId }
+}

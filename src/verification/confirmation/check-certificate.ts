@@ -1,0 +1,49 @@
+import { ignoreRejection } from '../../base/decision/observers.js'
+import type { RefusalReason } from '../../base/decision/reason.js'
+import { ServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
+import { hash } from '../../base/supported-node.js'
+import type { Sender } from './sender.js'
+import type { CertificateOf } from './sender-constraint.js'
+
+/**
+ * Compares the certificate of a request with the thumbprint in its token (RFC 8705, section 3.1). Returns
+ * the reason to refuse the request.
+ *
+ * @throws ServiceAuthError if the policy's `mtls` fails or returns no certificate in DER.
+ */
+export function checkCertificate(
+  thumbprint: string,
+  mtls: true | CertificateOf,
+  sender: Sender,
+): RefusalReason | undefined {
+  const certificate = readCertificate(mtls, sender)
+  if (certificate === undefined) return 'certificate_missing'
+  const isSame = hash('sha256', certificate, 'base64url') === thumbprint
+  return isSame ? undefined : 'certificate_mismatch'
+}
+
+function readCertificate(mtls: true | CertificateOf, sender: Sender): Uint8Array | undefined {
+  let certificate: unknown
+  try {
+    certificate = sender.certificate(mtls)
+  } catch (error) {
+    if (error instanceof ServiceAuthError) throw error
+    throw new ServiceAuthError('internal', 'senderConstraint.mtls has failed', { cause: error })
+  }
+  if (certificate === undefined || isDer(certificate)) return certificate
+  ignoreRejection(certificate)
+  throw wrongWiring('senderConstraint.mtls must return the certificate in DER, or undefined')
+}
+
+const SEQUENCE = 0x30
+
+/** Whether it is one DER sequence, as a certificate is. PEM is text, and begins with a hyphen. */
+export function isDer(value: unknown): value is Uint8Array {
+  if (!(value instanceof Uint8Array) || value[0] !== SEQUENCE) return false
+  const first = value[1] ?? 0
+  if (first < 0x80) return value.length === first + 2
+  const header = 2 + (first & 0x7f)
+  if (header > 6) return false
+  const length = value.subarray(2, header).reduce((sum, byte) => sum * 256 + byte, 0)
+  return value.length === header + length
+}

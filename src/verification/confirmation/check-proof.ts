@@ -1,0 +1,132 @@
+import { createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { readJsonObject, segmentsOf } from '../../base/compact-jws.js'
+import { type P256Key, PRIVATE_MEMBERS, thumbprintOf } from '../../base/jwk.js'
+import { isRecord } from '../../base/options.js'
+import { hash } from '../../base/supported-node.js'
+import type { Confirmation } from './confirmation.js'
+import { type BaseUrl, normalizeHttpUri, pathOfTarget, pathUnder } from './http-uri.js'
+
+/** The request that a proof must be for. */
+export interface ProvedRequest {
+  readonly token: string
+  readonly method: string
+  /** The request target. */
+  readonly url: string
+  readonly baseUrls: readonly BaseUrl[]
+  /** Seconds since the epoch. */
+  readonly now: number
+}
+
+/** The part of a proof by which its use is known. */
+export interface Proof {
+  /** The thumbprint of its key. */
+  readonly thumbprint: string
+  readonly jti: string
+  /** Seconds since the epoch until which the proof is accepted. */
+  readonly acceptableUntil: number
+}
+
+/** The part of a proof that is missing or wrong. `form` is that of a JWS; `signature`, `jwk` and so on. */
+export type ProofMember =
+  | 'form'
+  | 'typ'
+  | 'alg'
+  | 'crit'
+  | 'jwk'
+  | 'signature'
+  | 'htm'
+  | 'htu'
+  | 'iat'
+  | 'jti'
+  | 'ath'
+
+const MAX_PROOF_LENGTH = 4096
+const MAX_AGE_SECONDS = 60
+const MAX_AHEAD_SECONDS = 30
+const MAX_ID_LENGTH = 256
+
+/**
+ * Checks a DPoP proof (RFC 9449, section 4.3) of the key that a token is bound to. Returns the proof, or the
+ * member that is wrong. The payload is read only after the signature is verified.
+ */
+export function checkProof(
+  text: string,
+  confirmation: Confirmation,
+  request: ProvedRequest,
+): Proof | ProofMember {
+  const segments = text.length > MAX_PROOF_LENGTH ? undefined : segmentsOf(text)
+  const header = segments && objectIn(segments.header)
+  if (segments === undefined || header === undefined) return 'form'
+  if (header['typ'] !== 'dpop+jwt') return 'typ'
+  if (header['alg'] !== 'ES256') return 'alg'
+  if (Object.hasOwn(header, 'crit')) return 'crit'
+  const key = keyIn(header['jwk'], confirmation)
+  if (key === undefined) return 'jwk'
+  const input = Buffer.from(text.slice(0, text.lastIndexOf('.')), 'latin1')
+  const signature = Buffer.from(segments.signature, 'base64url')
+  // ES256 is ECDSA with SHA-256 and a signature of two numbers side by side (RFC 7518, section 3.4).
+  if (!verify('sha256', input, { key, dsaEncoding: 'ieee-p1363' }, signature)) return 'signature'
+  const payload = objectIn(segments.payload)
+  return payload === undefined ? 'form' : checkPayload(payload, confirmation, request)
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+const objectIn = (segment: string): Members | undefined =>
+  readJsonObject(Buffer.from(segment, 'base64url'))?.members
+
+/** A coordinate has 32 bytes (RFC 7518, section 6.2.1.2): 43 characters, of which the last has four bits. */
+const COORDINATE = /^[\w-]{42}[AEIMQUYcgkosw048]$/
+
+/** Keys of tokens that have been proved. A key lives as long as the cache holds its token. */
+const keys = new WeakMap<Confirmation, KeyObject>()
+
+/** The public key that the token is bound to, if the proof has it. */
+function keyIn(jwk: unknown, confirmation: Confirmation): KeyObject | undefined {
+  if (!isRecord(jwk) || PRIVATE_MEMBERS.some((name) => Object.hasOwn(jwk, name))) return undefined
+  const { kty, crv, x, y } = jwk
+  if (kty !== 'EC' || crv !== 'P-256' || !isCoordinate(x) || !isCoordinate(y)) return undefined
+  const publicKey: P256Key = { kty, crv, x, y }
+  if (thumbprintOf(publicKey) !== confirmation.thumbprint) return undefined
+  const known = keys.get(confirmation)
+  if (known !== undefined) return known
+  const key = importKey(publicKey)
+  if (key !== undefined) keys.set(confirmation, key)
+  return key
+}
+
+const isCoordinate = (value: unknown): value is string =>
+  typeof value === 'string' && COORDINATE.test(value)
+
+/** `undefined` if the point is not on the curve. */
+function importKey(key: P256Key): KeyObject | undefined {
+  try {
+    return createPublicKey({ key: { ...key }, format: 'jwk' })
+  } catch {
+    return undefined
+  }
+}
+
+function checkPayload(
+  { htm, htu, iat, jti, ath }: Members,
+  { thumbprint }: Confirmation,
+  { token, method, url, baseUrls, now }: ProvedRequest,
+): Proof | ProofMember {
+  if (htm !== method) return 'htm'
+  if (typeof htu !== 'string' || !isAddressed(htu, url, baseUrls)) return 'htu'
+  if (typeof iat !== 'number' || !isRecent(iat, now)) return 'iat'
+  if (typeof jti !== 'string' || jti === '' || jti.length > MAX_ID_LENGTH) return 'jti'
+  if (ath !== hash('sha256', token, 'base64url')) return 'ath'
+  return { thumbprint, jti, acceptableUntil: iat + MAX_AGE_SECONDS }
+}
+
+const isRecent = (iat: number, now: number): boolean =>
+  now <= iat + MAX_AGE_SECONDS && iat <= now + MAX_AHEAD_SECONDS
+
+/** Whether the URI is that of the request under one of the base URLs. */
+function isAddressed(htu: string, url: string, baseUrls: readonly BaseUrl[]): boolean {
+  const uri = normalizeHttpUri(htu)
+  const path = pathOfTarget(url)
+  if (uri === undefined || path === undefined) return false
+  return baseUrls.some((base) => base.origin === uri.origin && pathUnder(base, path) === uri.path)
+}

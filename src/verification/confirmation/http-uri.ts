@@ -1,0 +1,100 @@
+/** An absolute `http` or `https` URI in normal form, without query and fragment. */
+interface HttpUri {
+  /** Scheme and authority. */
+  readonly origin: string
+  readonly path: string
+}
+
+/** A URL under which callers reach a receiver. */
+export interface BaseUrl {
+  readonly origin: string
+  /** Not normalised, because that concerns the whole path. */
+  readonly prefix: string
+}
+
+const HTTP_URI = /^(https?):\/\/([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?$/i
+/** No user name: `@` is no character of a host (RFC 3986, section 3.2.2). */
+const AUTHORITY = /^(\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(?::(\d*))?$/
+/** Visible ASCII characters without a backslash, and percent signs before two hexadecimal digits only. */
+const CHARACTERS = /^(?:[\x21-\x24\x26-\x5b\x5d-\x7e]|%[\dA-Fa-f]{2})*$/
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '443' }
+
+/**
+ * Normalises a URI by its syntax and its scheme (RFC 3986, sections 6.2.2 and 6.2.3) and in no other way:
+ * unlike `URL` it repairs nothing. `undefined` if it is no such URI.
+ */
+export function normalizeHttpUri(text: string): HttpUri | undefined {
+  const uri = parse(text)
+  return uri && { origin: uri.origin, path: normalizePath(uri.path) }
+}
+
+/** Parses a base URL: an absolute `http(s)` URI without user name, query, fragment and trailing slash. */
+export function parseBaseUrl(text: string): BaseUrl | undefined {
+  const uri = parse(text)
+  if (uri === undefined || uri.path.endsWith('/') || /[?#]/.test(text)) return undefined
+  return { origin: uri.origin, prefix: uri.path }
+}
+
+/** The normal path of a request under a base URL; `undefined` if the path is not one of a URI. */
+export function pathUnder({ prefix }: BaseUrl, path: string): string | undefined {
+  return CHARACTERS.test(path) ? normalizePath(prefix + path) : undefined
+}
+
+const ABSOLUTE_FORM = /^[a-z][a-z\d+.-]*:\/\/[^/]*/i
+
+/**
+ * The path of a request target (RFC 9112, section 3.2), as sent; `undefined` if it has none. `//x` is a
+ * path, and of an absolute URI only the path counts: the rest does not say where the request has arrived.
+ */
+export function pathOfTarget(target: string): string | undefined {
+  const end = target.search(/[?#]/)
+  const beforeQuery = end === -1 ? target : target.slice(0, end)
+  if (beforeQuery.startsWith('/')) return beforeQuery
+  if (beforeQuery === '*') return ''
+  const origin = ABSOLUTE_FORM.exec(beforeQuery)?.[0]
+  return origin === undefined ? undefined : beforeQuery.slice(origin.length)
+}
+
+function parse(text: string): HttpUri | undefined {
+  const [, scheme = '', authority = '', path = ''] = HTTP_URI.exec(text) ?? []
+  const [, host, port = ''] = AUTHORITY.exec(authority) ?? []
+  if (host === undefined || !CHARACTERS.test(text)) return undefined
+  const lowerCaseScheme = scheme.toLowerCase()
+  const isDefault = port === '' || port === DEFAULT_PORTS[lowerCaseScheme]
+  const origin = `${lowerCaseScheme}://${normalizeHost(host)}${isDefault ? '' : `:${port}`}`
+  return { origin, path }
+}
+
+const TRIPLET = /%[\dA-Fa-f]{2}/g
+const UNRESERVED = /^[\w.~-]$/
+
+/** Decodes unreserved characters, and writes the other triplets in upper case. */
+const normalizeTriplets = (text: string): string =>
+  text.replace(TRIPLET, (triplet) => {
+    const character = String.fromCharCode(Number.parseInt(triplet.slice(1), 16))
+    return UNRESERVED.test(character) ? character : triplet.toUpperCase()
+  })
+
+const normalizeHost = (host: string): string =>
+  normalizeTriplets(host)
+    .toLowerCase()
+    .replace(TRIPLET, (triplet) => triplet.toUpperCase())
+
+const normalizePath = (path: string): string =>
+  removeDotSegments(path.includes('%') ? normalizeTriplets(path) : path) || '/'
+
+/** RFC 3986, section 5.2.4, of an empty path or one that begins with a slash. */
+function removeDotSegments(path: string): string {
+  if (!path.includes('/.')) return path
+  const kept: string[] = []
+  const [, ...segments] = path.split('/')
+  for (const [index, segment] of segments.entries()) {
+    if (segment !== '.' && segment !== '..') {
+      kept.push(segment)
+      continue
+    }
+    if (segment === '..') kept.pop()
+    if (index === segments.length - 1) kept.push('')
+  }
+  return `/${kept.join('/')}`
+}

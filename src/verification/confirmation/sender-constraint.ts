@@ -1,0 +1,90 @@
+import type { IncomingMessage } from 'node:http'
+import { z } from 'zod'
+import { flag, optionsObject } from '../../base/options.js'
+import type { Confirmation } from './confirmation.js'
+import { type BaseUrl, parseBaseUrl } from './http-uri.js'
+
+/** Which bindings of tokens a receiver can check, and whether it requires one. */
+export interface SenderConstraintOption {
+  /**
+   * Accepts tokens that are bound to a client certificate (RFC 8705, section 3). `true`: the certificate of
+   * the TLS connection. A function returns it in DER instead, `undefined` if there is none, behind a proxy
+   * that you trust; if it throws or returns anything else, the request gets `next(error)`. Whom to trust is
+   * decided by the TLS server (`rejectUnauthorized`).
+   */
+  readonly mtls?: true | CertificateOf | undefined
+  /** Accepts tokens that are bound to a key of the caller, which each request proves (DPoP, RFC 9449). */
+  readonly dpop?: DpopOption | undefined
+  /** Refuses tokens without `cnf`. Default: `false`. */
+  readonly required?: boolean | undefined
+}
+
+/**
+ * Returns the client's certificate in DER.
+ *
+ * @inline
+ */
+export type CertificateOf = (request: IncomingMessage) => Uint8Array | undefined
+
+/**
+ * How proofs are checked.
+ *
+ * @inline
+ */
+interface DpopOption {
+  /**
+   * One to 16 absolute `http(s)` URLs of this receiver as callers write them, without user name, query,
+   * fragment or trailing slash. Where a proxy removes a prefix of the path, they have it. Headers such as
+   * `Host` are never read.
+   */
+  readonly baseUrls: readonly string[]
+}
+
+/** A checked `senderConstraint`. */
+export interface SenderConstraint {
+  readonly mtls?: true | CertificateOf | undefined
+  readonly dpop?: { readonly baseUrls: readonly BaseUrl[] } | undefined
+  readonly required: boolean
+}
+
+const BASE_URL =
+  'must be an absolute http(s) URL without user name, query, fragment or trailing slash'
+const BASE_URLS = 'must be a list of 1 to 16 URLs'
+
+const baseUrl = () =>
+  z.string({ error: BASE_URL }).transform((text, context) => {
+    const parsed = parseBaseUrl(text)
+    if (parsed !== undefined) return parsed
+    context.addIssue({ code: 'custom', message: BASE_URL })
+    return z.NEVER
+  })
+
+export const senderConstraintOption = () =>
+  optionsObject({
+    mtls: z
+      .custom<true | CertificateOf>((value) => value === true || typeof value === 'function', {
+        error: 'must be true or a function that returns the certificate in DER',
+      })
+      .optional(),
+    dpop: optionsObject({
+      baseUrls: z
+        .array(baseUrl(), { error: BASE_URLS })
+        .min(1, { error: BASE_URLS })
+        .max(16, { error: BASE_URLS }),
+    }).optional(),
+    required: flag().default(false),
+  })
+
+/** @returns the fault of a constraint that no token could satisfy. */
+export function senderConstraintFaults({
+  senderConstraint,
+}: Readonly<Record<string, unknown>>): string[] {
+  const { mtls, dpop, required } = (senderConstraint ?? {}) as SenderConstraintOption
+  return required === true && mtls === undefined && dpop === undefined
+    ? ['senderConstraint.required needs mtls or dpop: without both, every token would be refused']
+    : []
+}
+
+/** Whether a receiver can check this binding. */
+export const isSupported = ({ kind }: Confirmation, { mtls, dpop }: SenderConstraint): boolean =>
+  kind === 'dpop' ? dpop !== undefined : mtls !== undefined

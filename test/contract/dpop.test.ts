@@ -1,0 +1,657 @@
+import {
+  acceptOneOf,
+  type DecisionEvent,
+  memoryStore,
+  requirePermissions,
+  requireSingleUse,
+  type ServiceAuth,
+  type ServiceAuthPolicy,
+  type SingleUseStore,
+  serviceAuth,
+  serviceCredential,
+  serviceOf,
+  sessionCredential,
+} from 'express-service-auth'
+import { type HostileProof, hostileProofs } from 'express-service-auth/testing'
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import {
+  createProof,
+  createProofKey,
+  proofHeaderOf,
+  proofPayloadOf,
+} from '../../src/testing/issuer/bound-token.js'
+import { compactToken, es256 } from '../../src/testing/issuer/compact-token.js'
+import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
+import { rawRequest } from '../support/network/raw-exchange.js'
+import { EXPRESS_MAJORS, type ExpressModule } from '../support/receiver/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
+
+const START = 1_800_000_000_000
+let now = START
+const clock = (): number => now
+beforeEach(() => {
+  now = START
+})
+const issuer = await createTestIssuer({ clock })
+const oauth2Issuer = await createOAuth2TestIssuer({ clock })
+afterAll(() => Promise.all([issuer.close(), oauth2Issuer.close()]))
+
+const BASE_URL = 'https://orders.test'
+const DPOP = { dpop: { baseUrls: [BASE_URL] } }
+
+interface Sent {
+  readonly method?: string
+  readonly target?: string
+  readonly headers: readonly string[]
+}
+
+interface Answer {
+  readonly status: number
+  readonly challenge: string | undefined
+  readonly event: Record<string, unknown>
+}
+
+/** A receiver that is asked in one of the ways. */
+type Ask = (sent: Sent) => Promise<Answer>
+
+interface Way {
+  readonly name: string
+  /** `store`: each route requires single use. */
+  open(auth: ServiceAuth, events: DecisionEvent[], store?: SingleUseStore): Promise<Ask>
+}
+
+const linesOf = (headers: readonly string[]): string[] =>
+  headers.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${headers[index + 1]}`] : []))
+
+function answerOf(bytes: string, events: readonly DecisionEvent[]): Answer {
+  const challenge = /^WWW-Authenticate: (.*)\r$/m.exec(bytes)?.[1]
+  return { status: Number(bytes.slice(9, 12)), challenge, event: { ...events.at(-1) } }
+}
+
+const throughExpress = (name: string, express: ExpressModule): Way => ({
+  name,
+  async open(auth, events, store) {
+    const { port } = await startReceiver({
+      express,
+      mount: (app) => app.use(auth, ...(store ? [requireSingleUse({ store })] : [])),
+    })
+    return async ({ method = 'GET', target = '/', headers }) =>
+      answerOf(await rawRequest(port, { method, path: target, headers: linesOf(headers) }), events)
+  },
+})
+
+const throughAuthenticate: Way = {
+  name: 'authenticate',
+  async open(auth, events, singleUse) {
+    return async ({ method = 'GET', target: url = '/', headers: rawHeaders }) => {
+      const options = { method, url, ...(singleUse && { singleUse }) }
+      const answer = await auth.authenticate({ rawHeaders }, options)
+      const event = { ...events.at(-1) }
+      if (answer.outcome === 'accepted') return { status: 200, challenge: undefined, event }
+      return { status: answer.status, challenge: answer.headers['www-authenticate'], event }
+    }
+  },
+}
+
+const WAYS: readonly Way[] = [
+  ...EXPRESS_MAJORS.map(({ major, express }) => throughExpress(major, express)),
+  throughAuthenticate,
+]
+
+async function open(way: Way, policy: Partial<ServiceAuthPolicy>, store?: SingleUseStore) {
+  const events: DecisionEvent[] = []
+  const onDecision = (event: DecisionEvent) => events.push(event)
+  const auth = authFor(issuer.policy({ senderConstraint: DPOP, onDecision, ...policy }))
+  await auth.ready()
+  return way.open(auth, events, store)
+}
+
+const withProof = (token: string, proof: string): string[] => [
+  ...['Authorization', `DPoP ${token}`],
+  ...['DPoP', proof],
+]
+const bearer = (token: string): string[] => ['Authorization', `Bearer ${token}`]
+
+const INVALID =
+  'Bearer realm="service", error="invalid_token", DPoP algs="ES256", error="invalid_token"'
+
+describe.each(WAYS)('a token bound to a key, through $name', (way) => {
+  it('is accepted with a proof of its key, whatever the case of the scheme', async () => {
+    const ask = await open(way, {})
+    const { token, proof } = issuer.boundToken()
+    const request = { method: 'POST', url: `${BASE_URL}/orders?page=2` }
+    for (const scheme of ['DPoP', 'dpop', 'DPOP']) {
+      const headers = ['authorization', `${scheme} ${token}`, 'dpop', proof(request)]
+      const answer = await ask({ method: 'POST', target: '/orders?page=2', headers })
+      expect(answer).toMatchObject({
+        status: 200,
+        event: { confirmation: 'dpop', caller: 'billing' },
+      })
+    }
+  })
+
+  it('is refused without a proof and as a bearer token, in every state of the cache', async () => {
+    for (const tokenCache of [{ max: 10 }, false] as const) {
+      const ask = await open(way, { tokenCache })
+      const { token, proof } = issuer.boundToken()
+      const good = () => proof({ method: 'GET', url: `${BASE_URL}/` })
+      const refuse = async (): Promise<void> => {
+        const wrong = [
+          bearer(token),
+          [...bearer(token), 'DPoP', good()],
+          ['Authorization', `DPoP ${token}`],
+        ]
+        for (const headers of wrong) {
+          const answer = await ask({ headers })
+          expect(answer).toMatchObject({ status: 401, challenge: INVALID })
+          expect(answer.event).toMatchObject({ reason: 'proof_missing', caller: 'billing' })
+        }
+      }
+      await refuse()
+      expect(await ask({ headers: withProof(token, good()) })).toMatchObject({ status: 200 })
+      await refuse()
+    }
+  })
+
+  it('is judged for each of the requests that share its verification', async () => {
+    const ask = await open(way, {})
+    const { token, proof } = issuer.boundToken()
+    const good = () => withProof(token, proof({ method: 'GET', url: `${BASE_URL}/` }))
+    const other = () => withProof(token, proof({ method: 'GET', url: `${BASE_URL}/x` }))
+    const sent = [good(), bearer(token), other(), good(), bearer(token)]
+    const answers = await Promise.all(sent.map((headers) => ask({ headers })))
+    expect(answers.map(({ status }) => status)).toEqual([200, 401, 401, 200, 401])
+  })
+
+  it('is refused where proofs cannot be checked, whoever the caller is', async () => {
+    const mtls = () => undefined
+    for (const senderConstraint of [undefined, { mtls }, { mtls, required: true }]) {
+      const ask = await open(way, { senderConstraint })
+      const { token, proof } = issuer.boundToken({ sub: 'stranger' })
+      const good = proof({ method: 'GET', url: `${BASE_URL}/` })
+      for (const headers of [withProof(token, good), bearer(token)]) {
+        expect(await ask({ headers })).toMatchObject({
+          status: 401,
+          challenge: 'Bearer realm="service", error="invalid_token"',
+          event: { reason: 'confirmation_unsupported', claim: 'cnf', keyId: issuer.kid },
+        })
+      }
+    }
+  })
+
+  it('is refused with two bindings, none or one of another type', async () => {
+    const ask = await open(way, { senderConstraint: { ...DPOP, mtls: () => undefined } })
+    const key = createProofKey()
+    const { thumbprint: jkt } = key
+    const cnfs = [
+      { jkt, 'x5t#S256': 'x' },
+      { jkt, 'x5t#S256': null },
+      { jkt: [jkt] },
+      { jkt: null },
+    ]
+    for (const cnf of [...cnfs, {}, null, jkt, [jkt], { jwk: key.jwk }, { JKT: jkt }]) {
+      const token = issuer.token({ cnf })
+      const facts = { token, method: 'GET', url: `${BASE_URL}/`, now: now / 1000 }
+      for (const headers of [withProof(token, createProof(key, facts)), bearer(token)]) {
+        const answer = await ask({ headers })
+        expect(answer.event, JSON.stringify(cnf)).toMatchObject({
+          reason: 'confirmation_unsupported',
+        })
+        expect(answer.status).toBe(401)
+      }
+    }
+    const token = issuer.token({ cnf: { jkt, more: { x: 1 } } })
+    const facts = { token, method: 'GET', url: `${BASE_URL}/`, now: now / 1000 }
+    expect(await ask({ headers: withProof(token, createProof(key, facts)) })).toMatchObject({
+      status: 200,
+    })
+  })
+
+  it('sends a token of a certificate with DPoP nowhere', async () => {
+    const certificate = Buffer.of(0x30, 0)
+    const senderConstraint = { ...DPOP, mtls: () => certificate }
+    const ask = await open(way, { senderConstraint })
+    const token = issuer.token({ cnf: { 'x5t#S256': 'x' } })
+    expect(await ask({ headers: ['Authorization', `DPoP ${token}`] })).toMatchObject({
+      status: 401,
+      event: { reason: 'confirmation_unsupported' },
+    })
+  })
+
+  it('is required, or an unbound token goes as Bearer only', async () => {
+    const lax = await open(way, {})
+    const token = issuer.token()
+    expect(await lax({ headers: bearer(token) })).toMatchObject({
+      status: 200,
+      event: { confirmation: 'none' },
+    })
+    const { proof } = issuer.boundToken()
+    const asDpop = withProof(token, proof({ method: 'GET', url: `${BASE_URL}/` }))
+    for (const headers of [asDpop, asDpop.slice(0, 2)]) {
+      for (const ask of [lax, await open(way, { senderConstraint: undefined })]) {
+        expect(await ask({ headers })).toMatchObject({
+          status: 401,
+          event: { reason: 'confirmation_missing', keyId: issuer.kid },
+        })
+      }
+    }
+    const strict = await open(way, { senderConstraint: { ...DPOP, required: true } })
+    for (const headers of [bearer(token), asDpop]) {
+      expect(await strict({ headers })).toMatchObject({
+        status: 401,
+        challenge: 'DPoP algs="ES256", error="invalid_token"',
+        event: { reason: 'confirmation_missing', claim: 'cnf' },
+      })
+    }
+  })
+
+  it('is the 401 of an invalid token before any 403', async () => {
+    const ask = await open(way, { permissions: ['orders:read'] })
+    for (const claims of [{ sub: 'stranger' }, { permissions: [] }]) {
+      const { token, proof } = issuer.boundToken(claims)
+      const wrong = proof({ method: 'PUT', url: `${BASE_URL}/` })
+      expect(await ask({ headers: withProof(token, wrong) })).toMatchObject({
+        status: 401,
+        event: { reason: 'proof_invalid', member: 'htm', keyId: issuer.kid },
+      })
+      const right = proof({ method: 'GET', url: `${BASE_URL}/` })
+      expect(await ask({ headers: withProof(token, right) })).toMatchObject({
+        status: 403,
+        challenge:
+          'Bearer realm="service", error="insufficient_scope", DPoP algs="ES256", error="insufficient_scope"',
+      })
+    }
+  })
+
+  it('challenges for both schemes, or for proofs alone', async () => {
+    const missing = { headers: [] }
+    expect(await (await open(way, {}))(missing)).toMatchObject({
+      status: 401,
+      challenge: 'Bearer realm="service", DPoP algs="ES256"',
+    })
+    const required = { ...DPOP, required: true }
+    const strict = await open(way, { senderConstraint: required })
+    expect(await strict(missing)).toMatchObject({ challenge: 'DPoP algs="ES256"' })
+    const both = await open(way, { senderConstraint: { ...required, mtls: () => undefined } })
+    expect(await both(missing)).toMatchObject({
+      challenge: 'Bearer realm="service", DPoP algs="ES256"',
+    })
+    const mtls = await open(way, { senderConstraint: { mtls: () => undefined, required: true } })
+    expect(await mtls(missing)).toMatchObject({ challenge: 'Bearer realm="service"' })
+  })
+
+  it('has 60 s after its proof and 30 s before, whatever the tolerance is', async () => {
+    for (const clockToleranceSeconds of [0, 60]) {
+      const ask = await open(way, { clockToleranceSeconds })
+      const { token, proof } = issuer.boundToken()
+      const madeAt = now
+      const headers = withProof(token, proof({ method: 'GET', url: `${BASE_URL}/` }))
+      const statusAfter = async (ms: number) => {
+        now = madeAt + ms
+        return (await ask({ headers })).status
+      }
+      expect(await statusAfter(0)).toBe(200)
+      expect(await statusAfter(60_000)).toBe(200)
+      expect(await statusAfter(60_001)).toBe(401)
+      // The token was issued 100 s before; its proof is of then.
+      now = madeAt
+      const key = createProofKey()
+      const old = issuer.token({ cnf: { jkt: key.thumbprint }, iat: madeAt / 1000 - 100 })
+      const facts = { token: old, method: 'GET', url: `${BASE_URL}/`, now: madeAt / 1000 }
+      const ahead = withProof(old, createProof(key, facts))
+      for (const [ms, status] of [
+        [-30_000, 200],
+        [-30_001, 401],
+      ] as const) {
+        now = madeAt + ms
+        expect((await ask({ headers: ahead })).status).toBe(status)
+      }
+      now = START
+    }
+  })
+
+  it.each([
+    ['/', `${BASE_URL}`, 200],
+    ['/', `${BASE_URL}/`, 200],
+    ['/', 'HTTPS://ORDERS.test:443/', 200],
+    ['/', 'https://orders.test:/', 200],
+    ['/?a=1', `${BASE_URL}/?b=2#c`, 200],
+    ['/a', `${BASE_URL}/a?`, 200],
+    ['/a%2fb', `${BASE_URL}/a%2Fb`, 200],
+    ['/%7Ea%2D', `${BASE_URL}/~a-`, 200],
+    ['/~a', `${BASE_URL}/%7ea`, 200],
+    ['/a/./b/../c', `${BASE_URL}/a/c`, 200],
+    ['/a/c', `${BASE_URL}/x/%2E%2e/a/./c`, 200],
+    ['/a/..', `${BASE_URL}/`, 200],
+    ['/../a', `${BASE_URL}/a`, 200],
+    ['//x', `${BASE_URL}//x`, 200],
+    ['//x/y', `${BASE_URL}/x/y`, 401],
+    ['//x/y', `${BASE_URL}/y`, 401],
+    ['/A', `${BASE_URL}/a`, 401],
+    ['/a+b', `${BASE_URL}/a%2Bb`, 401],
+    ['/a/b', `${BASE_URL}/a%2Fb`, 401],
+    ['/a/', `${BASE_URL}/a`, 401],
+    ['/a|b', `${BASE_URL}/a|b`, 200],
+    ['/%C3%A9', `${BASE_URL}/%c3%a9`, 200],
+    [`http://attacker.test/a?b`, `${BASE_URL}/a`, 200],
+    [`${BASE_URL}/a`, `${BASE_URL}/a`, 200],
+    ['https://attacker.test', `${BASE_URL}/`, 200],
+    ['https://attacker.test/a', 'https://attacker.test/a', 401],
+    ['/a%', `${BASE_URL}/a%`, 401],
+    ['/a%zz', `${BASE_URL}/a%zz`, 401],
+    ['/a\\b', `${BASE_URL}/a\\b`, 401],
+    ['/a%5Cb', `${BASE_URL}/a%5cb`, 200],
+    ['/', 'https://api.test/v1/', 200],
+    ['/orders', 'https://api.test/v1/orders', 200],
+    ['/orders', 'https://api.test/orders', 401],
+    ['/../orders', 'https://api.test/orders', 200],
+    ['/', 'http://[2001:DB8::1]:80/', 200],
+    ['/', 'http://[2001:db8:0::1]/', 401],
+    ['/', 'http://127.0.0.1:8080/', 200],
+    ['/', 'http://127.1:8080/', 401],
+    ['/', 'http://0x7f000001:8080/', 401],
+    ['/', 'https://orders.test:80/', 401],
+    ['/', 'http://orders.test/', 401],
+  ])('of the target %s and the htu %s is %i', async (target, url, status) => {
+    const more = ['https://api.test/v1', 'HTTP://[2001:db8::1]', 'http://127.0.0.1:8080']
+    const senderConstraint = { dpop: { baseUrls: [BASE_URL, ...more] } }
+    const ask = await open(way, { senderConstraint })
+    const key = createProofKey()
+    const token = issuer.token({ cnf: { jkt: key.thumbprint } })
+    const facts = { token, method: 'GET', url, now: now / 1000 }
+    const payload = { ...proofPayloadOf(facts), htu: url }
+    const proof = compactToken(proofHeaderOf(key), payload, es256(key.privateKey))
+    const answer = await ask({ target, headers: withProof(token, proof) })
+    expect(answer.status).toBe(status)
+    if (status === 401)
+      expect(answer.event).toMatchObject({ reason: 'proof_invalid', member: 'htu' })
+  })
+
+  it('takes what a proof and its key have more', async () => {
+    const ask = await open(way, {})
+    const key = createProofKey()
+    const token = issuer.token({ cnf: { jkt: key.thumbprint } })
+    const facts = { token, method: 'GET', url: `${BASE_URL}/`, now: now / 1000 }
+    const header = proofHeaderOf(key)
+    const jwk = { ...key.jwk, use: 'sig', alg: 'ES256', kid: 'x', ext: true, key_ops: ['verify'] }
+    const payload = { ...proofPayloadOf(facts), nonce: 'x', exp: 1, iat: now / 1000 + 0.5 }
+    const proof = compactToken(
+      { ...header, jwk, kid: 'x', b64: true },
+      payload,
+      es256(key.privateKey),
+    )
+    expect(await ask({ headers: withProof(token, proof) })).toMatchObject({ status: 200 })
+    for (const jti of ['j', 'j'.repeat(256)]) {
+      const own = compactToken(header, { ...payload, jti }, es256(key.privateKey))
+      expect(await ask({ headers: withProof(token, own) })).toMatchObject({ status: 200 })
+    }
+    const room = (length: number) => 'x'.repeat(length)
+    const sized = (length: number) =>
+      compactToken({ ...header, more: room(length) }, payload, es256(key.privateKey))
+    const length = 2600
+    const over = (4096 - sized(length).length) * 0.75
+    const fitting = sized(length + Math.floor(over / 3) * 3)
+    expect(fitting.length).toBeGreaterThan(4090)
+    expect(fitting.length).toBeLessThanOrEqual(4096)
+    expect(await ask({ headers: withProof(token, fitting) })).toMatchObject({ status: 200 })
+  })
+
+  it('serves many writes, each proof once, on all instances', async () => {
+    const store = memoryStore()
+    onTestFinished(() => store.close())
+    const ask = await open(way, {}, store)
+    const elsewhere = await open(way, {}, store)
+    const { token, proof } = issuer.boundToken({ jti: undefined })
+    const fresh = () => withProof(token, proof({ method: 'GET', url: `${BASE_URL}/` }))
+    for (let write = 0; write < 3; write++) {
+      const headers = fresh()
+      expect(await ask({ headers })).toMatchObject({ status: 200, event: { confirmation: 'dpop' } })
+      for (const again of [ask, elsewhere]) {
+        expect(await again({ headers })).toMatchObject({
+          status: 401,
+          challenge: INVALID,
+          event: { reason: 'token_replayed', claim: 'jti', caller: 'billing' },
+        })
+      }
+    }
+    // At the last moment of a proof, too.
+    const last = fresh()
+    now += 60_000
+    expect(await ask({ headers: last })).toMatchObject({ status: 200 })
+    expect(await elsewhere({ headers: last })).toMatchObject({ status: 401 })
+    // Another key may have the same jti, and another token of the same key not.
+    now = START
+    const [one, other] = [createProofKey(), createProofKey()]
+    const statuses = []
+    for (const key of [one, other, one]) {
+      const own = issuer.token({ cnf: { jkt: key.thumbprint } })
+      const facts = { token: own, method: 'GET', url: `${BASE_URL}/`, now: now / 1000 }
+      const payload = { ...proofPayloadOf(facts), jti: 'the-same' }
+      const text = compactToken(proofHeaderOf(key), payload, es256(key.privateKey))
+      statuses.push((await ask({ headers: withProof(own, text) })).status)
+    }
+    expect(statuses).toEqual([200, 200, 401])
+  })
+
+  it('remembers a proof until iat plus 60 s, and a minute or more for drift', async () => {
+    const ttls: number[] = []
+    const consume = async (_id: string, ttlMs: number): Promise<boolean> => ttls.push(ttlMs) > 0
+    const ask = await open(way, {}, { consume })
+    const { token, proof } = issuer.boundToken()
+    const headers = withProof(token, proof({ method: 'GET', url: `${BASE_URL}/` }))
+    for (const ageMs of [0, 20_000]) {
+      now = START + ageMs
+      expect(await ask({ headers })).toMatchObject({ status: 200 })
+      const beyond = Number(ttls.at(-1)) - (60_000 - ageMs)
+      expect(beyond).toBeGreaterThanOrEqual(60_000)
+      expect(beyond).toBeLessThanOrEqual(900_000)
+    }
+  })
+
+  it.each([
+    ['service tokens', issuer],
+    ['OAuth 2.0 access tokens', oauth2Issuer],
+  ])('refuses every hostile proof of %s', async (_, of) => {
+    const store = memoryStore()
+    onTestFinished(() => store.close())
+    const events: DecisionEvent[] = []
+    const onDecision = (event: DecisionEvent) => events.push(event)
+    const policy = of.policy({ senderConstraint: DPOP, onDecision })
+    const [here, elsewhere] = await Promise.all(
+      [authFor(policy), authFor(policy)].map(async (auth) => {
+        await auth.ready()
+        return way.open(auth, events, store)
+      }),
+    )
+    if (here === undefined || elsewhere === undefined) throw new Error('two receivers')
+    const cases = hostileProofs(of)
+    expect(cases.length).toBeGreaterThanOrEqual(120)
+    expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length)
+    const members = new Set<unknown>()
+    const sent = ({ method, target, headers }: HostileProof): Sent => ({ method, target, headers })
+    for (const each of cases) {
+      const { name, replays, expect: status } = each
+      if (replays !== undefined) {
+        const first = replays === 'here' ? here : elsewhere
+        expect(await first(sent(each)), name).toMatchObject({ status: 200 })
+      }
+      const answer = await here(sent(each))
+      expect([name, answer.status]).toEqual([name, status])
+      expect(answer.challenge, name).toBe(INVALID)
+      const { reason, member } = answer.event
+      if (reason === 'proof_invalid') members.add(member)
+      else if (!/^(?:Authorization|DPoP: (?:no|an unbound)|a proof that)/.test(name))
+        expect.unreachable(`${name}: ${reason}`)
+      const { keyId: _key, caller: _caller, ...told } = answer.event
+      expect(JSON.stringify(told).length).toBeLessThan(150)
+    }
+    const all = 'form field typ alg crit jwk signature htm htu iat jti ath'.split(' ')
+    expect([...members].sort()).toEqual(all.sort())
+  })
+})
+
+describe('several issuers', () => {
+  it.each(WAYS)('have one challenge, and each its own binding, through $name', async (way) => {
+    const other = await createTestIssuer({ clock, issuer: 'https://other.test' })
+    onTestFinished(() => other.close())
+    const events: DecisionEvent[] = []
+    const onDecision = (event: DecisionEvent) => events.push(event)
+    const openBoth = async (
+      one: ServiceAuthPolicy['senderConstraint'],
+      two: ServiceAuthPolicy['senderConstraint'],
+    ) => {
+      const auth = serviceAuth([
+        issuer.policy({ senderConstraint: one, onDecision }),
+        other.policy({ senderConstraint: two, onDecision }),
+      ])
+      onTestFinished(() => auth.close())
+      await auth.ready()
+      return way.open(auth as never as ServiceAuth, events)
+    }
+    const required = { ...DPOP, required: true }
+    const challenges = [
+      [undefined, undefined, 'Bearer realm="service"'],
+      [DPOP, undefined, 'Bearer realm="service", DPoP algs="ES256"'],
+      [undefined, required, 'Bearer realm="service", DPoP algs="ES256"'],
+      [DPOP, required, 'Bearer realm="service", DPoP algs="ES256"'],
+      [required, required, 'DPoP algs="ES256"'],
+    ] as const
+    for (const [one, two, challenge] of challenges) {
+      const ask = await openBoth(one, two)
+      expect(await ask({ headers: [] })).toMatchObject({ status: 401, challenge })
+    }
+    const ask = await openBoth(DPOP, undefined)
+    for (const _again of [1, 2]) {
+      for (const [of, reason] of [
+        [issuer, undefined],
+        [other, 'confirmation_unsupported'],
+      ] as const) {
+        const { token, proof } = of.boundToken()
+        const good = withProof(token, proof({ method: 'GET', url: `${BASE_URL}/` }))
+        for (const _cached of [1, 2]) {
+          const answer = await ask({ headers: good })
+          expect(answer.event['reason']).toBe(reason)
+          if (reason !== undefined) expect(answer.challenge).toBe(INVALID)
+          expect(await ask({ headers: bearer(token) })).toMatchObject({ status: 401 })
+        }
+      }
+    }
+  })
+})
+
+describe.each(EXPRESS_MAJORS)('behind other middlewares, on $major', ({ express }) => {
+  it('acceptOneOf challenges as its service choice does', async () => {
+    const auth = authFor(issuer.policy({ senderConstraint: DPOP }))
+    await auth.ready()
+    const gate = acceptOneOf([
+      { name: 'user', ...sessionCredential((_request, _response, next) => next()) },
+      { name: 'service', ...serviceCredential(auth) },
+    ])
+    const { port } = await startReceiver({ express, mount: (app) => app.use(gate) })
+    const ask = async (...headers: string[]) => answerOf(await rawRequest(port, { headers }), [])
+    expect(await ask()).toMatchObject({ challenge: 'Bearer realm="service", DPoP algs="ES256"' })
+    const { token, proof } = issuer.boundToken()
+    const good = linesOf(withProof(token, proof({ method: 'GET', url: `${BASE_URL}/` })))
+    expect(await ask(...good)).toMatchObject({ status: 200 })
+    expect(await ask(...good, 'Cookie: sAccessToken=x')).toMatchObject({
+      status: 401,
+      challenge: INVALID,
+    })
+  })
+
+  it('a mounted router, a further serviceAuth and a permission see the same request', async () => {
+    const first = authFor(issuer.policy({ senderConstraint: DPOP }))
+    const second = authFor(issuer.policy({ senderConstraint: { ...DPOP, required: true } }))
+    const store = memoryStore()
+    onTestFinished(() => store.close())
+    const seen: unknown[] = []
+    const { port } = await startReceiver({
+      express,
+      mount(app) {
+        const router = express.Router()
+        router.use(first, second, requirePermissions('orders:read'), requireSingleUse({ store }))
+        app.use('/api/:version', router)
+        app.use((req, _res, next) => {
+          seen.push(serviceOf(req).confirmation, Object.isFrozen(serviceOf(req).confirmation))
+          next()
+        })
+      },
+    })
+    const key = createProofKey()
+    const token = issuer.token({ cnf: { jkt: key.thumbprint } })
+    const facts = { token, method: 'GET', url: `${BASE_URL}/api/v1/orders`, now: now / 1000 }
+    const headers = linesOf(withProof(token, createProof(key, facts)))
+    const path = '/api/v1/orders?x'
+    expect(answerOf(await rawRequest(port, { path, headers }), [])).toMatchObject({ status: 200 })
+    expect(seen).toEqual([{ kind: 'dpop', thumbprint: key.thumbprint }, true])
+    expect(answerOf(await rawRequest(port, { path, headers }), [])).toMatchObject({
+      status: 401,
+      challenge: 'DPoP algs="ES256", error="invalid_token"',
+    })
+  })
+})
+
+describe('authenticate', () => {
+  it('rejects a token that is bound to a key without method and url, and a wrong one of them', async () => {
+    const auth = authFor(issuer.policy({ senderConstraint: DPOP }))
+    const { token, proof } = issuer.boundToken()
+    const good = withProof(token, proof({ method: 'GET', url: `${BASE_URL}/` }))
+    const ask = (options?: object) => auth.authenticate({ rawHeaders: good }, options)
+    const wrong = [undefined, {}, { method: 'GET' }, { url: '/' }, { method: '', url: '/' }]
+    const urls = [5, '', 'orders', null, {}, 'mailto:x', '?x']
+    for (const options of [...wrong, ...urls.map((url) => ({ method: 'GET', url }))]) {
+      await expect(ask(options), JSON.stringify(options)).rejects.toMatchObject({
+        code: 'wrong_wiring',
+      })
+    }
+    await expect(ask({ method: 5, url: '/' })).rejects.toMatchObject({ code: 'wrong_wiring' })
+    for (const url of ['/', '/?x', 'http://anywhere.test/', 'http://anywhere.test']) {
+      expect(await ask({ method: 'GET', url })).toMatchObject({ outcome: 'accepted' })
+    }
+    const unbound = { authorization: `Bearer ${issuer.token()}` }
+    expect(await auth.authenticate(unbound)).toMatchObject({ outcome: 'accepted' })
+    // What is refused anyway needs neither.
+    const expired = issuer.boundToken({ exp: 5 }).token
+    expect(await auth.authenticate({ authorization: `DPoP ${expired}` })).toMatchObject({
+      reason: 'token_expired',
+    })
+    const without = authFor(issuer.policy())
+    expect(await without.authenticate({ rawHeaders: good })).toMatchObject({
+      reason: 'confirmation_unsupported',
+    })
+  })
+
+  it('sees one proof or two in every form of headers', async () => {
+    const auth = authFor(issuer.policy({ senderConstraint: DPOP }))
+    const { token, proof } = issuer.boundToken()
+    const authorization = `DPoP ${token}`
+    const fresh = () => proof({ method: 'GET', url: `${BASE_URL}/` })
+    const ask = async (headers: Parameters<typeof auth.authenticate>[0]) => {
+      const answer = await auth.authenticate(headers, { method: 'GET', url: '/' })
+      return answer.outcome === 'accepted' ? 'accepted' : answer.reason
+    }
+    const both = new Headers({ authorization, dpop: fresh() })
+    expect(await ask(both)).toBe('accepted')
+    both.append('DPoP', fresh())
+    expect(await ask(both)).toBe('proof_invalid')
+    expect(await ask({ Authorization: authorization, DPoP: fresh() })).toBe('accepted')
+    expect(await ask({ authorization, dpop: [fresh()] })).toBe('accepted')
+    expect(await ask({ authorization, dpop: [fresh(), fresh()] })).toBe('proof_invalid')
+    expect(await ask({ authorization, dpop: fresh(), DPoP: fresh() })).toBe('proof_invalid')
+    expect(await ask({ authorization, dpop: [] })).toBe('proof_missing')
+    expect(await ask({ authorization, dpop: undefined })).toBe('proof_missing')
+    expect(
+      await ask(
+        Object.create(
+          { dpop: fresh() },
+          { authorization: { value: authorization, enumerable: true } },
+        ),
+      ),
+    ).toBe('proof_missing')
+    const inherited = JSON.parse('{"__proto__":"x","constructor":["y"],"toString":"z"}')
+    expect(await ask({ authorization, dpop: fresh(), ...inherited })).toBe('accepted')
+    const raw = ['authorization', authorization, 'DPoP', fresh()]
+    expect(await ask({ rawHeaders: raw })).toBe('accepted')
+    expect(await ask({ rawHeaders: [...raw, 'dpop', fresh()] })).toBe('proof_invalid')
+  })
+})

@@ -12,9 +12,10 @@ export type { ServiceFetchOptions } from './service-fetch/service-fetch-options.
 export type { ServiceClaims } from './token-source/token-request.js'
 export {
   type CoreTokenSource,
+  type DpopTokenSource,
   type TokenSourceOptions,
   tokenSource,
 } from './token-source/token-source.js'
 export { TokenSourceError, type TokenSourceErrorCode } from './token-source/token-source-error.js'
 export type { TokenSourceHealth } from './token-source/token-source-health.js'
-export type { TokenSource } from './token-source/token-source-interface.js'
+export type { ProofRequest, TokenSource } from './token-source/token-source-interface.js'

@@ -55,12 +55,13 @@ const refusesToken = (headers: Headers): boolean =>
 
 function isRefusalOfContract({ headers, body }: ClassifiedResponse): boolean {
   if (body === undefined || headers.has('content-encoding')) return false
-  // `Content-Length` is optional, and the body is compared below.
-  const expected = INVALID_TOKEN.headers.filter(([name]) => name !== 'Content-Length')
-  return (
-    expected.every(([name, value]) => headers.get(name) === value) &&
-    INVALID_TOKEN.body.equals(body)
-  )
+  return Object.values(INVALID_TOKEN).some((refusal) => {
+    // `Content-Length` is optional, and the body is compared.
+    const expected = refusal.headers.filter(([name]) => name !== 'Content-Length')
+    return (
+      expected.every(([name, value]) => headers.get(name) === value) && refusal.body.equals(body)
+    )
+  })
 }
 
 const IN_PROGRESS = problemType('request-in-progress')

@@ -16,6 +16,8 @@ type Input = Parameters<typeof globalThis.fetch>[0]
 
 /** A request that has been checked, with a body that may still have to be read. */
 export interface OutgoingRequest {
+  readonly method: string
+  readonly url: string
   readonly isWrite: boolean
   readonly idempotencyKey: string | undefined
   /** The caller's signal. */
@@ -29,15 +31,15 @@ export interface OutgoingRequest {
    */
   readBody(): Promise<void>
   abandonBody(): void
-  /** Sends the request with this token. */
-  send(token: string, signal: AbortSignal): Promise<Response>
+  /** Sends the request with this token, and the proof that goes with it if the token is bound to a key. */
+  send(token: string, proof: string | undefined, signal: AbortSignal): Promise<Response>
 }
 
 /**
  * Parses the arguments of a `fetch` call.
  *
  * @throws TypeError for arguments that `fetch` itself rejects, an origin that is not in the settings, an
- * `authorization` header, a `redirect` mode that would follow redirects, or an invalid idempotency key.
+ * `authorization` or `dpop` header, a `redirect` mode that would follow redirects, or an invalid idempotency key.
  */
 export function outgoingRequest(
   settings: FetchSettings,
@@ -49,13 +51,17 @@ export function outgoingRequest(
   assertRedirect(members.redirect)
   const prepared = prepare(settings, input, members)
   const { headers, method, bodyBytes } = prepared
-  if (headers.has('authorization')) throw requestError('authorization is set by serviceFetch')
+  for (const name of ['authorization', 'dpop']) {
+    if (headers.has(name)) throw requestError(`${name} is set by serviceFetch`)
+  }
   const isWrite = !READS.has(method)
   const idempotencyKey = keyOf(headers, isWrite && settings.idempotencyKey === 'auto')
   const target = isRequest(prepared) ? prepared : prepared.url
   const reader: ByteReader | undefined = prepared.body?.getReader()
   let body = bodyBytes
   return {
+    method,
+    url: prepared.url,
     isWrite,
     idempotencyKey,
     signal,
@@ -67,8 +73,9 @@ export function outgoingRequest(
     abandonBody() {
       if (reader !== undefined) cancel(reader)
     },
-    send(token, attemptSignal) {
-      headers.set('authorization', `Bearer ${token}`)
+    send(token, proof, attemptSignal) {
+      headers.set('authorization', `${proof === undefined ? 'Bearer' : 'DPoP'} ${token}`)
+      if (proof !== undefined) headers.set('dpop', proof)
       const overrides = { method, headers, body, redirect: 'manual', signal: attemptSignal }
       return settings.fetch(target, { ...members, ...overrides } as RequestInit)
     },

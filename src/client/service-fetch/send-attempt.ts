@@ -75,10 +75,11 @@ async function requestTokenOnce(call: Call, refused: string | undefined): Promis
  */
 export async function send(call: Call, token: string): Promise<Attempt> {
   const { settings, request } = call
+  const proof = settings.source.proof && (await requestProof(call, token))
   const left = leftMs(call)
   const limit = limitOf(call, Math.min(settings.attemptTimeoutMs, left))
   const exchange = withDeadline(limit, async ({ signal }) => {
-    const response = await request.send(token, signal)
+    const response = await request.send(token, proof, signal)
     // A `fetch` that ignores signals: this response is no longer needed.
     if (signal.aborted && response.body !== null) cancel(response.body)
     signal.throwIfAborted()
@@ -95,6 +96,29 @@ export async function send(call: Call, token: string): Promise<Attempt> {
     recordAttempt(call, { error: type })
     return { outcome: { type }, cause: error === DEADLINE_EXCEEDED ? error : networkError(error) }
   }
+}
+
+/**
+ * Requests a proof for this attempt.
+ *
+ * @throws ServiceCallError; the reason of the caller's signal.
+ */
+async function requestProof(call: Call, token: string): Promise<string> {
+  const { source } = call.settings
+  const { method, url } = call.request
+  let failure: unknown = new TypeError('the source gave something that is no proof')
+  try {
+    const proof: unknown = await withDeadline(limitOf(call, leftMs(call)), async () =>
+      source.proof?.({ method, url, token }),
+    )
+    if (typeof proof === 'string' && VISIBLE_ASCII.test(proof)) return proof
+  } catch (error) {
+    throwIfAborted(call)
+    failure = error
+  }
+  const type = failure === DEADLINE_EXCEEDED ? 'deadline' : 'token'
+  recordAttempt(call, { error: type })
+  throw failureOf(call, type, failure)
 }
 
 function throwIfAborted(call: Call): void {

@@ -74,7 +74,7 @@ const schema = lazy(() =>
 
 /** The parsed options of a `serviceFetch`. */
 export interface FetchSettings {
-  readonly source: Pick<TokenSource, 'token'>
+  readonly source: Pick<TokenSource, 'token' | 'proof'>
   readonly origins: ReadonlySet<string>
   readonly deadlineMs: number
   readonly attemptTimeoutMs: number
@@ -90,11 +90,14 @@ export interface FetchSettings {
 
 /** @throws TypeError that names every problem. */
 export function fetchSettings(
-  source: Pick<TokenSource, 'token'>,
+  source: Pick<TokenSource, 'token' | 'proof'>,
   options: ServiceFetchOptions,
 ): FetchSettings {
   if (!hasFunctions(source, ['token'])) {
     throw new TypeError('serviceFetch: the source must be a token source with token')
+  }
+  if (source.proof !== undefined && typeof source.proof !== 'function') {
+    throw new TypeError('serviceFetch: proof of the source must be a function')
   }
   const parsed = parseOptions('serviceFetch', schema, options, originFaults)
   return {

@@ -20,7 +20,7 @@ import { ServiceCallError } from './service-call-error.js'
 import { fetchSettings, type ServiceFetchOptions } from './service-fetch-options.js'
 
 /**
- * Creates a `fetch` that adds the service token and repeats calls if that is safe: reads (GET, HEAD,
+ * Creates a `fetch` that adds the service token, with a new proof if the source has `proof`, and repeats calls if that is safe: reads (GET, HEAD,
  * OPTIONS), and writes with an `Idempotency-Key`. Redirects are returned, not followed. Response bodies
  * up to `maxResponseBytes` are read before the response is returned; larger ones and
  * `text/event-stream` are streamed.
@@ -47,7 +47,7 @@ import { fetchSettings, type ServiceFetchOptions } from './service-fetch-options
  * ```
  */
 export function serviceFetch(
-  source: Pick<TokenSource, 'token'>,
+  source: Pick<TokenSource, 'token' | 'proof'>,
   options: ServiceFetchOptions,
 ): typeof globalThis.fetch {
   const settings = fetchSettings(source, options)

@@ -11,6 +11,12 @@ export interface InnerSource {
   health(): TokenSourceHealth
 }
 
+/** The implementation that gives several calls one token. */
+export interface CachedSource extends InnerSource {
+  /** The last token, and when it was requested, in milliseconds of the monotonic clock. */
+  current(): states.CurrentToken | undefined
+}
+
 export interface InnerOptions {
   readonly minting: Minting
   readonly clock: () => number
@@ -22,7 +28,7 @@ export interface InnerOptions {
  * Caches one token and renews it if a renewal is due during a call: one request at a time, no timers.
  * Requests run in the async context in which the source was created, because all calls share the result.
  */
-export function createCachedSource({ minting, clock, closing }: InnerOptions): InnerSource {
+export function createCachedSource({ minting, clock, closing }: InnerOptions): CachedSource {
   let state = states.COLD
   let inFlight: Promise<string> | undefined
   const dispatch = (event: states.TokenStateEvent): void => {
@@ -71,5 +77,6 @@ export function createCachedSource({ minting, clock, closing }: InnerOptions): I
       }
     },
     health: () => states.healthOf(state, readClock(clock)),
+    current: () => state.current,
   }
 }

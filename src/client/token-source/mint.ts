@@ -5,6 +5,7 @@ import { CoreFailure, type CoreFailureCode } from '../core/core-failure.js'
 import {
   nextClaims,
   type RequestedClaims,
+  type RequestedConfirmation,
   type TokenTerms,
   unexpectedMember,
 } from './token-request.js'
@@ -14,6 +15,8 @@ import { TokenSourceError, type TokenSourceErrorCode } from './token-source-erro
 export interface Minting extends TokenTerms {
   readonly core: Core
   readonly timeoutMs: number
+  /** What the tokens are bound to, if to anything. */
+  readonly confirmation?: (() => Promise<RequestedConfirmation>) | undefined
 }
 
 /** Twice the size of the largest token that receivers accept. */
@@ -31,7 +34,7 @@ const CODES: Readonly<Record<CoreFailureCode, TokenSourceErrorCode>> = {
  * @throws TokenSourceError if there is none, or if it differs from the requested one.
  */
 export async function mint(minting: Minting, signal: AbortSignal): Promise<string> {
-  const claims = nextClaims(minting.claims)
+  const claims = nextClaims(minting.claims, await minting.confirmation?.())
   const token = tokenIn(await answerTo(claims, minting, signal))
   const member = unexpectedMember(token, claims, minting)
   if (member !== undefined) throw new TokenSourceError('token_unexpected', { member })

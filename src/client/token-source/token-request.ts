@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { readJsonObject, segmentsOf } from '../../base/compact-jws.js'
 
 /** The claims that a caller chooses: a fixed schema, with the names as in the token. */
@@ -23,7 +24,13 @@ export interface TokenTerms {
   readonly validitySeconds: number
 }
 
-export type RequestedClaims = ServiceClaims & { readonly jti: string }
+/** What a token is to be bound to: a key (RFC 9449) or a certificate (RFC 8705). */
+export type RequestedConfirmation = { readonly jkt: string } | { readonly 'x5t#S256': string }
+
+export type RequestedClaims = ServiceClaims & {
+  readonly jti: string
+  readonly cnf?: RequestedConfirmation
+}
 
 /** The maximum size that receivers accept (8 KiB). */
 const MAX_TOKEN_BYTES = 8192
@@ -34,9 +41,13 @@ const DYNAMIC_KEY_ID = /^d-[\x21-\x7e]{1,254}$/
 const ROUNDING_SECONDS = 1
 
 /** Returns the claims of the next token, with a unique `jti`, so that it can be denied individually. */
-export const nextClaims = (claims: ServiceClaims): RequestedClaims => ({
+export const nextClaims = (
+  claims: ServiceClaims,
+  cnf?: RequestedConfirmation,
+): RequestedClaims => ({
   ...claims,
   jti: randomBytes(TOKEN_ID_BYTES).toString('base64url'),
+  ...(cnf !== undefined && { cnf }),
 })
 
 /**
@@ -55,6 +66,10 @@ export function unexpectedMember(
   if (header === undefined || payload === undefined) return 'its form'
   return unexpectedInHeader(header) ?? unexpectedInClaims(payload, requested, terms)
 }
+
+/** The `iat` of a token that was found to be as requested. */
+export const issuedAt = (token: string): number =>
+  Number(membersOf(segmentsOf(token)?.payload)?.['iat'])
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -75,11 +90,13 @@ function unexpectedInClaims(
   requested: RequestedClaims,
   { apiDomain, validitySeconds }: Omit<TokenTerms, 'claims'>,
 ): string | undefined {
-  const { iat, exp, permissions, ...others } = payload
+  const { iat, exp, permissions, cnf, ...others } = payload
   if (!isSeconds(iat)) return 'iat'
   if (!isSeconds(exp) || !isBetween(exp - iat - validitySeconds, 0, ROUNDING_SECONDS)) return 'exp'
   if (!isSameList(permissions, requested.permissions)) return 'permissions'
-  const { permissions: _, ...texts } = requested
+  // Unbound, whoever steals it could use it.
+  if (!isDeepStrictEqual(cnf, requested.cnf)) return 'cnf'
+  const { permissions: _, cnf: _bound, ...texts } = requested
   const expected: Members = { ...texts, iss: apiDomain }
   const differing = Object.keys(expected).find((name) => others[name] !== expected[name])
   if (differing !== undefined) return differing

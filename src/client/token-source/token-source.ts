@@ -14,12 +14,15 @@ import {
 } from '../../base/options.js'
 import type { ApiKey } from '../core/api-key.js'
 import { apiKeyOption, baseUrlFaults } from '../core/core-options.js'
+import { type BindOption, bindFaults, bindOption, confirmationOf } from './bind-option.js'
 import { createCachedSource, type InnerOptions, type InnerSource } from './cached-source.js'
+import { createDpopKey } from './dpop-key.js'
 import { mint } from './mint.js'
-import type { ServiceClaims } from './token-request.js'
+import { parseProofRequest } from './proof-request.js'
+import { issuedAt, type ServiceClaims } from './token-request.js'
 import { afterTokenFailure, TokenSourceError } from './token-source-error.js'
 import type { TokenSourceHealth } from './token-source-health.js'
-import type { TokenSource } from './token-source-interface.js'
+import type { ProofRequest, TokenSource } from './token-source-interface.js'
 import { failureHealth, type LastTokenFailure } from './token-state.js'
 
 /** Options of `tokenSource`. */
@@ -43,6 +46,11 @@ export interface TokenSourceOptions {
   /** Requests a new token for every call, for receivers that accept each once. Default: `false`. */
   readonly singleUse?: boolean | undefined
   /**
+   * Binds the tokens to a key of this service, so that nobody else can use them. Not `'dpop'` together with
+   * `singleUse`: each proof is used once, and one token serves many requests. Default: unbound tokens.
+   */
+  readonly bind?: BindOption | undefined
+  /**
    * Time limit for a request to the core in milliseconds, including the key function and the response
    * body; 1 to 60,000. Default: 3000.
    */
@@ -61,6 +69,18 @@ export interface CoreTokenSource extends TokenSource {
   health(): TokenSourceHealth
 }
 
+/** A `CoreTokenSource` whose tokens are bound to a key of its own. `serviceFetch` sends the proofs. */
+export interface DpopTokenSource extends CoreTokenSource {
+  /**
+   * Returns a new proof for one request, to send as `DPoP` with the token in `Authorization: DPoP` (RFC 9449).
+   * Its time is that of the core, so the clock of this machine does not matter.
+   *
+   * @throws TypeError (as a rejection) if the request is none.
+   * @throws TokenSourceError (as a rejection) if there is no token.
+   */
+  proof(request: ProofRequest): Promise<string>
+}
+
 const schema = lazy(() =>
   optionsObject({
     core: optionsObject({
@@ -77,6 +97,7 @@ const schema = lazy(() =>
     }),
     validitySeconds: integerBetween(30, 3600).default(300),
     singleUse: flag().default(false),
+    bind: bindOption().optional(),
     timeoutMs: numberBetween(1, 60_000, 'milliseconds').default(3000),
     allowInsecureHttp: flag().default(false),
     fetch: functionOf<typeof globalThis.fetch>().optional(),
@@ -117,14 +138,22 @@ const schema = lazy(() =>
  * tokens.close()
  * ```
  */
+export function tokenSource(
+  options: TokenSourceOptions & { readonly bind: 'dpop' },
+): DpopTokenSource
+export function tokenSource(options: TokenSourceOptions): CoreTokenSource
 export function tokenSource(options: TokenSourceOptions): CoreTokenSource {
-  const parsed = parseOptions('tokenSource options', schema, options, addressFaults)
+  const parsed = parseOptions('tokenSource options', schema, options, faultsOf)
   const { apiDomain, claims, validitySeconds, timeoutMs, clock } = parsed
   const fetch = parsed.fetch ?? ((input, init) => globalThis.fetch(input, init))
-  const minting = { core: { ...parsed.core, fetch }, apiDomain, claims, validitySeconds, timeoutMs }
+  const terms = { apiDomain, claims, validitySeconds, timeoutMs }
+  const key = parsed.bind === 'dpop' ? createDpopKey() : undefined
+  const confirmation = confirmationOf(parsed.bind, key)
+  const minting = { core: { ...parsed.core, fetch }, ...terms, confirmation }
   const closing = new AbortController()
-  const create = parsed.singleUse ? createSingleUseSource : createCachedSource
-  const inner = create({ minting, clock, closing: closing.signal })
+  const settings = { minting, clock, closing: closing.signal }
+  const cached = parsed.singleUse ? undefined : createCachedSource(settings)
+  const inner = cached ?? createSingleUseSource(settings)
 
   async function token({ after }: { readonly after?: string } = {}): Promise<string> {
     closing.signal.throwIfAborted()
@@ -132,8 +161,19 @@ export function tokenSource(options: TokenSourceOptions): CoreTokenSource {
     throw new TypeError('after must be a token, as a string')
   }
 
+  async function proof(request: ProofRequest): Promise<string> {
+    const { method, uri, token: given } = parseProofRequest(request)
+    const own = given ?? (await token())
+    const current = cached?.current()
+    if (current === undefined || key === undefined) throw new TypeError('no token of this source')
+    const ageMs = Math.max(0, readClock(clock) - current.requestedAt)
+    const iat = Math.floor(issuedAt(current.token) + ageMs / 1000)
+    return key.sign({ method, uri, token: own, iat })
+  }
+
   return Object.freeze({
     token,
+    ...(key !== undefined && { proof }),
     async ready() {
       await token()
     },
@@ -144,9 +184,10 @@ export function tokenSource(options: TokenSourceOptions): CoreTokenSource {
   } satisfies CoreTokenSource)
 }
 
-function addressFaults({ core, allowInsecureHttp }: Readonly<Record<string, unknown>>): string[] {
+function faultsOf(options: Readonly<Record<string, unknown>>): string[] {
+  const { core, allowInsecureHttp } = options
   const baseUrl = isRecord(core) ? core['baseUrl'] : undefined
-  return baseUrlFaults('core.baseUrl', { baseUrl, allowInsecureHttp })
+  return [...baseUrlFaults('core.baseUrl', { baseUrl, allowInsecureHttp }), ...bindFaults(options)]
 }
 
 /** Limits the connections to the core during a burst of calls. */

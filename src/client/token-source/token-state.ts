@@ -3,7 +3,7 @@ import { afterTokenFailure, TokenSourceError } from './token-source-error.js'
 import type { TokenSourceHealth } from './token-source-health.js'
 
 /** A token that calls get until `usableUntil`. Times are in milliseconds of the source's monotonic clock. */
-interface CurrentToken {
+export interface CurrentToken {
   readonly token: string
   readonly requestedAt: number
   readonly renewAt: number

@@ -1,0 +1,32 @@
+import { isRecord } from '../../base/options.js'
+import type { ProofRequest } from './token-source-interface.js'
+
+interface ParsedProofRequest {
+  readonly method: string
+  /** The URL without query and fragment, as `fetch` sends it. */
+  readonly uri: string
+  readonly token: string | undefined
+}
+
+/** RFC 9110, section 5.6.2. */
+const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/
+
+/**
+ * Checks the argument of `proof`.
+ *
+ * @throws TypeError that does not repeat the values.
+ */
+export function parseProofRequest(request: ProofRequest): ParsedProofRequest {
+  const { method, url, token } = (isRecord(request) ? request : {}) as Partial<ProofRequest>
+  if (typeof method !== 'string' || !TOKEN.test(method)) {
+    throw new TypeError('proof: method must be the method of the request')
+  }
+  if (token !== undefined && (typeof token !== 'string' || token === '')) {
+    throw new TypeError('proof: token must be a token, as a string')
+  }
+  const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
+    throw new TypeError('proof: url must be the absolute http(s) URL of the request')
+  }
+  return { method, uri: parsed.origin + parsed.pathname, token }
+}

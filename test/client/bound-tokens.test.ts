@@ -1,0 +1,274 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  memoryStore,
+  requireIdempotencyKey,
+  requireSingleUse,
+  serviceAuth,
+  serviceOf,
+} from 'express-service-auth'
+import { type DpopTokenSource, ServiceCallError, serviceFetch } from 'express-service-auth/client'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
+import { freePort } from '../support/network/free-port.js'
+import { EXPRESS_MAJORS, type ExpressModule } from '../support/receiver/express-majors.js'
+import { startReceiver } from '../support/receiver/receiver.js'
+import { makeClientCertificates } from '../support/tls/client-certificates.js'
+import { API_DOMAIN, API_KEY } from './claims.js'
+import { failure, sourceAt, tokenOf } from './kit.js'
+import { mints, startLyingCore } from './lying-core.js'
+
+const HOURS_AHEAD = 5 * 3_600_000
+const clock = (): number => Date.now() + HOURS_AHEAD
+const core = await startIdentityCore({ apiKey: API_KEY, clock })
+afterAll(() => core.close())
+
+const payloadOf = (jws: string) =>
+  JSON.parse(Buffer.from(String(jws.split('.')[1]), 'base64url').toString())
+
+const dpopSource = (url: string, more = {}): DpopTokenSource =>
+  sourceAt(url, { bind: 'dpop', ...more }) as DpopTokenSource
+
+/** A receiver whose first answers are scripted, and which consumes each proof. */
+async function startOrders(express: ExpressModule, firstAnswers: number[] = []) {
+  const store = memoryStore()
+  onTestFinished(() => store.close())
+  const proofs: string[] = []
+  const tokens = new Set<string>()
+  const baseUrls: string[] = ['http://placeholder.test']
+  // The port is known only once the server listens.
+  let auth: ReturnType<typeof serviceAuth> | undefined
+  const receiver = await startReceiver({
+    express,
+    mount(app) {
+      app.use((req, res, next) => {
+        proofs.push(String(req.headers['dpop']))
+        tokens.add(String(req.headers.authorization))
+        const status = firstAnswers.shift()
+        if (status !== undefined) return void res.set('Retry-After', '0').status(status).end()
+        return auth?.(req, res, next)
+      })
+      app.use(requireSingleUse({ store }))
+      app.post('/keyed', requireIdempotencyKey({ store }), (req, res) => {
+        res.json(serviceOf(req).confirmation)
+      })
+    },
+    handler: (req, res) => void res.json(serviceOf(req).confirmation),
+  })
+  baseUrls[0] = receiver.url
+  auth = serviceAuth({
+    issuer: API_DOMAIN,
+    jwksUri: `${core.issuer}/auth/jwt/jwks.json`,
+    audience: 'orders',
+    source: 'microservice',
+    tokenType: 'service-access',
+    callers: ['billing'],
+    clock,
+    senderConstraint: { dpop: { baseUrls }, required: true },
+  })
+  onTestFinished(() => auth?.close())
+  return { ...receiver, url: receiver.url, proofs, tokens }
+}
+
+describe.each(EXPRESS_MAJORS)('a source with a key of its own, and $major', ({ express }) => {
+  it('serves many writes by one token, hours behind the core', async () => {
+    const source = dpopSource(core.url)
+    const { url, proofs, tokens } = await startOrders(express)
+    const call = serviceFetch(source, { origins: [url] })
+    for (const path of ['/a?x=1', '/b%7e/../c', '/d e', '/ü#x', '/a|b']) {
+      const response = await call(`${url}${path}`, { method: 'POST' })
+      expect(response.status, path).toBe(200)
+      const { jkt } = payloadOf(await tokenOf(source)).cnf
+      expect(await response.json()).toEqual({ kind: 'dpop', thumbprint: jkt })
+    }
+    expect(new Set(proofs).size).toBe(5)
+    expect(tokens.size).toBe(1)
+    const [scheme] = [...tokens][0]?.split(' ') ?? []
+    expect(scheme).toBe('DPoP')
+    expect(Math.abs(payloadOf(String(proofs[0])).iat - clock() / 1000)).toBeLessThan(10)
+    const asked = await call(new Request(`${url}/request`, { method: 'POST', body: 'x' }))
+    expect(asked.status).toBe(200)
+  })
+
+  it('sends a fresh proof with each attempt', async () => {
+    const source = dpopSource(core.url)
+    const { url, proofs } = await startOrders(express, [503, 503])
+    const call = serviceFetch(source, { origins: [url], idempotencyKey: 'auto' })
+    expect((await call(`${url}/keyed`, { method: 'POST' })).status).toBe(200)
+    expect(new Set(proofs).size).toBe(3)
+  })
+})
+
+describe('proof', () => {
+  it('is for the current token, or the given one', async () => {
+    const source = dpopSource(core.url)
+    const request = { method: 'GET', url: 'https://orders.test:443/a/../b?x#y' }
+    const proof = payloadOf(await source.proof(request))
+    const token = await tokenOf(source)
+    const ath = (text: string) =>
+      crypto.subtle
+        .digest('SHA-256', new TextEncoder().encode(text))
+        .then((digest) => Buffer.from(digest).toString('base64url'))
+    expect(proof).toMatchObject({
+      htm: 'GET',
+      htu: 'https://orders.test/b',
+      ath: await ath(token),
+      jti: expect.stringMatching(/^[\w-]{22,}$/),
+    })
+    const other = payloadOf(await source.proof({ ...request, token: 'another' }))
+    expect(other.ath).toBe(await ath('another'))
+    expect(other.jti).not.toBe(proof.jti)
+  })
+
+  it('tells the time of the core, however the clock of the caller runs', async () => {
+    let ms = 1000
+    const source = dpopSource(core.url, { clock: () => ms })
+    const { iat } = payloadOf(await tokenOf(source))
+    const proofTime = async (): Promise<number> =>
+      payloadOf(await source.proof({ method: 'GET', url: 'https://orders.test/' })).iat - iat
+    expect(await proofTime()).toBe(0)
+    ms += 59_900
+    expect(await proofTime()).toBe(59)
+    ms += 100
+    expect(await proofTime()).toBe(60)
+  })
+
+  it('needs a request', async () => {
+    const source = dpopSource(core.url)
+    const good = { method: 'GET', url: 'https://orders.test/' }
+    const wrong = [
+      ...[undefined, null, 5, {}, { url: good.url }, { method: 'GET' }],
+      ...[5, '', 'G T'].map((method) => ({ ...good, method })),
+      ...[5, '', '/x', 'ftp://orders.test'].map((url) => ({ ...good, url })),
+      ...[5, '', null].map((token) => ({ ...good, token })),
+    ]
+    for (const request of wrong) {
+      await expect(source.proof(request as never)).rejects.toThrow(TypeError)
+    }
+  })
+
+  it('fails like a token if there is none', async () => {
+    const source = dpopSource(`http://127.0.0.1:${await freePort()}`)
+    const asked = source.proof({ method: 'GET', url: 'https://orders.test/' })
+    await expect(asked).rejects.toMatchObject(failure('core_unreachable'))
+    source.close()
+    await expect(
+      source.proof({ method: 'GET', url: 'https://orders.test/' }),
+    ).rejects.toMatchObject(failure('closed'))
+  })
+})
+
+describe('a source bound to a certificate', async () => {
+  const { chained, client } = await makeClientCertificates()
+
+  it('asks for its thumbprint, and has no proofs', async () => {
+    const forms = [
+      [chained.cert, chained],
+      [`${client.key}${client.cert}`, client],
+      [client.der, client],
+      [Buffer.from(client.cert), client],
+    ] as const
+    for (const [certificate, { thumbprint }] of forms) {
+      for (const singleUse of [false, true]) {
+        const source = sourceAt(core.url, { bind: { certificate }, singleUse })
+        expect(payloadOf(await tokenOf(source)).cnf).toEqual({ 'x5t#S256': thumbprint })
+        expect(source).not.toHaveProperty('proof')
+      }
+    }
+  })
+
+  it('refuses what is no certificate, without repeating it', () => {
+    const certificates = [client.key, '', 'x', Buffer.of(), 5, null, client.der.buffer]
+    const wrong = [...certificates.map((certificate) => ({ certificate })), {}, 'mtls', true, null]
+    for (const bind of [...wrong, { certificate: client.cert, key: client.key }]) {
+      expect(() => sourceAt(core.url, { bind } as never)).toThrow(
+        "bind must be 'dpop' or { certificate: a certificate in PEM or DER }",
+      )
+    }
+    expect(() => sourceAt(core.url, { bind: 'dpop', singleUse: true })).toThrow(
+      "singleUse is not needed with bind: 'dpop'",
+    )
+  })
+})
+
+it.each([
+  ['unbound', { cnf: undefined }],
+  ['bound to another key', { cnf: { jkt: 'x' } }],
+  ['bound to more', { cnf: { jkt: 'x', 'x5t#S256': 'y' } }],
+  ['bound to null', { cnf: null }],
+])('does not believe a token that is %s', async (_, payload) => {
+  const lying = await startLyingCore(mints({}, payload))
+  const bound = await tokenOf(sourceAt(lying.url, { bind: 'dpop' })).catch((error) => error)
+  expect(bound).toMatchObject({
+    ...failure('token_unexpected'),
+    message: expect.stringMatching(/cnf/),
+  })
+})
+
+it('does not believe a bound token that it has not asked for', async () => {
+  const lying = await startLyingCore(mints({}, { cnf: { jkt: 'x' } }))
+  await expect(tokenOf(sourceAt(lying.url))).rejects.toMatchObject(failure('token_unexpected'))
+})
+
+describe('serviceFetch', () => {
+  const token = async (): Promise<string> => 'a-token-of-the-app'
+  const sent: Headers[] = []
+  const fetch = async (_input: unknown, init?: RequestInit): Promise<Response> => {
+    sent.push(new Headers(init?.headers))
+    return new Response('x')
+  }
+  const origins = ['https://orders.test']
+
+  it('takes proofs from any source', async () => {
+    const asked: unknown[] = []
+    const source = { token, proof: async (request: unknown) => `proof-${asked.push(request)}` }
+    const call = serviceFetch(source, { origins, fetch })
+    await call('https://orders.test/a?b#c', { method: 'DELETE' })
+    const expected = { method: 'DELETE', token: 'a-token-of-the-app' }
+    expect(asked).toEqual([
+      { ...expected, url: expect.stringMatching(/^https:\/\/orders.test\/a/) },
+    ])
+    expect(sent.at(-1)?.get('authorization')).toBe('DPoP a-token-of-the-app')
+    expect(sent.at(-1)?.get('dpop')).toBe('proof-1')
+    await serviceFetch({ token }, { origins, fetch })('https://orders.test/')
+    expect(sent.at(-1)?.get('authorization')).toBe('Bearer a-token-of-the-app')
+    expect(sent.at(-1)?.has('dpop')).toBe(false)
+  })
+
+  it('rejects a proof of the caller, and a source whose proof is none', async () => {
+    const call = serviceFetch({ token }, { origins, fetch })
+    await expect(call('https://orders.test/', { headers: { DPoP: 'x' } })).rejects.toThrow(
+      'dpop is set by serviceFetch',
+    )
+    expect(() => serviceFetch({ token, proof: 'x' } as never, { origins })).toThrow(TypeError)
+    const before = sent.length
+    const wrong = [
+      () => Promise.reject(new Error('no key')),
+      async () => '',
+      async () => 'two words',
+      async () => undefined,
+      () => {
+        throw new Error('no key')
+      },
+    ]
+    for (const proof of wrong) {
+      const failed = serviceFetch({ token, proof } as never, { origins, fetch })
+      const error = await failed('https://orders.test/').catch((thrown: unknown) => thrown)
+      expect(error).toBeInstanceOf(ServiceCallError)
+      expect(error).toMatchObject({ code: 'token', report: { attempts: [{ error: 'token' }] } })
+    }
+    const late = { token, proof: () => delay(5000, 'x', { ref: false }) }
+    const slow = serviceFetch(late, { origins, fetch, deadlineMs: 100 })('https://orders.test/')
+    await expect(slow).rejects.toMatchObject({ code: 'deadline' })
+    const aborted = serviceFetch(late, { origins, fetch })
+    const reason = new Error('enough')
+    const signal = AbortSignal.any([AbortSignal.timeout(50)])
+    const gone = aborted('https://orders.test/', { signal })
+    await expect(gone).rejects.toMatchObject({ name: 'TimeoutError' })
+    const controller = new AbortController()
+    setTimeout(() => controller.abort(reason), 20)
+    await expect(aborted('https://orders.test/', { signal: controller.signal })).rejects.toBe(
+      reason,
+    )
+    expect(sent.length).toBe(before)
+  })
+})

@@ -1,0 +1,217 @@
+import { createHash, webcrypto } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { calculateThumbprint, generateKeyPair, generateProof } from 'dpop'
+import express from 'express'
+import { auth as otherAuth } from 'express-oauth2-jwt-bearer'
+import { tokenSource } from 'express-service-auth/client'
+import * as oauth from 'oauth4webapi'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
+import { thumbprintOf } from '../../src/base/jwk.js'
+import { checkProof } from '../../src/verification/confirmation/check-proof.js'
+import { parseBaseUrl } from '../../src/verification/confirmation/http-uri.js'
+import { API_KEY, CLAIMS } from '../client/claims.js'
+import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
+import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { serve } from '../support/receiver/serve.js'
+import { makeClientCertificates } from '../support/tls/client-certificates.js'
+
+const issuer = await createTestIssuer()
+const oauth2Issuer = await createOAuth2TestIssuer()
+const core = await startIdentityCore({ apiKey: API_KEY })
+afterAll(() => Promise.all([issuer.close(), oauth2Issuer.close(), core.close()]))
+
+/** A source of our client, and a token of another issuer that is bound to its key. */
+async function ownSource() {
+  const source = tokenSource({
+    core: { baseUrl: core.url, apiKey: API_KEY },
+    apiDomain: 'https://api.example.com',
+    claims: CLAIMS,
+    bind: 'dpop',
+  })
+  onTestFinished(() => source.close())
+  const [, payload = ''] = (await source.token()).split('.')
+  const { cnf } = JSON.parse(Buffer.from(payload, 'base64url').toString())
+  return { source, token: oauth2Issuer.token({ cnf }) }
+}
+
+describe.each(EXPRESS_MAJORS)('a receiver on $major', ({ express: major }) => {
+  const open = async (of: typeof issuer | typeof oauth2Issuer) => {
+    let auth: ReturnType<typeof authFor> | undefined
+    const receiver = await startReceiver({
+      express: major,
+      mount: (app) => app.use((req, res, next) => auth?.(req, res, next)),
+    })
+    auth = authFor(of.policy({ senderConstraint: { dpop: { baseUrls: [receiver.url] } } }))
+    return receiver
+  }
+
+  it('accepts the proofs of dpop', async () => {
+    const { url } = await open(issuer)
+    const pair = await generateKeyPair('ES256')
+    const token = issuer.token({ cnf: { jkt: await calculateThumbprint(pair.publicKey) } })
+    const proof = await generateProof(pair, `${url}/orders`, 'POST', undefined, token)
+    const headers = { authorization: `DPoP ${token}`, dpop: proof }
+    const ask = (path: string) => fetch(`${url}${path}`, { method: 'POST', headers })
+    expect((await ask('/orders?a=1')).status).toBe(200)
+    expect((await ask('/others')).status).toBe(401)
+  })
+
+  it('accepts the requests of oauth4webapi', async () => {
+    const { url } = await open(oauth2Issuer)
+    const pair = await oauth.generateKeyPair('ES256')
+    const handle = oauth.DPoP({}, pair)
+    const token = oauth2Issuer.token({ cnf: { jkt: await handle.calculateThumbprint() } })
+    const options = { DPoP: handle, [oauth.allowInsecureRequests]: true }
+    const address = new URL(`${url}/orders?a=1`)
+    const response = await oauth.protectedResourceRequest(
+      token,
+      'GET',
+      address,
+      undefined,
+      undefined,
+      options,
+    )
+    expect(response.status).toBe(200)
+    // It reads the challenge of a refusal as the RFC has it.
+    const other = oauth2Issuer.token({ cnf: { jkt: 'another' } })
+    const refused = await oauth
+      .protectedResourceRequest(other, 'GET', address, undefined, undefined, options)
+      .catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(oauth.WWWAuthenticateChallengeError)
+    const { cause } = refused as oauth.WWWAuthenticateChallengeError
+    expect(cause).toMatchObject([
+      { scheme: 'bearer', parameters: { realm: 'service', error: 'invalid_token' } },
+      { scheme: 'dpop', parameters: { algs: 'ES256', error: 'invalid_token' } },
+    ])
+  })
+})
+
+describe('our proofs', () => {
+  it('are accepted by oauth4webapi, with the tokens that a policy for OAuth 2.0 accepts', async () => {
+    const { source, token } = await ownSource()
+    const url = 'http://orders.test/orders?a=1'
+    const dpop = await source.proof({ method: 'PUT', url, token })
+    const headers = { authorization: `DPoP ${token}`, dpop }
+    const as = { issuer: oauth2Issuer.url, jwks_uri: oauth2Issuer.jwksUri }
+    const options = { [oauth.allowInsecureRequests]: true, requireDPoP: true }
+    const judge = (method: string) =>
+      oauth.validateJwtAccessToken(as, new Request(url, { method, headers }), 'orders', options)
+    expect(await judge('PUT')).toMatchObject({ sub: 'billing', iss: oauth2Issuer.url })
+    await expect(judge('POST')).rejects.toThrow()
+  })
+
+  it('are accepted by express-oauth2-jwt-bearer', async () => {
+    const { source, token } = await ownSource()
+    const { url } = await serveOther({ dpop: { enabled: true, required: true } })
+    const headers = async (method: string) => ({
+      authorization: `DPoP ${token}`,
+      dpop: await source.proof({ method, url: `${url}/orders`, token }),
+    })
+    const ask = async (proofMethod: string) =>
+      (await fetch(`${url}/orders?x`, { headers: await headers(proofMethod) })).status
+    expect(await ask('GET')).toBe(200)
+    expect(await ask('POST')).not.toBe(200)
+  })
+})
+
+type OtherOptions = NonNullable<Parameters<typeof otherAuth>[0]>
+
+const otherReceiver = (options: Partial<OtherOptions>) =>
+  express()
+    .use(
+      otherAuth({
+        issuer: oauth2Issuer.url,
+        jwksUri: oauth2Issuer.jwksUri,
+        audience: 'orders',
+        tokenSigningAlg: 'RS256',
+        ...options,
+      } as OtherOptions),
+    )
+    .use((_req, res) => void res.end())
+
+async function serveOther(options: Partial<OtherOptions>) {
+  const served = await serve(otherReceiver(options))
+  onTestFinished(() => served.close())
+  return served
+}
+
+it('a token that our client binds to a certificate is accepted by express-oauth2-jwt-bearer', async () => {
+  const { ca, server, client, other } = await makeClientCertificates()
+  const source = tokenSource({
+    core: { baseUrl: core.url, apiKey: API_KEY },
+    apiDomain: 'https://api.example.com',
+    claims: CLAIMS,
+    bind: { certificate: client.cert },
+  })
+  onTestFinished(() => source.close())
+  const [, payload = ''] = (await source.token()).split('.')
+  const { cnf } = JSON.parse(Buffer.from(payload, 'base64url').toString())
+  const token = oauth2Issuer.token({ cnf })
+  const app = otherReceiver({
+    mtls: { required: true },
+    getCertificate: (req: { socket: { getPeerX509Certificate(): { raw: Buffer } | undefined } }) =>
+      req.socket.getPeerX509Certificate()?.raw,
+  } as never)
+  const settings = { ...server, ca, requestCert: true, rejectUnauthorized: false }
+  const listening = createServer(settings, app).listen(0, '127.0.0.1')
+  await once(listening, 'listening')
+  onTestFinished(() => void listening.close())
+  const { port } = listening.address() as AddressInfo
+  const { Agent, fetch: fetchBy } = await import('undici')
+  const ask = async (connect: object) => {
+    const dispatcher = new Agent({ connect: { ca, ...connect } })
+    const headers = { authorization: `Bearer ${token}` }
+    const response = await fetchBy(`https://127.0.0.1:${port}/`, { dispatcher, headers })
+    await dispatcher.close()
+    return response.status
+  }
+  expect(await ask({ cert: client.cert, key: client.key })).toBe(200)
+  expect(await ask({ cert: other.cert, key: other.key })).toBe(401)
+})
+
+describe('the examples of the RFCs', () => {
+  it('RFC 9449, section 7.1: the proof of a request to a protected resource', () => {
+    const proof = [
+      'eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6Ik',
+      'VDIiwieCI6Imw4dEZyaHgtMzR0VjNoUklDUkRZOXpDa0RscEJoRjQyVVFVZldWQVdCR',
+      'nMiLCJ5IjoiOVZFNGpmX09rX282NHpiVFRsY3VOSmFqSG10NnY5VERWclUwQ2R2R1JE',
+      'QSIsImNydiI6IlAtMjU2In19.eyJqdGkiOiJlMWozVl9iS2ljOC1MQUVCIiwiaHRtIj',
+      'oiR0VUIiwiaHR1IjoiaHR0cHM6Ly9yZXNvdXJjZS5leGFtcGxlLm9yZy9wcm90ZWN0Z',
+      'WRyZXNvdXJjZSIsImlhdCI6MTU2MjI2MjYxOCwiYXRoIjoiZlVIeU8ycjJaM0RaNTNF',
+      'c05yV0JiMHhXWG9hTnk1OUlpS0NBcWtzbVFFbyJ9.2oW9RP35yRqzhrtNP86L-Ey71E',
+      'OptxRimPPToA1plemAgR6pxHF8y6-yqyVnmcw6Fy1dqd-jfxSYoMxhAJpLjA',
+    ].join('')
+    const token = 'Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU'
+    const thumbprint = '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I'
+    const base = parseBaseUrl('https://resource.example.org')
+    if (base === undefined) throw new Error('a base URL')
+    const request = { token, method: 'GET', url: '/protectedresource', now: 1562262618 }
+    const judge = (changes: object) =>
+      checkProof(proof, { kind: 'dpop', thumbprint }, { ...request, baseUrls: [base], ...changes })
+    const accepted = { thumbprint, jti: 'e1j3V_bKic8-LAEB', acceptableUntil: 1562262678 }
+    expect(judge({})).toEqual(accepted)
+    expect(judge({ method: 'POST' })).toBe('htm')
+    expect(judge({ token: 'x' })).toBe('ath')
+    expect(judge({ url: '/other' })).toBe('htu')
+    expect(judge({ now: 1562262679 })).toBe('iat')
+  })
+
+  it('RFC 7638: members in the order of their names, without white space', async () => {
+    // Its own example is an RSA key; the computation is the same for any key.
+    const n =
+      '0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw'
+    const rsa = JSON.stringify({ e: 'AQAB', kty: 'RSA', n })
+    const digest = createHash('sha256').update(rsa).digest('base64url')
+    expect(digest).toBe('NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs')
+    const pair = await webcrypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, [
+      'sign',
+    ])
+    const { x = '', y = '' } = await webcrypto.subtle.exportKey('jwk', pair.publicKey)
+    const own = thumbprintOf({ y, x, kty: 'EC', crv: 'P-256' })
+    expect(own).toBe(await calculateThumbprint(pair.publicKey as webcrypto.CryptoKey))
+  })
+})

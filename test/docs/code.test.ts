@@ -30,7 +30,7 @@ const documentsWith = (language: string): readonly string[] =>
 describe('the code in documents and doc comments', () => {
   it('is of languages that a test knows', () => {
     // Those without a language are drawings; `http` is what a test of its page compares.
-    const known = ['', 'console', 'http', 'json', 'sh', 'sql', 'ts', 'yaml']
+    const known = ['', 'console', 'haproxy', 'http', 'json', 'nginx', 'sh', 'sql', 'ts', 'yaml']
     const others = all.filter(({ text }) => languagesOf(text).some((one) => !known.includes(one)))
     expect(others.map(({ path }) => path)).toEqual([])
   })

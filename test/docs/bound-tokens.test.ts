@@ -1,0 +1,169 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { Agent, request } from 'node:https'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { freePort } from '../support/network/free-port.js'
+import { findProgram } from '../support/process/find-program.js'
+import { type Certificate, makeClientCertificates } from '../support/tls/client-certificates.js'
+import { type PlacedBlocks, placeBlocks, readDocument } from './blocks.js'
+import { startBlock } from './running-blocks.js'
+
+const issuer = await createTestIssuer()
+const certificates = await makeClientCertificates()
+const { ca, server, client, other, chained } = certificates
+const document = await readDocument('docs/bound-tokens.md')
+let placed: PlacedBlocks
+let folder: string
+beforeAll(async () => {
+  placed = await placeBlocks('bound-tokens', 'docs/bound-tokens.md')
+  folder = await mkdtemp(join(tmpdir(), 'esa-proxy-'))
+  await writeFile(join(folder, 'server.crt'), server.cert)
+  await writeFile(join(folder, 'server.key'), server.key)
+  await writeFile(join(folder, 'server.pem'), server.cert + server.key)
+  await writeFile(join(folder, 'callers-ca.crt'), ca)
+  // nginx may drop its privileges.
+  await chmod(folder, 0o755)
+})
+afterAll(async () => {
+  await Promise.all([placed.remove(), issuer.close(), rm(folder, { recursive: true })])
+})
+
+/** The recipe of the document, with ports of this test. */
+function recipe(language: string, ports: { readonly proxy: number; readonly receiver: string }) {
+  const code = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(document)?.[1] ?? ''
+  return code
+    .replace('listen 443', `listen 127.0.0.1:${ports.proxy}`)
+    .replace('bind :443', `bind 127.0.0.1:${ports.proxy}`)
+    .replace('127.0.0.1:3000', ports.receiver)
+    .replaceAll(/[\w-]+\.(?:crt|key|pem)/g, (file) => join(folder, file))
+}
+
+interface Proxy {
+  readonly heading: string
+  /** The header by which it passes the certificate on. */
+  readonly header: string
+  start(port: number, receiver: string): Promise<readonly [binary: string, ...args: string[]]>
+}
+
+const PROXIES: readonly Proxy[] = [
+  {
+    heading: 'Behind nginx',
+    header: 'X-Client-Cert',
+    async start(proxy, receiver) {
+      const file = join(folder, 'nginx.conf')
+      const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+        (kind) => `${kind}_temp_path ${join(folder, kind)};`,
+      )
+      const http = ['access_log off;', ...paths, recipe('nginx', { proxy, receiver })].join('\n')
+      const main = `daemon off; pid ${join(folder, 'pid')}; error_log stderr; events {}`
+      await writeFile(file, `${main}\nhttp {\n${http}\n}`)
+      const binary = findProgram({
+        variable: 'NGINX_BIN',
+        names: ['nginx'],
+        package: 'nginx-light',
+        otherFolders: ['/usr/sbin'],
+        remedy: 'Install nginx, or name it in the environment variable NGINX_BIN.',
+      })
+      return [binary, '-e', 'stderr', '-c', file]
+    },
+  },
+  {
+    heading: 'Behind HAProxy',
+    header: 'Client-Cert',
+    async start(proxy, receiver) {
+      const file = join(folder, 'haproxy.cfg')
+      const times = 'defaults\n  timeout connect 5s\n  timeout client 5s\n  timeout server 5s\n'
+      await writeFile(file, `${times}\n${recipe('haproxy', { proxy, receiver })}`)
+      const binary = findProgram({
+        variable: 'HAPROXY_BIN',
+        names: ['haproxy'],
+        package: 'haproxy',
+        otherFolders: ['/usr/sbin'],
+        remedy: 'Install haproxy, or name it in the environment variable HAPROXY_BIN.',
+      })
+      return [binary, '-db', '-f', file]
+    },
+  },
+]
+
+async function startProxy(proxy: Proxy, receiver: string): Promise<number> {
+  const port = await freePort()
+  const [binary, ...args] = await proxy.start(port, receiver)
+  const child = spawn(binary, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const complaints = text(child.stderr)
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  })
+  while (!(await accepts(port))) {
+    if (child.exitCode !== null) throw new Error(`${binary}: ${await complaints}`)
+    await delay(20)
+  }
+  return port
+}
+
+async function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
+
+interface Call {
+  readonly token: string
+  readonly certificate?: Certificate
+  readonly headers?: Record<string, string>
+  readonly agent?: Agent
+}
+
+const agentWith = (certificate?: Certificate): Agent =>
+  new Agent({ ca, ...(certificate && { cert: certificate.cert, key: certificate.key }) })
+
+async function call(port: number, { token, certificate, headers, agent }: Call) {
+  const own = agent ?? agentWith(certificate)
+  const options = { port, host: '127.0.0.1', agent: own, headers: { ...headers } }
+  const sent = request(options).setHeader('authorization', `Bearer ${token}`)
+  sent.end()
+  const [response] = await once(sent, 'response')
+  const body = await text(response)
+  own.destroy()
+  return { status: response.statusCode, body }
+}
+
+it.each(PROXIES)('$heading, a token is accepted with its certificate alone', async (proxy) => {
+  const app = await startBlock(placed, proxy.heading, { ISSUER: issuer.url })
+  onTestFinished(async () => void (await app.stop('SIGKILL')))
+  const port = await startProxy(proxy, new URL(app.url).host)
+  for (const certificate of [client, chained]) {
+    const { thumbprint } = certificate
+    const token = issuer.token({ cnf: { 'x5t#S256': thumbprint } })
+    const accepted = await call(port, { token, certificate })
+    expect(accepted).toMatchObject({ status: 200 })
+    expect(JSON.parse(accepted.body)).toEqual({ kind: 'certificate', thumbprint })
+    expect(await call(port, { token, certificate: other })).toMatchObject({ status: 401 })
+    expect(await call(port, { token })).toMatchObject({ status: 401 })
+    // A caller that writes the header itself.
+    const forged =
+      proxy.header === 'Client-Cert'
+        ? `:${Buffer.from(certificate.der).toString('base64')}:`
+        : encodeURIComponent(certificate.cert)
+    const headers = { [proxy.header]: forged }
+    expect(await call(port, { token, headers })).toMatchObject({ status: 401 })
+    expect(await call(port, { token, headers, certificate: other })).toMatchObject({ status: 401 })
+    const again = agentWith(certificate)
+    expect(await call(port, { token, agent: again })).toMatchObject({ status: 200 })
+    expect(await call(port, { token, agent: again })).toMatchObject({ status: 200 })
+  }
+})

@@ -67,7 +67,7 @@ export function createCompensation<T>(tryOnce: (work: T) => Promise<unknown>): C
 /**
  * Undoes a reservation whose fence is unknown to its caller. ARGV: the record after its fence, time
  * to live. Leaves a freed record for a while, which blocks a reservation of this owner that arrives even
- * later.
+ * later. Undoing again, after a lost reply, never shortens that while.
  */
 export const UNDO_RESERVE: Script = script(`${PRELUDE}
 if record == true then return 0 end
@@ -76,6 +76,9 @@ local fence, tombstone = '0', 0
 if record then
   local mine = parse_own('1|f|0' .. behind)
   if record.owner ~= mine.owner then return 0 end
+  if record.state == 'f' then
+    return redis.call('PEXPIRE', KEYS[1], math.max(ttl, redis.call('PTTL', KEYS[1])))
+  end
   fence, tombstone = record.fence, tombstone_in(record, mine)
 end
 local written = write('1|f|' .. fence .. behind, math.max(ttl, tombstone))

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { encodeResult } from '../../../../src/idempotency/buffered-response/stored-result.js'
 import { sealedOwner } from '../../../../src/idempotency/leased/encryption-key-id.js'
 import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-call.js'
+import { UNDO_RESERVE, undoArguments } from '../../../../src/stores/redis/store/compensation.js'
 import type { TcpProxy } from '../../../support/network/tcp-proxy.js'
 import { until } from '../../../support/until.js'
 import { begin, openStore, proxyOf, requestFor, retryOf, sharedRedis } from '../kit.js'
@@ -286,6 +287,19 @@ describe('the mark of a key that was freed', () => {
       return view?.state === 'freed' && view.fence > run.fence
     })
     expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
+  })
+
+  it('outlives a reservation that is undone twice, because the first reply was lost', async () => {
+    const { store } = openStore(server)
+    const { request, run } = await freedIn(store)
+    const retry = retryOf(request)
+    await begin(store, retry)
+    const undo = [UNDO_RESERVE.source, '1', nameOf(request), ...undoArguments(retry)]
+    for (const _attempt of ['first', 'repeated']) {
+      expect(await server.command('EVAL', ...undo)).toBe('1')
+      expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
+    }
+    expect(await store.renew(run)).toBe(false)
   })
 
   it('is not given up by a server that is full', async () => {

@@ -77,7 +77,9 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
   const recordKey = (key: string): string => `${prefix}k:${key}`
   const compensation = createCompensation((request: ReservationRequest) => {
     const args = undoArguments(request)
-    return connection.run({ script: UNDO_RESERVE, key: recordKey(request.key), args })
+    const isReserved = (): boolean => false
+    // On the connection of the reservation, which it must not overtake.
+    return reservations.run({ script: UNDO_RESERVE, key: recordKey(request.key), args, isReserved })
   })
 
   return {

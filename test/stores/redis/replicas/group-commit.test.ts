@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Store } from 'express-service-auth'
 import type { RedisStoreOptions } from 'express-service-auth/redis'
 import { idempotencyStoreCases, singleUseStoreCases } from 'express-service-auth/testing'
+import { Redis } from 'ioredis'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { startReplica, untilInStep } from '../../../support/redis/redis-replica.js'
@@ -169,6 +170,29 @@ describe('a store that needs more replicas than there are', () => {
       return (await primary.command('EXISTS', `esa:k:${request.key}`)) === '0'
     })
   })
+})
+
+it('undoes a reservation on its own connection, so that it cannot overtake it', async () => {
+  const server = await ownRedis({ 'slowlog-log-slower-than': '0' })
+  const { store } = openStore(server, { replicas: { min: 1, timeoutMs: 50 } })
+  const request = requestFor()
+  await expect(store.reserve(request)).rejects.toThrow('0 of 1 replicas')
+  const name = `esa:k:${request.key}`
+  await until('it is undone', async () => (await server.command('GET', name)).startsWith('1|f|'))
+  const client = new Redis(server.url)
+  onTestFinished(() => client.disconnect())
+  const commands = (await client.slowlog('GET', 100)) as [
+    number,
+    number,
+    number,
+    string[],
+    string,
+  ][]
+  const ofRecord = commands.filter(
+    ([, , , words]) => /^evalsha$/i.test(words[0] ?? '') && words.includes(name),
+  )
+  expect(new Set(ofRecord.map(([, , , words]) => words[1])).size).toBe(2)
+  expect(new Set(ofRecord.map(([, , , , address]) => address)).size).toBe(1)
 })
 
 describe('a reply that is lost on the wire of the reservations', () => {

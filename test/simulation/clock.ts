@@ -1,0 +1,248 @@
+/*
+ * The time of a story. Everything that happens is an event at a time, of a machine: a timer that fires, bytes that
+ * arrive, a fault. One event runs at a time, and all microtasks that follow from it run before the next one, so the
+ * order of a story depends on its seed alone.
+ */
+
+/** A random number generator with a seed (mulberry32). */
+export class Random {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0
+  }
+
+  /** From 0 to 1. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let t = this.#state
+    t = Math.imul(t ^ (t >>> 15), t | 1)
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
+  }
+
+  /** An integer from 0 to `below`, exclusive. */
+  below(below: number): number {
+    return Math.floor(this.next() * below)
+  }
+
+  between(min: number, max: number): number {
+    return min + this.next() * (max - min)
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability
+  }
+
+  pick<T>(choices: readonly T[]): T {
+    return choices[this.below(choices.length)] as T
+  }
+
+  uuid(): string {
+    const hex = Array.from({ length: 4 }, () =>
+      (this.next() * 2 ** 32).toString(16).padStart(8, '0').slice(0, 8),
+    ).join('')
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+  }
+}
+
+interface Event {
+  readonly at: number
+  readonly order: number
+  readonly machine: Machine
+  readonly work: () => void
+  isCancelled: boolean
+}
+
+/** The wall clock at the start of every story, in ms since the epoch. */
+const EPOCH_MS = 1_800_000_000_000
+/** A story that has this many events never ends. */
+const MAX_EVENTS = 200_000
+
+export class Simulation {
+  /** The real time in ms since the start. No machine can read it. */
+  now = 0
+  readonly random: Random
+  readonly machines: Machine[] = []
+  /** The machine whose event runs. */
+  current: Machine | undefined
+  events = 0
+  #order = 0
+  readonly #queue: Event[] = []
+
+  constructor(seed: number) {
+    this.random = new Random(seed)
+  }
+
+  machine(name: string, clock: Clock = STEADY): Machine {
+    const machine = new Machine(this, name, clock)
+    this.machines.push(machine)
+    return machine
+  }
+
+  /** Runs `work` on the machine after `ms` of real time. Returns a function that cancels it. */
+  after(ms: number, machine: Machine, work: () => void): () => void {
+    const event = {
+      at: this.now + Math.max(0, ms),
+      order: this.#order++,
+      machine,
+      work,
+      isCancelled: false,
+    }
+    push(this.#queue, event)
+    return () => {
+      event.isCancelled = true
+    }
+  }
+
+  /** Lets time pass until nothing is left to happen, or until `isOver`. */
+  async run(isOver: () => boolean = () => false): Promise<void> {
+    while (!isOver()) {
+      const event = pop(this.#queue)
+      if (event === undefined) return
+      if (event.isCancelled || !event.machine.isAlive) continue
+      this.now = Math.max(this.now, event.at)
+      const { machine } = event
+      if (machine.frozenUntil > this.now) {
+        push(this.#queue, { ...event, at: machine.frozenUntil, order: this.#order++ })
+        continue
+      }
+      if (++this.events > MAX_EVENTS) throw new Error('the story never ends')
+      this.current = machine
+      event.work()
+      await microtasks()
+      this.current = undefined
+    }
+  }
+}
+
+/** All promises and `process.nextTick` callbacks run before the next callback of the real event loop. */
+const realSetImmediate = setImmediate
+const microtasks = (): Promise<void> => new Promise((resolve) => realSetImmediate(resolve))
+
+export interface Clock {
+  /** Seconds of the machine for each real second. */
+  readonly rate: number
+  /** How far its wall clock is ahead, in ms. */
+  readonly aheadMs: number
+}
+
+export const STEADY: Clock = { rate: 1, aheadMs: 0 }
+
+/** A process, or a server. What it has begun ends with it. */
+export class Machine {
+  readonly name: string
+  isAlive = true
+  frozenUntil = 0
+  /** How much longer every message from and to it takes. */
+  distanceMs = 0
+  readonly timers = new Set<Timer>()
+  readonly simulation: Simulation
+  readonly #bootedAt: number
+  readonly #rate: number
+  #aheadMs: number
+
+  constructor(simulation: Simulation, name: string, { rate, aheadMs }: Clock) {
+    this.simulation = simulation
+    this.name = name
+    this.#rate = rate
+    this.#aheadMs = aheadMs
+    this.#bootedAt = simulation.now
+  }
+
+  /** As `performance.now`: no jump changes it. */
+  monotonicMs(): number {
+    return (this.simulation.now - this.#bootedAt) * this.#rate
+  }
+
+  wallMs(): number {
+    return EPOCH_MS + this.#aheadMs + this.simulation.now * this.#rate
+  }
+
+  jump(ms: number): void {
+    this.#aheadMs += ms
+  }
+
+  kill(): void {
+    this.isAlive = false
+    this.timers.clear()
+  }
+
+  freeze(ms: number): void {
+    this.frozenUntil = Math.max(this.frozenUntil, this.simulation.now + ms)
+  }
+
+  after(ms: number, work: () => void): () => void {
+    return this.simulation.after(ms / this.#rate, this, work)
+  }
+}
+
+/** What `setTimeout` returns. */
+export class Timer {
+  readonly #machine: Machine
+  #cancel: () => void = () => {}
+
+  constructor(
+    machine: Machine,
+    work: () => void,
+    { ms, repeats = false }: { ms: number; repeats?: boolean },
+  ) {
+    this.#machine = machine
+    machine.timers.add(this)
+    const delayMs = Math.max(1, ms)
+    const arm = (): void => {
+      this.#cancel = machine.after(delayMs, () => {
+        if (repeats) arm()
+        else machine.timers.delete(this)
+        work()
+      })
+    }
+    arm()
+  }
+
+  unref(): this {
+    return this
+  }
+
+  ref(): this {
+    return this
+  }
+
+  clear(): void {
+    this.#machine.timers.delete(this)
+    this.#cancel()
+  }
+}
+
+const isBefore = (one: Event, other: Event): boolean =>
+  one.at < other.at || (one.at === other.at && one.order < other.order)
+
+function push(heap: Event[], event: Event): void {
+  let at = heap.length
+  heap.push(event)
+  while (at > 0) {
+    const parent = (at - 1) >> 1
+    if (!isBefore(event, heap[parent] as Event)) break
+    heap[at] = heap[parent] as Event
+    at = parent
+  }
+  heap[at] = event
+}
+
+function pop(heap: Event[]): Event | undefined {
+  const first = heap[0]
+  const last = heap.pop()
+  if (first === undefined || last === undefined || heap.length === 0) return first
+  let at = 0
+  for (;;) {
+    let child = 2 * at + 1
+    if (child >= heap.length) break
+    if (child + 1 < heap.length && isBefore(heap[child + 1] as Event, heap[child] as Event))
+      child += 1
+    if (!isBefore(heap[child] as Event, last)) break
+    heap[at] = heap[child] as Event
+    at = child
+  }
+  heap[at] = last
+  return first
+}

@@ -1,0 +1,139 @@
+/** What a story was, for the oracle and for the time line. Times are real, in ms. */
+export interface History {
+  readonly calls: CallRecord[]
+  readonly attempts: Attempt[]
+  readonly runs: Run[]
+  readonly disturbances: Disturbance[]
+  readonly losses: Loss[]
+  readonly settlements: SettlementRecord[]
+  readonly denials: Denial[]
+  readonly rotations: Rotation[]
+  readonly lines: Line[]
+}
+
+/** A call of `serviceFetch`, with all its attempts. */
+export interface CallRecord {
+  readonly number: number
+  readonly name: string
+  readonly recordName: string
+  readonly body: string
+  readonly deadlineMs: number
+  /** After all faults. */
+  readonly isLast: boolean
+  readonly startedAt: number
+  endedAt?: number
+  answer?: Answer
+  /** Whether its process was killed or frozen, so that nobody waits for the answer. */
+  isExcused?: boolean
+}
+
+export interface Answer {
+  readonly status: number
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** One request, as its receiver saw it and as its caller saw it. */
+export interface Attempt {
+  readonly call: CallRecord
+  readonly number: number
+  readonly token: { readonly id: string; readonly kid: string; readonly service: string }
+  readonly sentAt: number
+  receiver?: string
+  /** When the process of the receiver started. */
+  bootedAt?: number
+  /** When it reached the handler chain, and when its answer was handed to the socket. */
+  receivedAt?: number
+  /** Whether the receiver let it pass `serviceAuth`, and `requireSingleUse`. */
+  isAdmitted?: boolean
+  admittedAt?: number
+  isConsumed?: boolean
+  /** What was written to the socket. */
+  answeredAt?: number
+  answeredStatus?: number
+  /** When the first byte of an answer reached the caller. */
+  firstByteAt?: number
+  /** What the caller got. */
+  answer?: Answer
+  gotAt?: number
+}
+
+/** One run of a handler. */
+export interface Run {
+  readonly number: number
+  readonly attempt: Attempt
+  readonly recordName: string
+  readonly body: string
+  readonly receiver: string
+  readonly fence: number
+  readonly startedAt: number
+  /** Whether its process is gone. */
+  isDead(): boolean
+  effectAt?: number
+  /** Its answer, complete or not. */
+  answer?: { readonly status: number; readonly body: string }
+  endedAt?: number
+  ending?: string
+  /** When its signal aborted. */
+  lostLeaseAt?: number
+  /** What its receiver has published of its end, and when. */
+  reported?: string
+  reportedAt?: number
+}
+
+/** Something that may keep a receiver from its store. `who` is a machine, or all. */
+export interface Disturbance {
+  readonly what: string
+  readonly who: string
+  readonly from: number
+  readonly ms: number
+  until: number
+}
+
+export interface Loss {
+  readonly at: number
+  readonly what: 'flush' | 'failover' | 'restart'
+  readonly keys: ReadonlySet<string>
+}
+
+export interface SettlementRecord {
+  readonly recordName: string
+  readonly as: 'finished' | 'freed'
+  readonly sentAt: number
+  doneAt?: number
+  /** The state in which the operator found it. */
+  foundState?: string
+  isDone?: boolean
+  readonly answer?: { readonly status: number; readonly body: string }
+}
+
+export interface Denial {
+  readonly service: string
+  readonly what: 'deny' | 'allow'
+  readonly sentAt: number
+  confirmedAt?: number
+}
+
+export interface Rotation {
+  readonly kid: string
+  readonly what: 'add' | 'remove'
+  readonly at: number
+}
+
+export interface Line {
+  readonly at: number
+  readonly party: string
+  readonly text: string
+}
+
+export const emptyHistory = (): History => ({
+  calls: [],
+  attempts: [],
+  runs: [],
+  disturbances: [],
+  losses: [],
+  settlements: [],
+  denials: [],
+  rotations: [],
+  lines: [],
+})

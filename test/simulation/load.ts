@@ -1,0 +1,215 @@
+import { createHash } from 'node:crypto'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { build, type Plugin } from 'esbuild'
+import { type Machine, type Simulation, Timer } from './clock.js'
+import { Coverage } from './coverage.js'
+import type * as Entry from './entry.js'
+import { type Listener, type Network, SimulatedSocket } from './network.js'
+
+/*
+ * Loads the package, and ioredis with it, so that every clock, timer, random number and socket that they use is
+ * simulated: their modules become one function whose parameters hide the globals of Node. No global is changed.
+ */
+
+export type Package = typeof Entry
+
+/** A wrong version of the package: in each file, a snippet that occurs once is replaced. */
+export interface Mutation {
+  readonly file: string
+  readonly from: string
+  readonly to: string
+}
+
+/** What the code of the package runs in now; one at a time. */
+export interface Surroundings {
+  readonly simulation: Simulation
+  readonly network: Network
+  /** The server that every socket connects to. */
+  readonly redis: Listener
+}
+
+let surroundings: Surroundings | undefined
+
+export function surround(by: Surroundings): void {
+  surroundings = by
+}
+
+const world = (): Surroundings => {
+  if (surroundings === undefined) throw new Error('no story is being told')
+  return surroundings
+}
+
+const machine = (): Machine => {
+  const { current } = world().simulation
+  if (current === undefined) throw new Error('code of the package ran outside of every machine')
+  return current
+}
+
+const connectToRedis = (): SimulatedSocket =>
+  new SimulatedSocket(machine(), world().network, world().redis)
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const realRequire = createRequire(`${root}package.json`)
+
+export const coverage: Coverage = new Coverage()
+
+/** Where the pure machines of the package count what they do. */
+const PROBES: readonly Mutation[] = [
+  {
+    file: 'idempotency/buffered-response/phase.ts',
+    from: '  TRANSITIONS[phase][event] ?? phase',
+    to: "  probe('response', phase, event, TRANSITIONS[phase][event] ?? phase)",
+  },
+  {
+    file: 'verification/denylist/list-state.ts',
+    from: 'return { ...after, freshness: freshnessAt(after, event.at, maxStaleSeconds) }',
+    to: "return { ...after, freshness: probe('denylist', state.freshness, event.type, freshnessAt(after, event.at, maxStaleSeconds)) }",
+  },
+  {
+    file: 'client/service-fetch/retry-decision.ts',
+    from: 'return isLast ? END : action',
+    to: "return probe('retry', outcome.type, isLast ? 'last attempt' : 'attempt', (isLast ? END : action).type), isLast ? END : action",
+  },
+]
+
+/** @throws Error if a snippet is not found exactly once. */
+export async function loadPackage(mutants: readonly Mutation[] = []): Promise<Package> {
+  const mutations = [...mutants, ...PROBES]
+  const used = new Set<Mutation>()
+  const { outputFiles } = await build({
+    entryPoints: [`${root}test/simulation/entry.ts`],
+    bundle: true,
+    write: false,
+    format: 'cjs',
+    platform: 'node',
+    target: 'node20',
+    logLevel: 'silent',
+    plugins: [ownModules(mutations, used)],
+  })
+  for (const mutation of mutations) {
+    if (!used.has(mutation)) throw new Error(`${mutation.file} is not loaded`)
+  }
+  const names = Object.keys(GLOBALS)
+  const code = new Function('module', 'exports', 'require', ...names, outputFiles[0]?.text ?? '')
+  const module = { exports: {} }
+  code(module, module.exports, requireSimulated, ...Object.values(GLOBALS))
+  return module.exports as Package
+}
+
+/** Bundles the package and ioredis; everything else is the real module. */
+const ownModules = (mutations: readonly Mutation[], used: Set<Mutation>): Plugin => ({
+  name: 'own modules',
+  setup(pluginBuild) {
+    pluginBuild.onResolve({ filter: /^[^.]/ }, ({ path, kind }) =>
+      kind === 'entry-point' || path === 'ioredis' ? undefined : { path, external: true },
+    )
+    for (const file of new Set(mutations.map((each) => each.file))) {
+      const filter = new RegExp(`${`/src/${file}`.replace(/[/.]/g, '\\$&')}$`)
+      pluginBuild.onLoad({ filter }, async ({ path }) => {
+        const { readFile } = await import('node:fs/promises')
+        let contents = await readFile(path, 'utf8')
+        for (const mutation of mutations.filter((each) => each.file === file)) {
+          const parts = contents.split(mutation.from)
+          if (parts.length !== 2) {
+            throw new Error(`${file} has the snippet ${parts.length - 1} times: ${mutation.from}`)
+          }
+          contents = parts.join(mutation.to)
+          used.add(mutation)
+        }
+        return { contents, loader: 'ts' }
+      })
+    }
+  },
+})
+
+const startTimer = (work: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): Timer =>
+  new Timer(machine(), () => work(...args), { ms })
+const clear = (timer?: Timer): void => timer?.clear?.()
+
+class SimulatedDate extends Date {
+  constructor(value: string | number | Date = machine().wallMs()) {
+    super(value)
+  }
+
+  static override now(): number {
+    return Math.floor(machine().wallMs())
+  }
+}
+
+const simulatedMath: Math = Object.create(Math, {
+  random: { value: () => world().simulation.random.next() },
+})
+
+/** What hides Node's globals. `process` warns nobody. */
+const GLOBALS = {
+  setTimeout: startTimer,
+  clearTimeout: clear,
+  setInterval: (work: () => void, ms = 0) => new Timer(machine(), work, { ms, repeats: true }),
+  clearInterval: clear,
+  setImmediate: (work: (...args: unknown[]) => void, ...args: unknown[]) => {
+    const cancel = machine().after(0, () => work(...args))
+    return { clear: cancel, unref() {} }
+  },
+  clearImmediate: clear,
+  performance: { now: () => machine().monotonicMs() },
+  Date: SimulatedDate,
+  Math: simulatedMath,
+  probe: (name: string, from: string, event: string, to: string) => {
+    coverage.count(name, from, event, to)
+    return to
+  },
+  process: Object.create(process, { emitWarning: { value: () => {} } }),
+}
+
+const sleep = <T>(ms?: number, value?: T, { signal }: { signal?: AbortSignal } = {}): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const timer = startTimer(() => resolve(value as T), ms)
+    signal?.addEventListener('abort', () => {
+      timer.clear()
+      reject(signal.reason)
+    })
+  })
+
+const MODULES: Readonly<Record<string, unknown>> = {
+  'timers/promises': {
+    setTimeout: sleep,
+    setImmediate: () => new Promise<void>((resolve) => machine().after(0, resolve)),
+  },
+  crypto: {
+    ...realRequire('node:crypto'),
+    randomUUID: () => world().simulation.random.uuid(),
+    verify,
+  },
+  net: { ...realRequire('node:net'), createConnection: () => connectToRedis() },
+}
+
+const requireSimulated = (name: string): unknown =>
+  MODULES[name.replace(/^node:/, '')] ?? realRequire(name)
+
+/** A signature is a digest of the signed text and the public key: any key can be told from any other. */
+export function signatureOf(signed: string, publicKeyPem: string): string {
+  return createHash('sha256').update(signed).update(publicKeyPem).digest('base64url')
+}
+
+interface PublicKey {
+  export(options: object): string
+}
+
+const pems = new WeakMap<PublicKey, string>()
+function pemOf(key: PublicKey): string {
+  const pem = pems.get(key) ?? key.export({ type: 'spki', format: 'pem' })
+  pems.set(key, pem)
+  return pem
+}
+
+/** As `crypto.verify`, with such a signature and without a thread. */
+function verify(
+  _algorithm: string,
+  data: Buffer,
+  key: PublicKey,
+  signature: Buffer,
+  done: (error: null, isValid: boolean) => void,
+): void {
+  done(null, signature.toString('base64url') === signatureOf(data.toString('latin1'), pemOf(key)))
+}

@@ -1,0 +1,638 @@
+import { Circumstances } from './circumstances.js'
+import type { Answer, Attempt, CallRecord, Denial, History, Run } from './history.js'
+import type { Story } from './story.js'
+
+/*
+ * What the contract promises, checked after a story from what its parties saw. Nothing here uses code of the package.
+ * `judge` returns the broken promises; each begins with the name of its rule.
+ */
+
+/** What is left in the world after everything was closed. */
+export interface Leftovers {
+  readonly timers: readonly string[]
+  readonly connections: number
+  readonly endlessKeys: readonly string[]
+}
+
+export interface Verdict {
+  readonly broken: readonly string[]
+  /** Doubles that the story itself explains, by their cause. */
+  readonly explained: readonly string[]
+}
+
+const DENIED_WITHIN_MS = 1000
+/** `max-age`, and the time limits of a fetch under way. */
+const KEYS_KEPT_MS = 10_000 + 2000
+/** A receiver that froze so long before may have reserved only then. */
+const LONG_BEFORE_MS = 10_000
+/** A caller's clock has ticks. */
+const TICK_MS = 20
+/** From the request for a reservation to the start of its run: the time limits of the store and of `WAIT`. */
+const RESERVED_WITHIN_MS = 500
+/** Clocks are at most so much slower or faster. */
+const DRIFT = 0.03
+
+const PROBLEM = 'urn:express-service-auth:'
+
+export function judge(
+  story: Story,
+  history: History,
+  world: { left: Leftovers; storedAs: ReadonlyMap<string, string> },
+): Verdict {
+  const judgement = new Judgement(story, history, world.storedAs)
+  judgement.effects()
+  judgement.settlements()
+  judgement.fences()
+  judgement.answers()
+  judgement.repeatedAnswers()
+  judgement.signals()
+  judgement.tokens()
+  judgement.denials()
+  judgement.rotations()
+  judgement.waits()
+  judgement.leftovers(world.left)
+  return judgement
+}
+
+class Judgement implements Verdict {
+  readonly broken: string[] = []
+  readonly explained: string[] = []
+  readonly #story: Story
+  readonly #history: History
+  readonly #circumstances: Circumstances
+
+  constructor(story: Story, history: History, storedAs: ReadonlyMap<string, string>) {
+    this.#story = story
+    this.#history = history
+    this.#circumstances = new Circumstances(story, history, storedAs)
+  }
+
+  /** A handler has its effect at most once for a key, unless the story says why not. */
+  effects(): void {
+    const runs = this.#history.runs.filter(({ effectAt }) => effectAt !== undefined)
+    for (const [index, later] of runs.entries()) {
+      for (const earlier of runs.slice(0, index)) {
+        if (earlier.recordName !== later.recordName) continue
+        const cause = this.#whyAgain(earlier, later)
+        if (cause === undefined) {
+          this.broken.push(
+            `once: run ${earlier.number} and run ${later.number} of ${later.recordName} both had an effect`,
+          )
+        } else this.explained.push(cause)
+      }
+    }
+  }
+
+  #whyAgain(earlier: Run, later: Run): string | undefined {
+    const { recordName } = later
+    const [from, until] = [earlier.startedAt, later.startedAt]
+    const isLost = this.#circumstances.isLost(recordName, from - RESERVED_WITHIN_MS, until)
+    if (isLost && !this.#isRenewed(earlier, until)) return 'lost data'
+    const isFreed = this.#history.settlements.some(
+      (each) =>
+        each.recordName === recordName &&
+        each.as === 'freed' &&
+        each.isDone !== false &&
+        each.sentAt <= until &&
+        (each.doneAt ?? Infinity) >= from,
+    )
+    if (isFreed) return 'settled as free'
+    if (this.#story.whenAbandoned === 'rerun' && this.#hasNoLease(earlier, until)) return 'rerun'
+    return undefined
+  }
+
+  /** Whether a run that is still at work has written its lost record again by then. */
+  #isRenewed(run: Run, until: number): boolean {
+    if (run.endedAt === undefined || run.endedAt < until) return false
+    const lostAt = Math.max(
+      ...this.#history.losses.filter(({ at }) => at <= until).map(({ at }) => at),
+    )
+    const { leaseSeconds, maxRunSeconds } = this.#story
+    const renewedAt = lostAt + (leaseSeconds * 1000 * (1 + DRIFT)) / 3 + RESERVED_WITHIN_MS
+    const isRenewing = renewedAt - run.startedAt < maxRunSeconds * 1000 * (1 - DRIFT)
+    return (
+      isRenewing &&
+      until > renewedAt &&
+      !this.#circumstances.isDisturbed(run.receiver, run.startedAt, until)
+    )
+  }
+
+  /** Whether the lease of a run may be gone at that time. */
+  #hasNoLease(run: Run, at: number): boolean {
+    if (run.ending === 'destroys its response' && (run.endedAt ?? Infinity) <= at) return true
+    const { leaseSeconds, maxRunSeconds } = this.#story
+    const leasedUntil = run.startedAt + leaseSeconds * 1000 * (1 - DRIFT) - RESERVED_WITHIN_MS
+    if (at < leasedUntil && !this.#circumstances.hasJumped(at)) return false
+    const isOverLimit = at - run.startedAt > maxRunSeconds * 1000 * (1 - DRIFT)
+    return (
+      isOverLimit ||
+      this.#circumstances.isDisturbed(run.receiver, run.startedAt - RESERVED_WITHIN_MS, at)
+    )
+  }
+
+  /** An operator settles no run that has its lease, and none that has a result. */
+  settlements(): void {
+    for (const { recordName, as, sentAt, isDone, doneAt = Infinity } of this.#history.settlements) {
+      if (!isDone) continue
+      for (const run of this.#runsOf(recordName)) {
+        if (
+          run.startedAt > sentAt ||
+          this.#circumstances.isLost(recordName, run.startedAt, doneAt, 'results')
+        )
+          continue
+        const hasEnded = run.endedAt !== undefined && run.endedAt < sentAt
+        const hasResult =
+          hasEnded &&
+          (STORED.has(run.ending ?? '') || as === 'freed') &&
+          run.ending !== 'destroys its response'
+        const isWrong = hasResult
+          ? !this.#mayBeAbandoned(run, sentAt, doneAt)
+          : !hasEnded && !this.#hasNoLease(run, doneAt)
+        if (isWrong && run.ending !== 'releases the key')
+          this.broken.push(`settled: ${recordName} as ${as}, over run ${run.number}`)
+      }
+    }
+  }
+
+  /** The fences of a key grow. */
+  fences(): void {
+    const { runs } = this.#history
+    for (const [index, later] of runs.entries()) {
+      for (const earlier of runs.slice(0, index)) {
+        if (earlier.recordName !== later.recordName || earlier.fence < later.fence) continue
+        const isLate = this.#circumstances.isDisturbed(
+          later.receiver,
+          later.attempt.sentAt,
+          later.startedAt,
+          (what) => what === 'freeze receiver',
+        )
+        if (earlier.fence > later.fence && isLate) continue
+        // The fence is the time of the server, unless there is a record. A released one does not last.
+        const isForgotten =
+          earlier.ending === 'releases the key' &&
+          this.#circumstances.hasJumped(later.startedAt) &&
+          (this.#circumstances.isDisturbed(
+            '',
+            0,
+            later.startedAt,
+            (what) => what === 'fill Redis',
+          ) ||
+            later.startedAt - earlier.startedAt > this.#story.leaseSeconds * 1000 * (1 - DRIFT))
+        if (isForgotten || this.#circumstances.isLost(later.recordName, 0, later.startedAt))
+          continue
+        this.broken.push(
+          `fence: run ${later.number} has ${later.fence}, run ${earlier.number} before it ${earlier.fence}`,
+        )
+      }
+    }
+  }
+
+  /** Each answer is right for what was asked, and for what had happened. */
+  answers(): void {
+    for (const attempt of this.#history.attempts) {
+      if (attempt.answer === undefined) continue
+      const fault = this.#faultOf(attempt, attempt.answer)
+      if (fault !== undefined) this.broken.push(`${fault} (attempt ${attempt.number})`)
+    }
+  }
+
+  #faultOf(attempt: Attempt, answer: Answer): string | undefined {
+    const own = this.#history.runs.find((run) => run.attempt === attempt)
+    const type = problemOf(answer)
+    if (type === undefined) return this.#faultOfResult(attempt, answer, own)
+    if (own !== undefined)
+      return `refused: run ${own.number} ran, and its caller got ${answer.status} ${type}`
+    if (answer.status === 401)
+      return unless(this.#mayRefuseToken(attempt), 'own fault: 401 for a good token')
+    if (answer.status === 403)
+      return unless(this.#mayDeny(attempt), 'own fault: 403 for a caller that nobody denies')
+    if (answer.status === 503) return this.#faultOf503(attempt, answer)
+    return this.#faultOfKey(attempt, answer, type)
+  }
+
+  #faultOf503(attempt: Attempt, answer: Answer): string | undefined {
+    if (answer.headers['retry-after'] !== '5') return 'refused: a 503 without Retry-After: 5'
+    const { receiver = '', sentAt, gotAt = 0 } = attempt
+    return unless(
+      this.#circumstances.isDisturbed(receiver, sentAt, gotAt),
+      `own fault: 503 of ${receiver}`,
+    )
+  }
+
+  #faultOfKey(attempt: Attempt, answer: Answer, type: string): string | undefined {
+    const { recordName, body } = attempt.call
+    const until = attempt.gotAt ?? 0
+    const others = this.#attemptsOf(recordName).filter(
+      (each) => each !== attempt && (each.receivedAt ?? Infinity) <= until,
+    )
+    const runs = this.#runsOf(recordName).filter(({ startedAt }) => startedAt <= until)
+    switch (type) {
+      case 'idempotency-key-reused':
+        return unless(
+          others.some(({ call }) => call.body !== body),
+          'key: 422 for the same body',
+        )
+      case 'request-in-progress':
+        if (answer.headers['retry-after'] === undefined) return 'key: 409 without Retry-After'
+        return unless(this.#mayBeInProgress(attempt), 'key: in progress, but nobody has a lease')
+      case 'result-not-stored':
+        return unless(
+          runs.some(({ ending = '' }) => STREAMED.has(ending)),
+          'key: result not stored, but every result can be stored',
+        )
+      case 'outcome-unknown': {
+        const isAbandoned = runs.some((run) => this.#mayBeAbandoned(run, attempt.sentAt, until))
+        const mayBeUnknown =
+          this.#story.whenAbandoned === 'refuse' &&
+          (isAbandoned || this.#mayBeForgotten(others, until))
+        return unless(mayBeUnknown, 'key: outcome unknown, but every run has ended well')
+      }
+      default:
+        return `key: ${answer.status} ${type}`
+    }
+  }
+
+  /** Whether somebody may have had the lease when the attempt was sent, or later. */
+  #mayBeInProgress(attempt: Attempt): boolean {
+    const { recordName } = attempt.call
+    const { sentAt: at, gotAt = 0 } = attempt
+    const { leaseSeconds, maxRunSeconds } = this.#story
+    const limitMs = (seconds: number): number => seconds * 1000 * (1 + DRIFT) + RESERVED_WITHIN_MS
+    if (this.#circumstances.hasJumped(at)) return true
+    const isRunning = this.#runsOf(recordName).some((run) => {
+      if (run.attempt === attempt || (run.attempt.receivedAt ?? 0) > gotAt) return false
+      const { reported = '', reportedAt = Infinity } = run
+      if (reportedAt < at && ENDED_WELL.has(reported)) {
+        // A renewal that was under way may arrive after its run was given up.
+        const isRevived =
+          reported === 'abandoned' &&
+          this.#circumstances.isDisturbed(run.receiver, run.startedAt, at)
+        return isRevived && at <= reportedAt + limitMs(leaseSeconds)
+      }
+      if (this.#hasLeftNothing(run, at)) return false
+      return run.ending === 'streams' || at <= run.startedAt + limitMs(maxRunSeconds + leaseSeconds)
+    })
+    return (
+      isRunning ||
+      this.#attemptsOf(recordName).some((other) => {
+        const { receivedAt = Infinity, receiver = '', answeredStatus = 503 } = other
+        const isReserving = other !== attempt && receivedAt <= gotAt && answeredStatus === 503
+        if (!isReserving || this.#history.runs.some((run) => run.attempt === other)) return false
+        return (
+          at <= receivedAt + limitMs(leaseSeconds) ||
+          this.#circumstances.isDisturbed(receiver, receivedAt, at)
+        )
+      })
+    )
+  }
+
+  /** Whether a run ended without a result, and nothing kept it from saying so. */
+  #hasLeftNothing(run: Run, at: number): boolean {
+    const { ending, endedAt = Infinity, receiver, startedAt } = run
+    const isOver = ending === 'destroys its response' && endedAt + RESERVED_WITHIN_MS < at
+    return isOver && !this.#circumstances.isDisturbed(receiver, startedAt, at)
+  }
+
+  #mayBeAbandoned(run: Run, from: number, until: number): boolean {
+    const { reported = '', reportedAt = Infinity } = run
+    if (reportedAt < from && reported !== 'abandoned' && ENDED_WELL.has(reported)) return false
+    if (run.ending === 'destroys its response') return true
+    const lastedMs = Math.min(run.endedAt ?? until, until) - run.startedAt
+    return (
+      lastedMs > this.#story.maxRunSeconds * 1000 * (1 - DRIFT) ||
+      this.#circumstances.isDisturbed(run.receiver, run.startedAt - RESERVED_WITHIN_MS, until)
+    )
+  }
+
+  /** A reservation that no run has seen is taken back, unless its receiver dies. */
+  #mayBeForgotten(attempts: readonly Attempt[], until: number): boolean {
+    return attempts.some(({ receiver = '', sentAt }) =>
+      this.#circumstances.isDisturbed(receiver, sentAt - LONG_BEFORE_MS, until, (what) =>
+        FATAL.has(what),
+      ),
+    )
+  }
+
+  #faultOfResult(attempt: Attempt, answer: Answer, own: Run | undefined): string | undefined {
+    const { recordName, body } = attempt.call
+    const isReplayed = answer.headers['idempotent-replayed'] === 'true'
+    const settled = this.#history.settlements.find(
+      (each) =>
+        each.recordName === recordName &&
+        each.answer?.body === answer.body &&
+        each.answer.status === answer.status,
+    )
+    if (settled !== undefined && isReplayed) return undefined
+    const run = this.#history.runs.find(
+      (each) => each.answer?.body === answer.body && each.answer.status === answer.status,
+    )
+    if (run === undefined) return `answer: ${answer.status} "${answer.body}" is of no run`
+    if (run.recordName !== recordName || run.body !== body)
+      return `answer: that of run ${run.number}, for another request`
+    if (answer.headers['location'] !== `/orders/${run.number}`)
+      return `answer: run ${run.number} without its Location`
+    if (!isReplayed)
+      return unless(run === own, `answer: that of run ${run.number} without Idempotent-Replayed`)
+    if (run === own) return `answer: run ${run.number} replayed to itself`
+    if (answer.headers['cache-control'] !== 'no-store') return 'answer: a replay that may be cached'
+    const other = this.#whoTookOver(run)
+    if (other !== undefined)
+      return `answer: that of run ${run.number}, which ended after ${other} had the key`
+    return STORED.has(run.ending ?? '')
+      ? undefined
+      : `answer: run ${run.number}, which ${run.ending}, was replayed`
+  }
+
+  /** Who had the key before the run ended. */
+  #whoTookOver(run: Run): string | undefined {
+    const { recordName, startedAt, endedAt = Infinity } = run
+    if (this.#circumstances.isLost(recordName, 0, Infinity, 'results')) return undefined
+    const later = this.#runsOf(recordName).find(
+      (each) =>
+        each.fence > run.fence && each.startedAt < endedAt && each.ending !== 'releases the key',
+    )
+    const settled = this.#history.settlements.find(
+      (each) =>
+        each.recordName === recordName &&
+        each.isDone &&
+        each.sentAt > startedAt &&
+        (each.doneAt ?? Infinity) < endedAt,
+    )
+    if (later !== undefined) return `run ${later.number}`
+    return settled === undefined ? undefined : 'an operator'
+  }
+
+  /** A run whose key another has taken learns of it with its next renewal. */
+  signals(): void {
+    for (const run of this.#history.runs) {
+      const { recordName, receiver, endedAt = 0, lostLeaseAt = Infinity } = run
+      const taken = this.#runsOf(recordName).find(
+        (each) => each.fence > run.fence && each.startedAt < endedAt,
+      )
+      if (taken === undefined || run.ending === 'streams') continue
+      const awakeAt = Math.max(taken.startedAt, ...this.#circumstances.freezesOf(receiver, endedAt))
+      const knownAt =
+        awakeAt + (this.#story.leaseSeconds * 1000 * (1 + DRIFT)) / 3 + RESERVED_WITHIN_MS
+      if (endedAt < knownAt || lostLeaseAt <= knownAt) continue
+      const isCutOff = this.#circumstances.isDisturbed(
+        receiver,
+        taken.startedAt,
+        knownAt,
+        (what) => !SPARES_LINKS.has(what),
+      )
+      if (isCutOff || this.#circumstances.isLost(recordName, 0, knownAt)) continue
+      this.broken.push(
+        `signal: run ${run.number} does not learn that run ${taken.number} has its key`,
+      )
+    }
+  }
+
+  /** Who asks again after an answer gets the same; after the first byte of a stream, that it is not stored. */
+  repeatedAnswers(): void {
+    for (const first of this.#history.attempts) {
+      const streamed = this.#history.runs.find(
+        ({ attempt, ending = '' }) => attempt === first && STREAMED.has(ending),
+      )
+      const run = streamed ?? this.#runAnsweredTo(first)
+      const knownAt = streamed === undefined ? first.gotAt : first.firstByteAt
+      if (run === undefined || knownAt === undefined) continue
+      const isKnown = first.answer?.headers['idempotent-replayed'] === 'true'
+      if (!isKnown && (!this.#wasStored(run, knownAt) || this.#whoTookOver(run) !== undefined))
+        continue
+      for (const again of this.#attemptsOf(run.recordName)) {
+        if (again.sentAt < knownAt || again.answer === undefined) continue
+        if (
+          again.call.body !== run.body ||
+          again.answer.status === 503 ||
+          (again.answer.status < 404 && again.answer.status > 400)
+        )
+          continue
+        if (this.#isExcused(run, again)) continue
+        if (!this.#isSame(run, again.answer)) {
+          const got = problemOf(again.answer) ?? again.answer.body
+          this.broken.push(
+            `again: ${run.recordName} was answered by run ${run.number}, then by ${got} (attempt ${again.number})`,
+          )
+        }
+      }
+    }
+  }
+
+  #runAnsweredTo({ answer }: Attempt): Run | undefined {
+    if (answer === undefined || problemOf(answer) !== undefined) return undefined
+    const run = this.#history.runs.find((each) => each.answer?.body === answer.body)
+    return run?.ending === 'releases the key' ? undefined : run
+  }
+
+  /** Whether nothing kept the run from its store when it ended. That its process dies is no excuse. */
+  #wasStored(run: Run, knownAt: number): boolean {
+    if (run.reported === 'result_kept' || run.reported === 'result_too_large') return true
+    return !this.#circumstances.isDisturbed(
+      run.receiver,
+      run.startedAt,
+      knownAt,
+      (what) => !HARMLESS_TO_STORED.has(what),
+    )
+  }
+
+  #isExcused(run: Run, again: Attempt): boolean {
+    const { recordName, startedAt } = run
+    const until = again.gotAt ?? 0
+    const isSettled = this.#history.settlements.some(
+      (each) => each.recordName === recordName && each.isDone !== false && each.sentAt <= until,
+    )
+    // Replicas confirm reservations, not results.
+    return (
+      isSettled ||
+      this.#circumstances.isLost(recordName, startedAt - RESERVED_WITHIN_MS, until, 'results')
+    )
+  }
+
+  #isSame(run: Run, answer: Answer): boolean {
+    if (!STORED.has(run.ending ?? '')) return problemOf(answer) === 'result-not-stored'
+    return answer.body === run.answer?.body && answer.status === run.answer.status
+  }
+
+  /** No token passes twice. */
+  tokens(): void {
+    const passed = new Map<string, Attempt>()
+    for (const attempt of this.#history.attempts.filter(({ isConsumed }) => isConsumed)) {
+      const earlier = passed.get(attempt.token.id)
+      passed.set(attempt.token.id, attempt)
+      if (earlier === undefined) continue
+      const isExcused = this.#history.losses.some(
+        ({ what, at, keys }) =>
+          (what !== 'failover' || !this.#story.waitsForReplicas) &&
+          at >= earlier.sentAt &&
+          [...keys].some((key) => key.includes('t:')),
+      )
+      if (!isExcused)
+        this.broken.push(
+          `token: ${attempt.token.id} passed twice (attempts ${earlier.number}, ${attempt.number})`,
+        )
+      else this.explained.push('lost token')
+    }
+  }
+
+  #mayRefuseToken(attempt: Attempt): boolean {
+    const { token, gotAt = 0 } = attempt
+    const isReused = this.#history.attempts.some(
+      (each) =>
+        each !== attempt && each.token.id === token.id && (each.receivedAt ?? Infinity) <= gotAt,
+    )
+    const isRemoved = this.#history.rotations.some(
+      ({ kid, what, at }) => what === 'remove' && kid === token.kid && at <= gotAt,
+    )
+    return (isReused && this.#story.isSingleUse) || isRemoved
+  }
+
+  #mayDeny({ token, gotAt = 0 }: Attempt): boolean {
+    const denials = this.#history.denials.filter(
+      ({ service, sentAt }) => service === token.service && sentAt <= gotAt,
+    )
+    return denials.some(({ what }) => what === 'deny')
+  }
+
+  /** Within a second, nobody accepts a denied caller, and nobody refuses one that is allowed. */
+  denials(): void {
+    for (const [index, denial] of this.#history.denials.entries()) {
+      const { service, what, confirmedAt = Infinity } = denial
+      const isReplaced = this.#history.denials
+        .slice(index + 1)
+        .some((each) => each.service === service)
+      if (isReplaced) continue
+      for (const attempt of this.#history.attempts) {
+        if (attempt.token.service !== service || !this.#isBound(denial, attempt)) continue
+        const lateMs = Math.round((attempt.admittedAt ?? attempt.gotAt ?? 0) - confirmedAt)
+        if (what === 'deny' && attempt.isAdmitted) {
+          this.broken.push(`denied: ${service} passed ${lateMs} ms after it was denied`)
+        }
+        if (what === 'allow' && attempt.answer?.status === 403) {
+          this.broken.push(`allowed: ${service} was refused ${lateMs} ms after it was allowed`)
+        }
+      }
+    }
+  }
+
+  /** Whether the receiver of an attempt must know of a change of the denylist. */
+  #isBound({ what, confirmedAt = Infinity }: Denial, attempt: Attempt): boolean {
+    const { receiver = '', bootedAt = 0, admittedAt, gotAt = 0 } = attempt
+    const decidedAt = admittedAt ?? gotAt
+    const isLost = (from: number, until: number): boolean =>
+      this.#history.losses.some(
+        ({ at, keys }) =>
+          at >= from && at <= until && [...keys].some((key) => key.includes('denylist')),
+      )
+    const hadIt =
+      bootedAt < confirmedAt &&
+      decidedAt >= confirmedAt + DENIED_WITHIN_MS &&
+      !this.#circumstances.isDisturbed(
+        receiver,
+        confirmedAt - DENIED_WITHIN_MS,
+        confirmedAt + DENIED_WITHIN_MS,
+        isNoBoot,
+      )
+    // What it has read once it keeps, whatever the server loses. What it has not read it does not know, and accepts nobody.
+    if (what === 'deny' && hadIt)
+      return !isLost(confirmedAt - DENIED_WITHIN_MS, confirmedAt + DENIED_WITHIN_MS)
+    if (isLost(0, decidedAt) || decidedAt < confirmedAt) return false
+    if (what === 'deny' && bootedAt > confirmedAt) return true
+    return (
+      decidedAt >= confirmedAt + DENIED_WITHIN_MS &&
+      !this.#circumstances.isDisturbed(
+        receiver,
+        confirmedAt - DENIED_WITHIN_MS,
+        decidedAt,
+        isNoBoot,
+      )
+    )
+  }
+
+  /** A key that the issuer has removed verifies nothing once the set that has it is too old. */
+  rotations(): void {
+    const hasJumped = this.#history.disturbances.some(({ what }) => what === 'jump receiver clock')
+    for (const { kid, what, at } of this.#history.rotations) {
+      if (what === 'add' || hasJumped) continue
+      const until = at + KEYS_KEPT_MS * (1 + DRIFT)
+      const used = this.#history.attempts.find(
+        ({ token, admittedAt = 0, isAdmitted }) =>
+          isAdmitted && token.kid === kid && admittedAt > until,
+      )
+      if (used !== undefined)
+        this.broken.push(`key: ${kid} verified attempt ${used.number} long after it was removed`)
+    }
+  }
+
+  /** Nobody waits for ever. */
+  waits(): void {
+    for (const call of this.#history.calls) {
+      if (call.endedAt === undefined) this.broken.push(`waits: call ${call.number} has never ended`)
+      else if (call.endedAt - call.startedAt > call.deadlineMs + TICK_MS) {
+        this.broken.push(
+          `waits: call ${call.number} took ${Math.round(call.endedAt - call.startedAt)} ms`,
+        )
+      } else if (call.isLast && !this.#isFinal(call)) {
+        this.broken.push(
+          `waits: the last call of ${call.recordName} got ${call.answer?.status} ${call.answer?.body}`,
+        )
+      }
+    }
+  }
+
+  #isFinal({ answer, name, recordName }: CallRecord): boolean {
+    if (answer === undefined) return false
+    if (answer.status === 403)
+      return this.#history.denials.some(({ service }) => recordName.startsWith(`${service}/`))
+    const isOpen =
+      answer.status === 503 || problemOf(answer) === 'request-in-progress' || answer.status === 401
+    return !isOpen && name !== ''
+  }
+
+  leftovers({ timers, connections, endlessKeys }: Leftovers): void {
+    for (const timer of timers) this.broken.push(`left: a timer of ${timer}`)
+    if (connections > 0) this.broken.push(`left: ${connections} connections`)
+    for (const key of endlessKeys) this.broken.push(`left: ${key} never expires`)
+  }
+
+  #attemptsOf(recordName: string): readonly Attempt[] {
+    return this.#history.attempts.filter(({ call }) => call.recordName === recordName)
+  }
+
+  #runsOf(recordName: string): readonly Run[] {
+    return this.#history.runs.filter((run) => run.recordName === recordName)
+  }
+}
+
+const STREAMED = new Set(['answers too much', 'streams'])
+const STORED = new Set(['answers', 'answers in parts', 'fails'])
+/** What a receiver publishes when the store has confirmed the end of a run. */
+const ENDED_WELL = new Set(['result_kept', 'result_too_large', 'released', 'abandoned'])
+/** What ends a process, or takes data, so that nobody can take a reservation back. */
+const FATAL = new Set([
+  'kill receiver',
+  'stop receiver',
+  'freeze receiver',
+  'fail over',
+  'restart Redis without its last writes',
+])
+/** What leaves the links of a living receiver to its store alone. */
+const SPARES_LINKS = new Set([
+  'kill receiver',
+  'freeze receiver',
+  'stop receiver',
+  'stall replicas',
+  'boot',
+  'stop issuer',
+])
+const HARMLESS_TO_STORED = new Set(['kill receiver', 'stop receiver', 'stall replicas', 'boot'])
+
+/** A process that starts refuses everybody until it has read the denylist. */
+const isNoBoot = (what: string): boolean => what !== 'boot'
+
+const unless = (isRight: boolean, fault: string): string | undefined =>
+  isRight ? undefined : fault
+
+function problemOf({ headers, body }: Answer): string | undefined {
+  if (headers['content-type'] !== 'application/problem+json') return undefined
+  return String(JSON.parse(body).type).replace(PROBLEM, '')
+}

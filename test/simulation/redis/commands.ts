@@ -1,0 +1,263 @@
+import { createHash } from 'node:crypto'
+import { type CompiledScript, compileLua, LuaError, LuaTable, type LuaValue } from './lua.js'
+
+/** A reply of Redis. Strings are bulk strings of bytes (latin1). */
+export type Reply = number | string | null | Status | ReplyError | readonly Reply[]
+
+export class Status {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+export class ReplyError {
+  readonly message: string
+
+  constructor(message: string) {
+    this.message = message
+  }
+}
+
+type Value =
+  | { readonly type: 'string'; readonly value: string }
+  | { readonly type: 'hash'; readonly value: ReadonlyMap<string, string> }
+  | { readonly type: 'zset'; readonly value: ReadonlyMap<string, number> }
+
+/** A value, and when it ends, in ms of the server's clock. A command replaces it, never changes it. */
+export type Stored = Value & { readonly endsAt: number }
+
+/** The keys of a server, and the commands that the package uses. */
+export class Keyspace {
+  values = new Map<string, Stored>()
+  /** What the last command has written: the keys, and what they held before. */
+  readonly written = new Map<string, Stored | undefined>()
+  /** Whether commands that need memory are refused. */
+  isFull = false
+  /** The server's clock in µs since the epoch, which stands still while a command runs. */
+  timeUs = 0
+
+  get timeMs(): number {
+    return Math.floor(this.timeUs / 1000)
+  }
+
+  run(words: readonly string[]): Reply {
+    const [name = '', ...args] = words
+    const command = COMMANDS[name.toUpperCase()]
+    if (command === undefined) return new ReplyError(`ERR unknown command '${name}'`)
+    if (this.isFull && NEEDS_MEMORY.has(name.toUpperCase())) {
+      return new ReplyError("OOM command not allowed when used memory > 'maxmemory'.")
+    }
+    try {
+      return command(this, args)
+    } catch (error) {
+      if (error instanceof CommandFault) return new ReplyError(error.message)
+      throw error
+    }
+  }
+
+  live(key: string): Stored | undefined {
+    const stored = this.values.get(key)
+    if (stored === undefined || stored.endsAt > this.timeMs) return stored
+    this.values.delete(key)
+    return undefined
+  }
+
+  of<T extends Value['type']>(type: T, key: string): (Stored & { readonly type: T }) | undefined {
+    const stored = this.live(key)
+    if (stored === undefined || stored.type === type) return stored as never
+    throw new CommandFault('WRONGTYPE Operation against a key holding the wrong kind of value')
+  }
+
+  write(key: string, stored: Stored | undefined): void {
+    if (!this.written.has(key)) this.written.set(key, this.values.get(key))
+    if (stored === undefined) this.values.delete(key)
+    else this.values.set(key, stored)
+  }
+}
+
+class CommandFault extends Error {}
+
+const NEEDS_MEMORY = new Set(['SET', 'HSET', 'ZADD'])
+const INTEGER = /^-?\d+$/
+
+function integer(text: string | undefined): number {
+  if (text !== undefined && INTEGER.test(text)) return Number(text)
+  throw new CommandFault('ERR value is not an integer or out of range')
+}
+
+type Command = (keys: Keyspace, args: readonly string[]) => Reply
+
+function changed(
+  keys: Keyspace,
+  key: string,
+  changes: (fields: Map<string, string>) => number,
+): number {
+  const stored = keys.of('hash', key)
+  const fields = new Map(stored?.value)
+  const count = changes(fields)
+  const endsAt = stored?.endsAt ?? Number.POSITIVE_INFINITY
+  if (fields.size === 0) keys.write(key, undefined)
+  else keys.write(key, { type: 'hash', value: fields, endsAt })
+  return count
+}
+
+function scored(
+  keys: Keyspace,
+  key: string,
+  changes: (scores: Map<string, number>) => number,
+): number {
+  const stored = keys.of('zset', key)
+  const scores = new Map(stored?.value)
+  const count = changes(scores)
+  const endsAt = stored?.endsAt ?? Number.POSITIVE_INFINITY
+  if (scores.size === 0) keys.write(key, undefined)
+  else keys.write(key, { type: 'zset', value: scores, endsAt })
+  return count
+}
+
+function inRange(keys: Keyspace, key: string, min: string, max: string): string[] {
+  const score = (text: string): number =>
+    Number(text.replace(/^\(/, '').replace(/^([+-])inf$/, '$1Infinity'))
+  const isAbove = (value: number): boolean =>
+    min.startsWith('(') ? value > score(min) : value >= score(min)
+  const isBelow = (value: number): boolean =>
+    max.startsWith('(') ? value < score(max) : value <= score(max)
+  return [...(keys.of('zset', key)?.value ?? [])]
+    .filter(([, value]) => isAbove(value) && isBelow(value))
+    .sort(([one, a], [other, b]) => a - b || (one < other ? -1 : 1))
+    .map(([member]) => member)
+}
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  TIME: ({ timeUs }) => [String(Math.floor(timeUs / 1e6)), String(timeUs % 1e6)],
+  TYPE: (keys, [key = '']) => new Status(keys.live(key)?.type ?? 'none'),
+  GET: (keys, [key = '']) => keys.of('string', key)?.value ?? null,
+  SET(keys, [key = '', value = '', unit, ttl]) {
+    const ttlMs = unit === undefined ? Number.POSITIVE_INFINITY : integer(ttl)
+    if (ttlMs <= 0) throw new CommandFault("ERR invalid expire time in 'set' command")
+    keys.write(key, { type: 'string', value, endsAt: keys.timeMs + ttlMs })
+    return new Status('OK')
+  },
+  DEL(keys, names) {
+    const existing = names.filter((key) => keys.live(key) !== undefined)
+    for (const key of existing) keys.write(key, undefined)
+    return existing.length
+  },
+  PTTL(keys, [key = '']) {
+    const stored = keys.live(key)
+    if (stored === undefined) return -2
+    return stored.endsAt === Number.POSITIVE_INFINITY ? -1 : stored.endsAt - keys.timeMs
+  },
+  PEXPIRE(keys, [key = '', ttl]) {
+    const ttlMs = integer(ttl)
+    const stored = keys.live(key)
+    if (stored === undefined) return 0
+    keys.write(key, ttlMs <= 0 ? undefined : { ...stored, endsAt: keys.timeMs + ttlMs })
+    return 1
+  },
+  HGET: (keys, [key = '', field = '']) => keys.of('hash', key)?.value.get(field) ?? null,
+  HLEN: (keys, [key = '']) => keys.of('hash', key)?.value.size ?? 0,
+  HEXISTS: (keys, [key = '', field = '']) => (keys.of('hash', key)?.value.has(field) ? 1 : 0),
+  HGETALL: (keys, [key = '']) => [...(keys.of('hash', key)?.value ?? [])].flat(),
+  HSET: (keys, [key = '', field = '', value = '']) =>
+    changed(keys, key, (fields) => {
+      const isNew = !fields.has(field)
+      fields.set(field, value)
+      return isNew ? 1 : 0
+    }),
+  HDEL: (keys, [key = '', ...fields]) =>
+    keys.of('hash', key) === undefined
+      ? 0
+      : changed(keys, key, (all) => fields.filter((field) => all.delete(field)).length),
+  ZCARD: (keys, [key = '']) => keys.of('zset', key)?.value.size ?? 0,
+  ZADD: (keys, [key = '', score = '', member = '']) =>
+    scored(keys, key, (scores) => {
+      const isNew = !scores.has(member)
+      scores.set(member, Number(score.replace(/^\+inf$/, 'Infinity')))
+      return isNew ? 1 : 0
+    }),
+  ZREM: (keys, [key = '', member = '']) =>
+    keys.of('zset', key) === undefined
+      ? 0
+      : scored(keys, key, (all) => (all.delete(member) ? 1 : 0)),
+  ZCOUNT: (keys, [key = '', min = '', max = '']) => inRange(keys, key, min, max).length,
+  ZRANGEBYSCORE: (keys, [key = '', min = '', max = '', , offset, count]) =>
+    inRange(keys, key, min, max).slice(Number(offset), Number(offset) + Number(count)),
+  FLUSHALL(keys) {
+    for (const key of [...keys.values.keys()]) keys.write(key, undefined)
+    return new Status('OK')
+  },
+}
+
+const compiled = new Map<string, CompiledScript>()
+
+/** Runs a script as `EVAL` does. */
+export function runScript(
+  keys: Keyspace,
+  source: string,
+  { names, args }: { readonly names: readonly string[]; readonly args: readonly string[] },
+): Reply {
+  const known = compiled.get(source)
+  const run = known ?? compileLua(source)
+  if (known === undefined) compiled.set(source, run)
+  const call = (isProtected: boolean) => (words: readonly LuaValue[]) => {
+    const reply = keys.run(words.map(wordOf))
+    if (reply instanceof ReplyError && !isProtected) throw new LuaError(luaError(reply))
+    return [toLua(reply)]
+  }
+  const redis = new LuaTable()
+  redis.set('call', call(false))
+  redis.set('pcall', call(true))
+  redis.set('sha1hex', ([text]) => [
+    createHash('sha1').update(String(text), 'latin1').digest('hex'),
+  ])
+  const globals = new Map<string, LuaValue>([
+    ['KEYS', LuaTable.of(names)],
+    ['ARGV', LuaTable.of(args)],
+    ['redis', redis],
+  ])
+  try {
+    return fromLua(run(globals)[0])
+  } catch (error) {
+    if (!(error instanceof LuaError)) throw error
+    const isReply = error.value instanceof LuaTable
+    return new ReplyError(isReply ? error.message : `ERR ${error.message}`)
+  }
+}
+
+function wordOf(value: LuaValue): string {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number')
+    return Number.isInteger(value) ? String(value) : value.toPrecision(17)
+  throw new LuaError('ERR Lua redis lib command arguments must be strings or integers')
+}
+
+function luaError({ message }: ReplyError): LuaTable {
+  const table = new LuaTable()
+  table.set('err', message)
+  return table
+}
+
+function toLua(reply: Reply): LuaValue {
+  if (reply === null) return false
+  if (reply instanceof ReplyError) return luaError(reply)
+  if (reply instanceof Status) {
+    const table = new LuaTable()
+    table.set('ok', reply.text)
+    return table
+  }
+  return Array.isArray(reply) ? LuaTable.of(reply.map(toLua)) : (reply as string | number)
+}
+
+function fromLua(value: LuaValue): Reply {
+  if (typeof value === 'number') return Math.trunc(value)
+  if (typeof value === 'string') return value
+  if (value === true) return 1
+  if (!(value instanceof LuaTable)) return null
+  const failure = value.get('err')
+  if (failure !== undefined) return new ReplyError(String(failure))
+  const status = value.get('ok')
+  return status === undefined ? value.values().map(fromLua) : new Status(String(status))
+}

@@ -1,0 +1,287 @@
+import { createHash } from 'node:crypto'
+import type { Machine } from '../clock.js'
+import type { Connection, End, Listener } from '../network.js'
+import { Keyspace, type Reply, ReplyError, runScript, Status, type Stored } from './commands.js'
+
+interface Replica {
+  values: Map<string, Stored>
+  offset: number
+  lastArrival: number
+  /** Until then nothing reaches it. */
+  stalledUntil: number
+}
+
+/** What a fault has lost, by key. */
+export type OnLoss = (keys: ReadonlySet<string>) => void
+
+interface Client {
+  readonly connection: Connection
+  buffer: string
+  /** The commands behind a `WAIT`. */
+  readonly queue: string[][]
+  writtenOffset: number
+  isWaiting: boolean
+}
+
+export interface RedisOptions {
+  readonly replicas: number
+  /** How long a write takes to a replica, at most, in ms. */
+  readonly lagMs: number
+}
+
+/** A Redis server with replicas, behind one address. */
+export class RedisServer implements Listener {
+  readonly machine: Machine
+  readonly keys = new Keyspace()
+  isListening = true
+  /** Called after a command has run, before its reply leaves, with the number of commands so far. */
+  onCommand: (count: number) => void = () => {}
+  #commands = 0
+  #lagMs: number
+  readonly #replicas: Replica[]
+  readonly #clients = new Set<Client>()
+  readonly #waiting = new Set<() => void>()
+  readonly #scripts = new Map<string, string>()
+  #offset = 0
+  /** Grows with every failover: what an old primary has sent no longer arrives. */
+  #epoch = 0
+  #journal: { readonly at: number; readonly key: string; readonly before: Stored | undefined }[] =
+    []
+
+  constructor(machine: Machine, { replicas, lagMs }: RedisOptions) {
+    this.machine = machine
+    this.#lagMs = lagMs
+    this.#replicas = Array.from({ length: replicas }, () => {
+      return { values: new Map(), offset: 0, lastArrival: 0, stalledUntil: 0 }
+    })
+  }
+
+  accept(connection: Connection): End {
+    const client: Client = { connection, buffer: '', queue: [], writtenOffset: 0, isWaiting: false }
+    this.#clients.add(client)
+    return {
+      machine: this.machine,
+      onData: (data) => this.#onData(client, data as Buffer),
+      onClose: () => {
+        this.#clients.delete(client)
+        connection.close('server')
+      },
+    }
+  }
+
+  /** Runs a command at the server itself. */
+  command(...words: string[]): Reply {
+    return this.#execute(words)
+  }
+
+  calm(): void {
+    this.#lagMs = 1
+    this.keys.isFull = false
+    for (const replica of this.#replicas) replica.stalledUntil = 0
+  }
+
+  /** Nothing reaches its replicas for a while. */
+  stallReplicas(ms: number): void {
+    for (const replica of this.#replicas) replica.stalledUntil = this.machine.simulation.now + ms
+  }
+
+  /** The replica that has most becomes the primary. What it does not have is lost. */
+  failOver(downMs: number, onLoss: OnLoss): void {
+    const [best] = [...this.#replicas].sort((one, other) => other.offset - one.offset)
+    if (best === undefined) return
+    this.#lose(new Map(best.values), onLoss)
+    this.#scripts.clear()
+    this.#goDown(downMs)
+  }
+
+  /** The server starts again from its file, without what it wrote in the last `lostMs`. */
+  restart(downMs: number, lostMs: number, onLoss: OnLoss): void {
+    const { now } = this.machine.simulation
+    const values = new Map(this.keys.values)
+    for (const { at, key, before } of this.#journal.toReversed()) {
+      if (at < now - lostMs) break
+      if (before === undefined) values.delete(key)
+      else values.set(key, before)
+    }
+    this.#lose(values, onLoss)
+    this.#scripts.clear()
+    this.#goDown(downMs)
+  }
+
+  flush(): void {
+    this.#execute(['FLUSHALL'])
+  }
+
+  #lose(kept: Map<string, Stored>, onLoss: OnLoss): void {
+    const { values } = this.keys
+    const names = new Set([...values.keys(), ...kept.keys()])
+    onLoss(new Set([...names].filter((name) => !isSame(values.get(name), kept.get(name)))))
+    this.keys.values = kept
+    this.#epoch += 1
+    this.#journal = []
+    for (const replica of this.#replicas) {
+      replica.values = new Map(kept)
+      replica.offset = this.#offset
+    }
+  }
+
+  #goDown(downMs: number): void {
+    this.isListening = false
+    for (const { connection } of this.#clients) connection.cut(['client', 'server'])
+    this.#clients.clear()
+    this.#waiting.clear()
+    this.machine.after(downMs, () => {
+      this.isListening = true
+    })
+  }
+
+  #onData(client: Client, data: Buffer): void {
+    client.buffer += data.toString('latin1')
+    for (;;) {
+      const parsed = parseCommand(client.buffer)
+      if (parsed === undefined) break
+      client.buffer = client.buffer.slice(parsed.length)
+      client.queue.push(parsed.words)
+    }
+    this.#serve(client)
+  }
+
+  #serve(client: Client): void {
+    let replies = ''
+    while (!client.isWaiting) {
+      const words = client.queue.shift()
+      if (words === undefined) break
+      if (words[0]?.toUpperCase() === 'WAIT') this.#wait(client, words)
+      else {
+        const before = this.#offset
+        replies += encode(this.#execute(words))
+        if (this.#offset > before) client.writtenOffset = this.#offset
+        this.onCommand(++this.#commands)
+      }
+    }
+    if (replies !== '') this.#send(client, replies)
+  }
+
+  #send({ connection }: Client, replies: string): void {
+    connection.send('server', Buffer.from(replies, 'latin1'))
+  }
+
+  #wait(client: Client, [, min = '0', timeoutMs = '0']: readonly string[]): void {
+    const count = (): number =>
+      this.#replicas.filter(({ offset }) => offset >= client.writtenOffset).length
+    client.isWaiting = true
+    let cancel = (): void => {}
+    const answer = (): void => {
+      this.#waiting.delete(check)
+      cancel()
+      client.isWaiting = false
+      this.#send(client, encode(count()))
+      this.#serve(client)
+    }
+    const check = (): void => {
+      if (count() >= Number(min)) answer()
+    }
+    this.#waiting.add(check)
+    if (Number(timeoutMs) > 0)
+      cancel = this.machine.after(Number(timeoutMs), () => {
+        if (this.#waiting.has(check)) answer()
+      })
+    // Not at once: the replies to earlier commands leave first.
+    this.machine.after(0, () => {
+      if (this.#waiting.has(check)) check()
+    })
+  }
+
+  #execute(words: readonly string[]): Reply {
+    const { keys } = this
+    keys.timeUs = Math.floor(this.machine.wallMs() * 1000)
+    keys.written.clear()
+    const reply = this.#reply(words)
+    if (keys.written.size > 0) this.#replicate()
+    return reply
+  }
+
+  #reply(words: readonly string[]): Reply {
+    const [name = '', ...args] = words
+    switch (name.toUpperCase()) {
+      case 'EVAL':
+        return this.#script(args[0] ?? '', args)
+      case 'EVALSHA': {
+        const source = this.#scripts.get(args[0] ?? '')
+        if (source === undefined)
+          return new ReplyError('NOSCRIPT No matching script. Please use EVAL.')
+        return this.#script(source, args)
+      }
+      case 'PING':
+        return new Status('PONG')
+      case 'CLIENT':
+        return new Status('OK')
+      case 'INFO':
+        return 'role:master\r\nmaxmemory_policy:noeviction\r\nloading:0\r\n'
+      default:
+        return this.keys.run(words)
+    }
+  }
+
+  #script(source: string, [, count = '0', ...rest]: readonly string[]): Reply {
+    this.#scripts.set(createHash('sha1').update(source).digest('hex'), source)
+    const size = Number(count)
+    return runScript(this.keys, source, { names: rest.slice(0, size), args: rest.slice(size) })
+  }
+
+  #replicate(): void {
+    const { keys, machine } = this
+    const { simulation } = machine
+    this.#offset += 1
+    const offset = this.#offset
+    const epoch = this.#epoch
+    const written = [...keys.written.keys()].map((key) => [key, keys.values.get(key)] as const)
+    for (const [key, before] of keys.written)
+      this.#journal.push({ at: simulation.now, key, before })
+    for (const replica of this.#replicas) {
+      const lag = simulation.random.next() * this.#lagMs
+      const at = Math.max(simulation.now + lag, replica.lastArrival, replica.stalledUntil)
+      replica.lastArrival = at
+      simulation.after(at - simulation.now, machine, () => {
+        if (epoch !== this.#epoch) return
+        for (const [key, stored] of written) {
+          if (stored === undefined) replica.values.delete(key)
+          else replica.values.set(key, stored)
+        }
+        replica.offset = offset
+        for (const check of [...this.#waiting]) check()
+      })
+    }
+  }
+}
+
+const isSame = (one: Stored | undefined, other: Stored | undefined): boolean => one === other
+
+function parseCommand(
+  buffer: string,
+): { readonly words: string[]; readonly length: number } | undefined {
+  if (buffer === '') return undefined
+  let at = buffer.indexOf('\r\n')
+  if (at < 0) return undefined
+  const count = Number(buffer.slice(1, at))
+  at += 2
+  const words: string[] = []
+  for (let index = 0; index < count; index += 1) {
+    const end = buffer.indexOf('\r\n', at)
+    if (end < 0) return undefined
+    const size = Number(buffer.slice(at + 1, end))
+    if (buffer.length < end + 2 + size + 2) return undefined
+    words.push(buffer.slice(end + 2, end + 2 + size))
+    at = end + 2 + size + 2
+  }
+  return { words, length: at }
+}
+
+function encode(reply: Reply): string {
+  if (reply === null) return '$-1\r\n'
+  if (typeof reply === 'number') return `:${reply}\r\n`
+  if (typeof reply === 'string') return `$${reply.length}\r\n${reply}\r\n`
+  if (reply instanceof Status) return `+${reply.text}\r\n`
+  if (reply instanceof ReplyError) return `-${reply.message}\r\n`
+  return `*${reply.length}\r\n${reply.map(encode).join('')}`
+}

@@ -1,0 +1,68 @@
+import { STEADY } from './clock.js'
+import type { Package } from './load.js'
+import { type Told, tell } from './search.js'
+import type { Call, Happening, Story } from './story.js'
+
+/** How many stories it may take to find a shorter one. */
+const MAX_TRIES = 600
+const ruleOf = ({ broken }: Told): string | undefined => broken[0]?.split(':')[0]
+
+/** The shortest story found that breaks the same rule. */
+export async function shrink(story: Story, esa: Package): Promise<Told> {
+  let best = await tell(story, esa)
+  const rule = ruleOf(best)
+  let tries = 0
+  let hasShrunk = true
+  while (hasShrunk && tries < MAX_TRIES) {
+    hasShrunk = false
+    for (const candidate of shorter(best.world.stage.story)) {
+      if (tries++ >= MAX_TRIES) break
+      const told = await tell(candidate, esa)
+      if (ruleOf(told) !== rule) continue
+      best = told
+      hasShrunk = true
+      break
+    }
+  }
+  return best
+}
+
+function* shorter(story: Story): Generator<Story> {
+  const { calls, happenings, receivers } = story
+  for (const [index] of calls.entries()) yield { ...story, calls: calls.toSpliced(index, 1) }
+  for (const [index] of happenings.entries())
+    yield { ...story, happenings: happenings.toSpliced(index, 1) }
+  if (receivers.length > 1) yield { ...story, receivers: receivers.slice(1) }
+  yield* simpler(story, {
+    weather: { ...story.weather, delayChance: 0, delayMs: 0 },
+    hasDenylist: false,
+    isSingleUse: false,
+    waitsForReplicas: false,
+    receivers: receivers.map(() => STEADY),
+    redis: { ...story.redis, clock: STEADY },
+  })
+  for (const [index, call] of calls.entries()) {
+    const plain: Partial<Call> = {
+      asksAgain: false,
+      settles: undefined,
+      reusesToken: false,
+      maxAttempts: 1,
+    }
+    const plan = { ...call.plan, beforeMs: 0, afterMs: 0 }
+    for (const each of simpler(call, { ...plain, plan }))
+      yield { ...story, calls: calls.with(index, each) }
+  }
+  for (const [index, happening] of happenings.entries()) {
+    const plain: Partial<Happening> = { ms: 1000, which: 0, drops: [] }
+    for (const each of simpler(happening, plain))
+      yield { ...story, happenings: happenings.with(index, each) }
+  }
+}
+
+/** One simpler value at a time. */
+function* simpler<T extends object>(of: T, values: Partial<T>): Generator<T> {
+  for (const [name, value] of Object.entries(values)) {
+    if (JSON.stringify(of[name as keyof T]) !== JSON.stringify(value))
+      yield { ...of, [name]: value }
+  }
+}

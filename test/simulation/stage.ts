@@ -1,0 +1,103 @@
+import { type Machine, Simulation } from './clock.js'
+import {
+  type Attempt,
+  type CallRecord,
+  type Disturbance,
+  emptyHistory,
+  type Run,
+} from './history.js'
+import { Issuer } from './issuer.js'
+import { type Package, surround } from './load.js'
+import { Network } from './network.js'
+import { RedisServer } from './redis/server.js'
+import type { Plan, Story } from './story.js'
+
+/** The header that names an attempt, for the history. */
+export const ATTEMPT = 'x-attempt'
+/** What a fault leaves behind lasts a little longer than the fault: connections, retries. */
+export const SETTLE_MS = 3000
+
+/** Where a story takes place: its clock, its network, its servers, and the history of what happens. */
+export class Stage {
+  readonly history = emptyHistory()
+  readonly simulation: Simulation
+  readonly network: Network
+  readonly redis: RedisServer
+  readonly issuer: Issuer
+  readonly story: Story
+  readonly package: Package
+  /** The key of a record in Redis, by the name of the record. */
+  readonly storedAs = new Map<string, string>()
+  /** What the handler does for a call. */
+  readonly plans = new Map<CallRecord, Plan>()
+
+  constructor(story: Story, esa: Package) {
+    this.story = story
+    this.package = esa
+    this.simulation = new Simulation(story.seed)
+    this.network = new Network(this.simulation, story.weather)
+    this.redis = new RedisServer(this.simulation.machine('Redis', story.redis.clock), story.redis)
+    this.issuer = new Issuer(this.simulation.machine('issuer'))
+    surround({ simulation: this.simulation, network: this.network, redis: this.redis })
+  }
+
+  note(party: string, text: string): void {
+    this.history.lines.push({ at: this.simulation.now, party, text })
+  }
+
+  disturb(what: string, who: string, ms: number): Disturbance {
+    const from = this.simulation.now
+    const disturbance = { what, who, from, ms, until: from + ms + SETTLE_MS }
+    this.history.disturbances.push(disturbance)
+    return disturbance
+  }
+
+  lose(what: 'flush' | 'failover' | 'restart', keys: ReadonlySet<string>): void {
+    this.history.losses.push({ at: this.simulation.now, what, keys })
+  }
+
+  attemptOf(request: { readonly headers: Readonly<Record<string, unknown>> }): Attempt {
+    return this.history.attempts[Number(request.headers[ATTEMPT])] as Attempt
+  }
+
+  begin(attempt: Attempt, by: { fence: number; receiver: string; machine: Machine }): Run {
+    const { fence, receiver, machine } = by
+    const { recordName, body } = attempt.call
+    const number = this.history.runs.length + 1
+    const run: Run = {
+      number,
+      attempt,
+      recordName,
+      body,
+      receiver,
+      fence,
+      startedAt: this.simulation.now,
+      isDead: () => !machine.isAlive,
+    }
+    this.history.runs.push(run)
+    this.note(receiver, `begins run ${number} of ${recordName}, fence ${fence % 1e12}`)
+    return run
+  }
+
+  effect(run: Run): void {
+    run.effectAt = this.simulation.now
+    this.note(run.receiver, `EFFECT of run ${run.number} on ${run.recordName}`)
+  }
+
+  ended(run: Run, ending: string): void {
+    run.endedAt = this.simulation.now
+    run.ending = ending
+    this.note(run.receiver, `run ${run.number} ${ending}`)
+  }
+
+  /** What a receiver publishes of the end of a run. */
+  reported(record: string, fence: number, reason: string): void {
+    const run = this.history.runs.find(
+      (each) => each.fence === fence && this.storedAs.get(each.recordName) === record,
+    )
+    if (run === undefined) return
+    run.reported = reason
+    run.reportedAt = this.simulation.now
+    this.note(run.receiver, `run ${run.number} has ended: ${reason}`)
+  }
+}

@@ -1,0 +1,63 @@
+import type { Line } from './history.js'
+import type { Told } from './search.js'
+
+const PARTY_WIDTH = 12
+
+/** A story as text: one line an event, indented by its party, so that each party is a column. */
+export function textOf({ world, broken }: Told): string {
+  const { story, history } = world.stage
+  const lines = legible(history.lines)
+  const parties = partiesOf(lines)
+  const width = Math.max(PARTY_WIDTH, ...parties.map((party) => party.length + 1))
+  const route = [
+    `seed ${story.seed}, ${story.receivers.length} receivers, lease ${story.leaseSeconds} s`,
+    `at most ${story.maxRunSeconds} s a run`,
+    `whenAbandoned '${story.whenAbandoned}'`,
+    ...(story.waitsForReplicas ? ['waits for a replica'] : []),
+    ...(story.isSingleUse ? ['single use'] : []),
+    ...(story.hasDenylist ? ['denylist'] : []),
+  ]
+  return [
+    route.join(', '),
+    ...lines.map(
+      ({ at, party, text }) => `${at.toFixed(1).padStart(9)} ms  ${party.padEnd(width)}${text}`,
+    ),
+    ...broken.map((each) => `BROKEN ${each}`),
+  ].join('\n')
+}
+
+const LANE = 260
+const ROW = 18
+
+/** The same as SVG: a lane for each party, from the top down. */
+export function svgOf({ world, broken }: Told): string {
+  const lines = legible(world.stage.history.lines)
+  const parties = partiesOf(lines)
+  const x = (party: string): number => 90 + Math.max(0, parties.indexOf(party)) * LANE
+  const height = (lines.length + broken.length + 4) * ROW
+  const lanes = parties.map(
+    (party) =>
+      `<text x="${x(party)}" y="20" font-weight="bold">${escaped(party || 'fault')}</text><line x1="${x(party) - 6}" x2="${x(party) - 6}" y1="28" y2="${height}" stroke="#ccc"/>`,
+  )
+  const rows = lines.map(({ at, party, text }, index) => {
+    const y = (index + 3) * ROW
+    return `<text x="4" y="${y}" fill="#777">${at.toFixed(1)} ms</text><text x="${x(party)}" y="${y}">${escaped(text.slice(0, 120))}</text>`
+  })
+  const faults = broken.map(
+    (each, index) =>
+      `<text x="4" y="${(lines.length + 4 + index) * ROW}" fill="#b00">${escaped(each)}</text>`,
+  )
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${90 + parties.length * LANE}" height="${height}" font-family="sans-serif" font-size="11">${[...lanes, ...rows, ...faults].join('\n')}</svg>\n`
+}
+
+/** Without the JSON of a problem. */
+const legible = (lines: readonly Line[]): readonly Line[] =>
+  lines.map((line) => ({
+    ...line,
+    text: line.text.replace(/\{"type":"(?:urn:[a-z-]+:)?([^"]+)".*\}/, '$1'),
+  }))
+
+const partiesOf = (lines: readonly Line[]): readonly string[] =>
+  [...new Set(lines.map(({ party }) => party))].sort()
+
+const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')

@@ -225,7 +225,7 @@ export const MUTANTS: Readonly<Record<string, readonly Mutation[]>> = {
   ),
   'a token is remembered for a second': one(
     SINGLE,
-    'const ttlMs = Math.ceil((token.acceptableUntil - now + CLOCK_DRIFT_SECONDS) * 1000)',
+    'const ttlMs = Math.ceil((leftSeconds + CLOCK_DRIFT_SECONDS) * 1000)',
     'const ttlMs = 1000',
   ),
   'a token is remembered for milliseconds instead of seconds': one(
@@ -240,8 +240,8 @@ export const MUTANTS: Readonly<Record<string, readonly Mutation[]>> = {
   ),
   'every token id is the same': one(
     SINGLE,
-    'digestOfParts([token.issuer, token.caller, tokenId])',
-    'digestOfParts([token.issuer, token.caller])',
+    'record([token.issuer, token.caller, tokenId]',
+    'record([token.issuer, token.caller]',
   ),
   'an operator frees a running key': [
     ...one(
@@ -373,8 +373,8 @@ export const MUTANTS: Readonly<Record<string, readonly Mutation[]>> = {
   ),
   'a cached token is not looked up in the denylist': one(
     'verification/admit.ts',
-    'decision && (denialNow(decision.value.identity, policy) ?? decision)',
-    'decision',
+    'const denial = denialNow(identity, policy)',
+    'const denial = undefined as ReturnType<typeof denialNow>',
   ),
   'a cached token outlives its key': one(
     'verification/admit.ts',

@@ -16,7 +16,10 @@ import { verdictLines } from './verdict-lines.js'
 export const doctor: Command = {
   name: 'doctor',
   summary: 'Checks the key set as a receiver sees it, and optionally a token',
-  usage: ['--policy FILE [--token-stdin [--proof-stdin --method M --url U]] [--strict]'],
+  usage: [
+    '--policy FILE [--token-stdin] [--strict]',
+    '--policy FILE --token-stdin --proof-stdin --method M --url U [--strict]',
+  ],
   options: {
     ...POLICY_OPTION,
     'token-stdin': { kind: 'flag', help: 'check the token on standard input, step by step' },
@@ -29,7 +32,7 @@ export const doctor: Command = {
   examples: [
     'service-auth doctor --policy policy.json',
     'service-auth doctor --policy policy.json --token-stdin < token.txt',
-    'service-auth doctor --policy policy.json --token-stdin --proof-stdin --method GET --url /orders < both.txt',
+    'service-auth doctor --policy policy.json --token-stdin --proof-stdin --method GET --url /x < f',
     'service-auth doctor --policy policy.json --strict --json',
   ],
   run,

@@ -4,6 +4,7 @@ export interface HostileProof {
   readonly name: string
   /** The rule that it breaks. */
   readonly why: string
+  /** The method of the request. */
   readonly method: string
   /** The request target, to send exactly so. */
   readonly target: string
@@ -22,7 +23,7 @@ export interface HostileProof {
 export interface HostileProofTarget {
   /** One of the `baseUrls` of the receiver's policy. Default: `https://orders.test`. */
   readonly baseUrl?: string | undefined
-  /** Default: `POST`. */
+  /** The method of the requests. Default: `POST`. */
   readonly method?: string | undefined
   /** A path of the receiver, with letters in it. Default: `/orders/4711`. */
   readonly path?: string | undefined

@@ -5,6 +5,7 @@ import { compactToken, es256 } from './compact-token.js'
 
 /** A token that is bound to a key (DPoP, RFC 9449), and the proofs of that key. */
 export interface BoundToken {
+  /** The token, with the thumbprint of its key in `cnf.jkt`. */
   readonly token: string
   /**
    * Returns a new proof for one request with the token, to send as `DPoP`.

@@ -21,6 +21,7 @@ const NAVIGATION = {
     ...[
       'policy',
       'issuers',
+      'bound-tokens',
       'other-frameworks',
       'middleware-order',
       'idempotency',
@@ -57,6 +58,7 @@ const NAVIGATION = {
   'Judge it': [
     'docs/security-model.md',
     'SECURITY.md',
+    'docs/proof.md',
     'docs/comparison.md',
     'bench/results.md',
     ['bench/README.md', 'How it is measured'],

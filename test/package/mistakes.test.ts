@@ -144,13 +144,6 @@ describe('the command', () => {
       REDIS,
     ],
     [
-      'an issuer without a scheme',
-      deny('caller', 'billing', '--issuer', 'core.example'),
-      '--issuer must be an absolute http(s) URL without query, fragment or trailing slash, such ' +
-        'as https://core.example; if the iss of the tokens is not such a URL, use --policy FILE; ' +
-        'see service-auth deny --help',
-    ],
-    [
       'a policy with a trailing comma',
       ['doctor', '--policy', 'comma.json'],
       'the --policy file is not JSON (line 9, column 1): look for a trailing comma, a comment or ' +

@@ -8,9 +8,9 @@ const MAX_FILES = 80
 const packed = inject('packed')
 
 describe('the tarball', () => {
-  it('holds the licence, the readme, the changelog and the manifest', () => {
+  it('holds the licence, the readme and the manifest', () => {
     const beside = packed.files.filter((path) => !path.startsWith('dist/'))
-    expect(beside).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
+    expect(beside).toEqual(['LICENSE', 'README.md', 'package.json'])
   })
 
   it('holds nothing but compiled code and declarations in dist', () => {

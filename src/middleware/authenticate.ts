@@ -20,7 +20,6 @@ import type { WireHeaders } from '../base/raw-headers.js'
 import type { SingleUseStore } from '../idempotency/single-use.js'
 import type { Admit } from '../verification/admit.js'
 import { isDer } from '../verification/confirmation/check-certificate.js'
-import { pathOfTarget } from '../verification/confirmation/http-uri.js'
 import type { Sender } from '../verification/confirmation/sender.js'
 import type { ValidIdentity } from '../verification/policy/check-claims.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
@@ -178,6 +177,9 @@ function answerTo(reason: Reason, schemes: Schemes): Authentication {
 
 const OPTIONS: readonly string[] = ['permissions', 'singleUse', 'certificate', 'method', 'url']
 
+/** The beginning of every request target that Node accepts. Whether it has a path depends on the caller. */
+const TARGET = /^(?:[/*]|[a-z][a-z\d+.-]*:\/\/)/i
+
 /** @throws ServiceAuthError `wrong_wiring`. */
 function parseOptions(options: AuthenticateOptions): Requirements {
   if (!isRecord(options)) throw wrongWiring('authenticate: the options must be an object')
@@ -194,7 +196,7 @@ function parseOptions(options: AuthenticateOptions): Requirements {
   if (method !== undefined && !isText(method)) {
     throw wrongWiring('authenticate: method must be a non-empty string')
   }
-  if (url !== undefined && !(isText(url) && pathOfTarget(url) !== undefined)) {
+  if (url !== undefined && !(isText(url) && TARGET.test(url))) {
     throw wrongWiring('authenticate: url must be a path with query, or an absolute URL')
   }
   return { permissions: namesIn(permissions), singleUse, certificate, method, url }

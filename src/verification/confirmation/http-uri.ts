@@ -40,11 +40,13 @@ export function pathUnder({ prefix }: BaseUrl, path: string): string | undefined
   return CHARACTERS.test(path) ? normalizePath(prefix + path) : undefined
 }
 
-const ABSOLUTE_FORM = /^[a-z][a-z\d+.-]*:\/\/[^/]*/i
+/** Of other authorities and schemes, Express takes a part for the path: `/:b/c` of `http://a:b/c`. */
+const ABSOLUTE_FORM = /^https?:\/\/(?:\[[\dA-Fa-f:.]+\]|[\w.-]+)(?::\d*)?(?=\/|$)/i
 
 /**
  * The path of a request target (RFC 9112, section 3.2), as sent; `undefined` if it has none. `//x` is a
- * path, and of an absolute URI only the path counts: the rest does not say where the request has arrived.
+ * path, and of an absolute `http(s)` URI only the path counts: the rest does not say where the request has
+ * arrived.
  */
 export function pathOfTarget(target: string): string | undefined {
   const end = target.search(/[?#]/)

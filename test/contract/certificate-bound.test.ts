@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer as createPlainServer } from 'node:http'
 import { Agent, createServer, request, type ServerOptions } from 'node:https'
@@ -282,7 +283,16 @@ describe.each(EXPRESS_MAJORS)('a token bound to a certificate, on $major', ({ ex
     const wrong = [client.cert, Buffer.from(client.cert), cut, Buffer.of(), null, true, {}]
     const late = [async () => client.der, () => Promise.reject(new Error('late'))]
     const more = Buffer.concat([client.der, Buffer.of(0)])
-    for (const value of [...wrong, ...late, more, client.der.buffer, new Error('down')]) {
+    const { publicKey } = new X509Certificate(client.der)
+    const others = [publicKey.export({ type: 'spki', format: 'der' }), Buffer.of(0x30, 0)]
+    for (const value of [
+      ...wrong,
+      ...others,
+      ...late,
+      more,
+      client.der.buffer,
+      new Error('down'),
+    ]) {
       given = value
       expect(await ask()).toMatchObject({ status: 599 })
       const error = errors.at(-1)
@@ -340,6 +350,7 @@ describe('a token bound to a certificate, through authenticate', () => {
       null,
       [],
       client.der.buffer,
+      new X509Certificate(client.der).publicKey.export({ type: 'spki', format: 'der' }),
     ]) {
       const asked = auth.authenticate(headersOf(boundTo(client)), { certificate } as never)
       await expect(asked).rejects.toMatchObject({ code: 'wrong_wiring' })

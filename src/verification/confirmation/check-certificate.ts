@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { ignoreRejection } from '../../base/decision/observers.js'
 import type { RefusalReason } from '../../base/decision/reason.js'
 import { ServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
@@ -9,7 +10,7 @@ import type { CertificateOf } from './sender-constraint.js'
  * Compares the certificate of a request with the thumbprint in its token (RFC 8705, section 3.1). Returns
  * the reason to refuse the request.
  *
- * @throws ServiceAuthError if the policy's `mtls` fails or returns no certificate in DER.
+ * @throws ServiceAuthError if the policy's `mtls` fails, or what is given is no certificate in DER.
  */
 export function checkCertificate(
   thumbprint: string,
@@ -18,8 +19,10 @@ export function checkCertificate(
 ): RefusalReason | undefined {
   const certificate = readCertificate(mtls, sender)
   if (certificate === undefined) return 'certificate_missing'
-  const isSame = hash('sha256', certificate, 'base64url') === thumbprint
-  return isSame ? undefined : 'certificate_mismatch'
+  if (hash('sha256', certificate, 'base64url') === thumbprint) return undefined
+  // Only here, because it costs more than the digest.
+  if (!isCertificate(certificate)) throw notCertificate()
+  return 'certificate_mismatch'
 }
 
 function readCertificate(mtls: true | CertificateOf, sender: Sender): Uint8Array | undefined {
@@ -32,7 +35,21 @@ function readCertificate(mtls: true | CertificateOf, sender: Sender): Uint8Array
   }
   if (certificate === undefined || isDer(certificate)) return certificate
   ignoreRejection(certificate)
-  throw wrongWiring('senderConstraint.mtls must return the certificate in DER, or undefined')
+  throw notCertificate()
+}
+
+const notCertificate = () =>
+  wrongWiring(
+    'senderConstraint.mtls must return, or authenticate be given, the certificate in DER or undefined',
+  )
+
+/** Whether it is a certificate and not, for example, a public key in DER. */
+function isCertificate(der: Uint8Array): boolean {
+  try {
+    return new X509Certificate(der).raw.length === der.length
+  } catch {
+    return false
+  }
 }
 
 const SEQUENCE = 0x30

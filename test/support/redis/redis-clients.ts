@@ -34,7 +34,8 @@ const chosenMajors = ALL_MAJORS.filter(({ major }) => isChosen(major))
 /** Those under test. Never empty: what is special to ioredis is always tested. */
 export const MAJORS = chosenMajors.length > 0 ? chosenMajors : ALL_MAJORS.slice(0, 1)
 
-const NODE_REDIS = [
+/** The releases of node-redis that the package works with, under the types of node-redis 6. */
+export const NODE_REDIS = [
   { major: 'node-redis 6', createClient, createCluster },
   { major: 'node-redis 5', createClient: createClient5, createCluster: createCluster5 },
 ] as unknown as readonly {

@@ -173,8 +173,12 @@ function optionsIn({ hostname, port, protocol, username, password }: URL): NodeR
       port: port === '' ? DEFAULT_PORT : Number(port),
       tls: protocol === 'rediss:',
     },
-    ...(username !== '' && { username: decodeURIComponent(username) }),
-    ...(password !== '' && { password: decodeURIComponent(password) }),
+    // A login in the URL replaces all of the one in the defaults, also if it lacks the user.
+    ...((username !== '' || password !== '') && {
+      credentialsProvider: undefined,
+      username: decodeURIComponent(username) || undefined,
+      password: decodeURIComponent(password) || undefined,
+    }),
   }
 }
 

@@ -1,0 +1,306 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { type AddressInfo, connect as connectTcp } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream'
+import { createServer as createTlsServer } from 'node:tls'
+import type { Store } from 'express-service-auth'
+import { Redis } from 'ioredis'
+import { RESP_TYPES, type RedisClientOptions } from 'redis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import { NODE_REDIS } from '../../../support/redis/redis-clients.js'
+import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
+import { makeClientCertificates } from '../../../support/tls/client-certificates.js'
+import { until } from '../../../support/until.js'
+import { answers, begin, proxyOf, requestFor, retryOf, sharedRedis, storeOn } from '../kit.js'
+
+const APP = { username: 'app', password: 'p:ss/word@1' }
+const COMMON = { username: 'app', password: 'of-all-nodes' }
+const SOCKET_FILE = join(tmpdir(), `esa-${randomUUID()}.sock`)
+const server = await sharedRedis({ unixsocket: SOCKET_FILE })
+const { host, port } = server
+afterAll(() => rmSync(SOCKET_FILE, { force: true }))
+let tls: Awaited<ReturnType<typeof startTls>>
+let cluster: RedisCluster
+let locked: RedisServer
+beforeAll(async () => {
+  tls = await startTls()
+  cluster = await startCluster()
+  locked = await startLockedNode()
+  await server.command('ACL', 'SETUSER', 'app', 'on', `>${APP.password}`, '~*', '&*', '+@all')
+  return () => {
+    tls.close()
+    return Promise.all([cluster.stop(), locked.stop()])
+  }
+})
+
+const RESULT = Buffer.from([0, 255])
+
+async function expectWorks(store: Store): Promise<void> {
+  await expect(store.check()).resolves.toEqual([])
+  const id = randomUUID()
+  expect(await store.consume(id, 60_000)).toBe(true)
+  expect(await store.consume(id, 60_000)).toBe(false)
+  const request = requestFor()
+  const run = await begin(store, request)
+  expect(await store.settle(run, { type: 'finished', result: RESULT })).toBe(true)
+  const replayed = await store.reserve(retryOf(request))
+  expect(replayed).toEqual({ outcome: 'finished', result: RESULT })
+}
+
+const providerOf = (login: typeof APP) => ({
+  type: 'async-credentials-provider' as const,
+  credentials: async () => login,
+})
+
+const PATIENT = { timeoutMs: 5000 }
+
+/** Options of the app's client, and how its server lists the store's connection. */
+const OPTIONS: [string, () => RedisClientOptions, RegExp?][] = [
+  ['RESP 3', () => ({ RESP: 3 })],
+  ['client-side caching', () => ({ RESP: 3, clientSideCache: { ttl: 0, maxEntries: 9 } })],
+  [
+    'texts as buffers, and numbers as strings',
+    () => ({
+      commandOptions: {
+        typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer, [RESP_TYPES.NUMBER]: String },
+      },
+    }),
+  ],
+  ['no offline queue', () => ({ disableOfflineQueue: true, commandsQueueMaxLength: 1 })],
+  ['pings', () => ({ pingInterval: 1 })],
+  ['no reconnecting', () => ({ socket: { host, port, reconnectStrategy: false } })],
+  ['a socket’s options', () => ({ socket: { host, port, family: 4, noDelay: false } })],
+  ['the path of a socket', () => ({ socket: { path: SOCKET_FILE, tls: false } }), /:0 .* flags=U/],
+  ['a database', () => ({ database: 3 }), / db=3 .* user=default/],
+  [
+    'a URL with login and database',
+    () => ({
+      url: `redis://app:${encodeURIComponent(APP.password)}@${host}:${port}/2`,
+      socket: {},
+    }),
+    / db=2 .* user=app/,
+  ],
+  ['a login', () => APP, / user=app/],
+  [
+    'a provider of credentials',
+    () => ({
+      credentialsProvider: providerOf(APP),
+    }),
+    / user=app/,
+  ],
+]
+
+const silent = (): void => {}
+
+describe.each(NODE_REDIS)('a client of $major', ({ createClient, createCluster }) => {
+  const newClient = (options: RedisClientOptions = {}) => {
+    const client = createClient({ socket: { host, port }, ...options } as RedisClientOptions)
+    return client.on('error', silent)
+  }
+  type Client = ReturnType<typeof newClient>
+
+  it.each(OPTIONS)('with %s gives a store that works', async (_, options, listed = / db=0 /) => {
+    const name = randomUUID()
+    const store = storeOn(newClient({ name, ...options() }), PATIENT)
+    await expectWorks(store)
+    const admin = new Redis({ host, port })
+    const clients = String(await admin.client('LIST')).split('\n')
+    admin.disconnect()
+    const own = clients.filter((line) => line.includes(`name=${name}`))
+    expect(own).toEqual([expect.stringMatching(listed)])
+    expect(own[0]).not.toContain('resp=3')
+  })
+
+  const STATES: [string, boolean, (client: Client) => unknown][] = [
+    ['never connected', false, silent],
+    ['connecting', true, (client) => void client.connect()],
+    ['connected', true, (client) => client.connect()],
+    ['closed', false, async (client) => (await client.connect()).close()],
+    ['destroyed', false, async (client) => (await client.connect()).destroy()],
+    ['ended by quit()', false, async (client) => (await client.connect()).quit()],
+    ['ended by disconnect()', false, async (client) => (await client.connect()).disconnect()],
+    ['in subscriber mode', true, async (client) => (await client.connect()).subscribe('n', silent)],
+    ['in monitor mode', true, async (client) => (await client.connect()).monitor(silent)],
+    ['blocked', true, async (client) => void (await client.connect()).blPop('n', 0).catch(silent)],
+  ]
+
+  it.each(STATES)('that is %s serves a store, and stays so', async (_, isOpen, bring) => {
+    const client = newClient()
+    await bring(client)
+    await expectWorks(storeOn(client, PATIENT))
+    expect(client.isOpen).toBe(isOpen)
+  })
+
+  it('that has begun a transaction completes it', async () => {
+    const client = await newClient().connect()
+    const store = storeOn(client, PATIENT)
+    await client.watch('watched')
+    const transaction = client.multi().set('watched', '1')
+    await expectWorks(store)
+    expect(await transaction.exec()).toEqual(['OK'])
+  })
+
+  it('that ends does not end the store', async () => {
+    const client = await newClient().connect()
+    const store = storeOn(client, PATIENT)
+    await expectWorks(store)
+    await client.close()
+    await expectWorks(store)
+  })
+
+  it('may be a view of one with other options of commands', async () => {
+    const view = newClient().withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer })
+    await expectWorks(storeOn(view as Client, PATIENT))
+  })
+
+  it('with time limits does not pass them to the store', async () => {
+    const proxy = await proxyOf(server)
+    const socket = { host, port: proxy.port, socketTimeout: 20, connectTimeout: 20 }
+    const store = storeOn(newClient({ socket, commandOptions: { timeout: 5 } }), PATIENT)
+    expect(await answers(store)).toBe(true)
+    proxy.delayReplies(100)
+    expect(await answers(store)).toBe(true)
+    expect(proxy.opened).toBe(1)
+  })
+
+  it('with a stream of credentials serves a store, which unsubscribes when it is closed', async () => {
+    let subscriptions = 0
+    const provider = {
+      type: 'streaming-credentials-provider' as const,
+      async subscribe() {
+        subscriptions += 1
+        const subscription = { dispose: () => void --subscriptions }
+        return [APP, subscription] as [typeof APP, typeof subscription]
+      },
+      onReAuthenticationError: silent,
+    }
+    const store = storeOn(newClient({ credentialsProvider: provider }), PATIENT)
+    await expectWorks(store)
+    expect(subscriptions).toBe(1)
+    store.close()
+    expect(subscriptions).toBe(0)
+  })
+
+  it('with TLS serves a store if it trusts the server', async () => {
+    const socket = { host, port: tls.port, tls: true as const }
+    await expectWorks(storeOn(newClient({ socket: { ...socket, ca: tls.ca } }), PATIENT))
+    const url = `rediss://${host}:${tls.port}`
+    await expectWorks(storeOn(newClient({ url, socket: { tls: true, ca: tls.ca } }), PATIENT))
+    await expect(storeOn(newClient({ socket })).check()).rejects.toThrow(/unable to verify/)
+  })
+
+  describe('for a cluster', () => {
+    const roots = () => cluster.masters.map(({ url }) => ({ url }))
+
+    it.each(['object', 'function'])('maps addresses by a nodeAddressMap: %s', async (form) => {
+      const proxies = await Promise.all(cluster.masters.map(proxyOf))
+      const map = Object.fromEntries(
+        cluster.masters.map((node, index) => [
+          `${node.host}:${node.port}`,
+          { host, port: proxies[index]?.port ?? 0 },
+        ]),
+      )
+      const nodeAddressMap = form === 'object' ? map : (address: string) => map[address]
+      const store = storeOn(createCluster({ rootNodes: roots(), nodeAddressMap }), PATIENT)
+      await expectWorks(store)
+      expect(proxies.every(({ opened }) => opened > 0)).toBe(true)
+    })
+
+    const byProvider = { credentialsProvider: providerOf(COMMON) }
+    it.each([
+      ['its user', 'finder:found@', COMMON],
+      ['its user, not the provider’s', 'finder:found@', byProvider],
+      ['its password alone', ':for-default@', COMMON],
+    ])('logs in to a root node with %s, and elsewhere as all', async (_, login, defaults) => {
+      const rootNodes = [{ url: `redis://${login}${locked.host}:${locked.port}` }]
+      await expectWorks(storeOn(createCluster({ rootNodes, defaults }), PATIENT))
+    })
+
+    it('finds records in a slot while it moves, and after that', async () => {
+      const tag = randomUUID()
+      const prefix = `{${tag}}:`
+      const store = storeOn(createCluster({ rootNodes: roots() }), { ...PATIENT, prefix })
+      const request = requestFor()
+      const run = await begin(store, request)
+      const [before, during] = [randomUUID(), randomUUID()]
+      expect(await store.consume(before, 60_000)).toBe(true)
+
+      const { slot, from, to } = await ownersOf(tag)
+      const [fromId, toId] = [
+        await from.command('CLUSTER', 'MYID'),
+        await to.command('CLUSTER', 'MYID'),
+      ]
+      await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId)
+      await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId)
+      // ASK.
+      expect(await store.consume(during, 60_000)).toBe(true)
+      expect(await store.consume(during, 60_000)).toBe(false)
+      expect(await to.command('CLUSTER', 'COUNTKEYSINSLOT', slot)).toBe('1')
+      expect(await store.consume(before, 60_000)).toBe(false)
+
+      for (const key of [`t:${before}`, `k:${request.key}`]) {
+        const moved = await from.command(
+          'MIGRATE',
+          to.host,
+          String(to.port),
+          prefix + key,
+          '0',
+          '5000',
+        )
+        expect(moved).toBe('OK')
+      }
+      for (const node of [to, from]) await node.command('CLUSTER', 'SETSLOT', slot, 'NODE', toId)
+      // MOVED.
+      expect(await store.settle(run, { type: 'finished', result: RESULT })).toBe(true)
+      const replayed = await store.reserve(retryOf(request))
+      expect(replayed).toEqual({ outcome: 'finished', result: RESULT })
+      for (const id of [before, during]) expect(await store.consume(id, 60_000)).toBe(false)
+    })
+  })
+})
+
+/** The slot of a hash tag, the master that has it, and another one. */
+async function ownersOf(tag: string) {
+  const [first, second, third] = cluster.masters as [RedisServer, RedisServer, RedisServer]
+  const slot = await first.command('CLUSTER', 'KEYSLOT', tag)
+  const has = async (node: RedisServer) =>
+    (await node.command('CLUSTER', 'COUNTKEYSINSLOT', slot)) !== '0'
+  const from = (await has(first)) ? first : (await has(second)) ? second : third
+  return { slot, from, to: from === first ? second : first }
+}
+
+/** A cluster of one node, whose nodes `finder` can find and the common user cannot. */
+async function startLockedNode(): Promise<RedisServer> {
+  const node = await startRedis({ config: { 'cluster-enabled': 'yes' } })
+  await node.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
+  await until('the cluster is up', async () =>
+    (await node.command('CLUSTER', 'INFO')).includes('cluster_state:ok'),
+  )
+  const allow = (user: string, password: string, ...rights: string[]) =>
+    node.command('ACL', 'SETUSER', user, 'reset', 'on', `>${password}`, ...rights)
+  await allow('finder', 'found', '+cluster')
+  await allow('app', COMMON.password, '~*', '+@all', '-cluster', '+cluster|info')
+  await node.command('CONFIG', 'SET', 'requirepass', 'for-default')
+  return node
+}
+
+/** Puts TLS before the server, with a certificate of an authority of its own. */
+async function startTls() {
+  const certificates = await makeClientCertificates()
+  const front = createTlsServer({ ...certificates.server }, (socket) => {
+    const inner = connectTcp({ host, port })
+    pipeline(socket, inner, socket, silent)
+  })
+  front.on('tlsClientError', silent)
+  front.listen(0, host)
+  await once(front, 'listening')
+  return {
+    close: () => void front.close(),
+    port: (front.address() as AddressInfo).port,
+    ca: certificates.ca,
+  }
+}

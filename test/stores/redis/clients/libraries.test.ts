@@ -9,8 +9,11 @@ import {
 } from 'express-service-auth/testing'
 import { Redis } from 'ioredis'
 import { createClientPool, createSentinel } from 'redis'
+// @ts-expect-error It has no types.
+import { createClient as createClient3 } from 'redis3'
 import { createClient as createClient4, createCluster as createCluster4 } from 'redis4'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createClientPool as createClientPool5, createSentinel as createSentinel5 } from 'redis5'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { endClient } from '../../../support/redis/redis-clients.js'
 import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
 import { testCases } from '../../../support/stores/store-cases.js'
@@ -91,6 +94,15 @@ describe.each([
   const sentinel = { name: 'orders', sentinelRootNodes: [{ host: '127.0.0.1', port: 1 }] }
 
   it.each<[string, () => unknown, RegExp]>([
+    [
+      'a client of node-redis 3',
+      () => {
+        const client = createClient3({ port: server.port })
+        onTestFinished(() => client.end(true))
+        return client
+      },
+      /, not a client of node-redis 3$/,
+    ],
     ['a client of node-redis 4', () => createClient4(), /, not a client of node-redis 4$/],
     [
       'a cluster client of node-redis 4',
@@ -99,6 +111,8 @@ describe.each([
     ],
     ['createSentinel', () => createSentinel(sentinel), /, not one of createSentinel$/],
     ['createClientPool', () => createClientPool(), /, not one of createClientPool$/],
+    ['createSentinel 5', () => createSentinel5(sentinel), /, not one of createSentinel$/],
+    ['createClientPool 5', () => createClientPool5(), /, not one of createClientPool$/],
     [
       'an address',
       () => 'redis://127.0.0.1',

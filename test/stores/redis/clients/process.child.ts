@@ -1,0 +1,37 @@
+/** Uses stores and denylists on clients of the library that is named, and closes them. */
+import { randomUUID } from 'node:crypto'
+import { type RedisClientLike, redisDenylist, redisStore } from 'express-service-auth/redis'
+
+const [library = '', ...ports] = process.argv.slice(2)
+const [serving, refusing, hanging, cluster] = ports.map(Number)
+const host = '127.0.0.1'
+const { Redis, Cluster, createClient, createCluster } = await import(library)
+
+const single = (port?: number): RedisClientLike =>
+  createClient?.({ socket: { host, port } }) ?? new Redis({ host, port, lazyConnect: true })
+const clients = {
+  serving: single(serving),
+  refusing: single(refusing),
+  hanging: single(hanging),
+  cluster:
+    createCluster?.({ rootNodes: [{ socket: { host, port: cluster } }] }) ??
+    new Cluster([{ host, port: cluster }], { lazyConnect: true }),
+}
+
+const used: Record<string, boolean[]> = {}
+const uses = Object.entries(clients).map(async ([name, client]) => {
+  const isReached = ['serving', 'cluster'].includes(name)
+  const store = redisStore(client, { timeoutMs: isReached ? 10_000 : 100 })
+  const denylist = redisDenylist(client)
+  const work = [store.consume(randomUUID(), 1000), denylist.ready()]
+  const results = await Promise.allSettled(work)
+  used[name] = results.map(({ status }) => status === 'fulfilled')
+  return () => {
+    store.close()
+    denylist.close()
+  }
+})
+for (const close of await Promise.all(uses)) close()
+console.log(JSON.stringify(used))
+const { idle } = performance.eventLoopUtilization()
+process.on('exit', () => console.log(performance.eventLoopUtilization().idle - idle))

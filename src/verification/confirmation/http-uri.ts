@@ -35,9 +35,16 @@ export function parseBaseUrl(text: string): BaseUrl | undefined {
   return { origin: uri.origin, prefix: uri.path }
 }
 
-/** The normal path of a request under a base URL; `undefined` if the path is not one of a URI. */
+const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?=\/|$)/i
+
+/**
+ * The normal path of a request under a base URL; `undefined` if the path is not one of a URI, or has a dot
+ * segment. Express routes by the path as sent, so `/export/../orders` reaches the handlers of `/export`: a
+ * proof for `/orders` must not.
+ */
 export function pathUnder({ prefix }: BaseUrl, path: string): string | undefined {
-  return CHARACTERS.test(path) ? normalizePath(prefix + path) : undefined
+  const isPlain = CHARACTERS.test(path) && !DOT_SEGMENT.test(path)
+  return isPlain ? normalizePath(prefix + path) : undefined
 }
 
 /** Of other authorities and schemes, Express takes a part for the path: `/:b/c` of `http://a:b/c`. */

@@ -154,15 +154,20 @@ function reconnectingCluster(
   }
 }
 
-/** Applies the defaults of the cluster as node-redis does. */
+/**
+ * Applies the defaults of the cluster as node-redis does. That refuses to connect where the options ask for
+ * TLS and the URL does not; here TLS counts, so that no login is sent in plain text.
+ */
 function rootOptions(root: NodeRedisOptions, defaults: NodeRedisOptions = {}): NodeRedisOptions {
   const { url, ...rest } = root
   const parsed = url === undefined ? undefined : optionsIn(new URL(url))
+  const socket = { ...defaults.socket, ...rest.socket }
+  const tls = socket.tls || parsed?.socket?.tls
   return {
     ...defaults,
     ...rest,
     ...parsed,
-    socket: { ...defaults.socket, ...rest.socket, ...parsed?.socket },
+    socket: { ...socket, ...parsed?.socket, ...(tls !== undefined && { tls }) },
   }
 }
 

@@ -63,7 +63,7 @@ const schema = lazy(() =>
  * its own connections with the options of `redis`: one for polls, and one for `deny` and the other
  * operations. They hold the process open until `close()`.
  *
- * @throws TypeError if `redis` is not a client of ioredis, an option is unknown, of the wrong type or
+ * @throws TypeError if `redis` is not a client that is supported, an option is unknown, of the wrong type or
  * out of its range, or the prefix would spread the keys over several cluster slots.
  *
  * @example

@@ -48,7 +48,7 @@ const schema = lazy(() =>
  * options of `redis`, so that app and store do not wait for each other's commands. Options that would
  * break the store's time limits do not apply to them. They hold the process open until `close()`.
  *
- * @throws TypeError if `redis` is not a client of ioredis, or an option is unknown, of the wrong type
+ * @throws TypeError if `redis` is not a client that is supported, or an option is unknown, of the wrong type
  * or out of its range.
  *
  * @example

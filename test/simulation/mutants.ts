@@ -27,7 +27,7 @@ const one = (file: string, from: string, to: string): readonly Mutation[] => [{ 
 /** Wrong versions of the package, each without one rule of the protocol. */
 export const MUTANTS: Readonly<Record<string, readonly Mutation[]>> = {
   'no lease is renewed': one(LEASE, 'if (mayRenew && !isRenewing) void renewOnce(now)', ''),
-  'a lease is renewed for ever after its run': one(
+  'a lease is renewed forever after its run': one(
     RUN,
     'onComplete(result) {\n      lease.stopRenewing()',
     'onComplete(result) {',

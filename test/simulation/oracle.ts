@@ -563,7 +563,7 @@ class Judgement implements Verdict {
     }
   }
 
-  /** Nobody waits for ever. */
+  /** Nobody waits forever. */
   waits(): void {
     for (const call of this.#history.calls) {
       if (call.endedAt === undefined) this.broken.push(`waits: call ${call.number} has never ended`)

@@ -62,7 +62,7 @@ export function checkProof(
   if (Object.hasOwn(header, 'crit')) return 'crit'
   const key = keyIn(header['jwk'], confirmation)
   if (key === undefined) return 'jwk'
-  const input = Buffer.from(text.slice(0, text.lastIndexOf('.')), 'latin1')
+  const input = Buffer.from(`${segments.header}.${segments.payload}`, 'latin1')
   const signature = Buffer.from(segments.signature, 'base64url')
   // ES256 is ECDSA with SHA-256 and a signature of two numbers side by side (RFC 7518, section 3.4).
   if (!verify('sha256', input, { key, dsaEncoding: 'ieee-p1363' }, signature)) return 'signature'

@@ -343,8 +343,6 @@ describe.each(WAYS)('a token bound to a key, through $name', (way) => {
     ['https://attacker.test/a', 'https://attacker.test/a', 401],
     ['HTTP://[::1]:8080/a', `${BASE_URL}/a`, 200],
     // Express has another path for these.
-    ['http://a:b/c', `${BASE_URL}/c`, 401],
-    ['http://a:80b', `${BASE_URL}/`, 401],
     ['http://a;b/c', `${BASE_URL}/c`, 401],
     ['http://a%2fb/c', `${BASE_URL}/c`, 401],
     ['javascript://a/c', `${BASE_URL}/c`, 401],
@@ -377,6 +375,24 @@ describe.each(WAYS)('a token bound to a key, through $name', (way) => {
     expect(answer.status).toBe(status)
     if (status === 401)
       expect(answer.event).toMatchObject({ reason: 'proof_invalid', member: 'htu' })
+  })
+
+  // From Node 26 on, Express finds no path in these and answers 404 before any middleware.
+  it.each([
+    ['http://a:b/c', `${BASE_URL}/c`],
+    ['http://a:80b', `${BASE_URL}/`],
+  ])('of the target %s and the htu %s is not let in', async (target, htu) => {
+    const ask = await open(way, {})
+    const key = createProofKey()
+    const token = issuer.token({ cnf: { jkt: key.thumbprint } })
+    const payload = {
+      ...proofPayloadOf({ token, method: 'GET', url: htu, now: now / 1000 }),
+      htu,
+    }
+    const proof = compactToken(proofHeaderOf(key), payload, es256(key.privateKey))
+    const answer = await ask({ target, headers: withProof(token, proof) })
+    const major = Number.parseInt(process.versions.node, 10)
+    expect(answer.status).toBe(way.name.startsWith('Express') && major >= 26 ? 404 : 401)
   })
 
   it('takes what a proof and its key have more', async () => {

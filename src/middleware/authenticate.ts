@@ -171,7 +171,7 @@ function answerTo(reason: Reason, schemes: Schemes): Authentication {
   return Object.freeze({
     ...resultOf(reason),
     headers: Object.freeze(Object.fromEntries(sent)),
-    body: body.toString(),
+    body,
   }) as Authentication
 }
 

@@ -2,7 +2,8 @@
 export interface Refusal<Status extends number> {
   readonly status: Status
   readonly headers: readonly (readonly [name: string, value: string])[]
-  readonly body: Buffer
+  /** JSON in ASCII. */
+  readonly body: string
 }
 
 export interface Problem {
@@ -15,13 +16,13 @@ export function refusal<const Status extends number>(
   { type, title }: Problem,
   ...headers: readonly (readonly [string, string])[]
 ): Refusal<Status> {
-  const body = Buffer.from(JSON.stringify({ type, title, status }))
+  const body = JSON.stringify({ type, title, status })
   return {
     status,
     body,
     headers: [
       ['Content-Type', PROBLEM_MEDIA_TYPE],
-      ['Content-Length', String(body.byteLength)],
+      ['Content-Length', String(body.length)],
       ['Cache-Control', 'no-store'],
       ...headers,
     ],

@@ -59,7 +59,8 @@ function isRefusalOfContract({ headers, body }: ClassifiedResponse): boolean {
     // `Content-Length` is optional, and the body is compared.
     const expected = refusal.headers.filter(([name]) => name !== 'Content-Length')
     return (
-      expected.every(([name, value]) => headers.get(name) === value) && refusal.body.equals(body)
+      expected.every(([name, value]) => headers.get(name) === value) &&
+      Buffer.from(refusal.body).equals(body)
     )
   })
 }

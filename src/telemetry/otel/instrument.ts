@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { DecisionEvent } from '../../base/decision/decision-event.js'
 import type { IdempotencyEvent } from '../../base/decision/idempotency-event.js'
 import type { KeySetEvent } from '../../base/decision/key-set-event.js'
-import { listenTo, type StopListening } from '../../base/decision/observers.js'
+import { listenTo, notify, type StopListening } from '../../base/decision/observers.js'
 import type { StoreEvent } from '../../base/decision/store-call.js'
 import { flag, lazy, optionsObject, parseOptions } from '../../base/options.js'
 import { type ObservedServiceAuth, observeHealth } from './gauges.js'
@@ -130,19 +130,42 @@ function decisions(meter: Meter): Listen {
     description: 'Decisions on requests, of each guard.',
     unit: '{decision}',
   })
-  return () =>
-    listenTo<DecisionEvent>('decision', (event) => {
-      const { by, outcome } = event
-      counter.add(1, {
-        [ATTRIBUTE.guard]: by,
-        [ATTRIBUTE.outcome]: outcome,
-        ...(event.credential !== undefined && { [ATTRIBUTE.credential]: event.credential }),
-        ...(event.outcome !== 'accepted' && { [ATTRIBUTE.errorType]: event.reason }),
-        ...('confirmation' in event && { [ATTRIBUTE.confirmation]: event.confirmation }),
-        ...peerOf(event),
-      })
+  // Equal decisions of a turn of the event loop are added at its end, all at once: an addition takes the SDK 2 µs.
+  let pending = new Map<string, { readonly event: DecisionEvent; count: number }>()
+  function add(): void {
+    const counts = pending
+    pending = new Map()
+    for (const { event, count } of counts.values()) {
+      notify(() => counter.add(count, decisionAttributes(event)), event)
+    }
+  }
+  return () => {
+    const stop = listenTo<DecisionEvent>('decision', (event) => {
+      const { by, credential, caller } = event
+      const result = event.outcome === 'accepted' ? event.confirmation : event.reason
+      const name = [by, event.outcome, result, credential?.length, credential, caller].join()
+      const same = pending.get(name)
+      if (same !== undefined) same.count += 1
+      else {
+        if (pending.size === 0) setImmediate(add)
+        pending.set(name, { event, count: 1 })
+      }
     })
+    return () => {
+      stop()
+      add()
+    }
+  }
 }
+
+const decisionAttributes = (event: DecisionEvent): Attributes => ({
+  [ATTRIBUTE.guard]: event.by,
+  [ATTRIBUTE.outcome]: event.outcome,
+  ...(event.credential !== undefined && { [ATTRIBUTE.credential]: event.credential }),
+  ...(event.outcome !== 'accepted' && { [ATTRIBUTE.errorType]: event.reason }),
+  ...('confirmation' in event && { [ATTRIBUTE.confirmation]: event.confirmation }),
+  ...peerOf(event),
+})
 
 function keys(meter: Meter): Listen {
   const reservations = meter.createCounter(METRIC.reservations, {

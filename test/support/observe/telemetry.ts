@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { type Attributes, context, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import {
@@ -49,6 +50,8 @@ export function meter(options: InstrumentOptions = {}): Metering {
 
   async function metrics(): Promise<readonly MetricData[]> {
     exporter.reset()
+    // Decisions are added at the end of a turn of the event loop.
+    await setImmediate()
     await meterProvider.forceFlush()
     return exporter
       .getMetrics()

@@ -44,20 +44,6 @@ export function createAcceptedTokens<T extends object, No extends Denial = Denia
   let hits = 0
   let misses = 0
 
-  async function decideOnce(
-    token: string,
-    digest: string,
-    by: () => Promise<Outcome<T, No>>,
-  ): Promise<Outcome<T, No>> {
-    try {
-      const decision = await by()
-      if (decision.ok) cache.set(digest, decision, token.length)
-      return decision
-    } finally {
-      inFlight.delete(digest)
-    }
-  }
-
   return {
     find(digest) {
       const cached = cache.get(digest)
@@ -73,8 +59,13 @@ export function createAcceptedTokens<T extends object, No extends Denial = Denia
       misses += 1
       const pending = inFlight.get(digest)
       if (pending !== undefined) return pending
-      const decision = decideOnce(token, digest, by)
+      const decision = by()
       inFlight.set(digest, decision)
+      const settle = (settled?: Outcome<T, No>): void => {
+        inFlight.delete(digest)
+        if (settled?.ok) cache.set(digest, settled, token.length)
+      }
+      decision.then(settle, () => settle())
       return decision
     },
     health: () => ({ entries: cache.size, max, hits, misses }),

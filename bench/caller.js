@@ -1,10 +1,12 @@
 /*
- * A caller: `fetch` and `serviceFetch` by turns, one call after the other, each until its body is
- * read. Asked over IPC with `{ build, url, token, kind, calls }`; answers with milliseconds of each.
+ * A caller: `fetch` and `serviceFetch` by turns of some calls, one call after the other, each until its
+ * body is read. Asked over IPC with `{ build, url, token, kind, turns }`; answers with milliseconds of each
+ * call, and microseconds of processor time for a call of each turn.
  */
 import { importEntry } from './build.js'
 
-const WARM_UP_CALLS = 3000
+const CALLS_PER_TURN = 25
+const WARM_UP_TURNS = 120
 
 const ORDER = JSON.stringify({ item: 'book', quantity: 2, note: 'leave it at the door' })
 
@@ -14,7 +16,7 @@ function requestOf(kind) {
   return { method: 'POST', body: ORDER, headers }
 }
 
-async function takeTurns({ build, url, token, kind, calls }) {
+async function takeTurns({ build, url, token, kind, turns }) {
   const { serviceFetch } = await importEntry(build, './client')
   const source = { token: async () => token }
   const call = serviceFetch(source, { origins: [new URL(url).origin] })
@@ -25,18 +27,24 @@ async function takeTurns({ build, url, token, kind, calls }) {
     () => call(url, request),
   ]
   const times = contenders.map(() => [])
-  for (let turn = -WARM_UP_CALLS; turn < calls; turn += 1) {
+  const cpu = contenders.map(() => [])
+  for (let turn = -WARM_UP_TURNS; turn < turns; turn += 1) {
     // Whoever comes first in a turn may find the caches colder.
     const order = turn % 2 === 0 ? [0, 1] : [1, 0]
     for (const index of order) {
-      const start = performance.now()
-      const response = await contenders[index]()
-      await response.json()
-      if (turn >= 0) times[index].push(performance.now() - start)
-      if (!response.ok) throw new Error(`a call was answered ${response.status}`)
+      const before = process.cpuUsage()
+      for (let call = 0; call < CALLS_PER_TURN; call += 1) {
+        const start = performance.now()
+        const response = await contenders[index]()
+        await response.json()
+        if (turn >= 0) times[index].push(performance.now() - start)
+        if (!response.ok) throw new Error(`a call was answered ${response.status}`)
+      }
+      const { user, system } = process.cpuUsage(before)
+      if (turn >= 0) cpu[index].push((user + system) / CALLS_PER_TURN)
     }
   }
-  return { times }
+  return { times, cpu }
 }
 
 process.on('message', async (question) => {

@@ -1,5 +1,6 @@
-import { randomBytes } from 'node:crypto'
+import { createPublicKey, randomBytes, verify } from 'node:crypto'
 import { createServer } from 'node:http'
+import { promisify } from 'node:util'
 import {
   AggregationTemporality,
   InMemoryMetricExporter,
@@ -15,9 +16,9 @@ import { bareReadApp, createLargeOrder, createOrder, orderOf, readApp } from './
 /** The SDK's default. */
 const EXPORT_INTERVAL_MS = 60_000
 
-const callers = { billing: ['orders:read', 'orders:write'], reporting: ['orders:read'] }
+const CALLERS = { billing: ['orders:read', 'orders:write'], reporting: ['orders:read'] }
 
-const policyOf = ({ issuer, tokenCache, denylist }) => ({
+const policyOf = ({ issuer, tokenCache, denylist, callers = CALLERS }) => ({
   issuer,
   audience: 'orders',
   source: 'microservice',
@@ -33,7 +34,7 @@ const oauth2PolicyOf = ({ issuer }) => ({
   audience: 'orders',
   jwksUri: `${issuer}/jwt/jwks.json`,
   permissionsClaim: 'scope',
-  callers,
+  callers: CALLERS,
 })
 
 async function open(settings, policy = policyOf(settings)) {
@@ -86,6 +87,44 @@ export async function eitherRead(settings) {
 }
 
 export const bareRead = () => bareReadApp()
+
+/** The least that a read with a new token can be: key by id, signature, the claims that all peers check. */
+export async function verifyByHand({ issuer }) {
+  const answer = await fetch(`${issuer}/.well-known/jwks.json`)
+  const { keys } = await answer.json()
+  const keyOf = new Map(keys.map((key) => [key.kid, createPublicKey({ key, format: 'jwk' })]))
+  const json = (segment) => JSON.parse(Buffer.from(segment, 'base64url').toString())
+  const verifyAsync = promisify(verify)
+  async function verifier(req, res, next) {
+    const [header, payload, mac] = req.headers.authorization.slice('Bearer '.length).split('.')
+    const { alg, kid } = json(header)
+    const signature = Buffer.from(mac, 'base64url')
+    const signed = Buffer.from(`${header}.${payload}`)
+    const isSigned =
+      alg === 'RS256' && (await verifyAsync('sha256', signed, keyOf.get(kid), signature))
+    const claims = isSigned ? json(payload) : {}
+    const { iss, aud, exp } = claims
+    if (iss !== issuer || aud !== 'orders' || !(exp > Date.now() / 1000)) {
+      res.sendStatus(401)
+      return
+    }
+    req.auth = claims
+    next()
+  }
+  return readApp(verifier, (req, res, next) => {
+    if (req.auth.permissions.includes('orders:read')) next()
+    else res.sendStatus(403)
+  })
+}
+
+/** Refuses every request unread: the floor of a flood. */
+export function refuseAll() {
+  const body = JSON.stringify({ type: 'about:blank', title: 'Unauthorized', status: 401 })
+  const head = { 'Content-Type': 'application/problem+json', 'Content-Length': body.length }
+  return express().use((_req, res) => {
+    res.writeHead(401, head).end(body)
+  })
+}
 
 /** A read with the live denylist of this prefix. */
 export async function denylistRead({ prefix, ...settings }) {

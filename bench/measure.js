@@ -10,7 +10,7 @@ const WARM_UP_MS = 1000
 /**
  * Lets all contenders take turns, so that whatever else the machine does meets them all. Resolves to
  * what a request cost each of them, in microseconds of processor time: heats of turns. A contender is
- * `{ app, settings, requests, before }`; `before` runs ahead of each of its turns. A server that is
+ * `{ app, settings, requests, before, warmUpMs }`; `before` runs ahead of each of its turns. A server that is
  * sent several kinds of requests is charged with all of them; only the first kind is counted.
  */
 export async function measure(bench, contenders) {
@@ -23,7 +23,9 @@ async function runHeat(bench, contenders) {
   const servers = []
   try {
     for (const contender of contenders) servers.push(await startServer(bench, contender))
-    for (const server of servers) await takeTurn(bench, server, WARM_UP_MS)
+    for (const server of servers) {
+      await takeTurn(bench, server, server.contender.warmUpMs ?? WARM_UP_MS)
+    }
     const costs = servers.map(() => [])
     for (let turn = 0; turn < TURNS_PER_HEAT; turn += 1) {
       for (const [index, server] of servers.entries()) {

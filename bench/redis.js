@@ -14,7 +14,17 @@ export async function startRedis() {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'bench-redis-'))
   const binary = process.env.REDIS_SERVER ?? 'redis-server'
-  const args = ['--port', port, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
+  const inMemory = ['--save', '', '--appendonly', 'no']
+  // The section `growth` fills it by `debug populate`.
+  const args = [
+    '--port',
+    port,
+    '--bind',
+    '127.0.0.1',
+    ...inMemory,
+    '--enable-debug-command',
+    'local',
+  ]
   const child = spawnPinned(LOAD_CORE, binary, [...args.map(String), '--dir', folder], {
     stdio: 'ignore',
   })

@@ -12,10 +12,12 @@ import { endLine, headLines } from './markdown.js'
 import { isPinned, LOAD_CORE, startNode } from './processes.js'
 import { startRedis } from './redis.js'
 import { beginSection, reportOf } from './report.js'
+import { capacity } from './sections/capacity.js'
 import { client } from './sections/client.js'
 import { credentials } from './sections/credentials.js'
 import { denylist } from './sections/denylist.js'
 import { encryption } from './sections/encryption.js'
+import { growth } from './sections/growth.js'
 import { heap } from './sections/heap.js'
 import { keys } from './sections/keys.js'
 import { migrationReconcile } from './sections/migration-reconcile.js'
@@ -43,6 +45,8 @@ const SECTIONS = {
   keys,
   client,
   heap,
+  growth,
+  capacity,
   startup,
   'migration-validate': migrationValidate,
   'migration-reconcile': migrationReconcile,

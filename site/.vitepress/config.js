@@ -43,7 +43,7 @@ const NAVIGATION = {
   Operate: [
     'docs/operations.md',
     ['docs/operations.md#every-reason', 'Why was a call refused?'],
-    ...['logging', 'shutdown', 'opentelemetry', 'cli'].map((name) => `docs/${name}.md`),
+    ...['logging', 'shutdown', 'opentelemetry', 'capacity', 'cli'].map((name) => `docs/${name}.md`),
     'commands.md',
   ],
   Move: [

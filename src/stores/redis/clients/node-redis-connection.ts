@@ -113,10 +113,10 @@ export function openConnection(source: ConnectionSource, listener: ClientListene
       disableClientInfo: true,
       disableOfflineQueue: true,
       commandsQueueMaxLength: undefined,
-      commandOptions: TEXTS_AS.strings,
+      // It may hold an abort signal of the app.
+      commandOptions: undefined,
       readonly: false,
       pingInterval: undefined,
-      keyPrefix: undefined,
       // These need RESP 3.
       clientSideCache: undefined,
       emitInvalidate: undefined,

@@ -204,7 +204,6 @@ function nodeStarter(appClient: NodeRedisCluster): ConnectionSource['start'] {
     RESP: 2,
     clientSideCache: undefined,
     nodeAddressMap: undefined,
-    keyPrefix: undefined,
     defaults,
   })
 

@@ -59,12 +59,12 @@ const schema = lazy(() =>
 )
 
 /**
- * Creates a denylist on Redis, whose changes all instances of a receiver apply within a second. It opens
- * its own connections with the options of `redis`: one for polls, and one for `deny` and the other
- * operations. They hold the process open until `close()`.
+ * Creates a denylist on Redis, whose changes all instances of a receiver apply within a second. `redis` is a
+ * client as `redisStore` takes it. The denylist opens its own connections with the options of `redis`: one
+ * for polls, and one for `deny` and the other operations. They hold the process open until `close()`.
  *
- * @throws TypeError if `redis` is not a client that is supported, an option is unknown, of the wrong type or
- * out of its range, or the prefix would spread the keys over several cluster slots.
+ * @throws TypeError if `redis` is anything else, an option is unknown, of the wrong type or out of its range,
+ * or the prefix would spread the keys over several cluster slots.
  *
  * @example
  * ```ts

@@ -44,12 +44,14 @@ const schema = lazy(() =>
 )
 
 /**
- * Creates a store on Redis, shared by all instances of a receiver. It opens its own connections with the
- * options of `redis`, so that app and store do not wait for each other's commands. Options that would
- * break the store's time limits do not apply to them. They hold the process open until `close()`.
+ * Creates a store on Redis, shared by all instances of a receiver. `redis` is a `Redis` or `Cluster` of
+ * ioredis 5 or 6 or of iovalkey 0.3 or 0.4, or what `createClient` or `createCluster` of node-redis 5 or 6
+ * returns. The store opens its own connections with the options of `redis`, so that app and store do not
+ * wait for each other's commands. Options that would break the store's time limits do not apply to them.
+ * They hold the process open until `close()`.
  *
- * @throws TypeError if `redis` is not a client that is supported, or an option is unknown, of the wrong type
- * or out of its range.
+ * @throws TypeError if `redis` is anything else, or an option is unknown, of the wrong type or out of its
+ * range.
  *
  * @example
  * ```ts

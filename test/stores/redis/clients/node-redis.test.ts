@@ -153,8 +153,9 @@ describe.each(NODE_REDIS)('a client of $major', ({ createClient, createCluster }
   })
 
   it('may be a view of one with other options of commands', async () => {
-    const view = newClient().withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer })
-    await expectWorks(storeOn(view as Client, PATIENT))
+    const buffers = newClient().withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer })
+    const aborted = newClient().withAbortSignal(AbortSignal.abort())
+    for (const view of [buffers, aborted]) await expectWorks(storeOn(view as Client, PATIENT))
   })
 
   it('with time limits does not pass them to the store', async () => {

@@ -155,8 +155,11 @@ export async function sendScript<C>(
   try {
     return await untilDeadline(sender.sendDigest(call), state)
   } catch (error) {
-    const mayStillSend = sender.sendsLate === true || !isExpired(state)
-    if (!isUnknownScript(error) || !mayStillSend) throw error
+    if (!isUnknownScript(error)) throw error
+    if (isExpired(state) && sender.sendsLate !== true) {
+      state.mayHaveRun = state.isRepeated
+      throw noReplyError(state)
+    }
     return await untilDeadline(sender.sendSource(call), state)
   }
 }

@@ -48,7 +48,12 @@ async function openBoth(users: RedisClientLike, replicas?: number) {
   return {
     async expectRecovery(): Promise<void> {
       await until('the store answers', () => answers(store))
-      await store.check()
+      await until('the store is fit', () =>
+        store.check().then(
+          () => true,
+          () => false,
+        ),
+      )
       await until('the denylist is read', async () => denylist.health().lastError === undefined)
       const { version } = await deny()
       await until('the denylist is current', async () => denylist.health().version === version)

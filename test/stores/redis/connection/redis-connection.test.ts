@@ -26,7 +26,7 @@ const server = await sharedRedis()
 async function proxied(timeoutMs = 2000): Promise<{ proxy: TcpProxy; store: Store }> {
   const proxy = await proxyOf(server)
   const { store } = openStore(proxy, { timeoutMs })
-  await store.consume(randomUUID(), 1000)
+  await until('the store has connected', () => answers(store))
   return { proxy, store }
 }
 
@@ -109,6 +109,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
   it('while Redis is down, and when it is back with and without its data', async () => {
     const redis = await ownRedis({ appendonly: 'yes', appendfsync: 'always' })
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
+    await until('the store has connected', () => answers(store))
     const id = randomUUID()
     const request = requestFor()
     expect(await store.consume(id, 60_000)).toBe(true)
@@ -137,7 +138,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
   it('while Redis is paused', async () => {
     const redis = await ownRedis()
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
-    await store.consume(randomUUID(), 1000)
+    await until('the store has connected', () => answers(store))
     redis.pause()
     await expectRefusals(store)
     await expectRefusals(store)
@@ -151,7 +152,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
     const unhandled = vi.fn()
     process.on('unhandledRejection', unhandled)
     onTestFinished(() => void process.off('unhandledRejection', unhandled))
-    await store.consume(randomUUID(), 1000)
+    await until('the store has connected', () => answers(store))
     await redis.command('SCRIPT', 'FLUSH')
     await redis.command('CLIENT', 'PAUSE', String(2 * TIMEOUT_MS))
     const asked = Array.from({ length: 20 }, () => timed(store.consume(randomUUID(), 1000)))
@@ -169,7 +170,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
   it('while Redis is a read-only replica', async () => {
     const redis = await ownRedis()
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
-    await store.consume(randomUUID(), 1000)
+    await until('the store has connected', () => answers(store))
     await redis.command('REPLICAOF', server.host, String(server.port))
     await expectRefusals(store)
     await redis.command('REPLICAOF', 'NO', 'ONE')
@@ -210,7 +211,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
   it('while somebody else’s script blocks Redis', async () => {
     const redis = await ownRedis({ 'busy-reply-threshold': '50' })
     const { store } = openStore(redis, { timeoutMs: TIMEOUT_MS })
-    await store.consume(randomUUID(), 1000)
+    await until('the store has connected', () => answers(store))
     const blocking = redis.command('EVAL', 'while true do end', '0').catch(() => {})
     await until('it is busy', () =>
       redis.command('PING').then(
@@ -235,7 +236,7 @@ describe('waits are bounded, and the store comes back by itself', () => {
 
 it('what the event loop is too busy to read in time is no silence', async () => {
   const { store } = openStore(server, { timeoutMs: 100 })
-  await store.consume(randomUUID(), 1000)
+  await until('the store has connected', () => answers(store))
   const used = store.consume(randomUUID(), 1000)
   await new Promise((resolve) => setImmediate(resolve))
   const busyUntil = performance.now() + 300

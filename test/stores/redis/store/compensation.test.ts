@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createCompensation } from '../../../../src/stores/redis/store/compensation.js'
 import { until } from '../../../support/until.js'
-import { openStore, ownRedis, proxyOf, requestFor, retryOf } from '../kit.js'
+import { answers, openStore, ownRedis, proxyOf, requestFor, retryOf } from '../kit.js'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -56,7 +55,7 @@ describe('a reservation that arrives late', () => {
   it.each([1000, 30_000])('is taken back with a lease of %i ms', async (leaseMs) => {
     const redis = await ownRedis()
     const { store } = openStore(redis)
-    await store.consume(randomUUID(), 1000)
+    await until('it has connected', () => answers(store))
     redis.pause()
     const requests = Array.from({ length: 50 }, () => requestFor({ leaseMs }))
     const asked = await Promise.allSettled(requests.map((request) => store.reserve(request)))
@@ -96,7 +95,7 @@ describe('a reservation that arrives late', () => {
   it('leaves nothing behind when nobody retries', async () => {
     const redis = await ownRedis()
     const { store } = openStore(redis)
-    await store.consume(randomUUID(), 1000)
+    await until('it has connected', () => answers(store))
     redis.pause()
     await expect(store.reserve(requestFor({ leaseMs: 1000 }))).rejects.toThrow('Redis')
     redis.resume()
@@ -106,7 +105,7 @@ describe('a reservation that arrives late', () => {
   it('is never taken from the one who got it', async () => {
     const redis = await ownRedis()
     const { store } = openStore(redis)
-    await store.consume(randomUUID(), 1000)
+    await until('it has connected', () => answers(store))
     const request = requestFor()
     redis.pause()
     await expect(store.reserve(request)).rejects.toThrow('Redis')

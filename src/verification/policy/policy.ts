@@ -4,7 +4,6 @@ import type { DecisionObserver } from '../../base/decision/decision-event.js'
 import {
   flag,
   functionOf,
-  isRecord,
   lazy,
   nonEmptyString,
   numberBetween,
@@ -93,10 +92,22 @@ const commonShape = () => ({
 const onlyFor = (tokens: TokenRules['kind']): z.ZodOptional<z.ZodUndefined> =>
   z.undefined({ error: `is only for tokens: '${tokens}'` }).optional()
 
+/** Checked first: which other members there are depends on it. */
+const tokensSchema = lazy(() =>
+  z.looseObject(
+    {
+      tokens: z
+        .enum(['service', 'oauth2'], { error: "must be 'service' or 'oauth2'" })
+        .default('service'),
+    },
+    { error: 'must be an object' },
+  ),
+)
+
 const serviceSchema = lazy(() =>
   optionsObject({
     ...commonShape(),
-    tokens: z.literal('service', { error: "must be 'service' or 'oauth2'" }).default('service'),
+    tokens: z.literal('service').default('service'),
     source: nonEmptyString(),
     tokenType: nonEmptyString(),
     apiBasePath: nonEmptyString().optional(),
@@ -131,9 +142,10 @@ const oauth2Schema = lazy(() =>
  * @throws TypeError naming every faulty path and what it should have been.
  */
 export function parsePolicy(input: unknown, place = ''): Policy {
-  const isOAuth2 = isRecord(input) && input['tokens'] === 'oauth2'
+  const subject = `serviceAuth policy${place}`
+  const isOAuth2 = parseOptions(subject, tokensSchema, input).tokens === 'oauth2'
   const options = parseOptions(
-    `serviceAuth policy${place}`,
+    subject,
     () => (isOAuth2 ? oauth2Schema() : serviceSchema()),
     input,
     (raw) => [

@@ -160,7 +160,6 @@ describe('a policy for OAuth 2.0 tokens', () => {
     [{ staticKeys: 'accept' }, "staticKeys is only for tokens: 'service'"],
     [{ apiBasePath: '/auth' }, "apiBasePath is only for tokens: 'service'"],
     [{ jwksUri: undefined }, "jwksUri or keySet is required with tokens: 'oauth2'"],
-    [{ tokens: 'jwt' }, "tokens must be 'service' or 'oauth2'"],
   ])('with %j is a TypeError', (change, message) => {
     const members = Object.entries({ ...POLICY, ...change }).filter(
       ([, value]) => value !== undefined,
@@ -168,6 +167,16 @@ describe('a policy for OAuth 2.0 tokens', () => {
     expect(() => parsePolicy(Object.fromEntries(members))).toThrow(TypeError)
     expect(() => parsePolicy(Object.fromEntries(members))).toThrow(message)
   })
+
+  it.each(['OAUTH2', 'oauth', 'jwt', '', null, true, ['oauth2']])(
+    'with tokens %j has that one fault, whatever else it holds',
+    (tokens) => {
+      const policy = { ...POLICY, source: 's', audience: 5, tokens }
+      expect(() => parsePolicy(policy, '[1]')).toThrow(
+        new TypeError("serviceAuth policy[1]: tokens must be 'service' or 'oauth2'"),
+      )
+    },
+  )
 
   it('has members that the default scheme does not', () => {
     const policy = { ...POLICY, source: 's', tokenType: 't', accessTokenType: 'any' }

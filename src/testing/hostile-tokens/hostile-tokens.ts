@@ -121,11 +121,13 @@ function bentCases({ good, key, token }: Forge): Draft[] {
   ]
 }
 
-function foreignCases({ good, key, attacker, staticKey, token, withClaims }: Forge): Draft[] {
+function foreignCases(forge: Forge): Draft[] {
+  const { good, key, attacker, staticKey, token, withClaims } = forge
   const [header, payload, signature] = good.split('.')
   const other = withClaims({ jti: 'another-token', permissions: ['everything'] })
   const [, otherPayload, otherSignature] = other.split('.')
-  const otherHeader = token({ header: { alg: 'RS256', kid: key.kid } }).split('.')[0]
+  const members = Object.entries(forge.header).reverse()
+  const otherHeader = token({ header: Object.fromEntries(members) }).split('.')[0]
   const sign = rs256(key.privateKey)
   return [
     ["another token's signature", `${header}.${payload}.${otherSignature}`],

@@ -87,16 +87,14 @@ function scopeCases({ claims, withClaims }: Forge): Draft[] {
 function idTokenCases({ claims, header, token }: Forge): Draft[] {
   const { iss, sub, iat, exp, aud } = claims
   const idToken = { iss, sub, iat, exp, azp: sub, auth_time: iat, nonce: 'n-0S6_WzA2Mj' }
+  const make = (typ: string, audience: unknown): string =>
+    token({ header: { ...header, typ }, payload: { ...idToken, aud: audience } })
   return [
-    ['an ID token for the client', { ...idToken, aud: sub }],
-    ['an ID token for the receiver', { ...idToken, aud }],
-    ['an ID token for both', { ...idToken, aud: [sub, aud] }],
-  ].map(
-    ([name, payload]): Draft => [
-      String(name),
-      token({ header: { ...header, typ: 'JWT' }, payload: JSON.stringify(payload) }),
-    ],
-  )
+    ['an ID token for the client', make('JWT', sub)],
+    ['an ID token for the receiver', make('JWT', aud)],
+    ['an ID token for both', make('JWT', [sub, aud])],
+    ['an ID token for the client, with typ at+jwt', make('at+jwt', sub)],
+  ]
 }
 
 function userCases({ claims, withClaims }: Forge): Draft[] {
@@ -108,6 +106,10 @@ function userCases({ claims, withClaims }: Forge): Draft[] {
     [
       'a user, with the scope of everything',
       withClaims({ ...user, scope: `${claims['scope']} openid profile` }),
+    ],
+    [
+      'an ID token of a user for the receiver, with typ at+jwt',
+      withClaims({ ...user, scope: undefined, auth_time: claims['iat'] }),
     ],
   ]
 }

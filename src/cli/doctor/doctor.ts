@@ -91,13 +91,17 @@ async function diagnoseAll(
   const verdict = decided?.verdict
   const lines = examinations.flatMap((examination, index) => [
     ...(index === 0 ? [] : ['']),
-    ...columns([['Issuer', examination.policy.issuer]]),
+    ...columns([
+      ['Issuer', examination.policy.issuer],
+      ['Tokens', examination.policy.tokens.kind],
+    ]),
     ...doctorLines(examination),
   ])
   lines.push(...verdictLines(verdict, decided?.policy, Date.now()))
   const json = {
     policies: examinations.map((examination) => ({
       issuer: examination.policy.issuer,
+      tokens: examination.policy.tokens.kind,
       ...jsonOf(examination),
     })),
     ...(verdict !== undefined && { verdict }),
@@ -174,7 +178,7 @@ function formatClock(offsetSeconds: number | undefined): string {
 function keyRow({ kid, kind, bits, ageSeconds, usable, reason }: PublishedKey): string[] {
   return [
     kid ?? '(no key id)',
-    kind,
+    ...(kind === undefined ? [] : [kind]),
     bits === undefined ? '-' : `${bits} bits`,
     ageSeconds === undefined ? '-' : `${formatDuration(ageSeconds)} old`,
     usable || reason === undefined ? 'usable' : `not usable: ${UNUSABLE[reason]}`,

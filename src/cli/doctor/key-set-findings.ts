@@ -1,6 +1,6 @@
 import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
 import { KEY_SET_PATHS } from '../../verification/key-set/address.js'
-import type { Policy } from '../../verification/policy/policy.js'
+import type { Policy, TokenRules } from '../../verification/policy/policy.js'
 import type { Finding, Findings } from '../output/columns.js'
 import { daysUntil, formatDuration } from '../output/format-time.js'
 import { type PublishedKey, UNUSABLE } from './published-key.js'
@@ -35,10 +35,10 @@ const warning = (code: string, message: string): KeySetFinding[] => [
 /** Returns the faults and warnings. An unreachable key set is neither, but an error. */
 export function findingsOn(facts: KeySetFacts): Findings {
   const found = [
-    ...findingsOnAnswer(facts.answer),
+    ...findingsOnAnswer(facts),
     ...findingsOnTls(facts),
     ...findingsOnKeys(facts),
-    ...findingsOnFreshness(facts.answer),
+    ...findingsOnFreshness(facts),
     ...findingsOnClock(facts),
   ]
   const pick = (isFault: boolean): Finding[] =>
@@ -54,18 +54,28 @@ const ANSWER_FAULTS: Partial<Record<FetchFailureCode, string>> = {
   too_many_keys: 'the document has more than 32 keys',
 }
 
-function findingsOnAnswer({ outcome, response }: KeySetReply): KeySetFinding[] {
+function findingsOnAnswer({ answer, policy }: KeySetFacts): KeySetFinding[] {
+  const { outcome, response } = answer
   if (outcome.ok) return []
   const { code } = outcome.failure
-  if (code === 'status' && response !== undefined) return findingsOnStatus(response)
+  if (code === 'status' && response !== undefined) return findingsOnStatus(response, policy)
   const message = ANSWER_FAULTS[code]
   return message === undefined ? [] : fault(code, message)
 }
 
-function findingsOnStatus({ status, headers }: ObservedResponse): KeySetFinding[] {
+/** Where the key set of each kind of tokens is. */
+const WHERE: Record<TokenRules['kind'], string> = {
+  service: `check issuer, apiBasePath and jwksUri; ${KEY_SET_PATHS}`,
+  oauth2: 'check jwksUri: it is the jwks_uri in {issuer}/.well-known/openid-configuration',
+}
+
+function findingsOnStatus(
+  { status, headers }: ObservedResponse,
+  { tokens }: Policy,
+): KeySetFinding[] {
   const location = headers.get('location')
   if (location === null || status < 300 || status > 399) {
-    const hint = status === 404 ? `: check issuer, apiBasePath and jwksUri; ${KEY_SET_PATHS}` : ''
+    const hint = status === 404 ? `: ${WHERE[tokens.kind]}` : ''
     return fault('status', `the server answers with status ${status} instead of 200${hint}`)
   }
   const target = URL.canParse(location) ? new URL(location) : undefined
@@ -93,9 +103,12 @@ function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): KeySetFinding[] {
   return warning('certificate_ending', `the certificate expires in ${days} days`)
 }
 
-function findingsOnKeys({ answer, keys }: KeySetFacts): KeySetFinding[] {
+function findingsOnKeys({ answer, keys, policy }: KeySetFacts): KeySetFinding[] {
   if (!answer.outcome.ok) return []
-  const unusable = keys.filter(isUnusableByItself).flatMap(({ kid, reason }) => {
+  const isExpected = ({ reason }: PublishedKey): boolean =>
+    policy.tokens.kind === 'oauth2' && OF_OTHER_USE.has(reason)
+  const ignored = keys.filter((key) => isUnusableByItself(key) && !isExpected(key))
+  const unusable = ignored.flatMap(({ kid, reason }) => {
     const because = reason === undefined ? '' : `: ${UNUSABLE[reason]}`
     const message = `key ${kid ?? 'without an id'} is ignored${because}`
     return reason === 'private' ? fault('key_private', message) : warning('key_unusable', message)
@@ -103,6 +116,13 @@ function findingsOnKeys({ answer, keys }: KeySetFacts): KeySetFinding[] {
   const good = keys.filter((key) => !isUnusableByItself(key))
   return [...unusable, ...findingsOnGoodKeys(good)]
 }
+
+/** An OAuth 2.0 issuer may publish keys for other algorithms and for encryption: Keycloak does. */
+const OF_OTHER_USE: ReadonlySet<unknown> = new Set([
+  'not_rsa',
+  'not_for_signatures',
+  'other_algorithm',
+])
 
 const isUnusableByItself = ({ usable, reason }: PublishedKey): boolean =>
   !usable && reason !== 'static_key_refused' && reason !== 'key_denied'
@@ -128,10 +148,12 @@ function findingsOnGoodKeys(good: readonly PublishedKey[]): KeySetFinding[] {
 }
 
 const SHORT_SECONDS = 60
+const BEFORE_ROTATION =
+  ' (this is normal in the last minute before the core rotates its key: check again after it)'
 /** The longest `max-age` that the core sends, because it rotates its keys weekly. */
 const LONG_SECONDS = 604_800
 
-function findingsOnFreshness({ outcome }: KeySetReply): KeySetFinding[] {
+function findingsOnFreshness({ answer: { outcome }, policy }: KeySetFacts): KeySetFinding[] {
   if (!outcome.ok) return []
   const { leftSeconds, maxAgeSeconds = 0 } = outcome.freshness
   if (leftSeconds === undefined) {
@@ -144,8 +166,7 @@ function findingsOnFreshness({ outcome }: KeySetReply): KeySetFinding[] {
     const left = formatDuration(leftSeconds)
     return warning(
       'max_age_short',
-      `fresh for only ${left}: receivers cannot survive a longer outage (this is normal in the last ` +
-        'minute before the core rotates its key: check again after it)',
+      `fresh for only ${left}: receivers cannot survive a longer outage${policy.tokens.kind === 'service' ? BEFORE_ROTATION : ''}`,
     )
   }
   if (maxAgeSeconds <= LONG_SECONDS) return []

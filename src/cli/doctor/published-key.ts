@@ -8,7 +8,8 @@ import { type Policy, refusesStaticKey } from '../../verification/policy/policy.
 export interface PublishedKey {
   /** `null` if it is not a string. */
   readonly kid: string | null
-  readonly kind: 'dynamic' | 'static'
+  /** Keys of the core alone have kinds. */
+  readonly kind?: 'dynamic' | 'static'
   /** The size of the modulus; absent if there is none. */
   readonly bits?: number
   /** The time since the core created the key, if the key id contains it. */
@@ -58,10 +59,7 @@ export function publishedKeys(
     const ageSeconds = ageOf(kid, nowMs)
     return {
       kid: kid?.slice(0, MAX_SHOWN_LENGTH) ?? null,
-      kind:
-        kid !== null && policy.tokens.kind === 'service' && isStaticKeyId(kid)
-          ? 'static'
-          : 'dynamic',
+      ...(policy.tokens.kind === 'service' && { kind: kindOf(kid) }),
       ...(bits !== undefined && { bits }),
       ...(ageSeconds !== undefined && { ageSeconds }),
       usable: reason === undefined,
@@ -69,6 +67,9 @@ export function publishedKeys(
     }
   })
 }
+
+const kindOf = (kid: string | null): 'dynamic' | 'static' =>
+  kid !== null && isStaticKeyId(kid) ? 'static' : 'dynamic'
 
 function policyReason(kid: string, policy: Policy): UnusableReason | undefined {
   if (refusesStaticKey(kid, policy)) return 'static_key_refused'

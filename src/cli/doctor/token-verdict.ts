@@ -9,14 +9,15 @@ import {
   type TokenVerifier,
 } from '../../verification/admit.js'
 import type { KeySource } from '../../verification/key-set/key-set.js'
-import type { Policy } from '../../verification/policy/policy.js'
+import type { Policy, TokenRules } from '../../verification/policy/policy.js'
 import { parseToken, verifySignature } from '../../verification/token/signed-token.js'
 import { stepOf, stepsOf, type VerdictStep } from './verdict-step.js'
 
 /** A receiver's decision on a token. JSON-serialisable. */
 export interface TokenVerdict {
-  /** With several policies, the issuer of the one that decided. */
+  /** With several policies, issuer and kind of tokens of the one that decided. */
   readonly issuer?: string
+  readonly tokens?: TokenRules['kind']
   readonly outcome: 'accepted' | 'refused' | 'undecided'
   readonly reason?: Reason
   /** The HTTP status that the caller gets. */
@@ -26,6 +27,8 @@ export interface TokenVerdict {
   readonly claims?: Readonly<Record<string, unknown>>
   /** The permission that the policy requires and the token does not grant. */
   readonly missingPermission?: string
+  /** The claim that shows that it is an ID token or another token. */
+  readonly claim?: string
   /** The member of the proof that is missing or wrong. */
   readonly member?: string
 }
@@ -66,12 +69,13 @@ export async function checkToken(
   const all = stepsOf(policy, proof)
   const failed = denial === undefined ? all.length : all.indexOf(stepOf(denial))
   const isVerified = failed > all.indexOf('payload')
-  const { permission, member } = denial?.evidence ?? {}
+  const { permission, claim, member } = denial?.evidence ?? {}
   return {
     ...(denial === undefined ? { outcome: 'accepted' } : resultOf(denial.reason)),
     steps: all.map((step, index) => ({ step, result: resultAt(index, failed) })),
     ...(isVerified && { claims: await claimsOf(token, policy, keySource) }),
     ...(permission !== undefined && { missingPermission: permission }),
+    ...(denial?.reason === 'id_token' && claim !== undefined && { claim }),
     ...(member !== undefined && { member }),
   }
 }
@@ -110,7 +114,8 @@ export async function checkTokenByIssuer(
   if (chosen !== undefined) {
     const { policy, keySource } = chosen
     const verdict = await checkToken(text, policy, keySource, proof)
-    return { verdict: { issuer: policy.issuer, ...verdict }, policy }
+    const { issuer, tokens } = policy
+    return { verdict: { issuer, tokens: tokens.kind, ...verdict }, policy }
   }
   if (denial === undefined) throw new TypeError('no policy accepts a token without being chosen')
   const isForm = parseToken(token).ok

@@ -2,7 +2,7 @@ import type { Policy } from '../../verification/policy/policy.js'
 import { columns } from '../output/columns.js'
 import { formatDuration, formatTime } from '../output/format-time.js'
 import { checkedClaims, type TokenVerdict } from './token-verdict.js'
-import { conditionOf } from './verdict-step.js'
+import { conditionOf, type VerdictStep } from './verdict-step.js'
 
 const INDENT = '  '
 const MAX_CLAIM_LENGTH = 200
@@ -22,14 +22,15 @@ export function verdictLines(
   nowMs: number,
 ): string[] {
   if (verdict === undefined) return []
-  const { issuer, outcome, reason, status, steps, claims, missingPermission, member } = verdict
-  const detail = missingPermission ?? member
-  const missing = detail === undefined ? '' : ` (${detail})`
-  const why = reason === undefined ? '' : `: ${reason}${missing}, the caller gets ${status}`
+  const { issuer, tokens, outcome, reason, status, steps, claims } = verdict
+  const by = issuer === undefined ? '' : ` by the policy of ${issuer} for ${tokens} tokens`
+  const detail = verdict.missingPermission ?? verdict.claim ?? verdict.member
+  const shown = detail === undefined ? '' : ` (${detail})`
+  const why = reason === undefined ? '' : `: ${reason}${shown}, the caller gets ${status}`
   const results = { passed: 'passed', failed: 'FAILED', not_reached: '-' }
   return [
     '',
-    `Token ${outcome}${issuer === undefined ? '' : ` by the policy of ${issuer}`}${why}`,
+    `Token ${outcome}${by}${why}`,
     ...(outcome === 'accepted' ? [NOT_CHECKED] : []),
     ...(outcome === 'accepted' && isUnproved(verdict) ? [BINDING_NOT_CHECKED] : []),
     ...columns(
@@ -47,24 +48,32 @@ function claimLines(
   policy: Policy,
   nowMs: number,
 ): string[] {
-  const { issuer: iss, audience: aud, tokens } = policy
-  const demanded: Readonly<Record<string, string>> =
-    tokens.kind === 'oauth2'
-      ? { iss, aud }
-      : { iss, aud, source: tokens.source, token_type: tokens.tokenType }
   const rows = checkedClaims(policy).map((claim) => {
     const value = claims[claim]
     const shown = value === undefined ? 'missing' : JSON.stringify(value).slice(0, MAX_CLAIM_LENGTH)
-    return [claim, shown, noteOn(value, demanded[claim], nowMs)]
+    return [claim, shown, faultOf(claim, value, policy) ?? timeOf(value, nowMs)]
   })
   return columns(rows, INDENT)
 }
 
-function noteOn(value: unknown, demanded: string | undefined, nowMs: number): string {
-  const isDemanded = value === demanded || (Array.isArray(value) && value.includes(demanded))
-  if (demanded !== undefined && !isDemanded) {
-    return `the policy requires ${JSON.stringify(demanded)}`
+/** Says what the policy requires instead of the value. */
+function faultOf(claim: VerdictStep, value: unknown, policy: Policy): string | undefined {
+  const { issuer: iss, audience: aud, tokens, ceilings } = policy
+  if (claim === 'sub' && typeof value === 'string' && !ceilings.has(value)) {
+    return 'callers of the policy do not include it'
   }
+  const required: { readonly [claim in VerdictStep]?: string } =
+    tokens.kind === 'oauth2'
+      ? { iss, aud }
+      : { iss, aud, source: tokens.source, token_type: tokens.tokenType }
+  const wanted = required[claim]
+  if (wanted === undefined || value === wanted) return undefined
+  const mayBeList = tokens.kind === 'oauth2' && claim === 'aud'
+  if (mayBeList && Array.isArray(value) && value.includes(wanted)) return undefined
+  return `the policy requires ${JSON.stringify(wanted)}`
+}
+
+function timeOf(value: unknown, nowMs: number): string {
   if (typeof value !== 'number') return ''
   const seconds = nowMs / 1000 - value
   const apart = formatDuration(Math.abs(seconds))

@@ -2,13 +2,14 @@ import type { Denial, Reason } from '../../base/decision/reason.js'
 import { permissionsClaimOf } from '../../verification/policy/check-claims.js'
 import type { Policy, TokenRules } from '../../verification/policy/policy.js'
 
-/** A step of the decision on a token. A step with the name of a claim checks that claim. */
-export type VerdictStep = keyof typeof CONDITIONS | 'scope' | 'scp' | 'roles'
+/** A step of the decision on a token. After `payload`, a step with the name of a claim checks that claim. */
+export type VerdictStep = keyof typeof CONDITIONS
 
 /** The steps, in order; with `proof` also the check of a proof. */
 export const stepsOf = ({ tokens }: Policy, proof?: object): readonly VerdictStep[] => [
   'bearer',
   'header',
+  ...(tokens.kind === 'oauth2' ? (['typ'] as const) : []),
   'key',
   'signature',
   'payload',
@@ -36,26 +37,21 @@ function kindSteps(tokens: TokenRules): VerdictStep[] {
 
 /** The condition that a step checks. Without a policy, it is a step that chooses one. */
 export function conditionOf(step: VerdictStep, policy: Policy | undefined): string {
-  if (policy === undefined) {
-    return step === 'iss'
-      ? 'the issuer is that of a policy'
-      : CONDITIONS[step as keyof typeof CONDITIONS]
-  }
+  if (policy === undefined) return step === 'iss' ? ISSUER_OF_SOME : CONDITIONS[step]
   const { tokens } = policy
-  if (step === 'scope' || step === 'scp' || step === 'roles') return PERMISSIONS_IF_ANY
   if (tokens.kind === 'service') return CONDITIONS[step]
   if (step === 'permissions') return PERMISSIONS_IF_ANY
-  if (step !== 'header') return CONDITIONS[step]
-  return tokens.accessTokenType === 'any'
-    ? `${CONDITIONS.header}; its typ, if any, is JWT or at+jwt`
-    : `${CONDITIONS.header}; its typ is at+jwt`
+  return step === 'typ' && tokens.accessTokenType === 'any' ? ANY_TYPE : CONDITIONS[step]
 }
 
-const PERMISSIONS_IF_ANY = 'the permissions, if any, have the type of this claim'
+const ISSUER_OF_SOME = 'the issuer is that of a policy'
+const PERMISSIONS_IF_ANY = 'the permissions, if any, are a list of strings'
+const ANY_TYPE = 'the typ of the header, if any, is at+jwt or JWT'
 
 const CONDITIONS = {
   bearer: 'there is one Authorization header, with Bearer and a token',
   header: 'the header has RS256, a key id and no parameter that changes how the token is read',
+  typ: 'the typ of the header is at+jwt',
   key: 'the key is in the key set, and the policy allows it',
   signature: 'the signature is from this key',
   payload: 'the payload is a JSON object',
@@ -66,6 +62,9 @@ const CONDITIONS = {
   access_token: 'no claim shows that it is an ID token or another token',
   sub: 'the token names its caller',
   permissions: 'the token lists its permissions',
+  scope: 'the scope, if any, is a string',
+  scp: 'the scopes, if any, are a string or a list of strings',
+  roles: 'the roles, if any, are a list of strings',
   exp: 'the token has an expiry time in seconds',
   iat: 'the time of issue, if any, is a number',
   nbf: 'the start of validity, if any, is a number',
@@ -95,7 +94,7 @@ const DECIDED_AT: Record<Reason, DecidingStep> = {
   key_unknown: 'key',
   key_set_unavailable: 'key',
   signature_invalid: 'signature',
-  token_type_invalid: 'header',
+  token_type_invalid: 'typ',
   id_token: 'access_token',
   confirmation_unsupported: 'cnf',
   confirmation_missing: 'cnf',

@@ -412,7 +412,9 @@ describe('a list of policies', () => {
     const accepted = await diagnose(['--token-stdin'], tokenFrom(other, { claims }))
     expect(accepted.exitCode).toBe(0)
     expect(accepted.object['verdict']).toMatchObject({ outcome: 'accepted', issuer: OAUTH2.issuer })
-    expect(accepted.stdout).toContain(`Token accepted by the policy of ${OAUTH2.issuer}\n`)
+    expect(accepted.stdout).toContain(
+      `Token accepted by the policy of ${OAUTH2.issuer} for oauth2 tokens\n`,
+    )
     const refused = await diagnose(
       ['--token-stdin'],
       tokenFrom(other, { claims: { ...claims, aud: 'x' } }),

@@ -1,5 +1,5 @@
 import { hostileTokens } from 'express-service-auth/testing'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { Unavailable } from '../../../src/base/decision/unavailable.js'
 import { checkToken, type TokenVerdict } from '../../../src/cli/doctor/token-verdict.js'
 import { stepOf, stepsOf, type VerdictStep } from '../../../src/cli/doctor/verdict-step.js'
@@ -9,7 +9,10 @@ import { readKeySet } from '../../../src/verification/key-set/usable-keys.js'
 import { parsePolicy } from '../../../src/verification/policy/policy.js'
 import { issuer } from '../../support/issuer/issuer.js'
 import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
+import { createOAuth2TestIssuer } from '../../support/issuer/test-issuer.js'
 
+const oauth2Issuer = await createOAuth2TestIssuer()
+afterAll(() => oauth2Issuer.close())
 const key = makeSigningKey('d-1')
 const other = makeSigningKey('d-1')
 const { keys } = readKeySet({ keys: [key.jwk] }, undefined)
@@ -48,9 +51,9 @@ const BREAKS: readonly [VerdictStep, string, Readonly<Record<string, unknown>>][
   ['required_permissions', 'permission_missing', { permissions: [] }],
 ]
 
-const resultsOf = (failed: VerdictStep): unknown[] =>
-  STEPS.map((step, index) => {
-    const at = STEPS.indexOf(failed)
+const resultsOf = (failed: VerdictStep | undefined, steps = STEPS): unknown[] =>
+  steps.map((step, index) => {
+    const at = failed === undefined ? steps.length : steps.indexOf(failed)
     if (index === at) return { step, result: 'failed' }
     return { step, result: index < at ? 'passed' : 'not_reached' }
   })
@@ -115,20 +118,25 @@ describe('the verdict on a token', () => {
 })
 
 describe('every hostile token', () => {
-  it('gets the verdict of admit, at a step that fits its reason', async () => {
-    const own = parsePolicy(issuer.policy())
-    const source = sourceOf(issuer.keySet)
+  it.each([
+    ['service tokens', issuer, {}],
+    ['OAuth 2.0 access tokens', oauth2Issuer, {}],
+    ['OAuth 2.0 access tokens of any typ', oauth2Issuer, { accessTokenType: 'any' }],
+  ])('of %s gets the verdict of admit, at a step that fits its reason', async (_, each, change) => {
+    const own = parsePolicy({ ...each.policy(), ...change })
+    const source = sourceOf(each.keySet)
     if (source === undefined) throw new Error('the issuer has a key set')
     const admit = createAdmit(createVerifier(own, source))
     let judged = 0
-    for (const { name, authorization } of hostileTokens(issuer)) {
+    for (const { name, authorization } of hostileTokens(each)) {
       if (!/^bearer /i.test(authorization)) continue
       const rawHeaders = ['Authorization', authorization]
       const decision = await admit({ rawHeaders, headers: {} }, () => expect.unreachable())
       const verdict = await checkToken(authorization, own, source)
-      if (decision.ok) throw new Error(`${name} was accepted`)
-      expect([name, verdict.reason]).toEqual([name, decision.reason])
-      expect([name, verdict.steps]).toEqual([name, resultsOf(stepOf(decision))])
+      const reason = decision.ok ? undefined : decision.reason
+      const failed = decision.ok ? undefined : stepOf(decision)
+      expect([name, verdict.reason]).toEqual([name, reason])
+      expect([name, verdict.steps]).toEqual([name, resultsOf(failed, stepsOf(own))])
       judged++
     }
     expect(judged).toBeGreaterThan(100)

@@ -1,0 +1,221 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { compactToken, rs256 } from '../../../src/testing/issuer/compact-token.js'
+import {
+  type Behaviour,
+  type KeySetServer,
+  respond,
+  serve,
+  startKeySetServer,
+} from '../../support/issuer/key-set-server.js'
+import { makeSigningKey, POLICY, shapeOfKey } from '../../support/issuer/signing-keys.js'
+import { knowToken } from '../../support/secret-search/index.js'
+import { runHere, temporaryFile } from '../kit.js'
+
+const key = makeSigningKey('s-kid-like-any-other')
+const foreign = makeSigningKey('foreign')
+const FRESH = { 'cache-control': 'max-age=3630' }
+/** As Keycloak publishes it, beside the key for signatures. */
+const forEncryption = { ...shapeOfKey('for-encryption', 2048), use: 'enc', alg: 'RSA-OAEP' }
+const published = serve({ keys: [key.jwk, shapeOfKey('next', 2048), forEncryption] }, FRESH)
+
+const ISSUER = 'https://id.example/'
+const STRICT = {
+  tokens: 'oauth2',
+  issuer: ISSUER,
+  audience: 'orders',
+  callers: ['billing'],
+  permissionsClaim: 'scope',
+}
+const ANY = { ...STRICT, accessTokenType: 'any' }
+/** The old scheme of the same issuer. */
+const SERVICE = { ...POLICY, issuer: ISSUER, staticKeys: 'accept' }
+
+let server: KeySetServer
+beforeAll(async () => {
+  server = await startKeySetServer(published)
+  return () => server.close()
+})
+
+function tokenOf(claims: object = {}, typ = 'at+jwt', signer = key): string {
+  const iat = Math.floor(Date.now() / 1000)
+  const right = { iss: ISSUER, aud: 'orders', sub: 'billing', scope: 'orders:read', iat }
+  const header = { alg: 'RS256', typ, kid: signer.kid }
+  const payload = { ...right, exp: iat + 300, ...claims }
+  const token = compactToken(header, payload, rs256(signer.privateKey))
+  knowToken(token)
+  return token
+}
+
+const ID_TOKEN = { nonce: 'n-0S6_WzA2Mj', email: 'anna@example.com' }
+
+async function diagnose(policy: object, stdin?: string, behaviour: Behaviour = published) {
+  server.behave(behaviour)
+  const withUri = (one: object): object => ({ ...one, jwksUri: server.url })
+  const file = Array.isArray(policy) ? policy.map(withUri) : withUri(policy)
+  const path = await temporaryFile(JSON.stringify(file), 0o644)
+  const argv = ['doctor', '--policy', path, '--strict']
+  if (stdin !== undefined) argv.push('--token-stdin')
+  const ran = await runHere(argv, { stdin: stdin ?? '' })
+  const object = (await runHere([...argv, '--json'], { stdin: stdin ?? '' })).json()
+  const lines = ran.stdout.split('\n')
+  const verdictAt = lines.findIndex((line) => line.startsWith('Token '))
+  return {
+    ...ran,
+    object,
+    headline: lines[verdictAt],
+    /** The step that failed, and its condition. */
+    failed: lines.find((line) => line.includes(' FAILED '))?.replace(/ +/g, ' '),
+    claim: (name: string) =>
+      lines
+        .slice(verdictAt)
+        .findLast((line) => line.startsWith(`  ${name} `))
+        ?.replace(/ +/g, ' '),
+  }
+}
+
+describe('with a policy for OAuth 2.0 tokens, the doctor', () => {
+  it('shows no kinds of keys, which those of the core alone have, and warns of no key of other use', async () => {
+    const { exitCode, stdout, object } = await diagnose(ANY)
+    expect(exitCode).toBe(0)
+    const [, keys] = stdout.split('\nKeys\n')
+    expect(keys?.split('\n')).toEqual([
+      '  s-kid-like-any-other  2048 bits  -  usable',
+      '  next                  2048 bits  -  usable',
+      '  for-encryption        2048 bits  -  not usable: its alg is not RS256',
+      '',
+    ])
+    expect(object).toMatchObject({ warnings: [], faults: [] })
+    expect(JSON.stringify(object['keySet'])).not.toContain('"kind"')
+  })
+
+  it('still warns of what makes a key worthless', async () => {
+    const { object } = await diagnose(ANY, undefined, serve({ keys: [shapeOfKey('a', 1024)] }))
+    expect(object['warnings']).toContainEqual(expect.objectContaining({ code: 'key_unusable' }))
+  })
+
+  it('says at a 404 where such an issuer names its key set, and nothing of the core', async () => {
+    const { object } = await diagnose(ANY, undefined, respond('404 Not Found', 'none'))
+    expect(JSON.stringify(object['faults'])).toContain(
+      'status 404 instead of 200: check jwksUri: it is the jwks_uri in {issuer}/.well-known/openid-configuration"',
+    )
+  })
+
+  it('says at a short max-age nothing of the rotation of the core', async () => {
+    const { object } = await diagnose(
+      ANY,
+      undefined,
+      serve({ keys: [key.jwk] }, { 'cache-control': 'max-age=10' }),
+    )
+    expect(object['warnings']).toContainEqual({
+      code: 'max_age_short',
+      message: 'fresh for only 10 s: receivers cannot survive a longer outage',
+    })
+  })
+
+  it.each([
+    ['at+jwt', STRICT, 'the typ of the header is at+jwt'],
+    ['any', ANY, 'the typ of the header, if any, is at+jwt or JWT'],
+  ])('accepts an access token where the type is %s', async (_, policy, type) => {
+    const { exitCode, stdout, headline } = await diagnose(policy, tokenOf())
+    expect(exitCode).toBe(0)
+    expect(headline).toBe('Token accepted')
+    expect(stdout.replace(/ +/g, ' ')).toContain(`\n typ passed ${type}\n`)
+    expect(stdout.replace(/ +/g, ' ')).toContain('\n scope passed the scope, if any, is a string\n')
+  })
+
+  it.each<[string, object, string, string, string]>([
+    [
+      'an ID token by its typ, where the type is at+jwt',
+      STRICT,
+      tokenOf(ID_TOKEN, 'JWT'),
+      'token_type_invalid, the caller gets 401',
+      ' typ FAILED the typ of the header is at+jwt',
+    ],
+    [
+      'an ID token by the claim that shows it',
+      ANY,
+      tokenOf(ID_TOKEN, 'JWT'),
+      'id_token (nonce), the caller gets 401',
+      ' access_token FAILED no claim shows that it is an ID token or another token',
+    ],
+    [
+      'an ID token for the client',
+      ANY,
+      tokenOf({ ...ID_TOKEN, aud: 'billing' }, 'JWT'),
+      'claim_invalid, the caller gets 401',
+      ' aud FAILED the token is for this receiver',
+    ],
+    [
+      'a refresh token of Keycloak',
+      ANY,
+      tokenOf({ typ: 'Refresh' }, 'JWT'),
+      'id_token (typ), the caller gets 401',
+      ' access_token FAILED no claim shows that it is an ID token or another token',
+    ],
+    [
+      'the token of a user',
+      ANY,
+      tokenOf({ sub: 'auth0|1', azp: 'billing' }),
+      'caller_not_approved, the caller gets 403',
+      ' caller FAILED the caller is approved',
+    ],
+    [
+      'a token of a foreign issuer',
+      STRICT,
+      tokenOf({ iss: 'https://evil.example' }, 'at+jwt', foreign),
+      'key_unknown, the caller gets 401',
+      ' key FAILED the key is in the key set, and the policy allows it',
+    ],
+  ])('refuses %s', async (_, policy, token, headline, failed) => {
+    for (const given of [policy, [{ ...POLICY, issuer: 'https://core.example' }, policy]]) {
+      const ran = await diagnose(given, token)
+      expect(ran.exitCode).toBe(1)
+      expect(ran.stdout).not.toMatch(/n-0S6|anna@/)
+      const isForeign = Array.isArray(given) && headline.startsWith('key_unknown')
+      if (isForeign) {
+        expect(ran.headline).toBe('Token refused: claim_invalid, the caller gets 401')
+        expect(ran.failed).toBe(' iss FAILED the issuer is that of a policy')
+      } else {
+        const by = Array.isArray(given) ? ` by the policy of ${ISSUER} for oauth2 tokens` : ''
+        expect(ran.headline).toBe(`Token refused${by}: ${headline}`)
+        expect(ran.failed).toBe(failed)
+      }
+    }
+  })
+
+  it('names the claim of an ID token in JSON, too', async () => {
+    const { object } = await diagnose(ANY, tokenOf({ at_hash: 'x' }, 'JWT'))
+    expect(object['verdict']).toMatchObject({ reason: 'id_token', claim: 'at_hash' })
+  })
+
+  it('says of a claim what the policy requires instead', async () => {
+    const user = await diagnose(ANY, tokenOf({ sub: 'auth0|1' }))
+    expect(user.claim('sub')).toBe(' sub "auth0|1" callers of the policy do not include it')
+    const list = await diagnose(ANY, tokenOf({ aud: ['a', 'b'] }))
+    expect(list.claim('aud')).toBe(' aud ["a","b"] the policy requires "orders"')
+    const good = await diagnose(ANY, tokenOf({ aud: ['a', 'orders'] }))
+    expect(good.claim('aud')).toBe(' aud ["a","orders"]')
+    const old = await diagnose(SERVICE, tokenOf({ aud: ['orders'] }))
+    expect(old.claim('aud')).toBe(' aud ["orders"] the policy requires "orders"')
+  })
+})
+
+describe('with two policies of one issuer, the doctor', () => {
+  it('says which of them has decided', async () => {
+    const kinds = { source: 'microservice', token_type: 'service-access', permissions: [] }
+    const [first, second] = [
+      await diagnose([SERVICE, ANY], tokenOf()),
+      await diagnose([SERVICE, ANY], tokenOf(kinds)),
+    ]
+    expect(first.headline).toBe(`Token accepted by the policy of ${ISSUER} for oauth2 tokens`)
+    expect(second.headline).toBe(`Token accepted by the policy of ${ISSUER} for service tokens`)
+    expect(second.object).toMatchObject({
+      policies: [
+        { issuer: ISSUER, tokens: 'service' },
+        { issuer: ISSUER, tokens: 'oauth2' },
+      ],
+      verdict: { issuer: ISSUER, tokens: 'service' },
+    })
+    expect(first.stdout.match(/^Tokens .*$/gm)).toEqual(['Tokens  service', 'Tokens  oauth2'])
+  })
+})

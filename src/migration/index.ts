@@ -12,8 +12,15 @@ export type {
   AccountInfo,
   CallOptions,
   CoreClient,
+  CoreLoginMethod,
+  CoreTenant,
+  CoreTotpDevice,
+  CoreUser,
   DirectImport,
   RowQuery,
+  RowStatus,
+  StagedRow,
+  StagedUser,
   Staging,
 } from './core/core-client.js'
 export { CoreError, type CoreErrorCode, type CoreErrorOutcome } from './core/core-error.js'
@@ -25,21 +32,12 @@ export type {
   RecipeId,
 } from './core/import-user.js'
 export { type CoreClientOptions, coreClient } from './core/open-core-client.js'
-export type {
-  CoreLoginMethod,
-  CoreTenant,
-  CoreTotpDevice,
-  CoreUser,
-  RowStatus,
-  StagedRow,
-  StagedUser,
-} from './core/reply.js'
 export type { MigrationEndpointOptions, MigrationLimiter } from './endpoint/endpoint-options.js'
-export type { TokenList } from './endpoint/hook-tokens.js'
 export type {
   MigrationConnection,
   MigrationIssuer,
   MigrationRecipe,
+  TokenList,
 } from './endpoint/issuer-options.js'
 export type {
   LegacyLogin,

@@ -1,4 +1,4 @@
-export type { DenylistUnderTest } from './denylist/denylist-scenario.js'
+export type { DenylistUnderTest } from './denylist/live-denylist-cases.js'
 export { type DenylistOpener, liveDenylistCases } from './denylist/live-denylist-cases.js'
 export type { HostileProof, HostileProofTarget } from './hostile-proofs/hostile-proof.js'
 export { hostileProofs } from './hostile-proofs/hostile-proofs.js'

@@ -1,6 +1,5 @@
-import type { AccountInfo, CallOptions, CoreClient } from '../core/core-client.js'
+import type { AccountInfo, CallOptions, CoreClient, CoreUser } from '../core/core-client.js'
 import type { ImportUser } from '../core/import-user.js'
-import type { CoreUser } from '../core/reply.js'
 import { type Login, loginsOf, PRIMARY } from '../record-validation/login-keys.js'
 
 /** A login of a user that an account of the core already has. */

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { isRecord } from '../../base/options.js'
-import type { AccountInfo } from './core-client.js'
+import type { AccountInfo, CoreTenant, CoreTotpDevice, CoreUser } from './core-client.js'
 import { formed, MAX_ANSWER_BYTES, MAX_RECORDS_BYTES, type Operation } from './core-operation.js'
-import type { CoreTenant, CoreTotpDevice, CoreUser } from './reply.js'
 
 // A schema drops the members that it does not name, for example additions of a newer core.
 

@@ -9,11 +9,10 @@ import {
 } from '../../base/options.js'
 import type { ApiKey } from '../../client/core/api-key.js'
 import { apiKeyOption, baseUrlFaults } from '../../client/core/core-options.js'
-import type { CallOptions, CoreClient, RowQuery } from './core-client.js'
+import type { CallOptions, CoreClient, RowQuery, RowStatus, StagedRow } from './core-client.js'
 import { CoreError } from './core-error.js'
 import type { Operation } from './core-operation.js'
 import * as lookUps from './look-up-operations.js'
-import type { RowStatus, StagedRow } from './reply.js'
 import { ask, askPatiently, type Reach } from './send-request.js'
 import * as staging from './staging-operations.js'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isRecord } from '../../base/options.js'
-import type { DirectImport, RowQuery, Staging } from './core-client.js'
+import type { DirectImport, RowQuery, RowStatus, StagedRow, Staging } from './core-client.js'
 import {
   type Accepted,
   formed,
@@ -11,7 +11,6 @@ import {
 import { cutSecrets, secretsOf } from './cut-secrets.js'
 import type { ImportUser, RecipeId } from './import-user.js'
 import { coreUser } from './look-up-operations.js'
-import type { RowStatus, StagedRow } from './reply.js'
 
 // A schema drops the members that it does not name, for example the secrets of rows and additions of a
 // newer core.

@@ -14,9 +14,8 @@ import {
   refused,
   retrySeconds,
 } from './endpoint-result.js'
-import { holderOf } from './hook-tokens.js'
 import { importUnderKey } from './import-under-key.js'
-import type { Allowlist, Issuer } from './issuer-options.js'
+import { type Allowlist, holderOf, type Issuer } from './issuer-options.js'
 import { judgeRecord } from './legacy-user.js'
 import type { MigrationRequest } from './migration-request.js'
 

@@ -9,9 +9,8 @@ import {
   type Run,
 } from '../../idempotency/leased/idempotency-store.js'
 import { startLease } from '../../idempotency/leased/lease.js'
-import type { CoreClient } from '../core/core-client.js'
+import type { CoreClient, CoreLoginMethod, CoreUser } from '../core/core-client.js'
 import type { ImportUser } from '../core/import-user.js'
-import type { CoreLoginMethod, CoreUser } from '../core/reply.js'
 import { importOne } from '../import-one/import-one.js'
 import { type LoginSource, recipeKeysOf } from '../record-validation/login-keys.js'
 import {

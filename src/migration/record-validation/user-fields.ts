@@ -1,14 +1,17 @@
 import {
   checkUnicode,
+  checkUnknown,
   fieldOf,
   isAbsent,
   type JsonObject,
+  LEVEL_OF_MEMBERS,
+  MAX_LEVELS,
   optional,
   type Reading,
   required,
+  TOO_DEEP,
 } from './read-field.js'
 import { coreInteger, coreTenantId, trimmed } from './stored-form.js'
-import { checkUnknown, LEVEL_OF_MEMBERS, MAX_LEVELS, TOO_DEEP } from './unknown-fields.js'
 import type { FindingCollector } from './user-finding.js'
 import { has, lacks, readTenantIds, type UserContext } from './validation-context.js'
 

@@ -2,14 +2,20 @@ import { isRecord } from '../../base/options.js'
 import type { ImportUser } from '../core/import-user.js'
 import { becomesPrimary, repeatedMethodsOf } from './login-keys.js'
 import { type ReadMethod, readLoginMethod } from './login-method.js'
-import { type JsonObject, memberOf, optional, type Reading, required } from './read-field.js'
+import {
+  checkUnknown,
+  type JsonObject,
+  memberOf,
+  optional,
+  type Reading,
+  required,
+} from './read-field.js'
 import {
   coreTenantIds,
   MAX_EXTERNAL_USER_ID_LENGTH,
   PUBLIC_TENANT,
   trimmed,
 } from './stored-form.js'
-import { checkUnknown } from './unknown-fields.js'
 import { checkMetadata, type ReadRole, readTotpDevices, readUserRoles } from './user-fields.js'
 import type { UserError, UserWarning } from './user-finding.js'
 import { type FindingCollector, openFindings } from './user-finding.js'

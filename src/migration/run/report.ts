@@ -1,5 +1,5 @@
 import type { MigrationCounts } from '../../base/decision/migration-event.js'
-import type { RowStatus } from '../core/reply.js'
+import type { RowStatus } from '../core/core-client.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
 
 /** The state of a run. This list is closed. */

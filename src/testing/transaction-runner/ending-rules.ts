@@ -2,8 +2,15 @@ import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Isolation, TransactionRunner } from '../../stores/postgres/runner.js'
 import type { StoreRules } from '../stores/store-case.js'
-import { exhaust, LATE_MS, SHORT_ACQUIRE_MS, SLACK_MS } from './exhaust-pool.js'
-import { LIMITS, type RunnerAtTable, withTables } from './runner-at-table.js'
+import {
+  exhaust,
+  LATE_MS,
+  LIMITS,
+  type RunnerAtTable,
+  SHORT_ACQUIRE_MS,
+  SLACK_MS,
+  withTables,
+} from './runner-at-table.js'
 
 const ISOLATIONS: readonly Isolation[] = ['read committed', 'repeatable read', 'serializable']
 

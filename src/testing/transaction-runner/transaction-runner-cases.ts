@@ -3,8 +3,7 @@ import type { TransactionRunner } from '../../stores/postgres/runner.js'
 import { sqlStateOf } from '../../stores/postgres/sql-state.js'
 import { casesOf, type StoreCase, type StoreOpener, type StoreRules } from '../stores/store-case.js'
 import { errorOf, TRANSACTION_RULES } from './ending-rules.js'
-import { SLACK_MS } from './exhaust-pool.js'
-import { LIMITS, withTables } from './runner-at-table.js'
+import { LIMITS, SLACK_MS, withTables } from './runner-at-table.js'
 
 /**
  * The rules of a `TransactionRunner`, as cases for any test runner; run them one after another.

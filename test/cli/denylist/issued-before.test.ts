@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readIssuedBefore } from '../../../src/cli/denylist/issued-before.js'
+import { readIssuedBefore } from '../../../src/cli/denylist/deny-target.js'
 import { readArguments } from '../../../src/cli/frame/arguments.js'
 
 const TOLERANCE = { tolerance: { kind: 'text', help: 'of clocks' } } as const

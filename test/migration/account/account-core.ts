@@ -1,4 +1,4 @@
-import type { CoreTotpDevice, CoreUser } from '../../../src/migration/core/reply.js'
+import type { CoreTotpDevice, CoreUser } from '../../../src/migration/core/core-client.js'
 import { ok, type Reply, replies, startScriptedCore } from '../core/scripted-core.js'
 
 /** What a core knows, by the ids under which it keeps it. */

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import type { StagedRow } from '../../../src/migration/core/reply.js'
+import type { StagedRow } from '../../../src/migration/core/core-client.js'
 import { ok, replies, type ScriptedCore, startScriptedCore, tooLarge } from './scripted-core.js'
 
 const cores: ScriptedCore[] = []

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import type { CoreLoginMethod } from '../../../src/migration/core/core-client.js'
 import type { ImportLoginMethod } from '../../../src/migration/core/import-user.js'
-import type { CoreLoginMethod } from '../../../src/migration/core/reply.js'
 import { holdsLoginOf } from '../../../src/migration/endpoint/import-under-key.js'
 
 const account = (...methods: Partial<CoreLoginMethod>[]) => ({

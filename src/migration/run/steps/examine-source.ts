@@ -1,5 +1,5 @@
 import { findingText } from '../../account/without-account-data.js'
-import type { CoreTenant } from '../../core/reply.js'
+import type { CoreTenant } from '../../core/core-client.js'
 import type { UserFinding, UserWarning } from '../../record-validation/user-finding.js'
 import { needsOf, type UserNeeds, validateUser } from '../../record-validation/validate-user.js'
 import type { MigrationContext } from '../migration-context.js'

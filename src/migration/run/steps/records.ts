@@ -1,4 +1,4 @@
-import type { RowStatus, StagedRow } from '../../core/reply.js'
+import type { RowStatus, StagedRow } from '../../core/core-client.js'
 import { externalUserIdOf } from '../../record-validation/stored-form.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { IndexedRecord } from '../source-index.js'

@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { CoreClient } from '../../../../src/migration/core/core-client.js'
+import type {
+  CoreClient,
+  CoreUser,
+  RowStatus,
+  StagedRow,
+} from '../../../../src/migration/core/core-client.js'
 import { CoreError } from '../../../../src/migration/core/core-error.js'
 import type { ImportUser } from '../../../../src/migration/core/import-user.js'
-import type { CoreUser, RowStatus, StagedRow } from '../../../../src/migration/core/reply.js'
 import type { SimulatedTime } from './simulated-time.js'
 
 /** What becomes of a write: its effect may come before its end, after it, or never. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { nodeRedisOptions } from '../../../src/cli/redis/node-redis-options.js'
+import { nodeRedisOptions } from '../../../src/cli/redis/redis-library.js'
 
 describe('the location of Redis, for node-redis', () => {
   it('is a URL with the options beside it', () => {

@@ -6,12 +6,20 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { createProof } from './proof.js'
 
 const CONNECTIONS = 64
 /** Few enough that all have been used when a server is warm. */
 const REPLAYED_KEYS = 200
 
+/** More than any server here answers. */
+const MAX_ANSWERS_A_MS = 20
+
+/** Tokens by the name of their pool; of bound ones, each with the `key` that it is bound to. */
 const pools = {}
+/** Fields with a proof by the name of a pool, each to be sent once. */
+const proved = {}
 /** Each server gets all tokens of a pool in turn, however the turns of others lie between. */
 const cursors = {}
 /** The connections to each port stay open between its turns, until its server ends. */
@@ -21,8 +29,11 @@ const connectionsTo = {}
  * Loads a port; `requests` is what each connection sends one after the other, again and again. Resolves
  * to how many of each were answered, how long that took, and, where asked for, when the answers came.
  */
-async function takeTurn({ port, requests, durationMs, connections = CONNECTIONS, recordsTimes }) {
-  connectionsTo[port] ??= await Promise.all(Array.from({ length: connections }, () => open(port)))
+async function takeTurn({ port, requests, durationMs, connections, recordsTimes, tls }) {
+  connectionsTo[port] ??= await Promise.all(
+    Array.from({ length: connections ?? CONNECTIONS }, () => open(port, tls)),
+  )
+  for (const { pool } of requests) proveAhead(pool, durationMs * MAX_ANSWERS_A_MS)
   const counts = requests.map(() => 0)
   const moments = []
   const begin = performance.now()
@@ -43,8 +54,9 @@ async function takeTurn({ port, requests, durationMs, connections = CONNECTIONS,
 }
 
 /** A connection, as a function that sends a request and resolves to the whole answer. */
-async function open(port) {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+async function open(port, tls) {
+  const address = { port, host: '127.0.0.1', noDelay: true }
+  const socket = tls ? connectTls({ ...address, ...tls }) : connect(address)
   let pending = ''
   let waiting
   socket.on('data', (chunk) => {
@@ -60,7 +72,7 @@ async function open(port) {
     delete connectionsTo[port]
     waiting?.reject(new Error('the connection was closed'))
   })
-  await once(socket, 'connect')
+  await once(socket, tls ? 'secureConnect' : 'connect')
   return (request) =>
     new Promise((resolve, reject) => {
       waiting = { resolve, reject }
@@ -74,6 +86,26 @@ function isWhole(text) {
   const at = text.indexOf('Content-Length: ')
   if (at === -1 || at > headEnd) throw new Error(`an answer without a length: ${text}`)
   return text.length >= headEnd + 4 + Number.parseInt(text.slice(at + 16, at + 26), 10)
+}
+
+const READ_PATH = '/orders/17'
+
+/** Makes the proofs of a turn before it, so that the load has no more to do than without. */
+function proveAhead(pool, count) {
+  const tokens = pools[pool]
+  if (tokens[0].key === undefined) return
+  const request = { method: 'GET', url: `http://orders${READ_PATH}` }
+  proved[pool] = Array.from({ length: count }, (_, index) => {
+    const { token, key } = tokens[index % tokens.length]
+    return `DPoP ${token}\r\nDPoP: ${createProof(key, token, request)}`
+  })
+}
+
+function nextAuthorization(pool, port) {
+  if (proved[pool] === undefined) return `Bearer ${nextToken(pool, port)}`
+  const next = proved[pool].pop()
+  if (next === undefined) throw new Error('there are more requests than proofs')
+  return next
 }
 
 function nextToken(pool, port) {
@@ -95,8 +127,8 @@ const ORDER = JSON.stringify({ item: 'book', quantity: 2, note: 'leave it at the
 const ORDER_HEAD = `Content-Type: application/json\r\nContent-Length: ${ORDER.length}\r\n`
 
 function requestText({ kind, pool }, port) {
-  const common = `Host: orders\r\nAuthorization: Bearer ${nextToken(pool, port)}\r\n`
-  if (kind === 'read') return `GET /orders/17 HTTP/1.1\r\n${common}\r\n`
+  const common = `Host: orders\r\nAuthorization: ${nextAuthorization(pool, port)}\r\n`
+  if (kind === 'read') return `GET ${READ_PATH} HTTP/1.1\r\n${common}\r\n`
   const key = kind === 'replay' ? nextReplayed(port) : randomUUID()
   return `POST /orders HTTP/1.1\r\n${common}Idempotency-Key: ${key}\r\n${ORDER_HEAD}\r\n${ORDER}`
 }

@@ -10,8 +10,9 @@ const WARM_UP_MS = 1000
 /**
  * Lets all contenders take turns, so that whatever else the machine does meets them all. Resolves to
  * what a request cost each of them, in microseconds of processor time: heats of turns. A contender is
- * `{ app, settings, requests, before, warmUpMs }`; `before` runs ahead of each of its turns. A server that is
- * sent several kinds of requests is charged with all of them; only the first kind is counted.
+ * `{ app, settings, requests, before, warmUpMs, tls }`; `before` runs ahead of each of its turns, and `tls`
+ * is how the load connects. A server that is sent several kinds of requests is charged with all of them; only
+ * the first kind is counted.
  */
 export async function measure(bench, contenders) {
   const heats = []
@@ -52,10 +53,10 @@ export async function startApp(bench, { app, settings, flags }) {
 }
 
 async function takeTurn(bench, { node, port, contender }, durationMs) {
-  const { requests, before, app } = contender
+  const { requests, before, app, tls } = contender
   await before?.()
   const start = await node.ask({})
-  const { counts, fault } = await bench.load.ask({ turn: { port, requests, durationMs } })
+  const { counts, fault } = await bench.load.ask({ turn: { port, requests, durationMs, tls } })
   const end = await node.ask({})
   if (fault !== undefined) throw new Error(`${app} answered otherwise: ${fault}`)
   return (end.cpuMicroseconds - start.cpuMicroseconds) / counts[0]

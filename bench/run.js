@@ -12,6 +12,7 @@ import { endLine, headLines } from './markdown.js'
 import { isPinned, LOAD_CORE, startNode } from './processes.js'
 import { startRedis } from './redis.js'
 import { beginSection, reportOf } from './report.js'
+import { bound } from './sections/bound.js'
 import { capacity } from './sections/capacity.js'
 import { client } from './sections/client.js'
 import { credentials } from './sections/credentials.js'
@@ -38,6 +39,7 @@ const SECTIONS = {
   observers,
   denylist,
   credentials,
+  bound,
   writes,
   'redis-clients': redisClients,
   encryption,

@@ -18,14 +18,23 @@ const EXPORT_INTERVAL_MS = 60_000
 
 const CALLERS = { billing: ['orders:read', 'orders:write'], reporting: ['orders:read'] }
 
-const policyOf = ({ issuer, tokenCache, denylist, callers = CALLERS }) => ({
+const policyOf = ({
   issuer,
+  jwksUri,
+  tokenCache,
+  denylist,
+  senderConstraint,
+  callers = CALLERS,
+}) => ({
+  issuer,
+  jwksUri,
   audience: 'orders',
   source: 'microservice',
   tokenType: 'service-access',
   callers,
   tokenCache,
   denylist,
+  senderConstraint,
 })
 
 const oauth2PolicyOf = ({ issuer }) => ({

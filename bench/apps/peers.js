@@ -19,6 +19,7 @@ export const oauth2JwtBearer = (settings) =>
       jwksUri: addressOf(settings),
       audience: 'orders',
       tokenSigningAlg: 'RS256',
+      dpop: settings.dpop,
     }),
     claimIncludes('permissions', 'orders:read'),
   )

@@ -1,8 +1,8 @@
-import type { TLSSocket } from 'node:tls'
 import type { Request } from 'express'
 import type { Schemes } from '../base/decision/problem.js'
 import { ServiceAuthError } from '../base/decision/service-auth-error.js'
 import { createAdmit, createAdmitByIssuer } from '../verification/admit.js'
+import { peerCertificate } from '../verification/confirmation/peer-certificate.js'
 import type { Sender } from '../verification/confirmation/sender.js'
 import { addressOf, withAddress } from '../verification/key-set/address.js'
 import type { ValidIdentity } from '../verification/policy/check-claims.js'
@@ -212,12 +212,7 @@ function middlewareOf(
 
 /** The side of an Express request that a bound token must match. */
 const senderOf = (request: Request): Sender => ({
-  certificate(mtls) {
-    if (mtls !== true) return mtls(request)
-    // A connection without TLS has no such function.
-    const { getPeerX509Certificate: certificateOf } = request.socket as Partial<TLSSocket>
-    return certificateOf?.call(request.socket as TLSSocket)?.raw
-  },
+  certificate: (mtls) => (mtls === true ? peerCertificate(request.socket) : mtls(request)),
   headers: request,
   target: () => ({ method: request.method, url: request.originalUrl }),
 })

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer as createPlainServer } from 'node:http'
+import { createServer as createPlainServer, type IncomingMessage } from 'node:http'
 import { Agent, createServer, request, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -86,7 +86,7 @@ async function call(
   port: number,
   { token, certificate, version = 'TLSv1.3', agent, path = '/' }: Call,
 ) {
-  const identity = certificate && { cert: certificate.cert, key: certificate.key }
+  const identity = certificate && keyPair(certificate)
   const versions = { minVersion: version, maxVersion: version }
   const own = agent ?? new Agent({ ca, ...identity, ...versions })
   const sent = request({ port, host: '127.0.0.1', path, agent: own })
@@ -102,15 +102,30 @@ async function call(
   }
 }
 
+const keyPair = ({ cert, key }: Certificate) => ({ cert, key })
+
+/** As an app may write it for its own TLS server. */
+const ownFunction = ({ socket }: IncomingMessage): Uint8Array | undefined =>
+  (socket as TLSSocket).getPeerX509Certificate()?.raw
+
+const WAYS = [
+  ['TLSv1.2', 'true', true],
+  ['TLSv1.3', 'true', true],
+  ['TLSv1.2', 'a function', ownFunction],
+  ['TLSv1.3', 'a function', ownFunction],
+] as const
+
 const REFUSED = { status: 401, challenge: 'Bearer realm="service", error="invalid_token"' }
 
 describe.each(EXPRESS_MAJORS)('a token bound to a certificate, on $major', ({ express }) => {
-  describe.each<SecureVersion>(['TLSv1.2', 'TLSv1.3'])('over %s', (version) => {
+  describe.each(WAYS)('over %s, where mtls is %s', (version, _, mtls) => {
+    const policy = { senderConstraint: { mtls } }
+
     it.each([
       ['one', client],
       ['two', chained],
     ])('is accepted with its certificate, from a chain of %s', async (_, certificate) => {
-      const { port, events } = await startTls({ express })
+      const { port, events } = await startTls({ express, policy })
       const confirmation = { kind: 'certificate', thumbprint: certificate.thumbprint }
       const token = boundTo(certificate)
       for (const _again of [1, 2]) {
@@ -120,12 +135,14 @@ describe.each(EXPRESS_MAJORS)('a token bound to a certificate, on $major', ({ ex
       expect(events).toMatchObject([{ confirmation: 'certificate' }, events[0]])
     })
 
-    it('is accepted in a resumed session', async () => {
-      const { port } = await startTls({ express })
-      const identity = { cert: client.cert, key: client.key }
+    it.each([
+      ['one', client],
+      ['two', chained],
+    ])('is accepted in a resumed session, from a chain of %s', async (_, certificate) => {
+      const { port } = await startTls({ express, policy })
       const versions = { minVersion: version, maxVersion: version }
-      const agent = new Agent({ ca, ...identity, ...versions, keepAlive: false })
-      const token = boundTo(client)
+      const agent = new Agent({ ca, ...keyPair(certificate), ...versions, keepAlive: false })
+      const token = boundTo(certificate)
       expect(await call(port, { token, agent })).toMatchObject({ body: { isResumed: false } })
       const resumed = await call(port, { token, agent })
       expect(resumed).toMatchObject({ status: 200, body: { isResumed: true } })
@@ -133,7 +150,7 @@ describe.each(EXPRESS_MAJORS)('a token bound to a certificate, on $major', ({ ex
     })
 
     it('is refused without a certificate, and with another, cached or not', async () => {
-      const { port, last } = await startTls({ express })
+      const { port, last } = await startTls({ express, policy })
       const token = boundTo(client)
       const refuse = async (): Promise<void> => {
         expect(await call(port, { token, version })).toMatchObject(REFUSED)
@@ -150,10 +167,10 @@ describe.each(EXPRESS_MAJORS)('a token bound to a certificate, on $major', ({ ex
 
     it('leaves an expired certificate to the TLS server', async () => {
       const token = boundTo(expired)
-      const trusting = await startTls({ express })
+      const trusting = await startTls({ express, policy })
       const answer = await call(trusting.port, { token, version, certificate: expired })
       expect(answer).toMatchObject({ status: 200 })
-      const strict = await startTls({ express, tls: { rejectUnauthorized: true } })
+      const strict = await startTls({ express, policy, tls: { rejectUnauthorized: true } })
       const refused = call(strict.port, { token, version, certificate: expired })
       await expect(refused).rejects.toThrow()
     })

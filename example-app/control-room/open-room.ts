@@ -1,4 +1,7 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { IdentityCore } from '../identity-core/identity-core.js'
+import { removeTemporaryFolder, temporaryFolder } from '../temporary-folder.js'
 import { actionsOf } from './actions.js'
 import { openBackgroundLoad } from './calls/background-load.js'
 import { type Callers, openCallers } from './calls/callers.js'
@@ -8,6 +11,7 @@ import { openCoreKeys } from './keys/core-keys.js'
 import type { Room } from './ports.js'
 import type { CatalogueMessage, RoomState } from './protocol.js'
 import { openReceivers, type ReceiversOptions } from './receivers/open-receivers.js'
+import { selfSigned } from './receivers/self-signed.js'
 import { openTour } from './tour/tour.js'
 
 export interface RoomOptions
@@ -27,7 +31,10 @@ export interface RoomOptions
 export async function openRoom({ core, openIssuer, ...options }: RoomOptions): Promise<Room> {
   const startedAt = Date.now()
   const { url: coreUrl, issuer } = core
-  const mint = { coreUrl, issuer, apiKey: options.apiKey }
+  const folder = await temporaryFolder('express-service-auth-room-')
+  const certificate = { ...selfSigned('billing'), path: join(folder, 'billing.pem') }
+  await writeFile(certificate.path, certificate.cert + certificate.key, { mode: 0o600 })
+  const mint = { coreUrl, issuer, apiKey: options.apiKey, certificate }
   const feed = openFeed(stateOfNow)
   let callers: Callers | undefined
   // Before the receivers fetch the key set, so that its keys are in it.
@@ -44,6 +51,7 @@ export async function openRoom({ core, openIssuer, ...options }: RoomOptions): P
   }).catch(async (error: unknown) => {
     feed.close()
     await catalogue.close()
+    await removeTemporaryFolder(folder)
     throw error
   })
   callers = openCallers({ mint, receivers, catalogue })
@@ -82,6 +90,7 @@ export async function openRoom({ core, openIssuer, ...options }: RoomOptions): P
       await receivers.close()
       feed.close()
       await catalogue.close()
+      await removeTemporaryFolder(folder)
     },
   }
 }

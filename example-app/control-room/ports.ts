@@ -52,6 +52,8 @@ export interface ReceiverReport {
 export interface Receivers {
   states(): readonly ReceiverState[]
   urlOf(receiver: ReceiverName): string
+  /** Its address with TLS, and the authority of its certificate in PEM. */
+  tlsOf(receiver: ReceiverName): { readonly url: string; readonly ca: string }
   /** Orders on the books, which all receivers share. */
   orders(): number
   readonly storeName: string

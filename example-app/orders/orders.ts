@@ -5,6 +5,7 @@ import {
   type KeySet,
   type LiveDenylist,
   requirePermissions,
+  type SenderConstraintOption,
   type SessionVerifier,
   serviceAuth,
   serviceOf,
@@ -29,13 +30,15 @@ export interface OrdersOptions extends Persistence {
   readonly denylist?: LiveDenylist | undefined
   readonly verifySession: SessionVerifier<SessionContainer>
   readonly onDecision?: DecisionObserver
+  /** How bound tokens are checked. Default: they are refused. */
+  readonly senderConstraint?: SenderConstraintOption
 }
 
 /** The receiver: reads take `orders:read`, writes `orders:write`, a fresh token and a key. */
 export function createOrders(options: OrdersOptions) {
   const { issuer = POLICY.issuer, keySet, denylist, verifySession, onDecision } = options
-  const { book, once, storeHealth } = options
-  const auth = serviceAuth({ ...POLICY, issuer, keySet, denylist, onDecision })
+  const { book, once, storeHealth, senderConstraint } = options
+  const auth = serviceAuth({ ...POLICY, issuer, keySet, denylist, onDecision, senderConstraint })
 
   const app = express().disable('x-powered-by')
   app.use(createTracking({ auth, verifySession, denylist, issuer, onDecision, book }))

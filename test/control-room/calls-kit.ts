@@ -3,6 +3,7 @@ import { type Callers, openCallers } from '../../example-app/control-room/calls/
 import { type Catalogue, openCatalogue } from '../../example-app/control-room/calls/catalogue.js'
 import { createEventLog } from '../../example-app/control-room/metrics/event-log.js'
 import type { ReceiverReport } from '../../example-app/control-room/ports.js'
+import { selfSigned } from '../../example-app/control-room/receivers/self-signed.js'
 import {
   type IdentityCore,
   startIdentityCore,
@@ -11,6 +12,9 @@ import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { type ReceiversHere, startReceiversHere } from './receivers-here.js'
 
 export const API_KEY = 'the-key-of-the-control-room'
+
+/** Of callers whose calls go without TLS. */
+export const CERTIFICATE = { ...selfSigned('billing'), path: '/none' }
 
 export interface RoomHere {
   readonly core: IdentityCore
@@ -42,7 +46,7 @@ export async function openRoomHere(options: Options = {}): Promise<RoomHere> {
       callers?.receive(log.add(report.events), report.requests)
     },
   })
-  const mint = { coreUrl: core.url, issuer: core.issuer, apiKey: API_KEY }
+  const mint = { coreUrl: core.url, issuer: core.issuer, apiKey: API_KEY, certificate: CERTIFICATE }
   callers = openCallers({ mint, receivers, catalogue, ...(answerLimitMs && { answerLimitMs }) })
   return {
     core,

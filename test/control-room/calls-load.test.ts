@@ -11,7 +11,7 @@ import { GOOD_READ } from '../../example-app/control-room/page/compose/good-call
 import type { EndedRequest } from '../../example-app/control-room/ports.js'
 import type { Outcome } from '../../example-app/control-room/protocol.js'
 import { until } from '../support/until.js'
-import { API_KEY, openRoomHere, type RoomHere } from './calls-kit.js'
+import { API_KEY, CERTIFICATE, openRoomHere, type RoomHere } from './calls-kit.js'
 
 let room: RoomHere
 let load: BackgroundLoad
@@ -19,11 +19,18 @@ let ended: EndedRequest[] = []
 const warnings: Error[] = []
 const onWarning = (warning: Error) => warnings.push(warning)
 
+const mintOf = ({ core }: RoomHere) => ({
+  coreUrl: core.url,
+  issuer: core.issuer,
+  apiKey: API_KEY,
+  certificate: CERTIFICATE,
+})
+
 beforeAll(async () => {
   process.on('warning', onWarning)
   room = await openRoomHere({ onReport: ({ requests }) => ended.push(...requests) })
   load = openBackgroundLoad({
-    mint: { coreUrl: room.core.url, issuer: room.core.issuer, apiKey: API_KEY },
+    mint: mintOf(room),
     receivers: room.receivers,
     // However busy the machine is, no call is cut: each of them must be answered.
     callLimitMs: 30_000,
@@ -73,7 +80,7 @@ it('piles nothing up before a receiver that is silent', async () => {
   onTestFinished(() => void server.close())
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const silent = openBackgroundLoad({
-    mint: { coreUrl: room.core.url, issuer: room.core.issuer, apiKey: API_KEY },
+    mint: mintOf(room),
     receivers: { states: room.receivers.states, urlOf: () => url },
   })
   await silent.set({ callsPerSecond: 500 })

@@ -1,15 +1,26 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Callers, openCallers } from '../../example-app/control-room/calls/callers.js'
 import { type Catalogue, openCatalogue } from '../../example-app/control-room/calls/catalogue.js'
 import { createEventLog } from '../../example-app/control-room/metrics/event-log.js'
-import { GOOD_READ, GOOD_WRITE } from '../../example-app/control-room/page/compose/good-calls.js'
+import {
+  CERTIFICATE_READ,
+  GOOD_READ,
+  GOOD_WRITE,
+  KEY_READ,
+} from '../../example-app/control-room/page/compose/good-calls.js'
 import type { Receivers } from '../../example-app/control-room/ports.js'
 import { openReceivers } from '../../example-app/control-room/receivers/open-receivers.js'
+import { selfSigned } from '../../example-app/control-room/receivers/self-signed.js'
 import {
   type IdentityCore,
   startIdentityCore,
 } from '../../example-app/identity-core/identity-core.js'
 import { POLICY } from '../../example-app/orders/policy.js'
+import { removeTemporaryFolder, temporaryFolder } from '../../example-app/temporary-folder.js'
 import { runHere, temporaryFile } from '../cli/kit.js'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { compile } from '../support/process/compile.js'
@@ -22,6 +33,7 @@ let core: IdentityCore
 let catalogue: Catalogue
 let receivers: Receivers
 let callers: Callers
+let folder: string
 let judged = 0
 const log = createEventLog()
 
@@ -42,13 +54,18 @@ beforeAll(async () => {
       callers?.receive(log.add(report.events), report.requests)
     },
   })
-  const mint = { coreUrl: core.url, issuer: core.issuer, apiKey: API_KEY }
+  const pair = selfSigned('billing')
+  folder = await temporaryFolder('express-service-auth-test-')
+  const certificate = { ...pair, path: join(folder, 'billing.pem') }
+  await writeFile(certificate.path, pair.cert + pair.key)
+  const mint = { coreUrl: core.url, issuer: core.issuer, apiKey: API_KEY, certificate }
   callers = openCallers({ mint, receivers, catalogue })
 })
 afterAll(async () => {
   await receivers.close()
   await catalogue.close()
   await core.close()
+  await removeTemporaryFolder(folder)
 })
 
 /** The steps of `service-auth doctor`, and those of the room that ask the same. */
@@ -101,6 +118,7 @@ it('show a write whose receiver is killed in the middle, and its retry', async (
   expect(operator.steps.find(({ state }) => state === 'failed')?.name).toBe('Handler')
   const retry = await callers.call({ ...GOOD_WRITE, receiver: 'orders-2', idempotencyKey: 'same' })
   expect(retry.operator).toMatchObject({ reason: 'request_in_progress' })
+  await receivers.start('orders-1')
 })
 
 async function faultsOf(name: string, policy: string): Promise<string[]> {
@@ -112,7 +130,9 @@ async function faultsOf(name: string, policy: string): Promise<string[]> {
   const step = steps[failed]
   const states = steps.map(({ state }) => state)
   const expected = steps.map((_, index) => stateAt(index, failed))
-  const doctor = await doctorOn(hostile?.authorization ?? '', policy)
+  // This policy of doctor's accepts no bound tokens, and the room's does.
+  const isBound = name.startsWith('cnf ')
+  const doctor = isBound ? undefined : await doctorOn(hostile?.authorization ?? '', policy)
   return [
     ...(status === hostile?.expect ? [] : [`${name}: ${status}, not ${hostile?.expect}`]),
     ...(request.token.hostility === hostile?.why ? [] : [`${name}: its why is another`]),
@@ -154,3 +174,44 @@ function stateAt(index: number, failed: number): string {
   if (index === failed) return 'failed'
   return index < failed ? 'passed' : 'not-reached'
 }
+
+const seen = async (order: Parameters<Callers['call']>[0]) => {
+  const { answer, operator } = await callers.call(order)
+  const { reason, steps } = operator
+  const failed = steps.find(({ state }) => state === 'failed')?.name
+  return { status: 'status' in answer ? answer.status : answer.failure, reason, failed }
+}
+
+it.each([
+  ['a key', KEY_READ, 'proof_missing'],
+  ['a certificate', CERTIFICATE_READ, 'certificate_missing'],
+] as const)('a token that is bound to %s is of no use to a thief', async (_, read, reason) => {
+  const accepted = { status: 200, reason: undefined, failed: undefined }
+  for (const receiver of ['orders-1', 'orders-2'] as const) {
+    expect(await seen({ ...read, receiver })).toEqual(accepted)
+    expect(await seen({ ...read, receiver, isTokenReused: true })).toEqual(accepted)
+    const stolen = { ...read, receiver, isTokenReused: true, binding: 'none' } as const
+    expect(await seen(stolen)).toEqual({ status: 401, reason, failed: 'Binding' })
+  }
+})
+
+it('one token that is bound to a key serves many writes', async () => {
+  const write = { ...GOOD_WRITE, binding: 'key' } as const
+  expect(await seen(write)).toMatchObject({ status: 201 })
+  expect(await seen({ ...write, isTokenReused: true })).toMatchObject({ status: 201 })
+})
+
+it('a token without a key cannot be proved', async () => {
+  await callers.call(GOOD_READ)
+  const proved = callers.call({ ...KEY_READ, isTokenReused: true })
+  await expect(proved).rejects.toThrow('The last token of billing is not bound to a key')
+})
+
+it.each([
+  ['a key', KEY_READ],
+  ['a certificate', CERTIFICATE_READ],
+])('the curl command of a call with %s does the same', async (_, read) => {
+  const { request } = await callers.call(read)
+  const { stdout } = await promisify(execFile)('sh', ['-c', request.curl])
+  expect(stdout).toMatch(/^HTTP\/1.1 200 /)
+})

@@ -59,13 +59,13 @@ describe('a call', () => {
       response.end()
     }, 0)
     onTestFinished(server.close)
-    const { host } = new URL(server.url)
+    const { url } = server
     const composed = { ...compose(GOOD_WRITE, 'k-1'), body: `{"it's":"$HOME \\ \`date\` 100%"}` }
     const tokens = room.catalogue.cases.map(({ name }) => room.catalogue.find(name)?.authorization)
     const odd = tokens.filter((token) => token !== undefined && !/^[\w .-]+$/.test(token))
     expect(odd.length).toBeGreaterThan(20)
     for (const authorization of [...odd, `it's "$(date)" %s \\n \`date\` \u00e9`]) {
-      await inShell(curlCommand(composed, { host, authorization: String(authorization), call: '' }))
+      await inShell(curlCommand(composed, { url, authorization: String(authorization), call: '' }))
       expect(got.pop()).toEqual(['POST', '/orders', authorization, '"k-1"', composed.body])
     }
   })

@@ -53,7 +53,7 @@ const PRESETS: readonly Expected[] = [
     newOrders: 1,
   },
   {
-    preset: 'The key with another body',
+    preset: 'Another body',
     calls: 2,
     status: 422,
     seen: 'refused key_reused',

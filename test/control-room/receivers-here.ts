@@ -24,7 +24,7 @@ import { leasedPersistence } from '../../example-app/orders/persistence.js'
 const FIRST_ORDER: Order = { id: 'o-1', item: 'chair', quantity: 4, orderedBy: 'billing' }
 
 /** Two receivers in this process, behind the port that the room's callers know them by. */
-export interface ReceiversHere extends Pick<Receivers, 'urlOf' | 'orders' | 'states'> {
+export interface ReceiversHere extends Pick<Receivers, 'urlOf' | 'tlsOf' | 'orders' | 'states'> {
   readonly store: Store
   /** How many requests have come. */
   requests(): number
@@ -84,6 +84,9 @@ export async function startReceiversHere(options: Options): Promise<ReceiversHer
   return {
     store,
     urlOf: (receiver) => serverOf(receiver).url,
+    tlsOf() {
+      throw new Error('there is no TLS here')
+    },
     orders: () => books.size,
     requests: () => requests,
     states: () =>

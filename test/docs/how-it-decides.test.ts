@@ -17,9 +17,16 @@ const [text, runBook] = await Promise.all(
 const namesIn = (cell = ''): string[] =>
   [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name ?? '')
 
+const namesInPicture = (picture: string): string[] =>
+  [...picture.matchAll(/<text class="name"[^>]*>([^<]+)</g)].map(([, name]) => name ?? '')
+
 describe('the order of the checks', () => {
   const rows = tableRows(text ?? '', 'The checks in their order').map(
-    ([, , reasons, answer = '']) => ({ reasons: namesIn(reasons), status: answer.slice(0, 3) }),
+    ([check = '', , reasons, answer = '']) => ({
+      check,
+      reasons: namesIn(reasons),
+      status: answer.slice(0, 3),
+    }),
   )
 
   it('has every reason once', () => {
@@ -40,6 +47,12 @@ describe('the order of the checks', () => {
   it('names its answers in the picture', async () => {
     const picture = await readDocument('docs/how-it-decides.svg')
     const words = picture.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, ' ')
+    const steps = rows.filter(({ check }) => check !== '' && check !== 'Credential')
+    expect(namesInPicture(picture)).toEqual([
+      'A request',
+      ...steps.map(({ check }) => check),
+      'Handler',
+    ])
     const shown = new Set([...words.matchAll(/\b[45]\d\d\b/g)].map(([status]) => status))
     expect(shown).toEqual(new Set(rows.map(({ status }) => status)))
   })

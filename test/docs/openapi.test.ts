@@ -68,6 +68,33 @@ async function undescribed(response: Response): Promise<readonly string[]> {
   return faults
 }
 
+it.each([
+  ['which accepts proofs', false],
+  ['which requires proofs', true],
+])('describes the challenges of a receiver %s', async (_, required) => {
+  const issuer = await createTestIssuer()
+  const dpop = { baseUrls: ['https://orders.test'] }
+  const auth = serviceAuth(issuer.policy({ senderConstraint: { dpop, required } }))
+  const app = express().use(auth, requirePermissions('orders:write'))
+  const served = await serve(app.post('/orders', (_req, res) => res.sendStatus(201)))
+  const { token, proof } = issuer.boundToken({ permissions: [] })
+  const proved = {
+    authorization: `DPoP ${token}`,
+    dpop: proof({ method: 'POST', url: 'https://orders.test/orders' }),
+  }
+  const sent: Record<string, string>[] = [{}, { authorization: `Bearer ${token}` }, proved]
+  const answers = await Promise.all(
+    sent.map((headers) => fetch(`${served.url}/orders`, { method: 'POST', headers })),
+  )
+  await Promise.all([served.close(), issuer.close()])
+  auth.close()
+  expect(answers.map(({ status }) => status)).toEqual([401, 401, 403])
+  for (const answer of answers) {
+    expect(answer.headers.get('www-authenticate')).toContain('DPoP algs="ES256"')
+    expect(await undescribed(answer)).toEqual([])
+  }
+})
+
 describe('the responses of a receiver', () => {
   const answers = new Map<string, Response>()
 

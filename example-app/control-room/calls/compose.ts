@@ -26,8 +26,13 @@ export function compose(
 }
 
 export interface Addressed {
-  readonly host: string
+  /** That of the receiver. */
+  readonly url: string
   readonly authorization: string
+  /** Of the key that the token is bound to. */
+  readonly proof?: string
+  /** The PEM file of the client certificate. */
+  readonly certificatePath?: string
   /** The number of the call; receivers repeat it in their reports. */
   readonly call: string
 }
@@ -38,10 +43,14 @@ export function requestBytes(composed: Composed, addressed: Addressed): Buffer {
   return Buffer.concat([head, Buffer.from(composed.body ?? '')])
 }
 
-/** The same for people: of the token only its beginning is shown. */
+/** The same for people: of the token and the proof only their beginnings are shown. */
 export function requestText(composed: Composed, addressed: Addressed): string {
-  const authorization = cutAuthorization(addressed.authorization)
-  return headOf(composed, { ...addressed, authorization }) + (composed.body ?? '')
+  const { proof } = addressed
+  const cut = {
+    authorization: cutAuthorization(addressed.authorization),
+    ...(proof !== undefined && { proof: cutAuthorization(proof) }),
+  }
+  return headOf(composed, { ...addressed, ...cut }) + (composed.body ?? '')
 }
 
 /**
@@ -50,7 +59,7 @@ export function requestText(composed: Composed, addressed: Addressed): string {
  */
 export function curlCommand(
   { path, idempotencyKey, body }: Composed,
-  { host, authorization }: Addressed,
+  { url, authorization, proof, certificatePath }: Addressed,
 ): string {
   const curl = [
     `curl -sSi -w '\\n' -H @-`,
@@ -58,9 +67,15 @@ export function curlCommand(
     ...(body === undefined
       ? []
       : [`-H 'Content-Type: application/json'`, `--data-raw ${quoted(body)}`]),
-    quoted(`http://${host}${path}`),
+    // Nobody has signed the certificate of the receiver.
+    ...(certificatePath === undefined ? [] : [`-k --cert ${quoted(certificatePath)}`]),
+    quoted(`${url}${path}`),
   ]
-  const header = printfFormat(authorizationLine(authorization))
+  const lines = [
+    authorizationLine(authorization),
+    ...(proof === undefined ? [] : [`DPoP: ${proof}`]),
+  ]
+  const header = printfFormat(lines.join('\n'))
   return `printf ${quoted(header)} |\n  ${curl.join(' \\\n    ')}`
 }
 
@@ -79,11 +94,12 @@ const printfFormat = (text: string): string =>
 const END_OF_LINE = '\r\n'
 
 function headOf({ method, path, idempotencyKey, body }: Composed, addressed: Addressed): string {
-  const { host, authorization, call } = addressed
+  const { url, authorization, proof, call } = addressed
   const lines = [
     `${method} ${path} HTTP/1.1`,
-    `Host: ${host}`,
+    `Host: ${new URL(url).host}`,
     `Authorization: ${authorization}`,
+    ...(proof === undefined ? [] : [`DPoP: ${proof}`]),
     `X-Room-Call: ${call}`,
     ...(idempotencyKey === undefined ? [] : [`Idempotency-Key: "${idempotencyKey}"`]),
     ...(body === undefined

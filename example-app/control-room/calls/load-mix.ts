@@ -43,10 +43,10 @@ export function createLoadMix(mint: Mint): LoadMix {
   const claims = (caller: string, permission: string) => {
     return { caller, audience: 'orders', permissions: [permission] }
   }
-  const reads = sourceOf(mint, claims('billing', 'orders:read'), false)
-  const reports = sourceOf(mint, claims('reporting', 'orders:write'), false)
+  const reads = sourceOf(mint, claims('billing', 'orders:read'))
+  const reports = sourceOf(mint, claims('reporting', 'orders:write'))
   // Each write needs a token of its own.
-  const writes = sourceOf(mint, claims('billing', 'orders:write'), true)
+  const writes = sourceOf(mint, claims('billing', 'orders:write'), { singleUse: true })
   const sources: Readonly<Record<Kind, CoreTokenSource>> = {
     read: reads,
     tampered: reads,

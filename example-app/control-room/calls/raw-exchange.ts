@@ -1,10 +1,13 @@
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import type { CallAnswer } from '../protocol.js'
 import { readAnswer } from './read-answer.js'
 
 export interface RawCall {
-  /** `http://<address>:<port>` */
+  /** `http://<address>:<port>`, or with `https` */
   readonly url: string
+  /** In PEM: whom to trust, and the client certificate with its key. */
+  readonly tls?: { readonly ca: string; readonly cert: string; readonly key: string } | undefined
   readonly request: Buffer
   /** Milliseconds until the answer must be there. */
   readonly limitMs: number
@@ -25,13 +28,14 @@ const FAILURES: Readonly<Record<string, string>> = {
 }
 
 /** Sends a request over a connection of its own. Never rejects: what fails is a `failure`. */
-export function exchange({ url, request, limitMs }: RawCall): Promise<RawAnswer> {
-  const { hostname, port } = new URL(url)
+export function exchange({ url, tls, request, limitMs }: RawCall): Promise<RawAnswer> {
+  const { hostname: host, port: text } = new URL(url)
+  const port = Number(text)
   const startedAt = performance.now()
   const chunks: Buffer[] = []
   let bytes = 0
   let isSent = false
-  const socket = connect(Number(port), hostname)
+  const socket = tls ? connectTls({ host, port, ...tls }) : connect({ host, port })
   return new Promise((resolve) => {
     const finish = (answer: { status: number } | { failure: string }, isReplay = false) => {
       clearTimeout(timer)
@@ -52,7 +56,7 @@ export function exchange({ url, request, limitMs }: RawCall): Promise<RawAnswer>
       else if (isEnded) finish({ failure: cutAfter(bytes) })
     }
     const timer = setTimeout(() => finish({ failure: silentFor(limitMs) }), limitMs)
-    socket.on('connect', () => {
+    socket.on(tls ? 'secureConnect' : 'connect', () => {
       isSent = true
       socket.write(request)
     })

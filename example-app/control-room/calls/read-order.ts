@@ -16,6 +16,7 @@ const callOrder = z.strictObject({
   permissions: z.array(text).max(MAX_PERMISSIONS),
   method: z.enum(['GET', 'POST']),
   isTokenReused: z.boolean(),
+  binding: z.enum(['none', 'key', 'certificate']).exactOptional(),
   idempotencyKey: z.enum(['none', 'new', 'same']),
   body: z.enum(['usual', 'another']),
   hostileToken: z.string().optional(),

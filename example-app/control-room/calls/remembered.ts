@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { ActionError } from '../ports.js'
 import type { CallOrder } from '../protocol.js'
+import type { Minted } from './tokens.js'
 
 /** What earlier calls have left for later ones. */
 export interface Remembered {
   /** @throws {ActionError} when no call of this caller has been sent */
-  tokenOf(caller: string): string
-  keepToken(caller: string, token: string): void
+  tokenOf(caller: string): Minted
+  keepToken(caller: string, token: Minted): void
   /**
    * The key of a POST, or none.
    * @throws {ActionError} when the key of the last one is wanted and there was none
@@ -33,7 +34,7 @@ export function createRememberedByPage(): (page: string | undefined) => Remember
 }
 
 export function createRemembered(newKey: () => string = randomUUID): Remembered {
-  const tokens = new Map<string, string>()
+  const tokens = new Map<string, Minted>()
   let lastKey: string | undefined
   return {
     tokenOf(caller) {

@@ -5,15 +5,15 @@ import { operatorView } from '../verdict/verdict.js'
 import type { CallEvents } from './call-events.js'
 import type { Catalogue } from './catalogue.js'
 import { type Addressed, type Composed, curlCommand, requestBytes, requestText } from './compose.js'
-import { exchange, type RawAnswer } from './raw-exchange.js'
+import { exchange, type RawAnswer, type RawCall } from './raw-exchange.js'
 import type { Remembered } from './remembered.js'
 import { shownToken } from './shown-token.js'
-import { type Mint, mintToken } from './tokens.js'
+import { type Mint, type Minted, mintToken } from './tokens.js'
 
 /** What calls are made with. */
 export interface CallParts {
   readonly mint: Mint
-  readonly receivers: Pick<Receivers, 'urlOf' | 'orders' | 'states'>
+  readonly receivers: Pick<Receivers, 'urlOf' | 'tlsOf' | 'orders' | 'states'>
   readonly catalogue: Pick<Catalogue, 'find'>
   readonly remembered: Remembered
   readonly events: CallEvents
@@ -25,10 +25,15 @@ export interface CallParts {
 /** How long to wait for the report of a call; a receiver reports every 50 ms, a busy one later. */
 const REPORT_LIMIT_MS = 3000
 
-/** The value of an Authorization header, and why the catalogue says that it must be refused. */
+/** The value of an Authorization header, and what goes with it. */
 export interface Credential {
   readonly authorization: string
+  /** Why the catalogue says that it must be refused. */
   readonly hostility?: string
+  /** Returns a proof of the key that its token is bound to. */
+  readonly prove?: Minted['prove']
+  /** It goes over TLS, with the client certificate. */
+  readonly isCertified?: boolean
 }
 
 /**
@@ -42,10 +47,18 @@ export async function credentialFor(order: CallOrder, parts: CallParts): Promise
     if (hostile) return { authorization: hostile.authorization, hostility: hostile.why }
     throw new ActionError('There is no hostile token of this name')
   }
-  if (order.isTokenReused) return { authorization: `Bearer ${remembered.tokenOf(order.caller)}` }
-  const token = await mintToken(mint, order)
-  remembered.keepToken(order.caller, token)
-  return { authorization: `Bearer ${token}` }
+  if (order.isTokenReused) return credentialWith(remembered.tokenOf(order.caller), order)
+  const minted = await mintToken(mint, order)
+  remembered.keepToken(order.caller, minted)
+  return credentialWith(minted, order)
+}
+
+function credentialWith({ token, prove }: Minted, { binding, caller }: CallOrder): Credential {
+  if (binding === 'key') {
+    if (prove) return { authorization: `DPoP ${token}`, prove }
+    throw new ActionError(`The last token of ${caller} is not bound to a key`)
+  }
+  return { authorization: `Bearer ${token}`, isCertified: binding === 'certificate' }
 }
 
 /** A request that is ready to be sent. */
@@ -65,13 +78,21 @@ export interface SentCall extends RawAnswer {
 /** Sends a request, and begins to gather its reports. */
 export async function sendReady(ready: ReadyCall, parts: CallParts): Promise<SentCall> {
   const { receiver, composed, credential } = ready
-  const url = parts.receivers.urlOf(receiver)
+  const { url, tls } = wayTo(receiver, credential, parts)
   const call = randomUUID()
-  const addressed = { host: new URL(url).host, authorization: credential.authorization, call }
+  const { method, path } = composed
+  const proof = await credential.prove?.({ method, url: `${url}${path}` })
+  const addressed = {
+    url,
+    authorization: credential.authorization,
+    ...(proof !== undefined && { proof }),
+    ...(tls !== undefined && { certificatePath: parts.mint.certificate.path }),
+    call,
+  }
   const expected = parts.events.expect(call)
   const sentAt = parts.clock()
   const request = requestBytes(composed, addressed)
-  const { isReplay, ...sent } = await exchange({ url, request, limitMs: parts.answerLimitMs })
+  const { isReplay, ...sent } = await exchange({ url, tls, request, limitMs: parts.answerLimitMs })
   const { phase } = parts.receivers.states().find(({ name }) => name === receiver) ?? {}
   const answer =
     phase === 'ready' ? sent.answer : explained(sent.answer, `${receiver} was ${phase}`)
@@ -87,6 +108,17 @@ export async function sendReady(ready: ReadyCall, parts: CallParts): Promise<Sen
       return operatorView({ method: composed.method, answer, ...report })
     },
   }
+}
+
+function wayTo(
+  receiver: ReceiverName,
+  { isCertified }: Credential,
+  { receivers, mint }: CallParts,
+): Pick<RawCall, 'url' | 'tls'> {
+  if (!isCertified) return { url: receivers.urlOf(receiver) }
+  const { url, ca } = receivers.tlsOf(receiver)
+  const { cert, key } = mint.certificate
+  return { url, tls: { ca, cert, key } }
 }
 
 /** The reason of a connection that fails is the state of the receiver. */

@@ -3,7 +3,7 @@ import { cutAuthorization } from './compose.js'
 
 /** What can be shown of an Authorization header. */
 export function shownToken(authorization: string, hostility?: string): ShownToken {
-  const [header, payload] = authorization.replace(/^bearer /i, '').split('.')
+  const [header, payload] = authorization.replace(/^(?:bearer|dpop) /i, '').split('.')
   return {
     authorization: cutAuthorization(authorization),
     ...decoded('header', header),

@@ -20,6 +20,11 @@ export interface CallOrder {
   readonly method: 'GET' | 'POST'
   /** Sends the token of the last call of this caller again. */
   readonly isTokenReused: boolean
+  /**
+   * What a new token is bound to, and what the call shows of it: a proof of the key, or the certificate.
+   * Without it, a bound token that is sent again is a stolen one. Default: nothing.
+   */
+  readonly binding?: 'none' | 'key' | 'certificate'
   /** The header of a POST: none, a new one, or that of the last POST. */
   readonly idempotencyKey: 'none' | 'new' | 'same'
   readonly body: 'usual' | 'another'

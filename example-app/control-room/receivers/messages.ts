@@ -8,18 +8,28 @@ import type { ReceiverReport } from '../ports.js'
 import type { ReceiverName } from '../protocol.js'
 import type { CallMessage } from './ipc/calls.js'
 import type { DeniedVersion } from './ipc/denied-list.js'
+import type { SelfSigned } from './self-signed.js'
 
 /** The first message to a receiver. */
 export interface Beginning {
   readonly receiver: ReceiverName
-  /** 0 takes a free one. */
-  readonly port: number
+  /** Those of `http` and `https`; 0 takes a free one. */
+  readonly ports: readonly [number, number]
+  /** Of its TLS server. */
+  readonly certificate: SelfSigned
   readonly coreUrl: string
   readonly issuer: string
   readonly apiKey: string
   /** Absent: the parent keeps the records. */
   readonly redisUrl?: string
   readonly leaseSeconds: number
+}
+
+/** Where a receiver serves. */
+export interface Addresses {
+  readonly url: string
+  /** With TLS, which asks for a client certificate. */
+  readonly tlsUrl: string
 }
 
 /** How a receiver is. */
@@ -38,7 +48,7 @@ export interface GateState {
 
 export type FromReceiver =
   | CallMessage
-  | { readonly type: 'serving'; readonly url: string }
+  | { readonly type: 'serving'; readonly addresses: Addresses }
   | { readonly type: 'failed'; readonly complaint: string }
   | { readonly type: 'report'; readonly report: Omit<ReceiverReport, 'receiver'> }
   | { readonly type: 'health'; readonly health: ReceiverHealth }

@@ -6,6 +6,7 @@ import { type Book, createBook } from './book.js'
 import { type Denials, watchDenials } from './denials.js'
 import { openShared, type Shared } from './open-shared.js'
 import { createReceiver, type Receiver } from './receiver.js'
+import { type SelfSigned, selfSigned } from './self-signed.js'
 import { settleWrite } from './settle-write.js'
 import { watchStore } from './watch-store.js'
 import { type Writes, watchWrites } from './writes.js'
@@ -47,7 +48,7 @@ export async function openReceivers(options: ReceiversOptions): Promise<Receiver
   const writes = watchWrites({ keeper: store, onChange })
   const denials = watchDenials({ issuer, containment, onChange })
   const storeWatch = watchStore(store, onChange)
-  const parts: Parts = { shared, book, writes, denials }
+  const parts: Parts = { shared, book, writes, denials, certificate: selfSigned('orders') }
   const receivers = RECEIVERS.map((name) => createOne(name, options, parts))
   const each = (work: (receiver: Receiver) => Promise<void>) => Promise.all(receivers.map(work))
 
@@ -65,7 +66,7 @@ export async function openReceivers(options: ReceiversOptions): Promise<Receiver
     await close()
     throw error instanceof ActionError ? new StartError(error.message, { cause: error }) : error
   }
-  return { ...controlsOf(receivers), ...recordsOf(parts, options.programs?.answer), close }
+  return { ...controlsOf(receivers, parts), ...recordsOf(parts, options.programs?.answer), close }
 }
 
 interface Parts {
@@ -73,11 +74,13 @@ interface Parts {
   readonly book: Book
   readonly writes: Writes
   readonly denials: Denials
+  /** Of the TLS servers of all receivers. */
+  readonly certificate: SelfSigned
 }
 
 function createOne(name: ReceiverName, options: ReceiversOptions, parts: Parts): Receiver {
   const { coreUrl, issuer, apiKey, redisUrl, leaseSeconds = LEASE_SECONDS } = options
-  const { shared, book, writes, denials } = parts
+  const { shared, book, writes, denials, certificate } = parts
   return createReceiver({
     name,
     beginning: {
@@ -85,6 +88,7 @@ function createOne(name: ReceiverName, options: ReceiversOptions, parts: Parts):
       issuer,
       apiKey,
       leaseSeconds,
+      certificate,
       ...(redisUrl !== undefined && { redisUrl }),
     },
     program: options.programs?.receiver,
@@ -104,9 +108,12 @@ function createOne(name: ReceiverName, options: ReceiversOptions, parts: Parts):
   })
 }
 
-type Controls = 'states' | 'urlOf' | 'holdNextWrite' | 'letGo' | 'kill' | 'start'
+type Controls = 'states' | 'urlOf' | 'tlsOf' | 'holdNextWrite' | 'letGo' | 'kill' | 'start'
 
-function controlsOf(receivers: readonly Receiver[]): Pick<Receivers, Controls> {
+function controlsOf(
+  receivers: readonly Receiver[],
+  { certificate }: Parts,
+): Pick<Receivers, Controls> {
   /** @throws ActionError when a visitor has named none of them */
   function of(name: ReceiverName): Receiver {
     const receiver = receivers[RECEIVERS.indexOf(name)]
@@ -116,6 +123,7 @@ function controlsOf(receivers: readonly Receiver[]): Pick<Receivers, Controls> {
   return {
     states: () => receivers.map((receiver) => receiver.state()),
     urlOf: (name) => of(name).state().url,
+    tlsOf: (name) => ({ url: of(name).tlsUrl(), ca: certificate.cert }),
     holdNextWrite: async (name, isHolding) => of(name).ask('holdNextWrite', [isHolding]),
     letGo: async (name) => of(name).ask('letGo', []),
     kill: async (name) => of(name).kill(),

@@ -2,7 +2,7 @@ import { UnavailableError } from '../ports.js'
 import { type Calls, createCalls, type Handlers } from './ipc/calls.js'
 import type { DeniedVersion } from './ipc/denied-list.js'
 import { launchReceiver } from './launch-receiver.js'
-import type { Beginning, FromReceiver } from './messages.js'
+import type { Addresses, Beginning, FromReceiver } from './messages.js'
 
 /** What a receiver sends beside questions and answers. */
 export type News = Extract<FromReceiver, { type: 'report' | 'health' | 'gate' | 'in-force' }>
@@ -22,8 +22,8 @@ export interface LifeOptions {
 export interface ReceiverLife {
   readonly pid: number | undefined
   readonly calls: Calls
-  /** Its address, once it serves. Rejects with an `UnavailableError` when it never will. */
-  readonly serving: Promise<string>
+  /** Its addresses, once it serves. Rejects with an `UnavailableError` when it never will. */
+  readonly serving: Promise<Addresses>
   kill(): Promise<void>
 }
 
@@ -32,9 +32,9 @@ const SERVES_WITHIN_MS = 60_000
 
 export function beginLife(beginning: Beginning, options: LifeOptions): ReceiverLife {
   const { receiver } = beginning
-  let serves: (url: string) => void = () => undefined
+  let serves: (addresses: Addresses) => void = () => undefined
   let fails: (error: Error) => void = () => undefined
-  const serving = new Promise<string>((resolve, reject) => {
+  const serving = new Promise<Addresses>((resolve, reject) => {
     serves = resolve
     fails = (error) => reject(error)
   })
@@ -51,7 +51,7 @@ export function beginLife(beginning: Beginning, options: LifeOptions): ReceiverL
     beginning,
     {
       receive(message) {
-        if (message.type === 'serving') serves(message.url)
+        if (message.type === 'serving') serves(message.addresses)
         else if (message.type === 'failed') fail(message.complaint)
         else if (isNews(message)) options.receive(message)
         else calls.receive(message)

@@ -2,12 +2,12 @@ import { ActionError } from '../ports.js'
 import type { ReceiverName, ReceiverState } from '../protocol.js'
 import { explaining } from './explaining.js'
 import { createKeySetWatch } from './key-set-watch.js'
-import type { Beginning, GateState, ReceiverHealth } from './messages.js'
+import type { Addresses, Beginning, GateState, ReceiverHealth } from './messages.js'
 import { beginLife, type LifeOptions, type News, type ReceiverLife } from './receiver-life.js'
 
 export interface ReceiverOptions extends Pick<LifeOptions, 'program' | 'handlers' | 'watchDenied'> {
   readonly name: ReceiverName
-  readonly beginning: Omit<Beginning, 'receiver' | 'port'>
+  readonly beginning: Omit<Beginning, 'receiver' | 'ports'>
   /** What has no place in its state. */
   onNews(news: Extract<News, { type: 'report' | 'in-force' }>): void
   onServing(): void
@@ -15,9 +15,11 @@ export interface ReceiverOptions extends Pick<LifeOptions, 'program' | 'handlers
   onChange(): void
 }
 
-/** A receiver, whose processes come and go while its address stays. */
+/** A receiver, whose processes come and go while its addresses stay. */
 export interface Receiver {
   state(): ReceiverState
+  /** Its address with TLS. */
+  tlsUrl(): string
   /** Resolves when it serves. @throws ActionError (as a rejection) when it cannot */
   start(): Promise<void>
   /** SIGKILL; resolves when the process is gone. */
@@ -34,7 +36,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   let life: ReceiverLife | undefined
   let ending: Promise<void> | undefined
   let isServing = false
-  let url = ''
+  let addresses: Addresses = { url: '', tlsUrl: '' }
   let gate = NOTHING_HELD
   let health: Partial<ReceiverHealth> = {}
 
@@ -61,8 +63,9 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   }
 
   function begin(): ReceiverLife {
-    const port = url === '' ? 0 : Number(new URL(url).port)
-    const beginning = { ...options.beginning, receiver: name, port }
+    const { url, tlsUrl } = addresses
+    const ports = [portOf(url), portOf(tlsUrl)] as const
+    const beginning = { ...options.beginning, receiver: name, ports }
     const begun = beginLife(beginning, {
       ...options,
       receive,
@@ -76,21 +79,22 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   return {
     state: () => ({
       name,
-      url,
+      url: addresses.url,
       ...(life?.pid !== undefined && { pid: life.pid }),
       phase: life === undefined ? 'killed' : isServing ? 'ready' : 'starting',
       ...gate,
       ...health,
       ...keySet.state(),
     }),
+    tlsUrl: () => addresses.tlsUrl,
     async start() {
       if (ending !== undefined) await ending
       life ??= begin()
       onChange()
       const begun = life
-      const address = await begun.serving
+      const served = await begun.serving
       if (life !== begun || isServing) return
-      url = address
+      addresses = served
       isServing = true
       options.onServing()
       onChange()
@@ -106,3 +110,5 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     },
   }
 }
+
+const portOf = (url: string): number => (url === '' ? 0 : Number(new URL(url).port))

@@ -100,15 +100,21 @@ function Permissions() {
 }
 
 function TokenChoice() {
+  const { binding = 'none', isTokenReused } = draft.value
   return (
     <Choice
       label="Token"
-      value={draft.value.isTokenReused ? 'again' : 'fresh'}
+      value={isTokenReused ? 'again' : binding}
       options={[
-        ['fresh', 'a fresh one'],
-        ['again', 'the last one again'],
+        ['none', 'fresh'],
+        ['key', 'DPoP'],
+        ['certificate', 'mTLS'],
+        ['again', 'last one'],
       ]}
-      onChoose={(token) => change({ isTokenReused: token === 'again' })}
+      onChoose={(chosen) => {
+        const isTokenReused = chosen === 'again'
+        change({ isTokenReused, binding: isTokenReused ? 'none' : chosen })
+      }}
     />
   )
 }

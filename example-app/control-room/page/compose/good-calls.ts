@@ -12,6 +12,11 @@ export const GOOD_READ: CallOrder = {
   body: 'usual',
 }
 
+/** With a token that nobody else can use. */
+export const KEY_READ: CallOrder = { ...GOOD_READ, binding: 'key' }
+
+export const CERTIFICATE_READ: CallOrder = { ...GOOD_READ, binding: 'certificate' }
+
 export const GOOD_WRITE: CallOrder = {
   ...GOOD_READ,
   permissions: ['orders:write'],

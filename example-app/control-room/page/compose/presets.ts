@@ -1,5 +1,5 @@
 import type { CallOrder } from '../../protocol.js'
-import { GOOD_READ, GOOD_WRITE } from './good-calls.js'
+import { CERTIFICATE_READ, GOOD_READ, GOOD_WRITE, KEY_READ } from './good-calls.js'
 
 export interface Preset {
   readonly title: string
@@ -41,12 +41,22 @@ export const PRESETS: readonly Preset[] = [
     orders: [{ ...GOOD_WRITE, caller: 'reporting' }],
   },
   {
+    title: 'Over mTLS',
+    about: 'Billing calls over TLS with its client certificate (mTLS): the handler answers.',
+    orders: [CERTIFICATE_READ],
+  },
+  {
     title: 'A token used twice',
     about: 'Two writes with one token: each write uses its token up.',
     orders: [GOOD_WRITE, { ...GOOD_WRITE, isTokenReused: true }],
   },
   {
-    title: 'The key with another body',
+    title: 'A stolen token',
+    about: 'Billing sends a token that is bound to its key, then a thief sends it without the key.',
+    orders: [KEY_READ, { ...KEY_READ, isTokenReused: true, binding: 'none' }],
+  },
+  {
+    title: 'Another body',
     about: 'Two different writes under one idempotency key: a mistake of the caller.',
     orders: [GOOD_WRITE, { ...GOOD_WRITE, idempotencyKey: 'same', body: 'another' }],
   },

@@ -1,4 +1,5 @@
 import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
 import { remoteKeySet } from 'express-service-auth'
 import { bind } from '../../../listen.js'
@@ -29,7 +30,7 @@ export async function serveAsReceiver(
   beginning: Beginning,
   listen: (receive: (message: ToReceiver) => void) => void,
 ): Promise<void> {
-  const { receiver, coreUrl, issuer, apiKey, port } = beginning
+  const { receiver, coreUrl, issuer, apiKey, ports, certificate } = beginning
   const gate = createGate((state) => {
     // Whoever sees that a write is held may kill this process at once.
     reporter.flush()
@@ -44,22 +45,32 @@ export async function serveAsReceiver(
   })
 
   const { store, denylist } = shared
+  const server = createServer()
+  // Whoever has a certificate may connect: the token says whose it must be.
+  const tlsServer = createTlsServer({
+    ...certificate,
+    requestCert: true,
+    rejectUnauthorized: false,
+  })
+  const url = await bindAgain(server, ports[0])
+  const tlsUrl = (await bindAgain(tlsServer, ports[1])).replace('http:', 'https:')
   const { app, ready, health } = createOrders({
     ...heldPersistence({ calls, gate, store, leaseSeconds: beginning.leaseSeconds }),
     issuer,
     keySet: remoteKeySet({ jwksUri: `${issuer}/auth/jwt/jwks.json`, ...KEY_SET_SECONDS }),
     denylist,
     verifySession: openSessions({ coreUrl, issuer, apiKey }),
+    senderConstraint: { mtls: true, dpop: { baseUrls: [url] } },
   })
   const read = () =>
     health() as ReturnType<typeof health> & { store: ReturnType<typeof store.health> }
   const reporter = createReporter(send, () => read().tokenCache)
   watchChannels(receiver, reporter)
-  const server = createServer(witnessed(app, receiver, reporter))
-  const url = await bindAgain(server, port)
+  const handler = witnessed(app, receiver, reporter)
+  for (const each of [server, tlsServer]) each.on('request', handler)
   await Promise.race([Promise.allSettled([ready(), store.check()]), delay(READY_WITHIN_MS)])
   watchHealth({ read, lists: () => denylist.lists(issuer), send })
-  send({ type: 'serving', url })
+  send({ type: 'serving', addresses: { url, tlsUrl } })
 }
 
 async function bindAgain(server: Parameters<typeof bind>[0], port: number): Promise<string> {

@@ -377,6 +377,31 @@ describe.each(WAYS)('a token bound to a key, through $name', (way) => {
       expect(answer.event).toMatchObject({ reason: 'proof_invalid', member: 'htu' })
   })
 
+  it('takes * for a target of OPTIONS only, with an empty path', async () => {
+    const senderConstraint = { dpop: { baseUrls: [BASE_URL, 'https://api.test/v1'] } }
+    const ask = await open(way, { senderConstraint })
+    const { token, proof } = issuer.boundToken()
+    for (const [method, target, url, status] of [
+      ['OPTIONS', '*', BASE_URL, 200],
+      ['OPTIONS', '*', `${BASE_URL}/`, 200],
+      ['OPTIONS', '*', 'https://api.test/v1', 200],
+      ['OPTIONS', '*', `${BASE_URL}/*`, 401],
+      ['OPTIONS', '*?x', BASE_URL, 401],
+      ['GET', '*', BASE_URL, 401],
+      ['POST', '*', `${BASE_URL}/`, 401],
+      ['options', '*', BASE_URL, 401],
+    ] as const) {
+      if (way.name.startsWith('Express') && method === 'options') continue
+      const answer = await ask({
+        method,
+        target,
+        headers: withProof(token, proof({ method, url })),
+      })
+      expect([method, target, url, answer.status]).toEqual([method, target, url, status])
+      if (status === 401) expect(answer.event).toMatchObject({ member: 'htu' })
+    }
+  })
+
   // From Node 26 on, Express finds no path in these and answers 404 before any middleware.
   it.each([
     ['http://a:b/c', `${BASE_URL}/c`],
@@ -568,15 +593,19 @@ describe('several issuers', () => {
 })
 
 describe.each(EXPRESS_MAJORS)('behind other middlewares, on $major', ({ express }) => {
-  it('acceptOneOf challenges as its service choice does', async () => {
-    const auth = authFor(issuer.policy({ senderConstraint: DPOP }))
+  async function openGate(senderConstraint: ServiceAuthPolicy['senderConstraint']) {
+    const auth = authFor(issuer.policy({ senderConstraint }))
     await auth.ready()
     const gate = acceptOneOf([
       { name: 'user', ...sessionCredential((_request, _response, next) => next()) },
       { name: 'service', ...serviceCredential(auth) },
     ])
     const { port } = await startReceiver({ express, mount: (app) => app.use(gate) })
-    const ask = async (...headers: string[]) => answerOf(await rawRequest(port, { headers }), [])
+    return async (...headers: string[]) => answerOf(await rawRequest(port, { headers }), [])
+  }
+
+  it('acceptOneOf challenges as its service choice does', async () => {
+    const ask = await openGate(DPOP)
     expect(await ask()).toMatchObject({ challenge: 'Bearer realm="service", DPoP algs="ES256"' })
     const { token, proof } = issuer.boundToken()
     const good = linesOf(withProof(token, proof({ method: 'GET', url: `${BASE_URL}/` })))
@@ -585,6 +614,24 @@ describe.each(EXPRESS_MAJORS)('behind other middlewares, on $major', ({ express 
       status: 401,
       challenge: INVALID,
     })
+  })
+
+  it('acceptOneOf leaves Bearer out if its service choice requires proofs', async () => {
+    const ask = await openGate({ ...DPOP, required: true })
+    const { token, proof } = issuer.boundToken()
+    const good = linesOf(withProof(token, proof({ method: 'GET', url: `${BASE_URL}/` })))
+    expect(await ask()).toMatchObject({ status: 401, challenge: 'DPoP algs="ES256"' })
+    for (const refused of [
+      [...good, 'Cookie: sAccessToken=x'],
+      linesOf(bearer(token)),
+      linesOf(bearer(issuer.token())),
+    ]) {
+      expect(await ask(...refused)).toMatchObject({
+        status: 401,
+        challenge: 'DPoP algs="ES256", error="invalid_token"',
+      })
+    }
+    expect(await ask(...good)).toMatchObject({ status: 200 })
   })
 
   it('a mounted router, a further serviceAuth and a permission see the same request', async () => {

@@ -40,7 +40,7 @@ async function readFromInput(context: CommandContext): Promise<Credential> {
     return { token: await readStandardInput(context, 'the token') }
   }
   const [method, url] = [args.required('method'), args.required('url')]
-  if (pathOfTarget(url) === undefined) {
+  if (pathOfTarget(method, url) === undefined) {
     throw usageError('usage', '--url must be a path with query, or an absolute URL')
   }
   const lines = (await readStandardInput(context, 'the token and the proof')).split(/\r?\n/)

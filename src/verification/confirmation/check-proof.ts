@@ -63,9 +63,9 @@ export function checkProof(
   const key = keyIn(header['jwk'], confirmation)
   if (key === undefined) return 'jwk'
   const input = Buffer.from(`${segments.header}.${segments.payload}`, 'latin1')
-  const signature = Buffer.from(segments.signature, 'base64url')
-  // ES256 is ECDSA with SHA-256 and a signature of two numbers side by side (RFC 7518, section 3.4).
-  if (!verify('sha256', input, { key, dsaEncoding: 'ieee-p1363' }, signature)) return 'signature'
+  const signature = derSignature(Buffer.from(segments.signature, 'base64url'))
+  // ES256 is ECDSA with SHA-256 (RFC 7518, section 3.4).
+  if (signature === undefined || !verify('sha256', input, key, signature)) return 'signature'
   const payload = objectIn(segments.payload)
   return payload === undefined ? 'form' : checkPayload(payload, confirmation, request)
 }
@@ -107,13 +107,38 @@ function importKey(key: P256Key): KeyObject | undefined {
   }
 }
 
+const NUMBER_BYTES = 32
+const SEQUENCE = 0x30
+const INTEGER = 0x02
+
+/**
+ * The DER form (RFC 3279, section 2.2.3) of a signature of two numbers side by side. Node would convert it,
+ * too, with the option `dsaEncoding`, but takes half as long again for the whole verification. `undefined` if
+ * it has another length.
+ */
+function derSignature(signature: Buffer): Buffer | undefined {
+  if (signature.length !== 2 * NUMBER_BYTES) return undefined
+  const numbers = [signature.subarray(0, NUMBER_BYTES), signature.subarray(NUMBER_BYTES)]
+  const content = numbers.flatMap((number) => derInteger(number))
+  return Buffer.from([SEQUENCE, content.length, ...content])
+}
+
+/** Of the fewest bytes: the first one is zero only if the number would look negative without it. */
+function derInteger(number: Buffer): number[] {
+  const first = number.findIndex((byte) => byte !== 0)
+  const bytes = [...number.subarray(first === -1 ? NUMBER_BYTES - 1 : first)]
+  if ((bytes[0] ?? 0) >= 0x80) bytes.unshift(0)
+  return [INTEGER, bytes.length, ...bytes]
+}
+
 function checkPayload(
   { htm, htu, iat, jti, ath }: Members,
   { thumbprint }: Confirmation,
-  { token, method, url, baseUrls, now }: ProvedRequest,
+  request: ProvedRequest,
 ): Proof | ProofMember {
+  const { token, method, now } = request
   if (htm !== method) return 'htm'
-  if (typeof htu !== 'string' || !isAddressed(htu, url, baseUrls)) return 'htu'
+  if (typeof htu !== 'string' || !isAddressed(htu, request)) return 'htu'
   if (typeof iat !== 'number' || !isRecent(iat, now)) return 'iat'
   if (typeof jti !== 'string' || jti === '' || jti.length > MAX_ID_LENGTH) return 'jti'
   if (ath !== hash('sha256', token, 'base64url')) return 'ath'
@@ -124,9 +149,9 @@ const isRecent = (iat: number, now: number): boolean =>
   now <= iat + MAX_AGE_SECONDS && iat <= now + MAX_AHEAD_SECONDS
 
 /** Whether the URI is that of the request under one of the base URLs. */
-function isAddressed(htu: string, url: string, baseUrls: readonly BaseUrl[]): boolean {
+function isAddressed(htu: string, { method, url, baseUrls }: ProvedRequest): boolean {
   const uri = normalizeHttpUri(htu)
-  const path = pathOfTarget(url)
+  const path = pathOfTarget(method, url)
   if (uri === undefined || path === undefined) return false
   return baseUrls.some((base) => base.origin === uri.origin && pathUnder(base, path) === uri.path)
 }

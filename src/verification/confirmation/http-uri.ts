@@ -1,3 +1,5 @@
+import { isIPv4, isIPv6 } from 'node:net'
+
 /** An absolute `http` or `https` URI in normal form, without query and fragment. */
 interface HttpUri {
   /** Scheme and authority. */
@@ -17,6 +19,8 @@ const HTTP_URI = /^(https?):\/\/([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?$/i
 const AUTHORITY = /^(\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(?::(\d*))?$/
 /** Visible ASCII characters without a backslash, and percent signs before two hexadecimal digits only. */
 const CHARACTERS = /^(?:[\x21-\x24\x26-\x5b\x5d-\x7e]|%[\dA-Fa-f]{2})*$/
+const MAX_NAME_LENGTH = 253
+const MAX_PORT = 65_535
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '443' }
 
 /**
@@ -28,11 +32,26 @@ export function normalizeHttpUri(text: string): HttpUri | undefined {
   return uri && { origin: uri.origin, path: normalizePath(uri.path) }
 }
 
-/** Parses a base URL: an absolute `http(s)` URI without user name, query, fragment and trailing slash. */
+/**
+ * Parses a base URL: an absolute `http(s)` URI of a host that a caller can reach, without user name, query,
+ * fragment and trailing slash.
+ */
 export function parseBaseUrl(text: string): BaseUrl | undefined {
   const uri = parse(text)
   if (uri === undefined || uri.path.endsWith('/') || /[?#]/.test(text)) return undefined
-  return { origin: uri.origin, prefix: uri.path }
+  return isReachable(uri) ? { origin: uri.origin, prefix: uri.path } : undefined
+}
+
+/** The last label of a name has a letter: `127.1` is another spelling of an address. */
+const NAME = /^(?:[\w-]{1,63}\.)*(?=[\d_-]*[a-z])[\w-]{1,63}\.?$/i
+const PORT = /^(?:[1-9]\d{0,4})?$/
+
+/** The syntax of a URI allows more, such as `*`. */
+function isReachable({ host, port }: Parsed): boolean {
+  const isHost = host.startsWith('[')
+    ? isIPv6(host.slice(1, -1))
+    : isIPv4(host) || (NAME.test(host) && host.length <= MAX_NAME_LENGTH)
+  return isHost && PORT.test(port) && Number(port) <= MAX_PORT
 }
 
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?=\/|$)/i
@@ -53,25 +72,30 @@ const ABSOLUTE_FORM = /^https?:\/\/(?:\[[\dA-Fa-f:.]+\]|[\w.-]+)(?::\d*)?(?=\/|$
 /**
  * The path of a request target (RFC 9112, section 3.2), as sent; `undefined` if it has none. `//x` is a
  * path, and of an absolute `http(s)` URI only the path counts: the rest does not say where the request has
- * arrived.
+ * arrived. `*` is a target of `OPTIONS` only, and its path is empty (sections 3.2.4 and 3.3).
  */
-export function pathOfTarget(target: string): string | undefined {
+export function pathOfTarget(method: string, target: string): string | undefined {
+  if (target === '*') return method === 'OPTIONS' ? '' : undefined
   const end = target.search(/[?#]/)
   const beforeQuery = end === -1 ? target : target.slice(0, end)
   if (beforeQuery.startsWith('/')) return beforeQuery
-  if (beforeQuery === '*') return ''
   const origin = ABSOLUTE_FORM.exec(beforeQuery)?.[0]
   return origin === undefined ? undefined : beforeQuery.slice(origin.length)
 }
 
-function parse(text: string): HttpUri | undefined {
+interface Parsed extends HttpUri {
+  readonly host: string
+  readonly port: string
+}
+
+function parse(text: string): Parsed | undefined {
   const [, scheme = '', authority = '', path = ''] = HTTP_URI.exec(text) ?? []
   const [, host, port = ''] = AUTHORITY.exec(authority) ?? []
   if (host === undefined || !CHARACTERS.test(text)) return undefined
   const lowerCaseScheme = scheme.toLowerCase()
   const isDefault = port === '' || port === DEFAULT_PORTS[lowerCaseScheme]
   const origin = `${lowerCaseScheme}://${normalizeHost(host)}${isDefault ? '' : `:${port}`}`
-  return { origin, path }
+  return { origin, path, host, port }
 }
 
 const TRIPLET = /%[\dA-Fa-f]{2}/g

@@ -376,10 +376,16 @@ describe('a list of policies', () => {
   })
   const shapeOfOther = () => makeSigningKey('other-key-2').jwk
 
-  async function diagnose(options: readonly string[] = [], stdin = '', jwksUri = '') {
+  async function diagnose(
+    options: readonly string[] = [],
+    stdin = '',
+    changes: { readonly first?: object; readonly second?: object } = {},
+  ) {
     server.behave(healthy)
-    const second = { ...OAUTH2, jwksUri: jwksUri || oauth2Server.url }
-    const policies = [{ ...POLICY, jwksUri: server.url }, second]
+    const policies = [
+      { ...POLICY, jwksUri: server.url, ...changes.first },
+      { ...OAUTH2, jwksUri: oauth2Server.url, ...changes.second },
+    ]
     const path = await temporaryFile(JSON.stringify(policies), 0o644)
     const argv = ['doctor', '--policy', path, ...options]
     const ran = await runHere(argv, { stdin })
@@ -425,6 +431,46 @@ describe('a list of policies', () => {
     })
   })
 
+  it('judges a proof by the policy that the token chooses', async () => {
+    const key = createProofKey()
+    const constrained = { dpop: { baseUrls: ['https://orders.test'] } }
+    const cnf = { jkt: key.thumbprint }
+    const ofOther = { iss: OAUTH2.issuer, aud: 'orders', token_type: undefined, cnf }
+    const bound = tokenFrom(other, { claims: ofOther })
+    const proofFor = (url: string) =>
+      createProof(key, { token: bound, method: 'GET', url, now: Date.now() / 1000 })
+    const options = ['--token-stdin', '--proof-stdin', '--method', 'GET', '--url', '/orders']
+    const judge = (url: string, senderConstraint?: object) =>
+      diagnose(options, `${bound}\n${proofFor(url)}`, { second: { senderConstraint } })
+    const accepted = await judge('https://orders.test/orders', constrained)
+    expect(accepted).toMatchObject({
+      exitCode: 0,
+      object: { verdict: { outcome: 'accepted', issuer: OAUTH2.issuer } },
+    })
+    expect(accepted.stdout).toMatch(/^ {2}proof +passed /m)
+    const refused = await judge('https://orders.test/others', constrained)
+    expect(refused).toMatchObject({
+      exitCode: 1,
+      object: { verdict: { reason: 'proof_invalid', member: 'htu', issuer: OAUTH2.issuer } },
+    })
+    // The other policy checks proofs, and does not judge this token.
+    const unsupported = await diagnose(
+      options,
+      `${bound}\n${proofFor('https://orders.test/orders')}`,
+      { first: { senderConstraint: constrained } },
+    )
+    expect(unsupported).toMatchObject({
+      exitCode: 1,
+      object: { verdict: { reason: 'confirmation_unsupported', issuer: OAUTH2.issuer } },
+    })
+    const ofNone = tokenFrom(other, { claims: { iss: 'https://evil.example', cnf } })
+    const unknown = await diagnose(options, `${ofNone}\nx`)
+    expect(unknown).toMatchObject({
+      exitCode: 1,
+      object: { verdict: { reason: 'claim_invalid' } },
+    })
+  })
+
   it.each<[string, string, string, readonly string[]]>([
     ['no token', '!', 'token_malformed', ['passed', 'failed', 'not_reached', 'not_reached']],
     [
@@ -457,7 +503,9 @@ describe('a list of policies', () => {
   })
 
   it('of which one has no answer ends with 3, and shows the others', async () => {
-    const { exitCode, stderr, object } = await diagnose([], '', await refusingUrl())
+    const { exitCode, stderr, object } = await diagnose([], '', {
+      second: { jwksUri: await refusingUrl() },
+    })
     expect(exitCode).toBe(3)
     expect(stderr).toContain('is unreachable')
     expect(object['error']).toMatchObject({ code: 'key_set_unavailable' })

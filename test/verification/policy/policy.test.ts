@@ -261,6 +261,10 @@ describe('a sender constraint', () => {
       'HTTPS://A.test/%7Eb',
       'http://10.0.0.1',
     ]
+    const hosts = ['localhost', 'my_orders:8080', 'a.test.', 'xn--bcher-kva.test', 'a1.test:65535']
+    for (const host of [...hosts, '2a', '[2001:db8::1]', '[::ffff:10.0.0.1]']) {
+      expect(fault({ dpop: { baseUrls: [`http://${host}`] } })).toBe('accepted')
+    }
     for (const baseUrls of [urls, Array(16).fill('https://a.test')]) {
       expect(fault({ dpop: { baseUrls }, required: true })).toBe('accepted')
     }
@@ -283,9 +287,33 @@ describe('a sender constraint', () => {
       'https://\u00e9.test',
       '//a.test',
     ],
+    // Syntax that RFC 3986 allows, and hosts that nobody can reach.
+    ...[
+      '*',
+      '*.test',
+      'a..test',
+      '.test',
+      'a,b',
+      'a%2etest',
+      '-',
+      '~',
+      '1',
+      '127.1',
+      '256.0.0.1',
+    ].map((host) => `https://${host}`),
+    ...[
+      '[::x]',
+      '[:::]',
+      '[1.2.3.4]',
+      'a.test:0',
+      'a.test:080',
+      'a.test:65536',
+      `${'a'.repeat(64)}.test`,
+    ].map((host) => `https://${host}`),
+    `https://${'a.'.repeat(127)}test`,
   ])('the base URL %j is refused', (url) => {
     expect(fault({ dpop: { baseUrls: ['https://a.test', url] } })).toContain(
-      'senderConstraint.dpop.baseUrls[1] must be an absolute http(s) URL without user name, query',
+      'senderConstraint.dpop.baseUrls[1] must be an absolute http(s) URL of a host, without user name, query',
     )
   })
 

@@ -140,7 +140,7 @@ function inertCases({ claims, token }: Forge): Draft[] {
 }
 
 function jtiCases({ withClaims }: Forge): Draft[] {
-  const values = [null, 1, true, {}, ['id'], '', 'x'.repeat(257)]
+  const values = [null, 1, true, {}, ['id'], '', 'x'.repeat(257), '\ud800']
   return values.map((jti): Draft => [nameOf('jti', jti), withClaims({ jti })])
 }
 

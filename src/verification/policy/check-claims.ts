@@ -1,4 +1,5 @@
 import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
+import { isText } from '../../base/options.js'
 import type { Proof } from '../confirmation/check-proof.js'
 import { type Binding, readConfirmation } from '../confirmation/confirmation.js'
 import { isSupported } from '../confirmation/sender-constraint.js'
@@ -99,7 +100,7 @@ function readClaims(claims: Claims, policy: Policy): Decision<ReadClaims> {
   if (!isFiniteNumber(exp)) return claimDenial('exp', exp)
   if (iat !== undefined && !isFiniteNumber(iat)) return claimDenial('iat', iat)
   if (nbf !== undefined && !isFiniteNumber(nbf)) return claimDenial('nbf', nbf)
-  if (jti !== undefined && !isTokenId(jti)) return claimDenial('jti', jti)
+  if (jti !== undefined && !isText(jti)) return claimDenial('jti', jti)
   const binding = bindingOf(claims, policy)
   if (typeof binding === 'object' && 'reason' in binding) return binding
   return allow({ caller: sub, permissions, exp, iat, nbf, tokenId: jti, binding })
@@ -167,12 +168,6 @@ const claimDenial = (claim: string, value: unknown): Denial =>
   deny(value === undefined ? 'claim_missing' : 'claim_invalid', { claim })
 
 const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value)
-
-/** The longest value of a denylist entry: a longer `jti` could not be denied. */
-const MAX_TOKEN_ID_LENGTH = 256
-
-const isTokenId = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= MAX_TOKEN_ID_LENGTH
 
 const isStringList = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((member) => typeof member === 'string')

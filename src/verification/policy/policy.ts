@@ -4,6 +4,7 @@ import type { DecisionObserver } from '../../base/decision/decision-event.js'
 import {
   flag,
   functionOf,
+  integerBetween,
   lazy,
   nonEmptyString,
   numberBetween,
@@ -79,7 +80,7 @@ const commonShape = () => ({
   denylist: denylistOption().prefault({}),
   senderConstraint: senderConstraintOption().prefault({}),
   tokenCache: z
-    .union([z.literal(false), z.strictObject({ max: z.int().min(1).max(MAX_CACHED_TOKENS) })], {
+    .union([z.literal(false), z.strictObject({ max: integerBetween(1, MAX_CACHED_TOKENS) })], {
       error: `must be false or { max: an integer from 1 to ${MAX_CACHED_TOKENS} }`,
     })
     .default({ max: 10_000 }),

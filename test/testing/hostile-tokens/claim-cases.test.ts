@@ -22,7 +22,7 @@ it('each other claim is refused for itself, and callers with the 403', async () 
   const judged = await judgeCases(claimCases)
   expect(countReasons(judged)).toEqual({
     caller_not_approved: 19,
-    claim_invalid: 142,
+    claim_invalid: 143,
     claim_missing: 10,
     confirmation_unsupported: 7,
   })

@@ -165,6 +165,7 @@ describe('a policy field', () => {
     ['permissions', [], 'permissions must not be empty'],
     ['keySet', {}, 'keySet must be a key set made by remoteKeySet'],
     ['tokenCache', true, 'tokenCache must be false or { max: an integer from 1 to 1000000 }'],
+    ['tokenCache', { max: 0 }, 'tokenCache.max must be an integer from 1 to 1000000'],
     ['staticKeys', 'allow', "staticKeys must be 'refuse' or 'accept'"],
     ['permissionsClaim', 'scope', "permissionsClaim is only for tokens: 'oauth2'"],
     ['callers', [], 'callers must name at least one caller'],

@@ -1,3 +1,4 @@
+import { DependencyError, dependencyOf } from '../base/decision/dependency.js'
 import { allow, type Decision, deny } from '../base/decision/reason.js'
 import { callStore } from '../base/decision/store-call.js'
 import { Unavailable } from '../base/decision/unavailable.js'
@@ -30,7 +31,7 @@ const CLOCK_DRIFT_SECONDS = 120
  * Accepts the first use of a token, known by `iss`, `sub` and `jti` (RFC 7519, section 4.1.7), and
  * refuses every other. `now` is in seconds since the epoch.
  *
- * @throws Unavailable when the store fails.
+ * @throws Unavailable when the store fails, DependencyError when it resolves to anything but a boolean.
  */
 export async function consumeToken(
   token: PresentedToken,
@@ -59,7 +60,7 @@ export interface PresentedProof {
  * Accepts the first use of a proof, known by its key and `jti` (RFC 9449, section 11.1), and refuses every
  * other. `now` is in seconds since the epoch.
  *
- * @throws Unavailable when the store fails.
+ * @throws Unavailable when the store fails, DependencyError when it resolves to anything but a boolean.
  */
 export async function consumeProof(
   { thumbprint, jti, acceptableUntil }: PresentedProof,
@@ -83,6 +84,9 @@ async function record(
   } catch (error) {
     throw new Unavailable('store', 'the single-use store failed', { cause: error })
   }
-  if (typeof first !== 'boolean') throw new TypeError('store.consume must resolve to a boolean')
+  if (typeof first !== 'boolean') {
+    const message = 'consume of the store must resolve to a boolean'
+    throw new DependencyError(dependencyOf('store', store), message)
+  }
   return first ? allow(true) : deny('token_replayed', { claim: 'jti' })
 }

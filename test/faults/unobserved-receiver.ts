@@ -2,8 +2,10 @@ import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
 import {
   acceptOneOf,
+  type IdempotencyStore,
   type LiveDenylist,
   logDecisions,
+  memoryStore,
   requireIdempotencyKey,
   requireSingleUse,
   type ServiceAuthPolicy,
@@ -11,6 +13,7 @@ import {
   serviceCredential,
   sessionCredential,
 } from 'express-service-auth'
+import { coreClient, migrationEndpoint } from 'express-service-auth/migration'
 import { fromPg, postgresStore } from 'express-service-auth/postgres'
 import { redisDenylist, redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
@@ -19,7 +22,7 @@ import pg from 'pg'
 // A receiver in a process of its own, which nobody observes unless OBSERVED_BY says so. A message moves its
 // clock so many seconds ahead.
 
-const { ISSUER = '', JWKS_URI = '', REDIS_URL = '', OBSERVED_BY } = process.env
+const { ISSUER = '', JWKS_URI = '', REDIS_URL = '', HOOK_TOKEN = '', OBSERVED_BY } = process.env
 
 let aheadMs = 0
 process.on('message', (seconds: number) => {
@@ -93,6 +96,50 @@ const pool = new pg.Pool({ connectionString: 'postgres://orders:a-password@127.0
 pool.on('error', ignore)
 const coupled = requireIdempotencyKey({ store: postgresStore(fromPg(pool)) })
 app.post('/coupled', auth, express.json(), coupled, end)
+
+// A store of the app's own that resolves to nothing.
+const nothing = async (): Promise<never> => undefined as never
+const wrong: IdempotencyStore & { consume(): Promise<never> } = {
+  consume: nothing,
+  reserve: nothing,
+  renew: nothing,
+  settle: nothing,
+}
+app.post('/wrong-uses', auth, requireSingleUse({ store: wrong }), end)
+app.post('/wrong-writes', auth, express.json(), requireIdempotencyKey({ store: wrong }), end)
+
+const migrate = (store: IdempotencyStore) =>
+  migrationEndpoint({
+    core: coreClient({ baseUrl: 'http://127.0.0.1:2', apiKey: 'an-api-key' }), // Nothing listens there.
+    store,
+    issuers: {
+      legacy: {
+        tokens: [HOOK_TOKEN],
+        withoutOrganization: ['public'],
+        connections: [
+          { provider: 'auth0', connection: 'users', as: { recipeId: 'emailpassword' } },
+        ],
+      },
+    },
+    loadUser: async () => ({
+      identities: [
+        {
+          provider: 'auth0',
+          connection: 'users',
+          userId: 'ada',
+          email: 'ada@example.com',
+          passwordHash: `$2b$10$${'x'.repeat(53)}`,
+          hashingAlgorithm: 'bcrypt',
+        },
+      ],
+    }),
+    limits: { credential: { consume: async () => {} }, user: { consume: async () => {} } },
+    onDecision: OBSERVED_BY === 'onDecision' ? ignore : undefined,
+  })
+if (HOOK_TOKEN !== '') {
+  app.use('/migrate', migrate(memoryStore()))
+  app.use('/migrate-to-wrong-store', migrate(wrong))
+}
 
 const server = app.listen(0, '127.0.0.1', (error) => {
   if (error) throw error

@@ -16,6 +16,7 @@ afterAll(() => Promise.all([issuer.close(), redis.stop()]))
 beforeEach(() => issuer.up())
 
 const PROGRAM = new URL('unobserved-receiver.ts', import.meta.url)
+const HOOK_TOKEN = '0123456789abcdef0123456789abcdef'
 /** Node writes a warning soon after the response. */
 const SETTLE_MS = 200
 
@@ -28,7 +29,7 @@ interface Call {
 
 /** A receiver in a process of its own, with all that it writes to standard error. */
 async function startReceiver(env: Readonly<Record<string, string>> = {}) {
-  const addresses = { ISSUER: issuer.url, JWKS_URI: issuer.jwksUri, ...env }
+  const addresses = { HOOK_TOKEN, ISSUER: issuer.url, JWKS_URI: issuer.jwksUri, ...env }
   const { child, greeting, kill } = await launch<{ port: number }>(PROGRAM, { env: addresses })
   onTestFinished(kill)
   let stderr = ''
@@ -54,6 +55,18 @@ async function startReceiver(env: Readonly<Record<string, string>> = {}) {
     write: (key: string = crypto.randomUUID()) =>
       status('/writes', { method: 'POST', headers: { 'idempotency-key': key } }),
     use: () => status('/uses', { method: 'POST' }),
+    importUser: async (path: string): Promise<number> => {
+      const response = await fetch(`http://127.0.0.1:${greeting.port}${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${HOOK_TOKEN}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          externalUserId: 'ada',
+          identities: [{ provider: 'auth0', connection: 'users', userId: 'ada' }],
+        }),
+      })
+      await response.arrayBuffer()
+      return response.status
+    },
     async advance(seconds: number) {
       aheadSeconds += seconds
       child.send(seconds)
@@ -72,6 +85,7 @@ const warning = (code: string, text: string): RegExp =>
 
 const KEY_SET = warning('SERVICE_AUTH_KEY_SET_UNAVAILABLE', 'the key set at http://[\\d.:]+/')
 const STORE = warning('SERVICE_AUTH_STORE_UNAVAILABLE', 'the .*store.* failed')
+const CORE = warning('SERVICE_AUTH_CORE_UNAVAILABLE', 'the core of migrationEndpoint failed')
 const DENYLIST = warning('SERVICE_AUTH_DENYLIST_UNAVAILABLE', 'a live denylist ')
 
 describe('a receiver without observers', () => {
@@ -165,6 +179,36 @@ describe('a receiver without observers', () => {
     const lines = await receiver.lines()
     expect(lines).toEqual([expect.stringMatching(DENYLIST)])
     expect(lines[0]).not.toContain('a-password')
+  })
+
+  it.each([
+    ['/wrong-uses', 'consume of the store must resolve to a boolean'],
+    ['/wrong-writes', 'the store of requireIdempotencyKey failed'],
+  ])('warns once of a custom store that resolves to a wrong value: %s', async (path, text) => {
+    const receiver = await startReceiver({ NODE_ENV: 'test' })
+    const call = { method: 'POST', headers: { 'idempotency-key': 'a-key' } } as const
+    expect(await receiver.status(path, call)).toBe(500)
+    expect(await receiver.status(path, call)).toBe(500)
+    const code = 'SERVICE_AUTH_STORE_UNAVAILABLE'
+    expect(await receiver.lines()).toEqual([expect.stringMatching(warning(code, text))])
+  })
+
+  it('warns once of a core that the migration endpoint cannot reach, and of its store', async () => {
+    const receiver = await startReceiver({ NODE_ENV: 'test' })
+    expect(await receiver.importUser('/migrate')).toBe(503)
+    expect(await receiver.importUser('/migrate')).toBe(503)
+    const lines = await receiver.lines()
+    expect(lines).toEqual([expect.stringMatching(CORE)])
+    expect(lines[0]).toContain('(reason: unreachable)')
+    expect(lines[0]).not.toContain('an-api-key')
+    expect(await receiver.importUser('/migrate-to-wrong-store')).toBe(500)
+    expect(await receiver.importUser('/migrate-to-wrong-store')).toBe(500)
+    expect(await receiver.lines()).toEqual([
+      expect.stringMatching(CORE),
+      expect.stringMatching(
+        warning('SERVICE_AUTH_STORE_UNAVAILABLE', 'reserve of the store must resolve to an object'),
+      ),
+    ])
   })
 
   it('warns of no refusal', async () => {

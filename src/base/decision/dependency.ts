@@ -1,10 +1,10 @@
 import { ServiceAuthError } from './service-auth-error.js'
 import type { Unavailable } from './unavailable.js'
 
-type DependencyKind = Unavailable['what']
+type DependencyKind = Unavailable['what'] | 'core'
 
 /**
- * A key set, a denylist or a store. Its failure is reported by `process.emitWarning` if nothing else reports it:
+ * A key set, a denylist, a store or the core of a migration. Its failure is reported by `process.emitWarning` if nothing else reports it:
  * once, and again only after it has worked for an hour.
  */
 export interface Dependency {
@@ -29,12 +29,12 @@ export interface DependencyFailure {
   readonly message: string
 }
 
-/** A denylist threw: the request gets `next(error)`. */
+/** A denylist threw, or a store resolved to a value of a wrong form: the request gets `next(error)`. */
 export class DependencyError extends ServiceAuthError implements DependencyFailure {
   // Not enumerable, because an app may log the error with all its properties.
   readonly #dependency: Dependency
 
-  constructor(dependency: Dependency, message: string, options: ErrorOptions) {
+  constructor(dependency: Dependency, message: string, options?: ErrorOptions) {
     super('internal', message, options)
     this.#dependency = dependency
   }
@@ -62,12 +62,18 @@ const WARNINGS: Record<DependencyKind, { readonly code: string; readonly remedy:
     remedy:
       'Requests that need it get an error until it works. Check that its server (Redis, Postgres) runs and that this process can reach it; check() of the store names other faults',
   },
+  core: {
+    code: 'SERVICE_AUTH_CORE_UNAVAILABLE',
+    remedy:
+      'Users are not imported until it works; a retry finds out what happened. Check its address and API key, and that this process can reach it',
+  },
 }
 
 const dependencies: Record<DependencyKind, WeakMap<object, Dependency>> = {
   key_set: new WeakMap(),
   denylist: new WeakMap(),
   store: new WeakMap(),
+  core: new WeakMap(),
 }
 
 /** The dependency that this object stands for. Middlewares with the same object share its warnings. */

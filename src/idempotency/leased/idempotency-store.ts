@@ -1,3 +1,6 @@
+import { DependencyError, dependencyOf } from '../../base/decision/dependency.js'
+import { isRecord } from '../../base/options.js'
+
 /** A run of a handler under a reserved key, as its store knows it. */
 export interface Run {
   /** The digest of the key and its scope. */
@@ -40,27 +43,39 @@ export type Reservation =
 /**
  * The run that a reservation grants; `undefined` if the handler must not run.
  *
- * @throws TypeError if the store has resolved to anything else.
+ * @throws DependencyError if the store has resolved to anything else.
  */
-export function grantedRun(request: ReservationRequest, reservation: Reservation): Run | undefined {
+export function grantedRun(
+  request: ReservationRequest,
+  reservation: Reservation,
+  store: IdempotencyStore,
+): Run | undefined {
+  const fault = (must: string): DependencyError =>
+    new DependencyError(
+      dependencyOf('store', store),
+      `reserve of the store must resolve to ${must}`,
+    )
+  if (!isRecord(reservation)) throw fault('an object')
   switch (reservation.outcome) {
     case 'reserved': {
       const { fence } = reservation
-      if (!Number.isSafeInteger(fence)) {
-        throw new TypeError('store.reserve must resolve with a safe integer as fence')
-      }
+      if (!Number.isSafeInteger(fence)) throw fault('a safe integer as fence')
       const { key, owner, fingerprint, leaseMs, retentionMs } = request
       return { key, owner, fence, fingerprint, leaseMs, retentionMs }
     }
     case 'running':
+      if (!Number.isFinite(reservation.leaseLeftMs)) throw fault('a number as leaseLeftMs')
+      return undefined
     case 'finished':
+      if (!(reservation.result instanceof Uint8Array)) throw fault('a Uint8Array as result')
+      return undefined
     case 'result_not_stored':
     case 'abandoned':
     case 'mismatch':
     case 'unreadable':
       return undefined
     default:
-      throw new TypeError('store.reserve resolved to an unknown outcome')
+      throw fault('a known outcome')
   }
 }
 

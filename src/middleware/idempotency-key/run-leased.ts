@@ -22,6 +22,7 @@ import {
   refuseKey,
   refuseUnknownOutcome,
   replay,
+  reportStoreFailure,
   reportUnsentAnswer,
 } from './idempotent-exchange.js'
 
@@ -42,7 +43,13 @@ export async function runLeased(exchange: KeyedExchange, settings: LeasedSetting
     emit({ outcome: 'undecided', reason: 'store_unavailable', status: 503 })
     return
   }
-  const run = grantedRun(reservation, reply)
+  let run: Run | undefined
+  try {
+    run = grantedRun(reservation, reply, store)
+  } catch (error) {
+    reportStoreFailure(settings, state)
+    throw error
+  }
   if (run === undefined) {
     answerExisting(exchange, reply)
     return

@@ -65,7 +65,7 @@ export async function importUnderKey(
   const reservation = await need(context, 'store_unavailable', () =>
     reserve(store, request, context),
   )
-  const run = grantedRun(request, reservation)
+  const run = grantedRun(request, reservation, store)
   if (run !== undefined) {
     context.awaited = 'outcome_unknown'
     return underLease({ store, run, reservedAt }, context, () => importAccount(core, user))
@@ -88,7 +88,7 @@ async function reserve(
   { signal }: RequestContext,
 ): Promise<Reservation> {
   const reservation = await callStore('reserve', () => store.reserve(request))
-  const late = signal.aborted ? grantedRun(request, reservation) : undefined
+  const late = signal.aborted ? grantedRun(request, reservation, store) : undefined
   if (late !== undefined) await settle(store, late, { type: 'released' })
   return reservation
 }

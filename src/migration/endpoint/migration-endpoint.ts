@@ -1,6 +1,10 @@
 import { type NextFunction, type Request, type Response, Router } from 'express'
 import { withDeadline } from '../../base/deadline.js'
-import { dependencyOf } from '../../base/decision/dependency.js'
+import {
+  DependencyError,
+  type DependencyFailure,
+  dependencyOf,
+} from '../../base/decision/dependency.js'
 import {
   announceMigrationDecision,
   isMigrationObserved,
@@ -80,17 +84,41 @@ async function serve(
     const verdict = await judgeInTime(request, context, settings)
     answer(response, verdict)
     announceMigrationDecision(settings.onDecision, () => decisionOf(verdict, context, request))
-    reportStore(verdict, settings)
+    reportDependencies(verdict, settings)
   } catch (error) {
+    if (error instanceof DependencyError) reportFailure(error, settings)
     next(toServiceAuthError('migrationEndpoint', error))
   }
 }
 
-function reportStore(verdict: EndpointResult, { store, onDecision }: EndpointSettings): void {
-  const dependency = dependencyOf('store', store)
-  if (verdict.type === 'accepted') dependency.worked(Date.now)
-  if (verdict.type !== 'undecided' || verdict.reason !== 'store_unavailable') return
-  const message = 'the store of migrationEndpoint failed'
+function reportDependencies(verdict: EndpointResult, settings: EndpointSettings): void {
+  const store = dependencyOf('store', settings.store)
+  const core = dependencyOf('core', settings.core)
+  if (verdict.type === 'accepted') {
+    store.worked(Date.now)
+    core.worked(Date.now)
+  }
+  if (verdict.type !== 'undecided') return
+  switch (verdict.reason) {
+    case 'store_unavailable':
+      reportFailure(
+        { dependency: store, message: 'the store of migrationEndpoint failed' },
+        settings,
+      )
+      return
+    case 'core_unavailable':
+    case 'outcome_unknown': {
+      const reason = verdict.faults?.[0] ?? 'no reply in time'
+      const message = `the core of migrationEndpoint failed (reason: ${reason})`
+      reportFailure({ dependency: core, message }, settings)
+    }
+  }
+}
+
+function reportFailure(
+  { dependency, message }: DependencyFailure,
+  { onDecision }: EndpointSettings,
+): void {
   dependency.failed({ message, isObserved: isMigrationObserved(onDecision), clock: Date.now })
 }
 

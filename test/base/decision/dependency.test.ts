@@ -23,6 +23,7 @@ it.each([
   ['key_set', 'SERVICE_AUTH_KEY_SET_UNAVAILABLE', 'address in the policy'],
   ['denylist', 'SERVICE_AUTH_DENYLIST_UNAVAILABLE', 'ready()'],
   ['store', 'SERVICE_AUTH_STORE_UNAVAILABLE', 'check()'],
+  ['core', 'SERVICE_AUTH_CORE_UNAVAILABLE', 'API key'],
 ] as const)('warns of the first failure of a %s that is not observed', (kind, code, remedy) => {
   const dependency = dependencyOf(kind, {})
   expect(dependency.kind).toBe(kind)

@@ -179,7 +179,7 @@ export const MUTANTS: Readonly<Record<string, readonly Mutation[]>> = {
   ),
   'compensation without owner': one(
     COMPENSATION,
-    'if record.owner ~= mine.owner then return 0 end',
+    "if record.owner ~= mine.owner then return (record.state == 'd' or record.state == 'u') and 1 or 0 end",
     '',
   ),
   'compensation leaves no tombstone': one(
@@ -189,8 +189,13 @@ export const MUTANTS: Readonly<Record<string, readonly Mutation[]>> = {
   ),
   'compensation is tried once': one(
     COMPENSATION,
-    'undo(id, work).catch(() => schedule())',
-    'undo(id, work).catch(() => {})',
+    'undo(id, work).then(schedule, schedule)',
+    'undo(id, work).then(schedule, () => {})',
+  ),
+  'a repeated reservation is forgotten': one(
+    STORE,
+    'if (state.isRepeated && !isReserved(reply)) undo(request)',
+    '',
   ),
   'a lost reply is not asked again': one(
     CALL,

@@ -111,6 +111,7 @@ describe('what is to be taken back', () => {
       createCompensation(async () => {
         tried.push(context.getStore()?.name)
         if (tried.length < 4) throw new Error('down')
+        return true
       }),
     )
     onTestFinished(() => takeBacks.close())

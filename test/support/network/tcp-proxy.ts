@@ -28,6 +28,8 @@ export interface TcpProxy {
   hold(): void
   /** What was held gets through, also from connections whose client has gone. */
   release(): void
+  /** Breaks all connections for their clients. What was held stays so, while new connections work. */
+  strand(): Promise<void>
   /** Answers come this much later. */
   delayReplies(milliseconds: number): void
   /** Makes the server unreachable for connections that there are and for new ones. */
@@ -129,6 +131,11 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     release() {
       isHeld = false
       for (const send of held.splice(0)) send()
+    },
+    async strand() {
+      const clients = [...wires].map(({ client }) => client)
+      await Promise.all(clients.map((client) => once(client.destroy(), 'close')))
+      isHeld = false
     },
     delayReplies(milliseconds) {
       delayMs = milliseconds

@@ -91,6 +91,8 @@ export function openGroupCommit(
   async function send(group: readonly Entry[]): Promise<void> {
     if (group.length === 0) return
     const replies = group.map((entry) => {
+      // A script without its source has not run.
+      if (!entry.withSource) entry.state.isRepeated = entry.state.mayHaveRun
       entry.state.mayHaveRun = true
       return entry.withSource ? link.sendSource(entry.call) : link.sendDigest(entry.call)
     })

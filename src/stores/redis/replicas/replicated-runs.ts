@@ -23,7 +23,7 @@ import {
 /** Runs reservations that count only if enough replicas have acknowledged them. */
 export interface ReplicatedRuns {
   /** @throws NotConfirmed if they have not in time, or an Error with the error reply of Redis. */
-  run(call: ReservingCall): Promise<unknown>
+  run(call: ReservingCall, state?: CallState): Promise<unknown>
   close(): void
 }
 
@@ -50,8 +50,7 @@ export function openReplicated(
       : openClusterCommits(cluster, connection, open)
 
   return {
-    run(call) {
-      const state = startRedisCall(longestReplyMs)
+    run(call, state = startRedisCall(longestReplyMs)) {
       return connection.watch(retryUntilDeadline(state, () => groupCommits.commit(call, state)))
     },
     close: groupCommits.close,

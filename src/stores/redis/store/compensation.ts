@@ -16,26 +16,27 @@ const MAX_PENDING = 100_000
 const BATCH = 200
 
 /**
- * `tryOnce` rejects while the store cannot be reached. The timer never holds the process open, and runs
- * in the async context of this call.
+ * `tryOnce` resolves with whether the reservation can no longer take effect, and rejects while the store
+ * cannot be reached. The timer never holds the process open, and runs in the async context of this call.
  */
-export function createCompensation<T>(tryOnce: (work: T) => Promise<unknown>): Compensation<T> {
+export function createCompensation<T>(tryOnce: (work: T) => Promise<boolean>): Compensation<T> {
   const pending = new Map<string, T>()
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
 
-  async function undo(id: string, work: T): Promise<void> {
-    await tryOnce(work)
-    pending.delete(id)
+  async function undo(id: string, work: T): Promise<boolean> {
+    const isUndone = await tryOnce(work)
+    if (isUndone) pending.delete(id)
+    return isUndone
   }
 
-  /** Sends batch after batch without a pause, until one fails. */
+  /** Sends batch after batch, without a pause while the store answers. */
   async function sweep(): Promise<void> {
-    let isAnswered = true
-    while (isAnswered && pending.size > 0) {
-      const batch = [...pending].slice(0, BATCH)
+    const all = [...pending]
+    for (let start = 0; start < all.length; start += BATCH) {
+      const batch = all.slice(start, start + BATCH)
       const tries = await Promise.allSettled(batch.map(([id, work]) => undo(id, work)))
-      isAnswered = tries.every(({ status }) => status === 'fulfilled')
+      if (tries.some(({ status }) => status === 'rejected')) break
     }
     timer = undefined
     schedule()
@@ -54,7 +55,7 @@ export function createCompensation<T>(tryOnce: (work: T) => Promise<unknown>): C
       if (pending.size >= MAX_PENDING && oldest !== undefined) pending.delete(oldest)
       pending.set(id, work)
       // Immediately, on the same connection, so that Redis runs it right after the call that it undoes.
-      undo(id, work).catch(() => schedule())
+      undo(id, work).then(schedule, schedule)
     },
     close() {
       isClosed = true
@@ -67,7 +68,8 @@ export function createCompensation<T>(tryOnce: (work: T) => Promise<unknown>): C
 /**
  * Undoes a reservation whose fence is unknown to its caller. ARGV: the record after its fence, time
  * to live. Leaves a freed record for a while, which blocks a reservation of this owner that arrives even
- * later. Undoing again, after a lost reply, never shortens that while.
+ * later. Undoing again, after a lost reply, never shortens that while. Returns 0 if another run has the key: once
+ * it frees the key, such a reservation could still take it.
  */
 export const UNDO_RESERVE: Script = script(`${PRELUDE}
 if record == true then return 0 end
@@ -75,7 +77,7 @@ local behind, ttl = unpack(ARGV)
 local fence, tombstone = '0', 0
 if record then
   local mine = parse_own('1|f|0' .. behind)
-  if record.owner ~= mine.owner then return 0 end
+  if record.owner ~= mine.owner then return (record.state == 'd' or record.state == 'u') and 1 or 0 end
   if record.state == 'f' then
     return redis.call('PEXPIRE', KEYS[1], math.max(ttl, redis.call('PTTL', KEYS[1])))
   end

@@ -7,7 +7,7 @@ import { createRecordKeeper } from '../../../idempotency/leased/record-keeper.js
 import type { Store } from '../../memory-store.js'
 import { clientFactory, type RedisClientLike } from '../clients/client-factory.js'
 import { checkMasters } from '../connection/check-nodes.js'
-import { NotConfirmed, type Script, script } from '../connection/redis-call.js'
+import { NotConfirmed, type Script, script, startRedisCall } from '../connection/redis-call.js'
 import { openConnection } from '../connection/redis-connection.js'
 import { openReplicated } from '../replicas/replicated-runs.js'
 import { createCompensation, UNDO_RESERVE, undoArguments } from './compensation.js'
@@ -26,6 +26,12 @@ export interface RedisStoreOptions {
    * lose a reservation.
    */
   readonly replicas?: { readonly min: number; readonly timeoutMs: number } | undefined
+}
+
+/** A reservation that may arrive late, and until when, by `performance.now`, that is expected. */
+interface LateReservation {
+  readonly request: ReservationRequest
+  readonly until: number
 }
 
 /** The minimum time for which a token is recorded, even if clocks differ. */
@@ -77,12 +83,16 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
       : openReplicated(clients, connection, { timeoutMs, replicas })
   const tokenKey = (id: string): string => `${prefix}t:${id}`
   const recordKey = (key: string): string => `${prefix}k:${key}`
-  const compensation = createCompensation((request: ReservationRequest) => {
+  const compensation = createCompensation(async ({ request, until }: LateReservation) => {
     const args = undoArguments(request)
     const isReserved = (): boolean => false
+    const call = { script: UNDO_RESERVE, key: recordKey(request.key), args, isReserved }
     // On the connection of the reservation, which it must not overtake.
-    return reservations.run({ script: UNDO_RESERVE, key: recordKey(request.key), args, isReserved })
+    const reply = await reservations.run(call)
+    return reply === 1 || performance.now() >= until
   })
+  const undo = (request: ReservationRequest): void =>
+    compensation.add(request.owner, { request, until: performance.now() + request.leaseMs })
 
   return {
     ...createRecordKeeper(createRecordAccess(connection, { timeoutMs, keyOf: recordKey })),
@@ -95,11 +105,14 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
       const args = scripts.reserveArguments(request)
       const { isReserved } = scripts
       const call = { script: scripts.RESERVE, key: recordKey(request.key), args, isReserved }
+      const state = startRedisCall(timeoutMs + (replicas?.timeoutMs ?? 0))
       try {
-        return scripts.readReservation(await reservations.run(call))
+        const reply = await reservations.run(call, state)
+        // The first attempt may still be under way, and arrive when the key is free.
+        if (state.isRepeated && !isReserved(reply)) undo(request)
+        return scripts.readReservation(reply)
       } catch (error) {
-        if (error instanceof NotConfirmed && error.mayHaveRun)
-          compensation.add(request.owner, request)
+        if (error instanceof NotConfirmed && error.mayHaveRun) undo(request)
         throw error
       }
     },

@@ -1,19 +1,21 @@
-import { setImmediate as turn } from 'node:timers/promises'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createCompensation } from '../../../../src/stores/redis/store/compensation.js'
 import { until } from '../../../support/until.js'
-import { answers, openStore, ownRedis, proxyOf, requestFor, retryOf } from '../kit.js'
+import { answers, begin, openStore, ownRedis, proxyOf, requestFor, retryOf } from '../kit.js'
 
 afterEach(() => {
   vi.useRealTimers()
 })
 
-describe('createTakeBacks', () => {
+describe('createCompensation', () => {
   it('tries at once, and again until it succeeds', async () => {
     vi.useFakeTimers()
     let failures = 3
     const attempt = vi.fn(async () => {
       if (failures-- > 0) throw new Error('down')
+      return true
     })
     const takeBacks = createCompensation(attempt)
     takeBacks.add('a', 'work')
@@ -30,6 +32,7 @@ describe('createTakeBacks', () => {
     const takeBacks = createCompensation(async (work: number) => {
       if (!isUp) throw new Error('down')
       done.add(work)
+      return true
     })
     for (let work = 0; work < 5000; work++) takeBacks.add(String(work), work)
     await vi.advanceTimersByTimeAsync(1000)
@@ -90,6 +93,33 @@ describe('a reservation that arrives late', () => {
       return outcome === 'reserved'
     })
     await until('nothing is left', async () => (await redis.command('DBSIZE')) === '0')
+  })
+
+  it('is taken back when its second attempt was refused, and the key is free again', async () => {
+    const redis = await ownRedis()
+    const proxy = await proxyOf(redis)
+    const { store } = openStore(proxy, { timeoutMs: 5000 })
+    const { store: other } = openStore(redis, { timeoutMs: 5000 })
+    const request = requestFor({ leaseMs: 5000 })
+    await store.consume(randomUUID(), 1000)
+    const run = await begin(other, retryOf(request))
+    proxy.hold()
+    const reserving = store.reserve(request)
+    await sleep(20)
+    await proxy.strand()
+    expect(await reserving).toMatchObject({ outcome: 'running' })
+    await other.settle(run, { type: 'released' })
+    proxy.release()
+    await until('the first attempt has the key', async () => {
+      const view = await other.inspect(request.key)
+      return view !== undefined && view.fence > run.fence
+    })
+    const takenAt = performance.now()
+    await until('a retry runs the handler', async () => {
+      const { outcome } = await other.reserve(retryOf(request))
+      return outcome === 'reserved'
+    })
+    expect(performance.now() - takenAt).toBeLessThan(2000)
   })
 
   it('leaves nothing behind when nobody retries', async () => {

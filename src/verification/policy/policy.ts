@@ -150,8 +150,7 @@ export function parsePolicy(input: unknown, place = ''): Policy {
     () => (isOAuth2 ? oauth2Schema() : serviceSchema()),
     input,
     (raw) => [
-      ...(isOAuth2 ? missingKeySet(raw) : []),
-      ...keySetAddressFaults(raw),
+      ...(isOAuth2 && !hasKeySet(raw) ? [NO_KEY_SET] : keySetAddressFaults(raw)),
       ...unreachablePermissions(raw),
       ...senderConstraintFaults(raw),
     ],
@@ -211,10 +210,10 @@ function tokenRulesOf(options: Options): TokenRules {
 }
 
 /** Without discovery, nothing of an OAuth 2.0 issuer says where its key set is. */
-const missingKeySet = ({ jwksUri, keySet }: Readonly<Record<string, unknown>>): string[] =>
-  jwksUri === undefined && keySet === undefined
-    ? ["jwksUri or keySet is required with tokens: 'oauth2'"]
-    : []
+const NO_KEY_SET = "jwksUri or keySet is required with tokens: 'oauth2'"
+
+const hasKeySet = ({ jwksUri, keySet }: Readonly<Record<string, unknown>>): boolean =>
+  jwksUri !== undefined || keySet !== undefined
 
 /** Whether the key is a static one of the core that may not sign. Other issuers have no static keys. */
 export const refusesStaticKey = (kid: string, { tokens }: Policy): boolean =>

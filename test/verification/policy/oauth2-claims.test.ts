@@ -178,6 +178,13 @@ describe('a policy for OAuth 2.0 tokens', () => {
     },
   )
 
+  it('without a key set has that one fault, also if its issuer ends with a slash', () => {
+    const { jwksUri: _, ...policy } = { ...POLICY, issuer: 'https://tenant.auth0.example/' }
+    expect(() => parsePolicy(policy)).toThrow(
+      new TypeError("serviceAuth policy: jwksUri or keySet is required with tokens: 'oauth2'"),
+    )
+  })
+
   it('has members that the default scheme does not', () => {
     const policy = { ...POLICY, source: 's', tokenType: 't', accessTokenType: 'any' }
     for (const tokens of [undefined, 'service']) {

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { appendFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -50,6 +50,8 @@ export async function startPostgres() {
     url,
     port,
     pool,
+    /** What its connections have needed; 0 on a system without /proc. */
+    cpuMicroseconds: createCpuMeter(child.pid),
     async stop() {
       await pool.end()
       // Fast: it ends its clients first.
@@ -57,6 +59,33 @@ export async function startPostgres() {
       await ended
       rmSync(folder, { recursive: true, force: true })
     },
+  }
+}
+
+/** Returns a function for the processor time of all connections so far, with those that have ended. */
+function createCpuMeter(pid) {
+  const seen = new Map()
+  return () => {
+    for (const child of childrenOf(pid)) seen.set(child, cpuOf(child) ?? seen.get(child) ?? 0)
+    return [...seen.values()].reduce((sum, each) => sum + each, 0)
+  }
+}
+
+function childrenOf(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+  } catch {
+    return []
+  }
+}
+
+function cpuOf(pid) {
+  try {
+    const [nanoseconds] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')
+    return Number(nanoseconds) / 1000
+  } catch {
+    // It has ended.
+    return undefined
   }
 }
 

@@ -1,3 +1,4 @@
+import { cheapest } from './figures.js'
 import { startApp } from './measure.js'
 import { atLeast, printTable } from './table.js'
 
@@ -6,27 +7,35 @@ const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 6)
 const WARM_UP_MS = 1500
 
 /**
- * Lets contenders take turns and prints how many requests a second each answers. In a round each has one
- * turn, in every other round backwards, so that neighbours are compared; the ratio of two is the median
- * of those of the rounds. A contender is `{ label, app, settings, kind, ratios }`, with what it is
- * compared with: `{ to, aim }`, a label and what is to be reached.
+ * Lets contenders take turns and prints how many requests a second each answers, and the processor time
+ * of a request, in the server and Postgres together. In a round each has one turn, in every other round
+ * backwards, so that neighbours are compared; the ratio of two is the median of those of the rounds, that
+ * of their costs the one of the cheapest turns. A contender is `{ label, app, settings, kind, ratios }`,
+ * with what it is compared with: `{ to, aim, costAim }`, a label and what is to be reached.
  */
 export async function compareThroughput(bench, { title, contenders, connections, turnMs = 1000 }) {
   const heats = []
   const turn = { connections, durationMs: turnMs }
   for (let heat = 0; heat < HEATS; heat += 1)
     heats.push(...(await runHeat(bench, contenders, turn)))
-  const rates = (label) => {
+  const turnsOf = (label) => {
     const index = contenders.findIndex((each) => each.label === label)
-    return heats.map((round) => round[index])
+    const turns = heats.map((round) => round[index])
+    return { rates: turns.map(({ rate }) => rate), cost: cheapest(turns.map(({ cost }) => cost)) }
   }
   const rows = contenders.flatMap(({ label, ratios = [] }) => {
-    const ours = rates(label)
-    const begin = [label, Math.round(quantile(ours, 0.5))]
-    if (ratios.length === 0) return [[...begin, '', '', '', '']]
-    return ratios.map(({ to, aim }) => [...begin, to, ...ratioCells(ours, rates(to), aim)])
+    const { rates, cost } = turnsOf(label)
+    const begin = [label, Math.round(quantile(rates, 0.5)), Math.round(cost)]
+    if (ratios.length === 0) return [[...begin, '', '', '', '', '', '']]
+    return ratios.map(({ to, aim, costAim }) => {
+      const other = turnsOf(to)
+      const costRatio = (other.cost / cost).toFixed(2)
+      const costCells = [costRatio, atLeast(costAim, Number(costRatio))]
+      return [...begin, to, ...ratioCells(rates, other.rates, aim), ...costCells]
+    })
   })
-  printTable([title, 'a second', 'to', 'ratio', 'middle half', 'aim'], rows)
+  const heads = [title, 'a second', 'µs', 'to', 'ratio', 'middle half', 'aim', 'ratio of µs', 'aim']
+  printTable(heads, rows)
 }
 
 function ratioCells(ours, theirs, aim) {
@@ -57,13 +66,16 @@ async function runHeat(bench, contenders, turn) {
   }
 }
 
-/** Answers a second. */
-async function takeTurn(bench, { port, contender }, turn) {
+/** Answers a second, and microseconds of processor time for each. */
+async function takeTurn(bench, { node, port, contender }, turn) {
   const { kind = 'write', app } = contender
   const requests = [{ kind, pool: 'few', status: 201 }]
+  const spent = async () => (await node.ask({})).cpuMicroseconds + bench.postgres.cpuMicroseconds()
+  const before = await spent()
   const { counts, elapsedMs, fault } = await bench.load.ask({ turn: { ...turn, port, requests } })
   if (fault !== undefined) throw new Error(`${app} answered otherwise: ${fault}`)
-  return (counts[0] * 1000) / elapsedMs
+  const cost = ((await spent()) - before) / counts[0]
+  return { rate: (counts[0] * 1000) / elapsedMs, cost }
 }
 
 export function quantile(figures, part) {

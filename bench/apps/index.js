@@ -8,7 +8,7 @@ const PEERS = [
   'fastJwtCached',
   'expressIdempotency',
 ]
-const ON_POSTGRES = ['bare', 'byHand', 'coupled', 'leased', 'usedToken']
+const ON_POSTGRES = ['bare', 'byHand', 'replayByHand', 'coupled', 'leased', 'usedToken']
 
 /** Every app that can be measured, by name. Peers and databases are loaded where they are asked for. */
 export const apps = {

@@ -72,6 +72,27 @@ export async function byHand(settings) {
   })
 }
 
+/** A retry by hand: one `select` outside a transaction, and the write where it finds none. */
+export async function replayByHand(settings) {
+  const pool = poolOf(settings)
+  return write(settings, async (req, res) => {
+    const key = req.headers['idempotency-key']
+    const hash = createHash('sha256').update(JSON.stringify(req.body)).digest('hex')
+    let {
+      rows: [kept],
+    } = await pool.query(FIND_ANSWER, [key])
+    if (kept === undefined) {
+      kept = { hash, status: 201, answer: JSON.stringify(orderOf(req.body)) }
+      await pool.query('insert into taken_keys values ($1, $2, $3, $4) on conflict do nothing', [
+        key,
+        ...Object.values(kept),
+      ])
+    }
+    if (kept.hash === hash) res.status(kept.status).type('json').send(kept.answer)
+    else res.sendStatus(422)
+  })
+}
+
 /** The same handler on the same pool, coupled. */
 export async function coupled(settings) {
   const { requireIdempotencyKey } = await importEntry(settings.build)

@@ -54,7 +54,7 @@ function view(
 it('reaches the handler of a receiver that was killed in the middle', () => {
   expect(view(CUT, [...ADMITTED, ofKey('reserved')])).toEqual({
     outcome: 'failed',
-    passed: 13,
+    passed: 14,
     failed: 'Handler',
     detail: 'No answer came: the connection was cut before an answer came.',
   })
@@ -62,7 +62,7 @@ it('reaches the handler of a receiver that was killed in the middle', () => {
 
 it('stops where a receiver was killed before that', () => {
   const seen = view(CUT, ADMITTED.slice(0, 2))
-  expect(seen).toMatchObject({ failed: 'Token used once', passed: 11 })
+  expect(seen).toMatchObject({ failed: 'Token used once', passed: 12 })
 })
 
 it('says what became of a run that has left no answer', () => {
@@ -81,7 +81,7 @@ it('takes an answer of the handler for one, and says that the store has lost it'
     expect(seen).toEqual({
       outcome: 'accepted',
       reason: end === 'result_lost' ? end : undefined,
-      passed: 14,
+      passed: 15,
       failed: undefined,
       detail: undefined,
     })
@@ -103,8 +103,8 @@ it('claims no more than was told of a call whose end its receiver did not tell i
   const begun = ADMITTED.slice(0, 1)
   expect(view(answered(403), begun)).toMatchObject({
     outcome: 'refused',
-    passed: 10,
+    passed: 11,
     failed: undefined,
   })
-  expect(view(answered(403), begun, 'accepted')).toMatchObject({ passed: 14 })
+  expect(view(answered(403), begun, 'accepted')).toMatchObject({ passed: 15 })
 })

@@ -89,7 +89,7 @@ describe('consumeToken', () => {
     'takes %j of a store for the programming error that it is',
     async (answer) => {
       const { store } = watchedStore(() => answer)
-      await expect(consumeToken(TOKEN, store, NOW)).rejects.toThrow(TypeError)
+      await expect(consumeToken(TOKEN, store, NOW)).rejects.toMatchObject({ code: 'internal' })
     },
   )
 })

@@ -31,16 +31,18 @@ export class Callers {
     return machine
   }
 
-  call(call: Call, isLast = false, name = `caller ${call.caller + 1}`): void {
-    const machine = this.#machine(name)
+  /** `to` is the receiver of all its attempts. */
+  call(call: Call, isLast = false, to?: Receiver): void {
+    const machine = this.#machine(`caller ${call.caller + 1}`)
     this.open += 1
-    this.#stage.simulation.after(0, machine, () => void this.#send(call, { machine, name, isLast }))
+    this.#stage.simulation.after(0, machine, () => void this.#send(call, { machine, isLast, to }))
   }
 
   async #send(
     call: Call,
-    { machine, name, isLast }: { machine: Machine; name: string; isLast: boolean },
+    { machine, isLast, to }: { machine: Machine; isLast: boolean; to: Receiver | undefined },
   ): Promise<void> {
+    const { name } = machine
     const { history, simulation, network, issuer, storedAs, plans, package: esa } = this.#stage
     const { key, body, service, deadlineMs, attemptTimeoutMs, maxAttempts } = call
     const record: CallRecord = {
@@ -49,6 +51,7 @@ export class Callers {
       recordName: `${service}/${key}`,
       body,
       deadlineMs,
+      maxAttempts,
       isLast,
       startedAt: simulation.now,
     }
@@ -57,11 +60,14 @@ export class Callers {
     storedAs.set(record.recordName, esa.recordKey(scope, key))
     plans.set(record, call.plan)
     let token: Token | undefined
+    let isRefused = false
     const source = {
-      token: async () => {
-        const old = call.reusesToken
-          ? this.#tokens.find((each) => each.service === service)
-          : undefined
+      token: async ({ after }: { readonly after?: string } = {}) => {
+        isRefused ||= after !== undefined
+        const old =
+          call.reusesToken && !isRefused
+            ? this.#tokens.find((each) => each.service === service)
+            : undefined
         token = old ?? issuer.token(service)
         this.#tokens.push(token)
         return token.text
@@ -75,7 +81,7 @@ export class Callers {
         sentAt: simulation.now,
       }
       history.attempts.push(attempt)
-      const receiver = simulation.random.pick(this.#receivers)
+      const receiver = to ?? simulation.random.pick(this.#receivers)
       const headers = new Headers(init?.headers)
       headers.set(ATTEMPT, String(attempt.number))
       this.#stage.note(name, `sends ${record.recordName} ${body} to ${receiver.name}`)
@@ -111,7 +117,7 @@ export class Callers {
       this.#stage.note(name, `gives up: ${(error as Error).message}`)
     }
     record.endedAt = simulation.now
-    if (call.asksAgain) this.call({ ...call, asksAgain: false }, isLast, name)
+    if (call.asksAgain) this.call({ ...call, asksAgain: false }, isLast, to)
     const isUnknown = record.answer?.body.includes('outcome-unknown')
     if (isUnknown && call.settles !== undefined)
       this.#operator.settle(record.recordName, call.settles)

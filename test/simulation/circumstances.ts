@@ -1,5 +1,5 @@
 import type { History } from './history.js'
-import type { Story } from './story.js'
+import { CALM_AT_MS, SETTLE_MS, type Story } from './story.js'
 
 /** A reply that waits no longer than this is no fault: the store's own time limit is 250 ms. */
 const HARMLESS_DELAY_MS = 50
@@ -44,7 +44,7 @@ export class Circumstances {
     until: number,
     counts: (what: string) => boolean = () => true,
   ): boolean {
-    if (counts('weather') && this.#isStormy) return true
+    if (counts('weather') && this.#isStormy && from < CALM_AT_MS + SETTLE_MS) return true
     return this.#history.disturbances.some(
       (each) =>
         counts(each.what) &&

@@ -47,8 +47,8 @@ export class Random {
 }
 
 interface Event {
-  readonly at: number
-  readonly order: number
+  at: number
+  order: number
   readonly machine: Machine
   readonly work: () => void
   isCancelled: boolean
@@ -104,7 +104,9 @@ export class Simulation {
       this.now = Math.max(this.now, event.at)
       const { machine } = event
       if (machine.frozenUntil > this.now) {
-        push(this.#queue, { ...event, at: machine.frozenUntil, order: this.#order++ })
+        event.at = machine.frozenUntil
+        event.order = this.#order++
+        push(this.#queue, event)
         continue
       }
       if (++this.events > MAX_EVENTS) throw new Error('the story never ends')

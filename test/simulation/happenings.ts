@@ -1,7 +1,7 @@
 import type { Operator } from './operator.js'
 import type { Receiver } from './receiver.js'
 import type { Stage } from './stage.js'
-import { FAULTS, type Happening } from './story.js'
+import { FAULTS, type Happening, LONGEST_DELAY_MS } from './story.js'
 
 /** Whom it happens to. */
 interface Parties {
@@ -10,10 +10,14 @@ interface Parties {
   readonly operator: Operator
 }
 
-/** Lets it happen. Returns what the time line says of it. */
-export function strike(parties: Parties, happening: Happening): string | undefined {
+/** Lets it happen, to the sender of a message if it happens after one. Returns what the time line says of it. */
+export function strike(
+  parties: Parties,
+  happening: Happening,
+  sender?: Receiver,
+): string | undefined {
   const isFault = (FAULTS as readonly string[]).includes(happening.what)
-  return isFault ? fault(parties, happening) : act(parties, happening)
+  return isFault ? fault(parties, happening, sender) : act(parties, happening)
 }
 
 function act(parties: Parties, { what, which }: Happening): string | undefined {
@@ -47,11 +51,11 @@ function act(parties: Parties, { what, which }: Happening): string | undefined {
   }
 }
 
-function fault(parties: Parties, happening: Happening): string | undefined {
+function fault(parties: Parties, happening: Happening, sender?: Receiver): string | undefined {
   const { what, which, ms, drops } = happening
   const { stage } = parties
   const { redis, network, simulation } = stage
-  const receiver = parties.receivers[which % parties.receivers.length]
+  const receiver = sender ?? parties.receivers[which % parties.receivers.length]
   if (receiver === undefined) return undefined
   const { name, machine } = receiver
   const disturb = (who: string, forMs = 0): void => void stage.disturb(what, who, forMs)
@@ -94,6 +98,14 @@ function fault(parties: Parties, happening: Happening): string | undefined {
       disturb(name)
       for (const connection of linksOf('client')) connection.cut(drops)
       return `${name} loses its connections to Redis, with what ${drops.join(' and ') || 'nobody'} sent`
+    case 'hold link to Redis':
+      disturb(name, LONGEST_DELAY_MS)
+      for (const connection of linksOf('client')) {
+        connection.hold(ms % LONGEST_DELAY_MS)
+        connection.cut(['server'])
+      }
+      network.separate(machine, redis.machine, which * 50)
+      return `${name} loses its connections to Redis; what it sent arrives ${ms % LONGEST_DELAY_MS} ms later`
     case 'silence link to Redis':
       disturb(name, Number.POSITIVE_INFINITY)
       for (const connection of linksOf('client'))
@@ -135,8 +147,7 @@ function fault(parties: Parties, happening: Happening): string | undefined {
       redis.stallReplicas(ms)
       return `the replicas get nothing for ${ms} ms`
     case 'flush':
-      stage.lose('flush', new Set(redis.keys.values.keys()))
-      redis.flush()
+      redis.flush((keys) => stage.lose('flush', keys))
       return 'Redis is flushed'
     case 'fill Redis': {
       disturb('', ms)

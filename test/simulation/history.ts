@@ -6,6 +6,7 @@ export interface History {
   readonly disturbances: Disturbance[]
   readonly losses: Loss[]
   readonly settlements: SettlementRecord[]
+  readonly writes: RecordWrite[]
   readonly denials: Denial[]
   readonly rotations: Rotation[]
   readonly lines: Line[]
@@ -18,13 +19,12 @@ export interface CallRecord {
   readonly recordName: string
   readonly body: string
   readonly deadlineMs: number
+  readonly maxAttempts: number
   /** After all faults. */
   readonly isLast: boolean
   readonly startedAt: number
   endedAt?: number
   answer?: Answer
-  /** Whether its process was killed or frozen, so that nobody waits for the answer. */
-  isExcused?: boolean
 }
 
 export interface Answer {
@@ -49,7 +49,6 @@ export interface Attempt {
   admittedAt?: number
   isConsumed?: boolean
   /** What was written to the socket. */
-  answeredAt?: number
   answeredStatus?: number
   /** When the first byte of an answer reached the caller. */
   firstByteAt?: number
@@ -96,13 +95,30 @@ export interface Loss {
   readonly keys: ReadonlySet<string>
 }
 
+/** A record of a key as the server has it, and when it ends, in ms of the server's clock. */
+export interface StoredText {
+  readonly text: string
+  readonly endsAt: number
+}
+
+/** One step of the record of a key. */
+export interface RecordWrite {
+  readonly recordName: string
+  readonly at: number
+  /** By the server's clock. */
+  readonly now: number
+  readonly before: StoredText | undefined
+  readonly after: StoredText | undefined
+  readonly isFull: boolean
+}
+
 export interface SettlementRecord {
   readonly recordName: string
   readonly as: 'finished' | 'freed'
   readonly sentAt: number
   doneAt?: number
-  /** The state in which the operator found it. */
-  foundState?: string
+  /** The run that the operator found. */
+  foundFence?: number
   isDone?: boolean
   readonly answer?: { readonly status: number; readonly body: string }
 }
@@ -133,6 +149,7 @@ export const emptyHistory = (): History => ({
   disturbances: [],
   losses: [],
   settlements: [],
+  writes: [],
   denials: [],
   rotations: [],
   lines: [],

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { coverage, loadPackage } from './load.js'
@@ -8,8 +10,8 @@ import { drawStory } from './story.js'
 import { svgOf, textOf } from './time-line.js'
 
 /*
- * npm run simulate -- --stories 100000 [--seed 1] [--coverage] [--svg FILE]
- * npm run simulate -- --mutants [--only REGEXP] [--stories 20000]
+ * npm run simulate -- --stories 100000 [--seed 1] [--processes 2] [--coverage] [--svg FILE]
+ * npm run simulate -- --mutants [--only REGEXP] [--stories 20000] [--processes 2]
  */
 const { values } = parseArgs({
   options: {
@@ -19,10 +21,16 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
     coverage: { type: 'boolean', default: false },
     svg: { type: 'string' },
+    processes: { type: 'string', default: '1' },
+    /** Which of the processes this is, from 0. */
+    part: { type: 'string' },
   },
 })
-const count = Number(values.stories)
-const from = Number(values.seed)
+const processes = Number(values.processes)
+const part = Number(values.part ?? 0)
+const all = Number(values.stories)
+const count = values.mutants ? all : Math.ceil(all / processes)
+const from = Number(values.seed) + (values.mutants ? 0 : part * count)
 const REPORT_EVERY = 5000
 
 async function simulate(): Promise<boolean> {
@@ -59,8 +67,8 @@ function rateOf(told: number, startedAt: number): string {
 async function findMutants(): Promise<boolean> {
   const sound = await loadPackage()
   let isEachFound = true
-  for (const [name, mutations] of Object.entries(MUTANTS)) {
-    if (!new RegExp(values.only).test(name)) continue
+  const named = Object.entries(MUTANTS).filter(([name]) => new RegExp(values.only).test(name))
+  for (const [name, mutations] of named.filter((_, index) => index % processes === part)) {
     const mutant = await loadPackage(mutations)
     let found = await search(mutant, { from, count })
     // A story that the package itself does not keep says nothing of the mutant.
@@ -76,4 +84,17 @@ async function findMutants(): Promise<boolean> {
   return isEachFound
 }
 
-process.exitCode = (await (values.mutants ? findMutants() : simulate())) ? 0 : 1
+/** Each process tells its part. */
+async function divide(): Promise<boolean> {
+  const codes = Array.from({ length: processes }, async (_, index) => {
+    const own = [...process.argv.slice(1), '--part', String(index)]
+    const child = spawn(process.execPath, [...process.execArgv, ...own], { stdio: 'inherit' })
+    const [code] = await once(child, 'exit')
+    return code === 0
+  })
+  return (await Promise.all(codes)).every(Boolean)
+}
+
+const isPart = processes === 1 || values.part !== undefined
+const work = values.mutants ? findMutants : simulate
+process.exitCode = (await (isPart ? work() : divide())) ? 0 : 1

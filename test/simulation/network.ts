@@ -26,6 +26,8 @@ export class Connection {
   /** The sides whose messages no longer arrive, without anybody noticing. */
   readonly silent = new Set<Side>()
   isOpen = true
+  /** Until then, what is under way from the client does not arrive. */
+  #heldUntil = 0
   readonly #lastArrival: Record<Side, number> = { client: 0, server: 0 }
   #dropped = new Set<Side>()
 
@@ -37,6 +39,8 @@ export class Connection {
     this.#arrive(from, (end) => {
       if (this.isOpen) end.onData(data)
     })
+    const sender = this.ends[from]?.machine
+    if (sender !== undefined) this.network.onMessage(sender)
   }
 
   /** This side closes; the other learns of it after all that was sent before. */
@@ -58,7 +62,9 @@ export class Connection {
     for (const side of ['client', 'server'] as const) {
       const end = this.ends[side]
       if (end === undefined) continue
-      const at = drops.includes(otherSide(side)) ? 0 : this.#lastArrival[otherSide(side)]
+      const heldUntil = side === 'server' ? this.#heldUntil + this.network.latencyMs() : 0
+      const sentUntil = Math.max(this.#lastArrival[otherSide(side)], heldUntil)
+      const at = drops.includes(otherSide(side)) ? 0 : sentUntil
       const { simulation } = this.network
       simulation.after(Math.max(at - simulation.now, this.network.latencyMs()), end.machine, () => {
         if (this.ends[side] !== end) return
@@ -67,6 +73,11 @@ export class Connection {
         end.onClose('ECONNRESET')
       })
     }
+  }
+
+  /** What is under way from the client arrives only after `ms`. */
+  hold(ms: number): void {
+    this.#heldUntil = this.network.simulation.now + ms
   }
 
   #end(): void {
@@ -85,10 +96,13 @@ export class Connection {
       this.network.healsAt(sender, to.machine),
     )
     this.#lastArrival[from] = at
-    simulation.after(at - simulation.now, to.machine, () => {
-      if (this.silent.has(from) || this.#dropped.has(from)) return
-      if (this.ends[otherSide(from)] === to) deliver(to)
-    })
+    const arrive = (): void => {
+      const heldMs = from === 'client' ? this.#heldUntil - simulation.now : 0
+      if (heldMs > 0) simulation.after(heldMs, to.machine, arrive)
+      else if (this.silent.has(from) || this.#dropped.has(from)) return
+      else if (this.ends[otherSide(from)] === to) deliver(to)
+    }
+    simulation.after(at - simulation.now, to.machine, arrive)
   }
 }
 
@@ -103,6 +117,8 @@ export interface Weather {
 export class Network {
   readonly simulation: Simulation
   readonly connections = new Set<Connection>()
+  /** Called when a message is under way. */
+  onMessage: (sender: Machine) => void = () => {}
   #weather: Weather
   readonly #partitions = new Map<string, number>()
 

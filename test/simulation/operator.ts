@@ -61,7 +61,7 @@ export class Operator {
       const { store } = this.#tools()
       try {
         const view = await store.inspect(record)
-        settlement.foundState = view?.state ?? 'none'
+        if (view !== undefined) settlement.foundFence = view.fence
         settlement.isDone =
           view !== undefined &&
           (await store.resolve(

@@ -1,6 +1,7 @@
 import { Circumstances } from './circumstances.js'
-import type { Answer, Attempt, CallRecord, Denial, History, Run } from './history.js'
-import type { Story } from './story.js'
+import type { Answer, Attempt, CallRecord, Denial, History, RecordWrite, Run } from './history.js'
+import { faultOfStep, recordOf } from './records.js'
+import { RETENTION_SECONDS, type Story } from './story.js'
 
 /*
  * What the contract promises, checked after a story from what its parties saw. Nothing here uses code of the package.
@@ -41,8 +42,8 @@ export function judge(
 ): Verdict {
   const judgement = new Judgement(story, history, world.storedAs)
   judgement.effects()
+  judgement.records()
   judgement.settlements()
-  judgement.fences()
   judgement.answers()
   judgement.repeatedAnswers()
   judgement.signals()
@@ -69,7 +70,9 @@ class Judgement implements Verdict {
 
   /** A handler has its effect at most once for a key, unless the story says why not. */
   effects(): void {
-    const runs = this.#history.runs.filter(({ effectAt }) => effectAt !== undefined)
+    const runs = this.#history.runs
+      .filter(({ effectAt }) => effectAt !== undefined)
+      .sort((one, other) => this.#reservedAt(one) - this.#reservedAt(other))
     for (const [index, later] of runs.entries()) {
       for (const earlier of runs.slice(0, index)) {
         if (earlier.recordName !== later.recordName) continue
@@ -85,8 +88,8 @@ class Judgement implements Verdict {
 
   #whyAgain(earlier: Run, later: Run): string | undefined {
     const { recordName } = later
-    const [from, until] = [earlier.startedAt, later.startedAt]
-    const isLost = this.#circumstances.isLost(recordName, from - RESERVED_WITHIN_MS, until)
+    const [from, until] = [this.#reservedAt(earlier), this.#reservedAt(later)]
+    const isLost = this.#circumstances.isLost(recordName, from, until)
     if (isLost && !this.#isRenewed(earlier, until)) return 'lost data'
     const isFreed = this.#history.settlements.some(
       (each) =>
@@ -121,69 +124,55 @@ class Judgement implements Verdict {
   #hasNoLease(run: Run, at: number): boolean {
     if (run.ending === 'destroys its response' && (run.endedAt ?? Infinity) <= at) return true
     const { leaseSeconds, maxRunSeconds } = this.#story
-    const leasedUntil = run.startedAt + leaseSeconds * 1000 * (1 - DRIFT) - RESERVED_WITHIN_MS
+    const reservedAt = this.#reservedAt(run)
+    const leasedUntil = reservedAt + leaseSeconds * 1000 * (1 - DRIFT)
     if (at < leasedUntil && !this.#circumstances.hasJumped(at)) return false
-    const isOverLimit = at - run.startedAt > maxRunSeconds * 1000 * (1 - DRIFT)
-    return (
-      isOverLimit ||
-      this.#circumstances.isDisturbed(run.receiver, run.startedAt - RESERVED_WITHIN_MS, at)
-    )
+    const isOverLimit = at - reservedAt > maxRunSeconds * 1000 * (1 - DRIFT)
+    return isOverLimit || this.#circumstances.isDisturbed(run.receiver, reservedAt, at)
   }
 
-  /** An operator settles no run that has its lease, and none that has a result. */
-  settlements(): void {
-    for (const { recordName, as, sentAt, isDone, doneAt = Infinity } of this.#history.settlements) {
-      if (!isDone) continue
-      for (const run of this.#runsOf(recordName)) {
-        if (
-          run.startedAt > sentAt ||
-          this.#circumstances.isLost(recordName, run.startedAt, doneAt, 'results')
-        )
-          continue
-        const hasEnded = run.endedAt !== undefined && run.endedAt < sentAt
-        const hasResult =
-          hasEnded &&
-          (STORED.has(run.ending ?? '') || as === 'freed') &&
-          run.ending !== 'destroys its response'
-        const isWrong = hasResult
-          ? !this.#mayBeAbandoned(run, sentAt, doneAt)
-          : !hasEnded && !this.#hasNoLease(run, doneAt)
-        if (isWrong && run.ending !== 'releases the key')
-          this.broken.push(`settled: ${recordName} as ${as}, over run ${run.number}`)
-      }
+  /** When the server gave the key to the run. */
+  #reservedAt({ recordName, fence, startedAt }: Run): number {
+    const write = this.#history.writes.find(
+      (each) => each.recordName === recordName && fenceOf(each) === fence,
+    )
+    return write?.at ?? startedAt
+  }
+
+  /** Each step of a record is one that the contract has, and each run has reserved its key. */
+  records(): void {
+    for (const write of this.#history.writes) {
+      const fault = faultOfStep(write, this.#story, RETENTION_SECONDS)
+      if (fault !== undefined) this.broken.push(`record: ${write.recordName} ${fault}`)
+    }
+    for (const run of this.#history.runs) {
+      const isReserved = this.#history.writes.some(
+        (write) => write.recordName === run.recordName && fenceOf(write) === run.fence,
+      )
+      if (!isReserved)
+        this.broken.push(`record: run ${run.number} has not reserved ${run.recordName}`)
+      const until = this.#reservedAt(run)
+      const before = this.#runsOf(run.recordName).find(
+        (each) => each.fence >= run.fence && this.#reservedAt(each) < until,
+      )
+      // The fence is the time of the server, unless there is a record.
+      const isForgotten =
+        this.#circumstances.isLost(run.recordName, 0, until) || this.#circumstances.hasJumped(until)
+      if (before !== undefined && !isForgotten)
+        this.broken.push(`record: the fence of run ${run.number} is not above run ${before.number}`)
     }
   }
 
-  /** The fences of a key grow. */
-  fences(): void {
-    const { runs } = this.#history
-    for (const [index, later] of runs.entries()) {
-      for (const earlier of runs.slice(0, index)) {
-        if (earlier.recordName !== later.recordName || earlier.fence < later.fence) continue
-        const isLate = this.#circumstances.isDisturbed(
-          later.receiver,
-          later.attempt.sentAt,
-          later.startedAt,
-          (what) => what === 'freeze receiver',
-        )
-        if (earlier.fence > later.fence && isLate) continue
-        // The fence is the time of the server, unless there is a record. A released one does not last.
-        const isForgotten =
-          earlier.ending === 'releases the key' &&
-          this.#circumstances.hasJumped(later.startedAt) &&
-          (this.#circumstances.isDisturbed(
-            '',
-            0,
-            later.startedAt,
-            (what) => what === 'fill Redis',
-          ) ||
-            later.startedAt - earlier.startedAt > this.#story.leaseSeconds * 1000 * (1 - DRIFT))
-        if (isForgotten || this.#circumstances.isLost(later.recordName, 0, later.startedAt))
-          continue
+  /** What a run does after an operator has settled it is not stored. */
+  settlements(): void {
+    for (const { recordName, foundFence, isDone, doneAt = Infinity } of this.#history.settlements) {
+      const run = this.#runsOf(recordName).find(({ fence }) => fence === foundFence)
+      if (!isDone || run === undefined || (run.endedAt ?? 0) <= doneAt) continue
+      const isLost = this.#circumstances.isLost(recordName, run.startedAt, Infinity, 'results')
+      if (run.reported === 'result_kept' && !isLost)
         this.broken.push(
-          `fence: run ${later.number} has ${later.fence}, run ${earlier.number} before it ${earlier.fence}`,
+          `settled: run ${run.number} stored its result after an operator settled it`,
         )
-      }
     }
   }
 
@@ -258,11 +247,12 @@ class Judgement implements Verdict {
     const { sentAt: at, gotAt = 0 } = attempt
     const { leaseSeconds, maxRunSeconds } = this.#story
     const limitMs = (seconds: number): number => seconds * 1000 * (1 + DRIFT) + RESERVED_WITHIN_MS
-    if (this.#circumstances.hasJumped(at)) return true
+    if (this.#circumstances.hasJumped(gotAt)) return true
     const isRunning = this.#runsOf(recordName).some((run) => {
       if (run.attempt === attempt || (run.attempt.receivedAt ?? 0) > gotAt) return false
       const { reported = '', reportedAt = Infinity } = run
-      if (reportedAt < at && ENDED_WELL.has(reported)) {
+      const isLost = this.#circumstances.isLost(recordName, run.startedAt, gotAt, 'results')
+      if (reportedAt < at && ENDED_WELL.has(reported) && !isLost) {
         // A renewal that was under way may arrive after its run was given up.
         const isRevived =
           reported === 'abandoned' &&
@@ -276,7 +266,9 @@ class Judgement implements Verdict {
       isRunning ||
       this.#attemptsOf(recordName).some((other) => {
         const { receivedAt = Infinity, receiver = '', answeredStatus = 503 } = other
-        const isReserving = other !== attempt && receivedAt <= gotAt && answeredStatus === 503
+        const isLate =
+          answeredStatus === 503 || this.#circumstances.isDisturbed(receiver, receivedAt, gotAt)
+        const isReserving = other !== attempt && receivedAt <= gotAt && isLate
         if (!isReserving || this.#history.runs.some((run) => run.attempt === other)) return false
         return (
           at <= receivedAt + limitMs(leaseSeconds) ||
@@ -304,13 +296,15 @@ class Judgement implements Verdict {
     )
   }
 
-  /** A reservation that no run has seen is taken back, unless its receiver dies. */
+  /** A reservation that no run has seen is taken back, unless its receiver dies or is cut off for a lease. */
   #mayBeForgotten(attempts: readonly Attempt[], until: number): boolean {
-    return attempts.some(({ receiver = '', sentAt }) =>
-      this.#circumstances.isDisturbed(receiver, sentAt - LONG_BEFORE_MS, until, (what) =>
-        FATAL.has(what),
-      ),
-    )
+    const leaseMs = this.#story.leaseSeconds * 1000 * (1 - DRIFT)
+    return attempts.some(({ receiver = '', sentAt, receivedAt = Infinity }) => {
+      const isDisturbed = (from: number, by: ReadonlySet<string>): boolean =>
+        this.#circumstances.isDisturbed(receiver, from, until, (what) => by.has(what))
+      const isOver = receivedAt + leaseMs < until || this.#circumstances.hasJumped(until)
+      return isDisturbed(sentAt - LONG_BEFORE_MS, FATAL) || (isOver && isDisturbed(sentAt, CUT_OFF))
+    })
   }
 
   #faultOfResult(attempt: Attempt, answer: Answer, own: Run | undefined): string | undefined {
@@ -347,9 +341,14 @@ class Judgement implements Verdict {
   #whoTookOver(run: Run): string | undefined {
     const { recordName, startedAt, endedAt = Infinity } = run
     if (this.#circumstances.isLost(recordName, 0, Infinity, 'results')) return undefined
-    const later = this.#runsOf(recordName).find(
-      (each) =>
-        each.fence > run.fence && each.startedAt < endedAt && each.ending !== 'releases the key',
+    const later = this.#whoTook(run, endedAt)
+    // A run before it may store its result once no record is left, not even a tombstone.
+    const isFreeAgain = this.#history.writes.some(
+      (write) =>
+        write.recordName === recordName &&
+        write.before === undefined &&
+        write.at >= endedAt &&
+        fenceOf(write) === run.fence,
     )
     const settled = this.#history.settlements.find(
       (each) =>
@@ -358,21 +357,24 @@ class Judgement implements Verdict {
         each.sentAt > startedAt &&
         (each.doneAt ?? Infinity) < endedAt,
     )
-    if (later !== undefined) return `run ${later.number}`
+    if (later !== undefined && !isFreeAgain) return `run ${later.number}`
     return settled === undefined ? undefined : 'an operator'
   }
 
-  /** A run whose key another has taken learns of it with its next renewal. */
+  /** A run whose key another has taken learns of it with its next renewal. A run that keeps its key hears nothing. */
   signals(): void {
     for (const run of this.#history.runs) {
       const { recordName, receiver, endedAt = 0, lostLeaseAt = Infinity } = run
-      const taken = this.#runsOf(recordName).find(
-        (each) => each.fence > run.fence && each.startedAt < endedAt,
-      )
+      if (lostLeaseAt < (run.endedAt ?? Infinity) && !this.#mayLoseLease(run, lostLeaseAt))
+        this.broken.push(`signal: run ${run.number} loses its lease without a cause`)
+      const taken = this.#whoTook(run, endedAt)
       if (taken === undefined || run.ending === 'streams') continue
       const awakeAt = Math.max(taken.startedAt, ...this.#circumstances.freezesOf(receiver, endedAt))
-      const knownAt =
-        awakeAt + (this.#story.leaseSeconds * 1000 * (1 + DRIFT)) / 3 + RESERVED_WITHIN_MS
+      const { leaseSeconds, maxRunSeconds } = this.#story
+      const renewedAt = awakeAt + (leaseSeconds * 1000 * (1 + DRIFT)) / 3 + RESERVED_WITHIN_MS
+      // A run that is no longer renewed learns of it when its lease ends by its own clock.
+      const isRenewed = renewedAt - this.#reservedAt(run) < maxRunSeconds * 1000 * (1 - DRIFT)
+      const knownAt = isRenewed ? renewedAt : renewedAt + leaseSeconds * 1000 * (1 + DRIFT)
       if (endedAt < knownAt || lostLeaseAt <= knownAt) continue
       const isCutOff = this.#circumstances.isDisturbed(
         receiver,
@@ -380,11 +382,31 @@ class Judgement implements Verdict {
         knownAt,
         (what) => !SPARES_LINKS.has(what),
       )
-      if (isCutOff || this.#circumstances.isLost(recordName, 0, knownAt)) continue
+      const from = this.#reservedAt(taken)
+      if (isCutOff || this.#circumstances.isLost(recordName, from, knownAt)) continue
       this.broken.push(
         `signal: run ${run.number} does not learn that run ${taken.number} has its key`,
       )
     }
+  }
+
+  /** The run that has reserved the key after another. */
+  #whoTook(run: Run, until: number): Run | undefined {
+    const from = this.#reservedAt(run)
+    return this.#runsOf(run.recordName).find(
+      (each) => each !== run && this.#reservedAt(each) > from && each.startedAt < until,
+    )
+  }
+
+  #mayLoseLease(run: Run, at: number): boolean {
+    const { recordName, receiver } = run
+    const from = this.#reservedAt(run)
+    return (
+      at - from > this.#story.maxRunSeconds * 1000 * (1 - DRIFT) ||
+      this.#circumstances.isDisturbed(receiver, from, at) ||
+      this.#whoTook(run, at) !== undefined ||
+      this.#history.settlements.some((each) => each.recordName === recordName && each.sentAt <= at)
+    )
   }
 
   /** Who asks again after an answer gets the same; after the first byte of a stream, that it is not stored. */
@@ -426,7 +448,10 @@ class Judgement implements Verdict {
 
   /** Whether nothing kept the run from its store when it ended. That its process dies is no excuse. */
   #wasStored(run: Run, knownAt: number): boolean {
-    if (run.reported === 'result_kept' || run.reported === 'result_too_large') return true
+    const isStored = run.reported === 'result_kept' || run.reported === 'result_too_large'
+    if (isStored && (run.reportedAt ?? Infinity) <= knownAt) return true
+    if (run.reported === 'key_lost' && this.#whoTook(run, run.endedAt ?? 0) !== undefined)
+      return false
     return !this.#circumstances.isDisturbed(
       run.receiver,
       run.startedAt,
@@ -550,10 +575,13 @@ class Judgement implements Verdict {
 
   /** A key that the issuer has removed verifies nothing once the set that has it is too old. */
   rotations(): void {
-    const hasJumped = this.#history.disturbances.some(({ what }) => what === 'jump receiver clock')
-    for (const { kid, what, at } of this.#history.rotations) {
+    const { disturbances, rotations } = this.#history
+    const hasJumped = disturbances.some(({ what }) => what === 'jump receiver clock')
+    for (const { kid, what, at } of rotations) {
       if (what === 'add' || hasJumped) continue
-      const until = at + KEYS_KEPT_MS * (1 + DRIFT)
+      const isDown = disturbances.some((each) => each.what === 'stop issuer' && each.until >= at)
+      const staleMs = isDown ? this.#story.staleIfErrorSeconds * 1000 : 0
+      const until = at + (KEYS_KEPT_MS + staleMs) * (1 + DRIFT)
       const used = this.#history.attempts.find(
         ({ token, admittedAt = 0, isAdmitted }) =>
           isAdmitted && token.kid === kid && admittedAt > until,
@@ -571,12 +599,21 @@ class Judgement implements Verdict {
         this.broken.push(
           `waits: call ${call.number} took ${Math.round(call.endedAt - call.startedAt)} ms`,
         )
+      } else if (call.answer === undefined && this.#hasTriesLeft(call)) {
+        this.broken.push(`waits: call ${call.number} gave up early`)
       } else if (call.isLast && !this.#isFinal(call)) {
         this.broken.push(
           `waits: the last call of ${call.recordName} got ${call.answer?.status} ${call.answer?.body}`,
         )
       }
     }
+  }
+
+  /** Whether it would have made another attempt within its deadline. */
+  #hasTriesLeft({ number, maxAttempts, startedAt, endedAt = 0, deadlineMs }: CallRecord): boolean {
+    const count = this.#history.attempts.filter(({ call }) => call.number === number).length
+    const longestPauseMs = Math.min(100 * 2 ** (count - 1), 5000)
+    return count < maxAttempts && endedAt - startedAt + longestPauseMs + TICK_MS < deadlineMs
   }
 
   #isFinal({ answer, name, recordName }: CallRecord): boolean {
@@ -615,6 +652,15 @@ const FATAL = new Set([
   'fail over',
   'restart Redis without its last writes',
 ])
+/** What keeps a living receiver from its store for longer than a lease. */
+const CUT_OFF = new Set([
+  'freeze Redis',
+  'separate receiver from Redis',
+  'silence link to Redis',
+  'restart Redis',
+  'fill Redis',
+  'weather',
+])
 /** What leaves the links of a living receiver to its store alone. */
 const SPARES_LINKS = new Set([
   'kill receiver',
@@ -623,11 +669,15 @@ const SPARES_LINKS = new Set([
   'stall replicas',
   'boot',
   'stop issuer',
+  'jump Redis clock',
 ])
-const HARMLESS_TO_STORED = new Set(['kill receiver', 'stop receiver', 'stall replicas', 'boot'])
+const HARMLESS_TO_STORED = new Set(['kill receiver', 'stall replicas', 'boot'])
 
 /** A process that starts refuses everybody until it has read the denylist. */
 const isNoBoot = (what: string): boolean => what !== 'boot'
+
+const fenceOf = ({ after, now }: RecordWrite): number =>
+  after === undefined ? 0 : recordOf(after, now).fence
 
 const unless = (isRight: boolean, fault: string): string | undefined =>
   isRight ? undefined : fault

@@ -5,13 +5,12 @@ import { serveConnection, simulatedFetch } from './http.js'
 import { ISSUER } from './issuer.js'
 import type { Connection, End, Listener } from './network.js'
 import type { Stage } from './stage.js'
-import type { Plan } from './story.js'
+import { type Plan, RETENTION_SECONDS } from './story.js'
 
 type Next = (error?: unknown) => void
 type Middleware = (request: never, response: never, next: Next) => void
 
 const STORED_TOO_LARGE_BYTES = 200
-const BOOT_MS = 0
 export const OPERATION = 'create order'
 
 interface Context {
@@ -43,7 +42,7 @@ export class Receiver implements Listener {
     this.isListening = true
     this.#bootedAt = simulation.now
     // The list of who is denied has to be read first.
-    if (this.#stage.story.hasDenylist) this.#stage.disturb('boot', this.name, BOOT_MS)
+    if (this.#stage.story.hasDenylist) this.#stage.disturb('boot', this.name, 0)
     simulation.after(0, this.machine, () => {
       const fetch = simulatedFetch(this.machine, network, () => issuer)
       this.#chain = this.#assemble(fetch)
@@ -58,7 +57,11 @@ export class Receiver implements Listener {
     const replicas = story.waitsForReplicas ? { replicas: { min: 1, timeoutMs: 200 } } : {}
     const store = esa.redisStore(redis, replicas)
     const denylist = story.hasDenylist ? esa.redisDenylist(redis, { name: this.name }) : undefined
-    const keySet = esa.remoteKeySet({ jwksUri: `${ISSUER}/auth/jwt/jwks.json`, fetch })
+    const keySet = esa.remoteKeySet({
+      jwksUri: `${ISSUER}/auth/jwt/jwks.json`,
+      staleIfErrorSeconds: story.staleIfErrorSeconds,
+      fetch,
+    })
     const auth = esa.serviceAuth({
       issuer: ISSUER,
       audience: 'orders',
@@ -120,7 +123,6 @@ export class Receiver implements Listener {
     attempt.bootedAt = this.#bootedAt
     attempt.receivedAt = simulation.now
     response.on('finish', () => {
-      attempt.answeredAt = simulation.now
       attempt.answeredStatus = response.statusCode
     })
     const chain = this.#chain
@@ -228,6 +230,3 @@ export class Receiver implements Listener {
     this.#stage.simulation.after(0, this.machine, () => close())
   }
 }
-
-/** Longer than every story, which does not wait for the end of a record. */
-const RETENTION_SECONDS = 600

@@ -35,7 +35,6 @@ function* shorter(story: Story): Generator<Story> {
   if (receivers.length > 1) yield { ...story, receivers: receivers.slice(1) }
   yield* simpler(story, {
     weather: { ...story.weather, delayChance: 0, delayMs: 0 },
-    hasDenylist: false,
     isSingleUse: false,
     waitsForReplicas: false,
     receivers: receivers.map(() => STEADY),

@@ -5,17 +5,17 @@ import {
   type Disturbance,
   emptyHistory,
   type Run,
+  type StoredText,
 } from './history.js'
 import { Issuer } from './issuer.js'
 import { type Package, surround } from './load.js'
 import { Network } from './network.js'
-import { RedisServer } from './redis/server.js'
-import type { Plan, Story } from './story.js'
+import type { Stored } from './redis/commands.js'
+import { RedisServer, type Write } from './redis/server.js'
+import { type Plan, SETTLE_MS, type Story } from './story.js'
 
 /** The header that names an attempt, for the history. */
 export const ATTEMPT = 'x-attempt'
-/** What a fault leaves behind lasts a little longer than the fault: connections, retries. */
-export const SETTLE_MS = 3000
 
 /** Where a story takes place: its clock, its network, its servers, and the history of what happens. */
 export class Stage {
@@ -38,7 +38,17 @@ export class Stage {
     this.network = new Network(this.simulation, story.weather)
     this.redis = new RedisServer(this.simulation.machine('Redis', story.redis.clock), story.redis)
     this.issuer = new Issuer(this.simulation.machine('issuer'))
+    this.redis.onWrite = (write) => this.#wrote(write)
     surround({ simulation: this.simulation, network: this.network, redis: this.redis })
+  }
+
+  #wrote({ key, now, before, after, isFull }: Write): void {
+    const [recordName] = [...this.storedAs].find(([, stored]) => key === `esa:k:${stored}`) ?? []
+    const textOf = (stored: Stored | undefined): StoredText | undefined =>
+      stored?.type === 'string' ? { text: stored.value, endsAt: stored.endsAt } : undefined
+    if (recordName === undefined) return
+    const step = { at: this.simulation.now, now, before: textOf(before), after: textOf(after) }
+    this.history.writes.push({ recordName, isFull, ...step })
   }
 
   note(party: string, text: string): void {

@@ -42,6 +42,7 @@ export const FAULTS = [
   'stop receiver',
   'jump receiver clock',
   'cut link to Redis',
+  'hold link to Redis',
   'silence link to Redis',
   'separate receiver from Redis',
   'cut call',
@@ -63,6 +64,7 @@ const COMMON_FAULTS: (typeof FAULTS)[number][] = [
   'fail over',
   'fail over',
   'cut link to Redis',
+  'hold link to Redis',
   'jump Redis clock',
 ]
 
@@ -78,9 +80,12 @@ export const ACTS = [
 
 export interface Happening {
   readonly what: (typeof FAULTS)[number] | (typeof ACTS)[number]
-  /** In ms, or after so many commands of Redis: between a command and its reply, too. */
+  /**
+   * In ms, after so many commands of Redis (between a command and its reply, too), or after so many messages
+   * of receivers, while the last one is under way.
+   */
   readonly at: number
-  readonly unit: 'ms' | 'commands'
+  readonly unit: 'ms' | 'commands' | 'messages'
   /** Which of those that there are. */
   readonly which: number
   readonly ms: number
@@ -103,10 +108,25 @@ export interface Story {
   readonly operatorDistanceMs: number
   readonly calls: readonly Call[]
   readonly happenings: readonly Happening[]
+  /** Whether all receivers are killed and start again before the last calls. */
+  readonly restartsAtEnd: boolean
+  /** For how long a key set outlives its `max-age` while the issuer is down. */
+  readonly staleIfErrorSeconds: number
+  /** What happens to the keys of the issuer at the end, for longer than a receiver keeps them. */
+  readonly keysAtEnd:
+    | 'removed'
+    | 'removed, issuer down'
+    | 'removed, receivers frozen'
+    | 'issuer down'
+    | undefined
 }
 
 /** After so long no further fault happens, in ms. */
 export const CALM_AT_MS = 12_000
+/** What a fault leaves behind lasts a little longer than the fault: connections, retries. */
+export const SETTLE_MS = 3000
+/** Longer than every story, which does not wait for the end of a record. */
+export const RETENTION_SECONDS = 600
 const ISSUED_KEYS = ['a', 'a', 'a', 'b', 'b', 'c', 'd', 'e', 'f']
 
 /** The story of a seed. */
@@ -120,6 +140,14 @@ export function drawStory(seed: number): Story {
   const route = { leaseSeconds, keys, isSingleUse: random.chance(0.4) }
   const hasDenylist = random.chance(0.2)
   const callers = few(5)
+  const keysAtEnd = random.chance(0.2)
+    ? random.pick([
+        'removed',
+        'removed, issuer down',
+        'removed, receivers frozen',
+        'issuer down',
+      ] as const)
+    : undefined
   return {
     seed,
     weather: drawWeather(random, isQuiet),
@@ -137,11 +165,14 @@ export function drawStory(seed: number): Story {
       ...(hasDenylist ? drawDenial(random) : []),
       ...Array.from({ length: isQuiet ? 0 : few(6) }, () => drawHappening(random, hasDenylist)),
     ],
+    restartsAtEnd: random.chance(0.2),
+    staleIfErrorSeconds: random.pick([0, 60]),
+    keysAtEnd,
   }
 }
 
 /** Less than the shortest lease: what is later than a lease is no longer known to be undone. */
-const LONGEST_DELAY_MS = 900
+export const LONGEST_DELAY_MS = 900
 
 function drawWeather(random: Random, isQuiet: boolean): Weather {
   const latencyMs = random.pick([0.2, 1, 1, 5])
@@ -211,24 +242,28 @@ function drawPlan(random: Random, leaseSeconds: number): Plan {
 function drawDenial(random: Random): readonly Happening[] {
   const common = { unit: 'ms', which: 0, ms: 500, drops: [] } as const
   const at = Math.round(random.between(0, 6000))
+  const loss = [
+    { ...common, what: 'stall replicas', at, ms: 5000 },
+    { ...common, what: 'fail over', at: at + 3000 },
+  ] as const
   return [
     { ...common, what: 'deny', at },
-    ...(random.chance(0.4) ? [{ ...common, what: 'fail over', at: at + 1100 } as const] : []),
-    ...(random.chance(0.4) ? [{ ...common, what: 'allow', at: at + 2500 } as const] : []),
+    ...(random.chance(0.4) ? loss : []),
+    ...(random.chance(0.4) ? [{ ...common, what: 'allow', at: at + 5000 } as const] : []),
   ]
 }
 
 function drawHappening(random: Random, hasDenylist: boolean): Happening {
   const isAct = random.chance(hasDenylist ? 0.4 : 0.15)
   const acts = hasDenylist ? ACTS : ACTS.filter((act) => act !== 'deny' && act !== 'allow')
-  const unit = random.chance(0.5) ? 'commands' : 'ms'
+  const unit = random.pick(['commands', 'messages', 'ms'] as const)
   const drops = random.pick([[], ['client'], ['server'], ['client', 'server']] as Side[][])
   return {
     what: isAct ? random.pick(acts) : random.pick(random.chance(0.5) ? COMMON_FAULTS : FAULTS),
     at:
       unit === 'ms'
         ? Math.round(random.next() * random.next() * 8000)
-        : 1 + Math.floor(random.next() * random.next() * 40),
+        : 1 + Math.floor(random.next() * random.next() * 50),
     unit,
     which: random.below(8),
     ms: Math.round(random.next() * random.next() * 6000),

@@ -2,11 +2,12 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { Callers } from './callers.js'
 import { strike } from './happenings.js'
 import type { Package } from './load.js'
+import type { Connection } from './network.js'
 import { Operator } from './operator.js'
 import type { Leftovers } from './oracle.js'
 import { Receiver } from './receiver.js'
-import { SETTLE_MS, Stage } from './stage.js'
-import { CALM_AT_MS, type Happening, type Plan, type Story } from './story.js'
+import { Stage } from './stage.js'
+import { CALM_AT_MS, type Happening, type Plan, SETTLE_MS, type Story } from './story.js'
 
 const EVENTS = 'express-service-auth:idempotency'
 /** Within this time after all faults have ended, everybody has an answer. */
@@ -21,6 +22,10 @@ const LAST = {
   attemptTimeoutMs: 10_000,
   maxAttempts: 10,
 }
+
+/** Longer than a receiver keeps a key set. */
+const KEPT_MS = 13_000
+const NOW = { at: 0, unit: 'ms', which: 0, ms: 0, drops: [] } as const
 
 /** Tells a story from its beginning to the last answer. */
 export class World {
@@ -57,37 +62,97 @@ export class World {
   }
 
   async #tell(): Promise<void> {
-    const { story, simulation, redis, history } = this.stage
+    const { story, simulation, network, redis, history } = this.stage
     for (const receiver of this.receivers) receiver.start()
     for (const call of story.calls) this.#later(call.at, () => this.#callers.call(call))
     const atCommand = story.happenings.filter(({ unit }) => unit === 'commands')
     redis.onCommand = (count) => {
       for (const happening of atCommand) if (happening.at === count) this.#happen(happening)
     }
+    let messages = 0
+    const atMessage = story.happenings.filter(({ unit }) => unit === 'messages')
+    network.onMessage = (machine) => {
+      const sender = this.receivers.find((receiver) => receiver.machine === machine)
+      if (sender === undefined) return
+      messages += 1
+      for (const happening of atMessage)
+        if (happening.at === messages) this.#happen(happening, sender)
+    }
     for (const happening of story.happenings) {
       if (happening.unit === 'ms') this.#later(happening.at, () => this.#happen(happening))
     }
-    let isCalm = false
-    this.#later(CALM_AT_MS, () => {
-      isCalm = true
-    })
-    await simulation.run(() => isCalm)
+    await this.#pass(CALM_AT_MS)
     this.#calm()
-    await simulation.run(() => this.#callers.open === 0)
+    await this.#answered()
+    if (story.restartsAtEnd) for (const receiver of this.receivers) this.#restart(receiver)
     this.#retryToTheEnd()
-    await simulation.run(() => this.#callers.open === 0)
+    await this.#answered()
+    await this.#endKeys()
     this.#tryOldTokens()
-    await simulation.run(() => this.#callers.open === 0)
+    await this.#answered()
     await simulation.run(() =>
       history.runs.every((run) => run.endedAt !== undefined || run.isDead()),
     )
     for (const receiver of this.receivers) receiver.stop()
     this.operator.close()
+    await this.#pass(5000)
+  }
+
+  async #pass(ms: number): Promise<void> {
     let isOver = false
-    this.#later(5000, () => {
+    this.#later(ms, () => {
       isOver = true
     })
-    await simulation.run(() => isOver)
+    await this.stage.simulation.run(() => isOver)
+  }
+
+  async #answered(): Promise<void> {
+    await this.stage.simulation.run(() => this.#callers.open === 0)
+  }
+
+  #restart(receiver: Receiver): void {
+    this.stage.disturb('kill receiver', receiver.name, 0)
+    receiver.kill()
+    this.stage.network.ended(receiver.machine)
+    receiver.start()
+    this.stage.note('', `${receiver.name} is killed and starts again`)
+  }
+
+  /** What happens to the keys, and what must still be accepted. */
+  async #endKeys(): Promise<void> {
+    const { story, issuer, network, simulation } = this.stage
+    const [call] = story.calls
+    if (story.keysAtEnd === undefined || call === undefined) return
+    if (story.keysAtEnd === 'issuer down') {
+      for (const receiver of this.receivers)
+        this.#callers.call({ ...call, ...LAST }, true, receiver)
+      await this.#answered()
+      await this.#pass(KEPT_MS)
+      issuer.isListening = false
+      const once = { ...call, ...LAST, maxAttempts: 1 }
+      for (const receiver of this.receivers) this.#callers.call(once, true, receiver)
+      await this.#answered()
+      this.stage.disturb('stop issuer', '', Number.POSITIVE_INFINITY)
+      return
+    }
+    this.#happen({ what: 'add key', ...NOW })
+    while (issuer.published.length > 1) this.#happen({ what: 'remove key', ...NOW })
+    if (story.keysAtEnd === 'removed, issuer down') {
+      this.stage.disturb('stop issuer', '', Number.POSITIVE_INFINITY)
+      issuer.isListening = false
+    }
+    if (story.keysAtEnd === 'removed, receivers frozen') {
+      // A fetch under way would time out, which is a reason to use a set for longer.
+      const isFetching = ({ ends }: Connection): boolean =>
+        this.receivers.some(({ machine }) => machine === ends.client?.machine) &&
+        (ends.server === undefined || ends.server.machine === issuer.machine)
+      await simulation.run(() => ![...network.connections].some(isFetching))
+      for (const { name, machine } of this.receivers) {
+        this.stage.disturb('freeze receiver', name, KEPT_MS)
+        machine.freeze(KEPT_MS)
+      }
+    }
+    await this.#pass(KEPT_MS - 5)
   }
 
   /** What is left when everybody has closed. */
@@ -112,6 +177,7 @@ export class World {
   #calm(): void {
     const { redis, network, history, simulation } = this.stage
     redis.onCommand = () => {}
+    network.onMessage = () => {}
     network.calm()
     redis.calm()
     for (const disturbance of history.disturbances) {
@@ -122,8 +188,8 @@ export class World {
     for (const receiver of this.receivers) if (!receiver.isListening) receiver.start()
   }
 
-  #happen(happening: Happening): void {
-    const text = strike(this, happening)
+  #happen(happening: Happening, sender?: Receiver): void {
+    const text = strike(this, happening, sender)
     if (text !== undefined) this.stage.note('', text)
   }
 
@@ -131,10 +197,8 @@ export class World {
     const asked = new Map(
       this.stage.story.calls.map((call) => [`${call.service} ${call.key} ${call.body}`, call]),
     )
-    for (const call of asked.values()) {
-      const name = `caller ${call.caller + 1}`
-      this.#callers.call({ ...call, ...LAST }, true, name)
-    }
+    for (const call of asked.values())
+      this.#callers.call({ ...call, ...LAST, reusesToken: call.reusesToken }, true)
   }
 
   /** Whoever has kept a token from the beginning tries it once more. */

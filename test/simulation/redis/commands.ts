@@ -185,10 +185,6 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   ZCOUNT: (keys, [key = '', min = '', max = '']) => inRange(keys, key, min, max).length,
   ZRANGEBYSCORE: (keys, [key = '', min = '', max = '', , offset, count]) =>
     inRange(keys, key, min, max).slice(Number(offset), Number(offset) + Number(count)),
-  FLUSHALL(keys) {
-    for (const key of [...keys.values.keys()]) keys.write(key, undefined)
-    return new Status('OK')
-  },
 }
 
 const compiled = new Map<string, CompiledScript>()

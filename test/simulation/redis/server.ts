@@ -11,6 +11,16 @@ interface Replica {
   stalledUntil: number
 }
 
+/** A command has written a key. `now` is in ms of the server's clock. */
+export interface Write {
+  readonly key: string
+  readonly now: number
+  readonly before: Stored | undefined
+  readonly after: Stored | undefined
+  /** Whether the server had no memory left. */
+  readonly isFull: boolean
+}
+
 /** What a fault has lost, by key. */
 export type OnLoss = (keys: ReadonlySet<string>) => void
 
@@ -36,6 +46,7 @@ export class RedisServer implements Listener {
   isListening = true
   /** Called after a command has run, before its reply leaves, with the number of commands so far. */
   onCommand: (count: number) => void = () => {}
+  onWrite: (write: Write) => void = () => {}
   #commands = 0
   #lagMs: number
   readonly #replicas: Replica[]
@@ -108,8 +119,8 @@ export class RedisServer implements Listener {
     this.#goDown(downMs)
   }
 
-  flush(): void {
-    this.#execute(['FLUSHALL'])
+  flush(onLoss: OnLoss): void {
+    this.#lose(new Map(), onLoss)
   }
 
   #lose(kept: Map<string, Stored>, onLoss: OnLoss): void {
@@ -236,8 +247,11 @@ export class RedisServer implements Listener {
     const offset = this.#offset
     const epoch = this.#epoch
     const written = [...keys.written.keys()].map((key) => [key, keys.values.get(key)] as const)
-    for (const [key, before] of keys.written)
+    for (const [key, before] of keys.written) {
       this.#journal.push({ at: simulation.now, key, before })
+      const { timeMs: now, isFull } = keys
+      this.onWrite({ key, now, before, after: keys.values.get(key), isFull })
+    }
     for (const replica of this.#replicas) {
       const lag = simulation.random.next() * this.#lagMs
       const at = Math.max(simulation.now + lag, replica.lastArrival, replica.stalledUntil)

@@ -122,7 +122,8 @@ describe('a sweeper', () => {
       { type: 'sweep_failed', sqlState: '42P01' },
     ])
     const lost = await eventsOf(() => Promise.reject(new Error('lost')))
-    expect(lost[0]).toEqual({ type: 'sweep_failed' })
+    // The sweeper before may still publish the end of its last sweep.
+    expect(lost).toContainEqual({ type: 'sweep_failed' })
   })
 
   it('works in the context of its owner, one sweep after another, until it is closed', async () => {

@@ -34,7 +34,8 @@ const policyOf = ({
   callers,
   tokenCache,
   denylist,
-  senderConstraint,
+  // An older build does not know it.
+  ...(senderConstraint !== undefined && { senderConstraint }),
 })
 
 const oauth2PolicyOf = ({ issuer }) => ({

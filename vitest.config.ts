@@ -21,9 +21,12 @@ export const alias = [
 /** Where `.ci/run` wants the results as JSON, so that it can count them. */
 const report = process.env['VITEST_REPORT']
 
-/** What proves the package that users install, and the site, rather than the code: slow, and part of `npm run check`. */
+/**
+ * Tests of the package that users install, of what publishes it, and of the site: slow, and part of `npm run check`.
+ */
 const OF_THE_PACKAGE = [
   'test/package/**/*.test.ts',
+  'test/release/**/*.test.ts',
   'test/types/**/*.test.ts',
   'test/site/{browser,built}.test.ts',
 ]

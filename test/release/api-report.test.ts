@@ -102,19 +102,40 @@ it('accepts another comment, and bundled declarations', async () => {
   expect(await report('--check')).toEqual({ stdout: '', stderr: '' })
 })
 
-it.each([
-  ['a changed declaration', { 'index.d.ts': MAIN.replace('width?', 'height?') }],
-  ['a changed type that is not exported', { 'shape.d.ts': SHAPE.replace('square', 'line') }],
-  ['a new declaration', { 'index.d.ts': `${MAIN}export declare const MORE: number;\n` }],
-])('refuses %s until the report is written again', async (_, files) => {
-  for (const [name, text] of Object.entries(files)) {
-    await writeFile(join(project, 'dist', name), text)
+it('refuses declarations that have changed until their reports are written again', async () => {
+  const own = MAIN.replace('./shape', './own')
+  const before = {
+    'own.d.ts': SHAPE,
+    'a.d.ts': own,
+    'b.d.ts': MAIN,
+    'c.d.ts': own,
+    'same.d.ts': own,
   }
+  const after = {
+    'a.d.ts': own.replace('width?', 'height?'),
+    // A type that `b` mentions, and does not export.
+    'shape.d.ts': SHAPE.replace('square', 'line'),
+    'c.d.ts': `${own}export declare const MORE: number;\n`,
+  }
+  const write = async (files: Readonly<Record<string, string>>): Promise<void> => {
+    for (const [name, text] of Object.entries(files)) {
+      await writeFile(join(project, 'dist', name), text)
+    }
+  }
+  await write(before)
+  await exportFrom(
+    Object.fromEntries(
+      ['a', 'b', 'c', 'same'].map((name) => [`./${name}`, { types: `./dist/${name}.d.ts` }]),
+    ),
+  )
+  await report()
+
+  await write(after)
   const stderr =
-    'The public declarations are not those of api/index.api.md: run npm run api, and review what ' +
-    'changes.\n'
+    'The public declarations are not those of api/a.api.md, api/b.api.md, api/c.api.md: run npm run ' +
+    'api, and review what changes.\n'
   await expect(report('--check')).rejects.toMatchObject({ code: 1, stderr })
-  expect((await report()).stdout).toBe('api/index.api.md\n')
+  expect((await report()).stdout).toBe('api/a.api.md\napi/b.api.md\napi/c.api.md\n')
   expect((await report('--check')).stderr).toBe('')
 })
 

@@ -1,10 +1,10 @@
-import { X509Certificate } from 'node:crypto'
+import { constants, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer as createPlainServer, type IncomingMessage } from 'node:http'
 import { Agent, createServer, request, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import type { SecureVersion, TLSSocket } from 'node:tls'
+import { connect, type SecureVersion, type TLSSocket } from 'node:tls'
 import type { ErrorRequestHandler } from 'express'
 import {
   type DecisionEvent,
@@ -69,7 +69,7 @@ async function startTls({ express, policy, tls }: Options) {
     listening.close()
   })
   const { port } = listening.address() as AddressInfo
-  return { port, events, errors, auth, last: () => events.at(-1) as never as Told }
+  return { listening, port, events, errors, auth, last: () => events.at(-1) as never as Told }
 }
 
 type Told = Record<string, unknown> | undefined
@@ -174,6 +174,36 @@ describe.each(EXPRESS_MAJORS)('a token bound to a certificate, on $major', ({ ex
       const refused = call(strict.port, { token, version, certificate: expired })
       await expect(refused).rejects.toThrow()
     })
+  })
+
+  it('is judged by the last handshake of its connection, which TLS 1.2 can repeat', async () => {
+    // A handshake that resumes the session does not ask for a certificate.
+    const secureOptions = constants.SSL_OP_NO_SESSION_RESUMPTION_ON_RENEGOTIATION
+    const tls = { requestCert: false, maxVersion: 'TLSv1.2', secureOptions } as const
+    const { port, last, listening } = await startTls({ express, tls })
+    const accepted = once(listening, 'secureConnection')
+    const socket = connect({ port, host: '127.0.0.1', ca, ...keyPair(client) })
+    onTestFinished(() => void socket.destroy())
+    const [ofServer] = (await accepted) as [TLSSocket]
+    const status = async (certificate: Certificate): Promise<number> => {
+      const token = boundTo(certificate)
+      socket.write(`GET / HTTP/1.1\r\nHost: orders\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+      const [answer] = await once(socket, 'data')
+      return Number(answer.toString().slice(9, 12))
+    }
+    for (const _again of [1, 2]) {
+      expect(await status(client)).toBe(401)
+      expect(last()).toMatchObject({ reason: 'certificate_missing' })
+    }
+    const demand = { requestCert: true, rejectUnauthorized: false }
+    await new Promise<void>((resolve, reject) => {
+      ofServer.renegotiate(demand, (error) => (error === null ? resolve() : reject(error)))
+    })
+    for (const _again of [1, 2]) {
+      expect(await status(client)).toBe(200)
+      expect(await status(other)).toBe(401)
+      expect(last()).toMatchObject({ reason: 'certificate_mismatch' })
+    }
   })
 
   it('is judged on each request, however many share its verification', async () => {

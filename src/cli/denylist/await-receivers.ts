@@ -3,8 +3,8 @@ import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import type { DenylistReceiver } from '../../stores/redis/denylist/operations.js'
 import type { CommandResult } from '../frame/command.js'
 import { type Report, unreachableError } from '../frame/command-failure.js'
+import { describeDuration } from '../frame/duration.js'
 import { untilInterrupted } from '../frame/interrupt.js'
-import { describeDuration } from '../output/format-time.js'
 import type { DenylistAccess } from './denylist-access.js'
 
 /** The receivers that apply a version of the list. `missing` names each instance that does not. */

@@ -3,8 +3,8 @@ import { isText } from '../../base/options.js'
 import type { OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
+import { parseDuration } from '../frame/duration.js'
 import { ISSUER_OPTION, POLICY_OPTION } from '../input/policy-file.js'
-import { parseDuration } from '../output/format-time.js'
 import { REDIS_OPTIONS } from '../redis/redis-client.js'
 
 /** Options that `deny` and `allow` share. */

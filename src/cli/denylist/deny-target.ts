@@ -9,9 +9,9 @@ import { requestKeySet } from '../doctor/request-key-set.js'
 import type { Arguments } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { type CommandFailure, unreachableError, usageError } from '../frame/command-failure.js'
+import { parseDuration } from '../frame/duration.js'
 import type { NamedIssuer } from '../input/policy-file.js'
 import { readStandardInput } from '../input/standard-input.js'
-import { parseDuration } from '../output/format-time.js'
 import { textOf } from './change-options.js'
 
 export type DenyTarget =

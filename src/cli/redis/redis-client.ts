@@ -3,8 +3,8 @@ import type { RedisClientLike } from '../../stores/redis/clients/client-factory.
 import type { OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { CommandFailure, usageError } from '../frame/command-failure.js'
+import { parseDuration } from '../frame/duration.js'
 import { readJsonFile } from '../input/private-file.js'
-import { parseDuration } from '../output/format-time.js'
 import {
   type ClusterNodeTarget,
   loadLibrary,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { describeDuration, parseDuration } from '../../../src/cli/output/format-time.js'
+import { describeDuration, parseDuration } from '../../../src/cli/frame/duration.js'
 
 const RANGE = { minMs: 50, maxMs: 7 * 86_400_000 }
 

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { ignoreRejection } from '../../base/decision/observers.js'
 import type { RefusalReason } from '../../base/decision/reason.js'
 import { ServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
-import { hash } from '../../base/supported-node.js'
+import { PeerCertificate } from './peer-certificate.js'
 import type { Sender } from './sender.js'
 import type { CertificateOf } from './sender-constraint.js'
 
@@ -19,13 +19,18 @@ export function checkCertificate(
 ): RefusalReason | undefined {
   const certificate = readCertificate(mtls, sender)
   if (certificate === undefined) return 'certificate_missing'
-  if (hash('sha256', certificate, 'base64url') === thumbprint) return undefined
+  const isOfConnection = certificate instanceof PeerCertificate
+  const peer = isOfConnection ? certificate : new PeerCertificate(certificate)
+  if (peer.thumbprint === thumbprint) return undefined
   // Only here, because it costs more than the digest.
-  if (!isCertificate(certificate)) throw notCertificate()
+  if (!isOfConnection && !isCertificate(certificate)) throw notCertificate()
   return 'certificate_mismatch'
 }
 
-function readCertificate(mtls: true | CertificateOf, sender: Sender): Uint8Array | undefined {
+function readCertificate(
+  mtls: true | CertificateOf,
+  sender: Sender,
+): PeerCertificate | Uint8Array | undefined {
   let certificate: unknown
   try {
     certificate = sender.certificate(mtls)
@@ -33,7 +38,8 @@ function readCertificate(mtls: true | CertificateOf, sender: Sender): Uint8Array
     if (error instanceof ServiceAuthError) throw error
     throw new ServiceAuthError('internal', 'senderConstraint.mtls has failed', { cause: error })
   }
-  if (certificate === undefined || isDer(certificate)) return certificate
+  if (certificate === undefined || certificate instanceof PeerCertificate) return certificate
+  if (isDer(certificate)) return certificate
   ignoreRejection(certificate)
   throw notCertificate()
 }

@@ -4,7 +4,7 @@ import type { CertificateOf } from './sender-constraint.js'
 /** The side of a request that a bound token must match. */
 export interface Sender {
   readonly headers: WireHeaders
-  /** Returns the client's certificate in DER; a value of any type if a function of the app gave it. */
+  /** Returns a `PeerCertificate`, or what the app gives instead: a value of any type. */
   certificate(mtls: true | CertificateOf): unknown
   /**
    * Returns the method and the request target.

@@ -97,7 +97,7 @@ function parseStatic(
     report(fault(`must be ${LIVE_FORM}`, path, value))
     return undefined
   }
-  const { data, error } = staticDenylist().safeParse(value)
+  const { data, error } = staticDenylist().safeParse(value, { jitless: true })
   for (const issue of error?.issues ?? []) {
     report({ ...issue, path: [...path, ...issue.path] } as z.core.$ZodRawIssue)
   }

@@ -159,7 +159,8 @@ function fault(parties: Parties, happening: Happening, sender?: Receiver): strin
     }
     case 'stop issuer': {
       const { issuer } = stage
-      disturb('', ms)
+      // A receiver that has failed waits about as long as it has failed, then tries again.
+      disturb('', 2 * ms)
       issuer.isListening = false
       simulation.after(ms, issuer.machine, () => {
         issuer.isListening = true

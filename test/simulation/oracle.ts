@@ -520,11 +520,15 @@ class Judgement implements Verdict {
 
   /** Within a second, nobody accepts a denied caller, and nobody refuses one that is allowed. */
   denials(): void {
-    for (const [index, denial] of this.#history.denials.entries()) {
+    for (const denial of this.#history.denials) {
       const { service, what, confirmedAt = Infinity } = denial
-      const isReplaced = this.#history.denials
-        .slice(index + 1)
-        .some((each) => each.service === service)
+      // Of a deny and an allow that overlap, either may be the last.
+      const isReplaced = this.#history.denials.some(
+        (each) =>
+          each.service === service &&
+          each.what !== what &&
+          (each.confirmedAt ?? Infinity) >= denial.sentAt,
+      )
       if (isReplaced) continue
       for (const attempt of this.#history.attempts) {
         if (attempt.token.service !== service || !this.#isBound(denial, attempt)) continue
@@ -616,8 +620,19 @@ class Judgement implements Verdict {
     return count < maxAttempts && endedAt - startedAt + longestPauseMs + TICK_MS < deadlineMs
   }
 
-  #isFinal({ answer, name, recordName }: CallRecord): boolean {
+  #isFinal(call: CallRecord): boolean {
+    const { answer, name, recordName, endedAt = 0 } = call
     if (answer === undefined) return false
+    // Of two last calls with one key, one may have no attempt left while the other runs.
+    const isBeside = this.#history.calls.some(
+      (other) =>
+        other !== call &&
+        other.isLast &&
+        other.recordName === recordName &&
+        other.startedAt <= endedAt &&
+        (other.endedAt ?? Infinity) >= endedAt,
+    )
+    if (isBeside && problemOf(answer) === 'request-in-progress') return true
     if (answer.status === 403)
       return this.#history.denials.some(({ service }) => recordName.startsWith(`${service}/`))
     const isOpen =

@@ -39,7 +39,16 @@ export function normalizeHttpUri(text: string): HttpUri | undefined {
 export function parseBaseUrl(text: string): BaseUrl | undefined {
   const uri = parse(text)
   if (uri === undefined || uri.path.endsWith('/') || /[?#]/.test(text)) return undefined
-  return isReachable(uri) ? { origin: uri.origin, prefix: uri.path } : undefined
+  return isReachable(uri) && isKeptByUrl(text)
+    ? { origin: uri.origin, prefix: uri.path }
+    : undefined
+}
+
+/** Callers sign what `URL` makes of it: `[::1]` of `[0:0:0:0:0:0:0:1]`. */
+function isKeptByUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const [kept, own] = [new URL(text).href, text].map(normalizeHttpUri)
+  return kept?.origin === own?.origin && kept?.path === own?.path
 }
 
 /** The last label of a name has a letter: `127.1` is another spelling of an address. */
@@ -72,11 +81,13 @@ const ABSOLUTE_FORM = /^https?:\/\/(?:\[[\dA-Fa-f:.]+\]|[\w.-]+)(?::\d*)?(?=\/|$
 /**
  * The path of a request target (RFC 9112, section 3.2), as sent; `undefined` if it has none. `//x` is a
  * path, and of an absolute `http(s)` URI only the path counts: the rest does not say where the request has
- * arrived. `*` is a target of `OPTIONS` only, and its path is empty (sections 3.2.4 and 3.3).
+ * arrived. `*` is a target of `OPTIONS` only, and its path is empty (sections 3.2.4 and 3.3). No target has
+ * a fragment; with a `#`, Express may take a part of `//x` for an authority.
  */
 export function pathOfTarget(method: string, target: string): string | undefined {
   if (target === '*') return method === 'OPTIONS' ? '' : undefined
-  const end = target.search(/[?#]/)
+  if (target.includes('#')) return undefined
+  const end = target.indexOf('?')
   const beforeQuery = end === -1 ? target : target.slice(0, end)
   if (beforeQuery.startsWith('/')) return beforeQuery
   const origin = ABSOLUTE_FORM.exec(beforeQuery)?.[0]

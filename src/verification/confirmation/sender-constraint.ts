@@ -48,7 +48,7 @@ export interface SenderConstraint {
 }
 
 const BASE_URL =
-  'must be an absolute http(s) URL of a host, without user name, query, fragment or trailing slash'
+  'must be an absolute http(s) URL of a host, without user name, query, fragment or trailing slash, spelled as new URL() spells it'
 const BASE_URLS = 'must be a list of 1 to 16 URLs'
 
 const baseUrl = () =>

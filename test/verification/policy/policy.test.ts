@@ -263,7 +263,7 @@ describe('a sender constraint', () => {
       'http://10.0.0.1',
     ]
     const hosts = ['localhost', 'my_orders:8080', 'a.test.', 'xn--bcher-kva.test', 'a1.test:65535']
-    for (const host of [...hosts, '2a', '[2001:db8::1]', '[::ffff:10.0.0.1]']) {
+    for (const host of [...hosts, '2a', '[2001:db8::1]']) {
       expect(fault({ dpop: { baseUrls: [`http://${host}`] } })).toBe('accepted')
     }
     for (const baseUrls of [urls, Array(16).fill('https://a.test')]) {
@@ -312,6 +312,10 @@ describe('a sender constraint', () => {
       `${'a'.repeat(64)}.test`,
     ].map((host) => `https://${host}`),
     `https://${'a.'.repeat(127)}test`,
+    // `fetch` sends other spellings of these.
+    ...['[0:0:0:0:0:0:0:1]', '[::ffff:127.0.0.1]', 'a.test/{x}', 'a.test/"'].map(
+      (host) => `https://${host}`,
+    ),
   ])('the base URL %j is refused', (url) => {
     expect(fault({ dpop: { baseUrls: ['https://a.test', url] } })).toContain(
       'senderConstraint.dpop.baseUrls[1] must be an absolute http(s) URL of a host, without user name, query',

@@ -199,7 +199,9 @@ function parseOptions(options: AuthenticateOptions): Requirements {
   if (url !== undefined && !(isText(url) && TARGET.test(url))) {
     throw wrongWiring('authenticate: url must be a path with query, or an absolute URL')
   }
-  return { permissions: namesIn(permissions), singleUse, certificate, method, url }
+  // The app may change the bytes while a decision is awaited.
+  const der = certificate?.slice()
+  return { permissions: namesIn(permissions), singleUse, certificate: der, method, url }
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''

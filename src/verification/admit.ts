@@ -70,8 +70,8 @@ export function createVerifier(policy: Policy, keySource: KeySource): TokenVerif
 }
 
 /**
- * Decides on a request by its headers; synchronously for a cached token. `senderOf` is called for a bound
- * token only.
+ * Decides on a request by its headers; synchronously for a cached token. `senderOf` is called only where the
+ * token may be bound.
  */
 export type Admit = <Headers extends WireHeaders>(
   headers: Headers,

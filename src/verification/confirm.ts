@@ -25,17 +25,16 @@ export function createConfirm(policy: Policy): Confirm {
   const isUnconstrained = mtls === undefined && dpop === undefined
   return (decision, presented, headers, senderOf) => {
     if (isUnconstrained && presented.scheme === 'Bearer') return decision
-    if (decision instanceof Promise) {
-      return decision.then((settled) => confirmNow(settled, presented, headers, senderOf))
-    }
-    return confirmNow(decision, presented, headers, senderOf)
+    const sender = senderOf(headers)
+    if (!(decision instanceof Promise)) return confirmNow(decision, presented, sender)
+    const present = mtls === true ? withCertificate(sender) : sender
+    return decision.then((settled) => confirmNow(settled, presented, present))
   }
 
-  function confirmNow<Headers extends WireHeaders>(
+  function confirmNow(
     decision: ClaimsDecision,
     presented: PresentedToken,
-    headers: Headers,
-    senderOf: (headers: Headers) => Sender,
+    sender: Sender,
   ): Decision<ValidIdentity> {
     const binding = decision.ok ? decision.value.binding : decision.binding
     if (binding === undefined) return decision
@@ -46,8 +45,8 @@ export function createConfirm(policy: Policy): Confirm {
     }
     const confirmed =
       binding.kind === 'dpop'
-        ? proofOf(presented, binding, senderOf(headers))
-        : certificateFault(presented, binding, senderOf(headers))
+        ? proofOf(presented, binding, sender)
+        : certificateFault(presented, binding, sender)
     if (typeof confirmed === 'string') return refuse(decision, confirmed)
     if (confirmed !== undefined && 'member' in confirmed) {
       return refuse(decision, 'proof_invalid', confirmed)
@@ -82,6 +81,12 @@ export function createConfirm(policy: Policy): Confirm {
     const checked = checkProof(proof, confirmation, request)
     return typeof checked === 'string' ? { member: checked } : checked
   }
+}
+
+/** Reads the certificate at once: when the client hangs up, the connection has none any more. */
+function withCertificate(sender: Sender): Sender {
+  const certificate = sender.certificate(true)
+  return { ...sender, certificate: () => certificate }
 }
 
 /** `field`: there is more than one proof. */

@@ -15,7 +15,7 @@ import {
   type ServiceAuthPolicy,
   serviceOf,
 } from 'express-service-auth'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS, type ExpressModule } from '../support/receiver/express-majors.js'
 import { authFor } from '../support/receiver/receiver.js'
@@ -174,6 +174,16 @@ describe.each(EXPRESS_MAJORS)('a token bound to a certificate, on $major', ({ ex
       const refused = call(strict.port, { token, version, certificate: expired })
       await expect(refused).rejects.toThrow()
     })
+  })
+
+  it('is accepted if the client hangs up meanwhile', async () => {
+    const { port, events } = await startTls({ express })
+    const socket = connect({ port, host: '127.0.0.1', ca, ...keyPair(client) })
+    onTestFinished(() => void socket.destroy())
+    const token = boundTo(client)
+    // A half-closed connection is destroyed before a new token has been verified.
+    socket.end(`GET / HTTP/1.1\r\nHost: orders\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+    await vi.waitFor(() => expect(events).toMatchObject([{ outcome: 'accepted' }]))
   })
 
   it('is judged by the last handshake of its connection, which TLS 1.2 can repeat', async () => {

@@ -28,4 +28,4 @@ export function peerCertificate(socket: Socket): PeerCertificate | undefined {
 
 /** A connection without TLS has no such function. */
 const isTls = (socket: Socket): socket is TLSSocket =>
-  typeof (socket as Partial<TLSSocket>).getPeerX509Certificate === 'function'
+  typeof (socket as Partial<TLSSocket> | undefined)?.getPeerX509Certificate === 'function'

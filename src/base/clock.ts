@@ -1,3 +1,5 @@
+import { ignoreRejection } from './decision/observers.js'
+
 /**
  * The time in milliseconds since the epoch.
  *
@@ -5,6 +7,7 @@
  */
 export function readClock(clock: () => number): number {
   const now = clock()
-  if (!Number.isFinite(now)) throw new TypeError('the clock must return a finite number of ms')
-  return now
+  if (Number.isFinite(now)) return now
+  ignoreRejection(now)
+  throw new TypeError('the clock must return a finite number of ms')
 }

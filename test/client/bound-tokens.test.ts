@@ -138,7 +138,10 @@ describe('proof', () => {
     const wrong = [
       ...[undefined, null, 5, {}, { url: good.url }, { method: 'GET' }],
       ...[5, '', 'G T'].map((method) => ({ ...good, method })),
-      ...[5, '', '/x', 'ftp://orders.test'].map((url) => ({ ...good, url })),
+      ...[5, '', '/x', 'ftp://orders.test', 'https://orders.test/50%off'].map((url) => ({
+        ...good,
+        url,
+      })),
       ...[5, '', null].map((token) => ({ ...good, token })),
     ]
     for (const request of wrong) {

@@ -74,9 +74,11 @@ export function outgoingRequest(
       if (reader !== undefined) cancel(reader)
     },
     send(token, proof, attemptSignal) {
-      headers.set('authorization', `${proof === undefined ? 'Bearer' : 'DPoP'} ${token}`)
-      if (proof !== undefined) headers.set('dpop', proof)
-      const overrides = { method, headers, body, redirect: 'manual', signal: attemptSignal }
+      // A `fetch` that ignores signals may read the headers of one attempt during the next.
+      const own = new Headers(headers)
+      own.set('authorization', `${proof === undefined ? 'Bearer' : 'DPoP'} ${token}`)
+      if (proof !== undefined) own.set('dpop', proof)
+      const overrides = { method, headers: own, body, redirect: 'manual', signal: attemptSignal }
       return settings.fetch(target, { ...members, ...overrides } as RequestInit)
     },
   }

@@ -28,5 +28,11 @@ export function parseProofRequest(request: ProofRequest): ParsedProofRequest {
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
     throw new TypeError('proof: url must be the absolute http(s) URL of the request')
   }
+  // Receivers compare proofs by RFC 3986, in which such a path has no normal form.
+  if (/%(?![\dA-Fa-f]{2})/.test(parsed.pathname)) {
+    throw new TypeError(
+      'proof: a % in the path of url must begin an escape; write %25 for a plain one',
+    )
+  }
   return { method, uri: parsed.origin + parsed.pathname, token }
 }

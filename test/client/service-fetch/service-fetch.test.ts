@@ -202,6 +202,23 @@ describe.concurrent('how often and how long', () => {
     const call = caller(service, { fetch, attemptTimeoutMs: 100, maxAttempts: 1 })
     expect((await settled(call(service.url))).last).toBe('network')
   })
+
+  it('keeps the headers of an attempt apart from those of the next', async () => {
+    const service = await startService(ok)
+    const sent: Headers[] = []
+    const fetch: typeof globalThis.fetch = (input, init) => {
+      sent.push(init?.headers as Headers)
+      return sent.length === 1 ? new Promise(() => {}) : globalThis.fetch(input, init)
+    }
+    const settings = { fetch, attemptTimeoutMs: 100 }
+    const proof = async (): Promise<string> => `proof-${sent.length}`
+    const call = serviceFetch(
+      { token: async () => 't', proof },
+      { origins: [service.url], ...settings },
+    )
+    await call(service.url)
+    expect(sent.map((headers) => headers.get('dpop'))).toEqual(['proof-0', 'proof-1'])
+  })
 })
 
 describe.concurrent('the source of tokens', () => {

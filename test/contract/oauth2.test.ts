@@ -171,6 +171,14 @@ describe.each(ENTRIES)('the published tokens, by $entry', ({ open }) => {
 })
 
 describe.each(ENTRIES)('an OAuth 2.0 policy, by $entry', ({ open }) => {
+  /** Where `at+jwt` is required, and where any type is accepted. */
+  const statusesOf = (token: string): Promise<number[]> =>
+    Promise.all(
+      ACCESS_TOKEN_TYPES.map(async (accessTokenType) =>
+        (await open(authFor(issuer.policy({ accessTokenType })))).status(token),
+      ),
+    )
+
   it.each<[string | undefined, 200 | 401, 200 | 401]>([
     ['at+jwt', 200, 200],
     ['AT+JWT', 200, 200],
@@ -184,12 +192,30 @@ describe.each(ENTRIES)('an OAuth 2.0 policy, by $entry', ({ open }) => {
     ['dpop+jwt', 401, 401],
     ['JWT ', 401, 401],
   ])('answers typ %j with %i, and where any is accepted with %i', async (typ, strict, any) => {
-    const token = issuer.token({}, { typ })
-    const statuses = ACCESS_TOKEN_TYPES.map(async (accessTokenType) =>
-      (await open(authFor(issuer.policy({ accessTokenType })))).status(token),
-    )
-    expect(await Promise.all(statuses)).toEqual([strict, any])
+    expect(await statusesOf(issuer.token({}, { typ }))).toEqual([strict, any])
   })
+
+  it.each([
+    { nonce: 'n' },
+    { at_hash: 'x' },
+    { c_hash: 'x' },
+    { s_hash: 'x' },
+    { events: {} },
+    { typ: 'ID' },
+    { typ: 'Refresh' },
+    { typ: 'Logout' },
+  ])('refuses a payload with %j where any typ is accepted, and only there', async (claims) => {
+    expect(await statusesOf(issuer.token(claims))).toEqual([200, 401])
+  })
+
+  it.each([[['orders']], [['account', 'orders']], [['orders', 'orders']]])(
+    'accepts the aud %j, and gives its own audience',
+    async (aud) => {
+      const receiver = await open(authFor(issuer.policy()))
+      expect(await receiver.status(issuer.token({ aud }))).toBe(200)
+      expect(receiver.accepted).toMatchObject([{ audience: 'orders' }])
+    },
+  )
 
   it.each<[OAuth2Policy['permissionsClaim'], unknown, 200 | 401 | 403]>([
     ['scope', ' orders:list  orders:read', 200],
@@ -198,6 +224,7 @@ describe.each(ENTRIES)('an OAuth 2.0 policy, by $entry', ({ open }) => {
     ['scp', 'orders:list orders:read', 200],
     ['scp', ['orders:list', 'orders:read'], 200],
     ['scp', ['orders:list orders:read'], 403],
+    ['scp', { 0: 'orders:read' }, 401],
     ['permissions', ['orders:read'], 200],
     ['permissions', 'orders:read', 401],
     ['roles', ['orders:read'], 200],
@@ -260,16 +287,10 @@ it('serviceFetch sends the token of any source', async () => {
 })
 
 describe('a refusal of an OAuth 2.0 token', () => {
-  it('says why to the operator alone', async () => {
+  it.each(ENTRIES)('says why to the operator alone, by $entry', async ({ open }) => {
     const events: DecisionEvent[] = []
-    const policy = {
-      accessTokenType: 'any',
-      onDecision: (event: DecisionEvent) => events.push(event),
-    }
-    const receiver = await startReceiver({
-      express: express5,
-      mount: (app) => app.use(authFor(issuer.policy(policy as Partial<OAuth2Policy>))),
-    })
+    const onDecision = (event: DecisionEvent) => events.push(event)
+    const receiver = await open(authFor(issuer.policy({ accessTokenType: 'any', onDecision })))
     const tokens = [
       issuer.token({}, { typ: 'dpop+jwt' }),
       issuer.token({ nonce: 'n' }, { typ: 'JWT' }),

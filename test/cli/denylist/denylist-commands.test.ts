@@ -250,6 +250,16 @@ describe('bad input changes nothing', () => {
     expect(ran.stderr).toContain('status 404: a core itself publishes /.well-known/jwks.json')
   })
 
+  it.each([
+    ['deny', WHY],
+    ['allow', ['--reason=replaced']],
+  ])('a list of policies (%s)', async (command, why) => {
+    policy = await temporaryFile(JSON.stringify([POLICY, POLICY]), 0o644)
+    const ran = await change([command, 'caller', 'billing', ...why])
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toContain('only doctor reads a list')
+  })
+
   it('Redis unreachable', async () => {
     const ran = await change(['deny', 'caller', 'billing', ...WHY], { url: 'redis://127.0.0.1:1' })
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })

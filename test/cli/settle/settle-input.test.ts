@@ -169,10 +169,13 @@ describe('what names no record ends with 2', () => {
     await expectRefused(argv, why, stdin)
   })
 
-  it('a policy that is invalid', async () => {
-    const policy = ['--policy', await temporaryFile('{}')]
+  it.each([
+    ['that is invalid', '{}', 'serviceAuth policy: issuer must be'],
+    ['in a list', '[{}, {}]', 'only doctor reads a list'],
+  ])('a policy %s', async (_what, text, why) => {
+    const policy = ['--policy', await temporaryFile(text)]
     const argv = ['--key-stdin', '--operation', 'o', '--caller', 'c', ...policy]
-    await expectRefused(argv, 'serviceAuth policy: issuer must be', 'a-key')
+    await expectRefused(argv, why, 'a-key')
   })
 })
 

@@ -11,6 +11,15 @@ const complete = {
 const { issuer, audience, source, tokenType, callers } = complete
 serviceAuth(complete)
 
+const jwksUri = 'https://api.example.com/auth/jwt/jwks.json'
+const client = { issuer, audience, callers, jwksUri }
+serviceAuth({ ...client, tokens: 'oauth2', permissionsClaim: 'scope' })
+const several = serviceAuth([complete, { ...client, tokens: 'oauth2', permissionsClaim: 'scp' }])
+export const states: readonly string[] = [
+  serviceAuth(complete).health().keySet.state,
+  ...several.health().policies.map((one) => `${one.issuer}: ${one.keySet.state}`),
+]
+
 const live: LiveDenylist = {
   lists: (of) => ({ keys: new Set([of]), callers: new Set(), tokenIds: new Set() }),
   ready: async () => {},
@@ -70,6 +79,16 @@ serviceAuth({ ...complete, denylist: { ...live, lists: () => ({ keys: [], caller
 serviceAuth({ ...complete, keySet: { keys: [] } })
 // @ts-expect-error the clock gives milliseconds, not a Date
 serviceAuth({ ...complete, clock: () => new Date() })
+// @ts-expect-error permissionsClaim is missing
+serviceAuth({ ...client, tokens: 'oauth2' })
+// @ts-expect-error no such claim
+serviceAuth({ ...client, tokens: 'oauth2', permissionsClaim: 'scopes' })
+// @ts-expect-error a member of the default scheme
+serviceAuth({ ...client, tokens: 'oauth2', permissionsClaim: 'scope', source })
+// @ts-expect-error a member of the other scheme
+serviceAuth({ ...complete, permissionsClaim: 'scope' })
+// @ts-expect-error each policy has a key set of its own
+several.health().keySet
 // @ts-expect-error an unknown option
 serviceAuth({ ...complete, algorithms: ['none'] })
 // @ts-expect-error a slip of the pen

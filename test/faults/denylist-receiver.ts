@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
 import { serviceAuth } from 'express-service-auth'
 import { redisDenylist } from 'express-service-auth/redis'
-import { connectTo } from './denylist-server.js'
+import { redisClient } from './redis-client.js'
 
 // A receiver with a live denylist in a process of its own. It serves before it knows the list.
 
@@ -12,7 +12,7 @@ const { ISSUER, NAME, SERVER } = process.env as Record<string, string>
 /** Connections without a request stay open for as long as a test takes. */
 const KEEP_ALIVE_MS = 120_000
 
-const redis = connectTo(JSON.parse(SERVER ?? ''))
+const redis = await redisClient(JSON.parse(SERVER ?? ''))
 const denylist = redisDenylist(redis, { name: NAME })
 const auth = serviceAuth({
   issuer: ISSUER as string,

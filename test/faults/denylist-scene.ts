@@ -5,8 +5,8 @@ import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { launch } from '../support/process/launch.js'
 import { knowToken } from '../support/secret-search/index.js'
 import { until } from '../support/until.js'
-import { connectTo, type ServerPlace } from './denylist-server.js'
 import { startTraffic, type Traffic } from './denylist-traffic.js'
+import { type RedisPlace, redisClient } from './redis-client.js'
 
 /** A receiver in a process of its own. */
 export interface DenylistReceiver {
@@ -41,16 +41,15 @@ const PROGRAM = new URL('denylist-receiver.ts', import.meta.url)
 
 /** A receiver for each of the places, once they are launched. */
 export async function openDenylistScene(
-  desks: ServerPlace,
-  places: readonly ServerPlace[] = [desks, desks, desks],
+  desks: RedisPlace,
+  places: readonly RedisPlace[] = [desks, desks, desks],
 ): Promise<DenylistScene> {
   const issuer = await createTestIssuer()
   const earlierKid = issuer.kid
   issuer.rotate()
   const names = places.map((_, index) => `${issuer.url} ${index + 1}`)
   let launched: readonly Launched[] = []
-  const redis = connectTo(desks)
-  const desk = redisDenylist(redis)
+  const desk = redisDenylist(await redisClient(desks))
   const traffics: Traffic[] = []
 
   return {
@@ -79,7 +78,6 @@ export async function openDenylistScene(
       await Promise.all(traffics.map((traffic) => traffic.stop()))
       await Promise.all(launched.map(({ kill }) => kill()))
       desk.close()
-      redis.disconnect()
       await issuer.close()
     },
   }
@@ -89,7 +87,7 @@ interface Launched extends DenylistReceiver {
   kill(): Promise<void>
 }
 
-async function launchOne(issuer: string, name: string, place: ServerPlace): Promise<Launched> {
+async function launchOne(issuer: string, name: string, place: RedisPlace): Promise<Launched> {
   const env = { ISSUER: issuer, NAME: name, SERVER: JSON.stringify(place) }
   const { greeting, kill } = await launch<{ port: number }>(PROGRAM, { env })
   const { port } = greeting

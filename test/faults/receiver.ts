@@ -52,7 +52,7 @@ async function during<T>(stop: Stop, asked: Promise<T>): Promise<T> {
   return asked
 }
 
-const inner = redisStore(await redisClient(setting('REDIS_URL')), {
+const inner = redisStore(await redisClient(JSON.parse(setting('REDIS'))), {
   timeoutMs: Number(setting('TIMEOUT_MS')),
 })
 const store: Store = {

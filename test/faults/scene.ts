@@ -80,7 +80,7 @@ export async function openScene(): Promise<Scene> {
       const receiver = await launchReceiver({
         LEDGER: ledger,
         ISSUER: issuer.url,
-        REDIS_URL: redis.url,
+        REDIS: JSON.stringify({ host: redis.host, port: redis.port }),
         EXPRESS: express,
         CLOCK_ERROR_MS: String(clockErrorMs),
         TIMEOUT_MS: String(timeoutMs),

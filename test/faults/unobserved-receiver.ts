@@ -16,13 +16,13 @@ import {
 import { coreClient, migrationEndpoint } from 'express-service-auth/migration'
 import { fromPg, postgresStore } from 'express-service-auth/postgres'
 import { redisDenylist, redisStore } from 'express-service-auth/redis'
-import { Redis } from 'ioredis'
 import pg from 'pg'
+import { redisClient } from './redis-client.js'
 
 // A receiver in a process of its own, which nobody observes unless OBSERVED_BY says so. A message moves its
 // clock so many seconds ahead.
 
-const { ISSUER = '', JWKS_URI = '', REDIS_URL = '', HOOK_TOKEN = '', OBSERVED_BY } = process.env
+const { ISSUER = '', JWKS_URI = '', REDIS = '', HOOK_TOKEN = '', OBSERVED_BY } = process.env
 
 let aheadMs = 0
 process.on('message', (seconds: number) => {
@@ -42,12 +42,6 @@ const policy: ServiceAuthPolicy = {
   callers: { billing: ['orders:read'] },
   clock: () => Date.now() + aheadMs,
   onDecision: OBSERVED_BY === 'onDecision' ? ignore : undefined,
-}
-
-function connect(): Redis {
-  const redis = new Redis(REDIS_URL)
-  redis.on('error', ignore)
-  return redis
 }
 
 const broken: LiveDenylist = {
@@ -70,13 +64,13 @@ app.get('/without-express', async (req, res) => {
 })
 app.get('/broken', serviceAuth({ ...policy, denylist: broken }), end)
 
-if (REDIS_URL !== '') {
-  const redis = connect()
+if (REDIS !== '') {
+  const redis = await redisClient(JSON.parse(REDIS))
   const store = redisStore(redis)
   app.post('/writes', auth, express.json(), requireIdempotencyKey({ store }), end)
   app.post('/uses', auth, requireSingleUse({ store }), end)
 
-  const denylist = redisDenylist(connect())
+  const denylist = redisDenylist(redis)
   const denying = serviceAuth({ ...policy, denylist })
   const verifySession: RequestHandler = (_req, _res, next) => next()
   const sessions = sessionCredential(verifySession, { denylist, issuer: ISSUER })

@@ -15,6 +15,8 @@ beforeAll(async () => {
 afterAll(() => Promise.all([issuer.close(), redis.stop()]))
 beforeEach(() => issuer.up())
 
+const onRedis = () => ({ REDIS: JSON.stringify({ host: redis.host, port: redis.port }) })
+
 const PROGRAM = new URL('unobserved-receiver.ts', import.meta.url)
 const HOOK_TOKEN = '0123456789abcdef0123456789abcdef'
 /** Node writes a warning soon after the response. */
@@ -129,7 +131,7 @@ describe('a receiver without observers', () => {
   })
 
   it('warns once of a store that several middlewares share, and again after a good hour', async () => {
-    const receiver = await startReceiver({ REDIS_URL: redis.url })
+    const receiver = await startReceiver(onRedis())
     await until('Redis answers', async () => (await receiver.write()) === 200)
     await redis.kill()
     expect(await Promise.all([receiver.write(), receiver.use()])).toEqual([503, 503])
@@ -162,7 +164,7 @@ describe('a receiver without observers', () => {
 
   it('warns once of a denylist that guards services and sessions', async () => {
     await redis.kill()
-    const receiver = await startReceiver({ REDIS_URL: redis.url })
+    const receiver = await startReceiver(onRedis())
     const session = { tokenHeader: { version: '5' } }
     expect(await receiver.status('/either', session)).toBe(503)
     expect(await receiver.status('/either')).toBe(503)
@@ -212,7 +214,7 @@ describe('a receiver without observers', () => {
   })
 
   it('warns of no refusal', async () => {
-    const receiver = await startReceiver({ REDIS_URL: redis.url })
+    const receiver = await startReceiver(onRedis())
     await until('Redis answers', async () => (await receiver.write('one')) === 200)
     const post = { method: 'POST' } as const
     const json = { 'content-type': 'application/json', 'content-length': '0' }
@@ -232,7 +234,7 @@ describe('a receiver without observers', () => {
 
 it.each(['onDecision', 'logDecisions'])('leaves failures to %s', async (observer) => {
   await redis.restart()
-  const receiver = await startReceiver({ OBSERVED_BY: observer, REDIS_URL: redis.url })
+  const receiver = await startReceiver({ OBSERVED_BY: observer, ...onRedis() })
   await until('Redis answers', async () => (await receiver.use()) === 200)
   await redis.kill()
   expect(await receiver.use()).toBe(503)

@@ -11,6 +11,7 @@ import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { afterAll } from 'vitest'
 import { startRedis } from '../../support/redis/redis.js'
+import { LIBRARY } from '../../support/redis/redis-clients.js'
 import { begin, requestFor, sharedRedis } from '../redis/kit.js'
 
 export { begin, requestFor }
@@ -18,12 +19,11 @@ export { begin, requestFor }
 /** A store of each kind to encrypt, for the tests of one file. */
 export async function openInnerStores(): Promise<Record<'onMemory' | 'onRedis', Store>> {
   const server = await sharedRedis()
-  const client = new Redis(server.url, { lazyConnect: true })
-  const stores = { onMemory: memoryStore(), onRedis: redisStore(client, { timeoutMs: 5000 }) }
+  const onRedis = redisStore(LIBRARY.connect({ port: server.port }), { timeoutMs: 5000 })
+  const stores = { onMemory: memoryStore(), onRedis }
   afterAll(() => {
     stores.onMemory.close()
     stores.onRedis.close()
-    client.disconnect()
   })
   return stores
 }
@@ -75,7 +75,7 @@ const redis: InnerStore = {
   async open() {
     const server = await startRedis()
     const client = new Redis(server.url)
-    const store = redisStore(client, { timeoutMs: 5000 })
+    const store = redisStore(LIBRARY.connect({ port: server.port }), { timeoutMs: 5000 })
     const split = async (record: string): Promise<[head: Buffer, result: Buffer]> => {
       const value = (await client.getBuffer(`esa:k:${record}`)) ?? Buffer.alloc(0)
       const start = value.indexOf('fingerprint') + 'fingerprint'.length

@@ -13,6 +13,7 @@ import type { Receiver } from '../../support/receiver/open-receiver.js'
 import { type Answer, call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
 import { type RedisServer, startRedis } from '../../support/redis/redis.js'
+import { LIBRARY } from '../../support/redis/redis-clients.js'
 import { OPTIONS } from './encrypted-kit.js'
 
 const IBAN = 'CZ6508000000192000145399-Zalozna'
@@ -62,7 +63,7 @@ describe.each(EXPRESS_MAJORS)('receivers with an encrypted store, $major', ({ ex
     options: Partial<LeasedIdempotencyOptions> = {},
     handler = createOrder,
   ): Promise<Receiver> {
-    const plain = redisStore(redis, { timeoutMs: 5000 })
+    const plain = redisStore(LIBRARY.connect({ port: server.port }), { timeoutMs: 5000 })
     const store: Store = encryption === undefined ? plain : encryptedStore(plain, encryption)
     const receiver = await openOrders({ express, handler, store, options })
     ends.push(

@@ -1,7 +1,7 @@
 import { memoryStore, type Store } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
-import { Redis } from 'ioredis'
 import { startRedis } from '../redis/redis.js'
+import { LIBRARY } from '../redis/redis-clients.js'
 
 export interface StoreFactory {
   readonly name: string
@@ -20,14 +20,12 @@ export const REDIS: StoreFactory = {
   name: 'Redis',
   async open() {
     const server = await startRedis()
-    const client = new Redis(server.url, { lazyConnect: true })
     // The machine is shared: what is tested here is not how long Redis may take.
-    const store = redisStore(client, { timeoutMs: 5000 })
+    const store = redisStore(LIBRARY.connect({ port: server.port }), { timeoutMs: 5000 })
     return {
       store,
       async close() {
         store.close()
-        client.disconnect()
         await server.stop()
       },
     }

@@ -1,8 +1,8 @@
-import { type RedisDenylist, redisDenylist } from 'express-service-auth/redis'
-import { Redis } from 'ioredis'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import type { RedisDenylist } from 'express-service-auth/redis'
+import { describe, expect, it } from 'vitest'
+import { LIBRARY } from '../../../support/redis/redis-clients.js'
 import { ownRedis, sharedRedis } from '../kit.js'
-import { entryOf, ISSUER } from './denylist-kit.js'
+import { denylistOn, entryOf, ISSUER, openDenylist } from './denylist-kit.js'
 
 const KEPT = entryOf()
 const OTHER = entryOf({ value: 'billing' })
@@ -17,13 +17,8 @@ interface Desk {
 
 function openDesk(prefix: string, login: { username?: string } = {}): Desk {
   const password = login.username === undefined ? {} : { password: 'operator-password' }
-  const redis = new Redis({ port: server.port, lazyConnect: true, ...login, ...password })
-  const list = redisDenylist(redis, { prefix })
-  onTestFinished(() => {
-    list.close()
-    redis.disconnect()
-  })
-  return { prefix, list }
+  const redis = LIBRARY.connect({ port: server.port, ...login, ...password })
+  return { prefix, list: denylistOn(redis, { prefix }) }
 }
 
 /** How many entries and marks there are. */
@@ -70,12 +65,7 @@ describe('what a server refuses in the middle leaves nothing behind', () => {
 
   it('allow, on a server that is full, is not refused', async () => {
     const full = await ownRedis()
-    const redis = new Redis({ port: full.port, lazyConnect: true })
-    const list = redisDenylist(redis)
-    onTestFinished(() => {
-      list.close()
-      redis.disconnect()
-    })
+    const list = openDenylist(full)
     await list.deny(KEPT)
     await full.command('CONFIG', 'SET', 'maxmemory', '1')
     await expect(list.allow(ALLOW_KEPT)).resolves.toMatchObject({ wasListed: true })

@@ -4,14 +4,14 @@ import type { Store } from 'express-service-auth'
 import { type RedisClientLike, redisStore } from 'express-service-auth/redis'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { OUTAGES, type Outage, startTcpProxy } from '../../../support/network/tcp-proxy.js'
-import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
+import { type RedisServer, startRedis, startServer } from '../../../support/redis/redis.js'
 import {
   endClient,
   OTHER_LIBRARIES,
   type RedisLibrary,
 } from '../../../support/redis/redis-clients.js'
 import { until } from '../../../support/until.js'
-import { begin, CHOSEN_LIBRARIES, requestFor } from '../kit.js'
+import { begin, CHOSEN_LIBRARIES, MAJORS, requestFor } from '../kit.js'
 
 /** Below the connect timeout of ioredis (10 s), with room for a busy machine: all recover at the same time. */
 const BACK_WITHIN_MS = 5000
@@ -20,7 +20,7 @@ const PAUSE_MS = 20
 const SUCCESSES = 5
 const TIMEOUT_MS = 60_000
 
-type Connect = (port: number) => RedisClientLike
+type Connect = (port: number) => RedisClientLike | Promise<RedisClientLike>
 
 /** What a client sends at first has to be answered too. */
 const NAMED = { username: 'app', password: 'secret-of-the-app', name: 'orders' }
@@ -61,6 +61,9 @@ const WORK: Record<string, (store: Store) => Promise<boolean>> = {
   },
 }
 
+/** With all libraries in one run, clusters and sentinels have the outage of a second alone. */
+const DURATIONS = process.env['REDIS_CLIENT'] === undefined ? [1] : [0.2, 1, 5]
+
 interface Case {
   readonly client: string
   readonly outage: Outage
@@ -85,7 +88,7 @@ async function recovery(
   const proxy = await startTcpProxy(server)
   // A node of a cluster tells its clients where it is.
   await server.command('CONFIG', 'SET', 'cluster-announce-port', String(proxy.port))
-  const users = connect(proxy.port)
+  const users = await connect(proxy.port)
   const store = redisStore(users)
   const serves = async (): Promise<boolean> =>
     (await WORK[work]?.(store).catch(() => false)) === true
@@ -161,7 +164,7 @@ describe('a store whose server was unreachable, through another library', () => 
 describe('a store whose cluster was unreachable', () => {
   const clients = { ...CLUSTERS, ...OTHER_CLUSTERS }
   const cases = [
-    ...casesOf(CLUSTERS, [1]),
+    ...casesOf(CLUSTERS, DURATIONS),
     ...casesOf(OTHER_CLUSTERS, [1], ['writes']).filter(({ outage }) => outage === 'reset'),
   ]
   testRecoveries(cases, async (each) => {
@@ -174,4 +177,35 @@ describe('a store whose cluster was unreachable', () => {
       await node.stop()
     }
   })
+})
+
+describe('a store whose server behind a sentinel was unreachable', () => {
+  let server: RedisServer
+  let sentinel: RedisServer
+  beforeAll(async () => {
+    server = await startRedis()
+    sentinel = await startServer({
+      extraArguments: ['--sentinel'],
+      readyLine: 'Sentinel ID is',
+      config: {},
+    })
+    return () => Promise.all([sentinel.stop(), server.stop()])
+  })
+
+  const clients: Record<string, Connect> = Object.fromEntries(
+    MAJORS.map(({ major, RedisOfRelease }) => [
+      `a client of ${major}`,
+      async (port: number) => {
+        // By default a server counts as down after 30 s, longer than any outage here.
+        const name = `master-${port}`
+        await sentinel.command('SENTINEL', 'MONITOR', name, server.host, String(port), '1')
+        const { host, port: sentinelPort } = sentinel
+        const sentinels = [{ host, port: sentinelPort }]
+        return new RedisOfRelease({ sentinels, name, lazyConnect: true })
+      },
+    ]),
+  )
+  testRecoveries(casesOf(clients, DURATIONS), (each) =>
+    recovery(each, server, clients[each.client] as Connect),
+  )
 })

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-const REPLY_TIMEOUT_MS = 10_000
+const REPLY_TIMEOUT_MS = 30_000
 
 /** Sends one command on a connection of its own and resolves with the reply's text. */
 export async function sendCommand(port: number, ...words: string[]): Promise<string> {

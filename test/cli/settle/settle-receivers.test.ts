@@ -146,6 +146,43 @@ describe.each(EXPRESS_MAJORS)('a write settled by hand, $major', ({ express }) =
     await finish()
   })
 
+  it.each([
+    ['a stored answer', 'text/plain', ''],
+    ['an answer too large to store', 'text/plain', 'x'.repeat(100)],
+    ['a stream', 'text/event-stream', ''],
+  ])('runs once more when %s is forgotten', async (_what, type, rest) => {
+    const { store } = openStore(server, { timeoutMs: 5000 })
+    let record = ''
+    let runs = 0
+    const receiver = await openOrders({
+      express,
+      store: {
+        ...store,
+        reserve(request) {
+          record = request.key
+          return store.reserve(request)
+        },
+      },
+      options: { maxResponseBytes: 50 },
+      handler(_request, response) {
+        runs += 1
+        response.type(type).end(`run ${runs}${rest}`)
+      },
+    })
+    onTestFinished(() => receiver.close())
+    const key = newKey()
+    expect((await call(receiver.port, { key })).body.toString()).toContain('run 1')
+    const forget = ['--fence', String((await store.inspect(record))?.fence), '--forget']
+    // A stream may still be ending.
+    await until('it is forgotten', async () => {
+      const ran = await settle(server, record, ...forget, '--reason', 'undone')
+      return ran.exitCode === 0
+    })
+    expect((await call(receiver.port, { key })).body.toString()).toContain('run 2')
+    await call(receiver.port, { key })
+    expect(runs).toBe(2)
+  })
+
   it('is named by its key, bare or quoted', async () => {
     const { key, record, finish } = await orphaned(express)
     const { keySet: _, ...bare } = issuer.policy({ callers: ['billing'] })

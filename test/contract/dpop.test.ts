@@ -555,6 +555,7 @@ describe('several issuers', () => {
     const openBoth = async (
       one: ServiceAuthPolicy['senderConstraint'],
       two: ServiceAuthPolicy['senderConstraint'],
+      store?: SingleUseStore,
     ) => {
       const auth = serviceAuth([
         issuer.policy({ senderConstraint: one, onDecision }),
@@ -562,7 +563,7 @@ describe('several issuers', () => {
       ])
       onTestFinished(() => auth.close())
       await auth.ready()
-      return way.open(auth as never as ServiceAuth, events)
+      return way.open(auth as never as ServiceAuth, events, store)
     }
     const required = { ...DPOP, required: true }
     const challenges = [
@@ -575,6 +576,14 @@ describe('several issuers', () => {
     for (const [one, two, challenge] of challenges) {
       const ask = await openBoth(one, two)
       expect(await ask({ headers: [] })).toMatchObject({ status: 401, challenge })
+    }
+    const store = memoryStore()
+    onTestFinished(() => store.close())
+    const once = await openBoth(DPOP, undefined, store)
+    for (const of of [issuer, other]) {
+      const headers = bearer(of.token())
+      expect(await once({ headers })).toMatchObject({ status: 200 })
+      expect(await once({ headers })).toMatchObject({ status: 401, challenge: INVALID })
     }
     const ask = await openBoth(DPOP, undefined)
     for (const _again of [1, 2]) {

@@ -6,7 +6,7 @@ import {
   serviceAuth,
 } from 'express-service-auth'
 import { hostileTokens } from 'express-service-auth/testing'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createForge } from '../../src/testing/hostile-tokens/forge.js'
 import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
 import { manualClock } from '../support/manual-clock.js'
@@ -237,6 +237,15 @@ describe.each(ENTRIES)('the observers of several policies, by $entry', ({ open }
       expect(told.splice(0)).toEqual(['own'])
     }
   })
+})
+
+it('parses a payload once, to choose the policy and to check the claims', async () => {
+  const auth = authFor(first.policy(), second.policy())
+  await auth.ready()
+  const parse = vi.spyOn(JSON, 'parse')
+  const answer = await auth.authenticate({ authorization: `Bearer ${second.token()}` })
+  const parsed = parse.mock.calls.filter(([text]) => text.includes('"iss"'))
+  expect([answer.outcome, parsed.length]).toEqual(['accepted', 1])
 })
 
 describe('the state of several policies', () => {

@@ -1,7 +1,8 @@
-import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Provider, { type JWK } from 'oidc-provider'
+import { takeKey } from './spare-keys.js'
 
 export const CLIENT = 'billing'
 const SECRET = 'a-secret-of-the-test-of-more-than-32-bytes'
@@ -60,10 +61,8 @@ export async function startOAuth2Issuer(): Promise<OAuth2Issuer> {
   }
 }
 
-function newKey(kid: string): JWK {
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  return { ...privateKey.export({ format: 'jwk' }), kid, alg: 'RS256', use: 'sig' } as JWK
-}
+const newKey = (kid: string): JWK =>
+  ({ ...takeKey(kid).privateKey.export({ format: 'jwk' }), kid, alg: 'RS256', use: 'sig' }) as JWK
 
 async function tokensOf(url: string, grant: Record<string, string>) {
   const response = await fetch(`${url}/token`, {

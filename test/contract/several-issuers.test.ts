@@ -188,6 +188,11 @@ describe.each(ENTRIES)('serviceAuth with several policies, by $entry', ({ open }
     expect(await receiver.status(twice(first.url, second.url))).toBe(401)
   })
 
+  it('reads no token_type where an issuer has one policy', async () => {
+    const receiver = await open(authFor(first.policy(), oauth2.policy()))
+    expect(await receiver.status(oauth2.token({ token_type: 'service-access' }))).toBe(200)
+  })
+
   it('gives a token with token_type to the default scheme, where both are of one issuer', async () => {
     const reasons: unknown[] = []
     const onDecision = (event: DecisionEvent): unknown =>

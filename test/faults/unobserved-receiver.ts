@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import express, { type RequestHandler } from 'express'
 import {
   acceptOneOf,
@@ -13,7 +14,12 @@ import {
   serviceCredential,
   sessionCredential,
 } from 'express-service-auth'
-import { coreClient, migrationEndpoint } from 'express-service-auth/migration'
+import {
+  coreClient,
+  type MigrationEndpointOptions,
+  type MigrationIssuer,
+  migrationEndpoint,
+} from 'express-service-auth/migration'
 import { fromPg, postgresStore } from 'express-service-auth/postgres'
 import { redisDenylist, redisStore } from 'express-service-auth/redis'
 import pg from 'pg'
@@ -102,13 +108,30 @@ const wrong: IdempotencyStore & { consume(): Promise<never> } = {
 app.post('/wrong-uses', auth, requireSingleUse({ store: wrong }), end)
 app.post('/wrong-writes', auth, express.json(), requireIdempotencyKey({ store: wrong }), end)
 
-const migrate = (store: IdempotencyStore) =>
+const reserving = memoryStore()
+const reserve = reserving.reserve.bind(reserving)
+const wrongEnd: IdempotencyStore = { ...wrong, reserve, renew: async () => true }
+const wrongRenewal: IdempotencyStore = { ...wrong, reserve, settle: async () => true }
+const keyIn = (store: IdempotencyStore) => requireIdempotencyKey({ store, leaseSeconds: 1 })
+app.post('/wrong-ends', auth, express.json(), keyIn(wrongEnd), end)
+app.post('/wrong-renewals', auth, express.json(), keyIn(wrongRenewal), async (_req, res) => {
+  await delay(600)
+  res.json({})
+})
+
+const failing = async (): Promise<never> => {
+  throw new Error('the password is a-password')
+}
+const migrate = (
+  changes: Partial<MigrationEndpointOptions> = {},
+  tokens: MigrationIssuer['tokens'] = [HOOK_TOKEN],
+) =>
   migrationEndpoint({
     core: coreClient({ baseUrl: 'http://127.0.0.1:2', apiKey: 'an-api-key' }), // Nothing listens there.
-    store,
+    store: memoryStore(),
     issuers: {
       legacy: {
-        tokens: [HOOK_TOKEN],
+        tokens,
         withoutOrganization: ['public'],
         connections: [
           { provider: 'auth0', connection: 'users', as: { recipeId: 'emailpassword' } },
@@ -129,10 +152,19 @@ const migrate = (store: IdempotencyStore) =>
     }),
     limits: { credential: { consume: async () => {} }, user: { consume: async () => {} } },
     onDecision: OBSERVED_BY === 'onDecision' ? ignore : undefined,
+    ...changes,
   })
 if (HOOK_TOKEN !== '') {
-  app.use('/migrate', migrate(memoryStore()))
-  app.use('/migrate-to-wrong-store', migrate(wrong))
+  const unlimited = { consume: async () => {} }
+  app.use('/migrate', migrate())
+  app.use('/migrate-to-wrong-store', migrate({ store: wrong }))
+  app.use('/migrate-to-wrong-end', migrate({ store: wrongEnd }))
+  app.use('/migrate-without-tokens', migrate({}, failing))
+  app.use(
+    '/migrate-without-limiter',
+    migrate({ limits: { credential: unlimited, user: { consume: failing } } }),
+  )
+  app.use('/migrate-without-users', migrate({ loadUser: failing }))
 }
 
 const server = app.listen(0, '127.0.0.1', (error) => {

@@ -185,7 +185,7 @@ describe('a receiver without observers', () => {
 
   it.each([
     ['/wrong-uses', 'consume of the store must resolve to a boolean'],
-    ['/wrong-writes', 'the store of requireIdempotencyKey failed'],
+    ['/wrong-writes', 'reserve of the store must resolve to an object'],
   ])('warns once of a custom store that resolves to a wrong value: %s', async (path, text) => {
     const receiver = await startReceiver({ NODE_ENV: 'test' })
     const call = { method: 'POST', headers: { 'idempotency-key': 'a-key' } } as const
@@ -193,6 +193,44 @@ describe('a receiver without observers', () => {
     expect(await receiver.status(path, call)).toBe(500)
     const code = 'SERVICE_AUTH_STORE_UNAVAILABLE'
     expect(await receiver.lines()).toEqual([expect.stringMatching(warning(code, text))])
+  })
+
+  it.each([
+    ['/wrong-ends', 'settle of the store must resolve to a boolean'],
+    ['/wrong-renewals', 'renew of the store must resolve to a boolean'],
+  ])('warns of a custom store that fails when a run has begun: %s', async (path, text) => {
+    const receiver = await startReceiver()
+    const call = { method: 'POST', headers: { 'idempotency-key': 'a-key' } } as const
+    expect(await receiver.status(path, call)).toBe(200)
+    expect(await receiver.lines()).toEqual([
+      expect.stringMatching(warning('SERVICE_AUTH_STORE_UNAVAILABLE', text)),
+    ])
+  })
+
+  it.each([
+    ['/migrate-without-tokens', 'TOKENS', 'the function tokens of migrationEndpoint failed'],
+    ['/migrate-without-limiter', 'LIMITER', 'a limiter of migrationEndpoint failed'],
+    ['/migrate-without-users', 'USERS', 'loadUser of migrationEndpoint failed'],
+  ])('warns once of a function of the migration endpoint: %s', async (path, cause, text) => {
+    const receiver = await startReceiver()
+    expect(await receiver.importUser(path)).toBe(503)
+    expect(await receiver.importUser(path)).toBe(503)
+    const lines = await receiver.lines()
+    expect(lines).toEqual([
+      expect.stringMatching(warning(`SERVICE_AUTH_${cause}_UNAVAILABLE`, text)),
+    ])
+    expect(lines[0]).not.toContain('a-password')
+  })
+
+  it('warns of a store that the migration endpoint cannot tell how a run ended', async () => {
+    const receiver = await startReceiver()
+    expect(await receiver.importUser('/migrate-to-wrong-end')).toBe(503)
+    expect(await receiver.lines()).toEqual([
+      expect.stringMatching(
+        warning('SERVICE_AUTH_STORE_UNAVAILABLE', 'settle of the store must resolve to a boolean'),
+      ),
+      expect.stringMatching(CORE),
+    ])
   })
 
   it('warns once of a core that the migration endpoint cannot reach, and of its store', async () => {

@@ -1,10 +1,10 @@
 import { ServiceAuthError } from './service-auth-error.js'
 import type { Unavailable } from './unavailable.js'
 
-type DependencyKind = Unavailable['what'] | 'core'
+type DependencyKind = Unavailable['what'] | 'core' | 'tokens' | 'limiter' | 'users'
 
 /**
- * A key set, a denylist, a store or the core of a migration. Its failure is reported by `process.emitWarning` if
+ * A key set, a denylist, a store, or what a `migrationEndpoint` depends on. Its failure is reported by `process.emitWarning` if
  * nothing else reports it: once, and again only after it has worked for an hour.
  */
 export interface Dependency {
@@ -67,6 +67,21 @@ const WARNINGS: Record<DependencyKind, { readonly code: string; readonly remedy:
     remedy:
       'Users are not imported until it works; a retry finds out what happened. Check its address and API key, and that this process can reach it',
   },
+  tokens: {
+    code: 'SERVICE_AUTH_TOKENS_UNAVAILABLE',
+    remedy:
+      'Requests get a 503 until it works. It must return a list of tokens of 32 or more visible ASCII characters each, within timeoutMs',
+  },
+  limiter: {
+    code: 'SERVICE_AUTH_LIMITER_UNAVAILABLE',
+    remedy:
+      'Requests get a 503 until it works. Check that its server runs and that this process can reach it; at the limit, consume must reject with a number msBeforeNext',
+  },
+  users: {
+    code: 'SERVICE_AUTH_USERS_UNAVAILABLE',
+    remedy:
+      'Users are not imported until it works. It must resolve within timeoutMs, to undefined for a user that it does not know',
+  },
 }
 
 const dependencies: Record<DependencyKind, WeakMap<object, Dependency>> = {
@@ -74,6 +89,9 @@ const dependencies: Record<DependencyKind, WeakMap<object, Dependency>> = {
   denylist: new WeakMap(),
   store: new WeakMap(),
   core: new WeakMap(),
+  tokens: new WeakMap(),
+  limiter: new WeakMap(),
+  users: new WeakMap(),
 }
 
 /** The dependency that this object stands for. Middlewares with the same object share its warnings. */

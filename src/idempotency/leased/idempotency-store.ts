@@ -1,4 +1,5 @@
 import { DependencyError, dependencyOf } from '../../base/decision/dependency.js'
+import { callStore } from '../../base/decision/store-call.js'
 import { isRecord } from '../../base/options.js'
 
 /** A run of a handler under a reserved key, as its store knows it. */
@@ -50,11 +51,7 @@ export function grantedRun(
   reservation: Reservation,
   store: IdempotencyStore,
 ): Run | undefined {
-  const fault = (must: string): DependencyError =>
-    new DependencyError(
-      dependencyOf('store', store),
-      `reserve of the store must resolve to ${must}`,
-    )
+  const fault = (must: string): DependencyError => wrongValue(store, 'reserve', must)
   if (!isRecord(reservation)) throw fault('an object')
   switch (reservation.outcome) {
     case 'reserved': {
@@ -114,3 +111,35 @@ export interface IdempotencyStore {
    */
   settle(run: Run, ending: Ending): Promise<boolean>
 }
+
+/**
+ * Extends the lease of a run. Resolves with whether the key still belongs to it.
+ *
+ * @throws DependencyError if the store has resolved to anything but a boolean.
+ */
+export async function renewRun(store: IdempotencyStore, run: Run): Promise<boolean> {
+  const isRenewed = await callStore('renew', () => store.renew(run))
+  if (typeof isRenewed !== 'boolean') throw wrongValue(store, 'renew', 'a boolean')
+  return isRenewed
+}
+
+/**
+ * Records how a run ended. Resolves with whether it did.
+ *
+ * @throws DependencyError if the store has resolved to anything but a boolean.
+ */
+export async function settleRun(
+  store: IdempotencyStore,
+  run: Run,
+  ending: Ending,
+): Promise<boolean> {
+  const isSettled = await callStore('settle', () => store.settle(run, ending))
+  if (typeof isSettled !== 'boolean') throw wrongValue(store, 'settle', 'a boolean')
+  return isSettled
+}
+
+const wrongValue = (store: IdempotencyStore, operation: string, must: string): DependencyError =>
+  new DependencyError(
+    dependencyOf('store', store),
+    `${operation} of the store must resolve to ${must}`,
+  )

@@ -1,4 +1,5 @@
 import type { NextFunction, Request, Response } from 'express'
+import { DependencyError } from '../../base/decision/dependency.js'
 import {
   type IdempotencyEvent,
   type IdempotencyRefusal,
@@ -98,11 +99,14 @@ export function refuseUnknownOutcome(
   emit({ outcome: 'refused', reason, found, status: refuse(response, reason) })
 }
 
+/** Tells what is wrong with a value that the store resolved to, but not the error that it threw. */
 export function reportStoreFailure(
   { dependency }: IdempotencySettings,
   { admission: { clock } }: AdmittedState,
+  error?: unknown,
 ): void {
-  const message = 'the store of requireIdempotencyKey failed'
+  const isWrongValue = error instanceof DependencyError
+  const message = isWrongValue ? error.message : 'the store of requireIdempotencyKey failed'
   dependency.failed({ message, isObserved: isIdempotencyObserved(), clock })
 }
 

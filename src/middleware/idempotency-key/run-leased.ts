@@ -12,6 +12,8 @@ import {
   grantedRun,
   type Reservation,
   type Run,
+  renewRun,
+  settleRun,
 } from '../../idempotency/leased/idempotency-store.js'
 import { startLease } from '../../idempotency/leased/lease.js'
 import { refuse } from '../refusal-table.js'
@@ -47,7 +49,7 @@ export async function runLeased(exchange: KeyedExchange, settings: LeasedSetting
   try {
     run = grantedRun(reservation, reply, store)
   } catch (error) {
-    reportStoreFailure(settings, state)
+    reportStoreFailure(settings, state, error)
     throw error
   }
   if (run === undefined) {
@@ -56,7 +58,7 @@ export async function runLeased(exchange: KeyedExchange, settings: LeasedSetting
   }
   // Other code (such as a timeout) has answered while the key was being reserved.
   if (response.headersSent) {
-    await release(settings, run)
+    await release(exchange, settings, run)
     throw wrongWiring('the response had begun before the key was reserved')
   }
   const context = beginRun(exchange, settings, { run, reservedAt })
@@ -87,11 +89,16 @@ function answerExisting(exchange: IdempotentExchange, reservation: Reservation):
   }
 }
 
-async function release({ store }: LeasedSettings, run: Run): Promise<void> {
+async function release(
+  { state }: KeyedExchange,
+  settings: LeasedSettings,
+  run: Run,
+): Promise<void> {
   try {
-    await callStore('settle', () => store.settle(run, { type: 'released' }))
-  } catch {
+    await settleRun(settings.store, run, { type: 'released' })
+  } catch (error) {
     // Its lease will expire.
+    reportStoreFailure(settings, state, error)
   }
 }
 
@@ -103,22 +110,29 @@ interface Granted {
 
 /** Renews the lease until the response ends, and stores the response before it is sent. */
 function beginRun(
-  { response, next, key, emit }: KeyedExchange,
-  { store, maxBytes, maxRunMs, storedHeaders: keptHeaders }: LeasedSettings,
+  { state, response, next, key, emit }: KeyedExchange,
+  settings: LeasedSettings,
   { run, reservedAt }: Granted,
 ): IdempotencyContext {
+  const { store, maxBytes, maxRunMs, storedHeaders: keptHeaders } = settings
   const { fence, leaseMs } = run
   const isHead = response.req.method === 'HEAD'
   let isReleased = false
   let isStreaming = false
 
-  const settleAs = (ending: Ending): Promise<boolean> =>
-    callStore('settle', () => store.settle(run, ending))
+  async function reported(call: Promise<boolean>): Promise<boolean> {
+    try {
+      return await call
+    } catch (error) {
+      reportStoreFailure(settings, state, error)
+      throw error
+    }
+  }
+
+  const settleAs = (ending: Ending): Promise<boolean> => reported(settleRun(store, run, ending))
 
   const lease = startLease({ leaseMs, maxRunMs }, reservedAt, () =>
-    isStreaming && !isReleased
-      ? settleAs({ type: 'streaming' })
-      : callStore('renew', () => store.renew(run)),
+    isStreaming && !isReleased ? settleAs({ type: 'streaming' }) : reported(renewRun(store, run)),
   )
 
   const emitEnd = bindToCurrentContext((reason: RunEnd, status?: number) => {

@@ -14,7 +14,6 @@ import {
 import type { IdempotencyStore } from '../../idempotency/leased/idempotency-store.js'
 import type { CoreClient } from '../core/core-client.js'
 import { USER_WARNING_CODES, type UserWarningCode } from '../record-validation/user-finding.js'
-import type { KeySettings } from './import-under-key.js'
 import { type Issuer, issuersOf, issuersSchema, type MigrationIssuer } from './issuer-options.js'
 import type { LoadUser } from './legacy-user.js'
 import { FIXED_FIELDS, type MigrationRequest, requestReader } from './migration-request.js'
@@ -88,12 +87,13 @@ const schema = lazy(() =>
 )
 
 export interface EndpointSettings
-  extends KeySettings,
-    Pick<MigrationEndpointOptions, 'loadUser' | 'limits' | 'onDecision'> {
+  extends Pick<MigrationEndpointOptions, 'core' | 'store' | 'loadUser' | 'limits' | 'onDecision'> {
   readonly issuers: readonly Issuer[]
   readonly acceptWarnings: ReadonlySet<UserWarningCode>
   readonly readRequest: (bytes: Uint8Array) => MigrationRequest | undefined
   readonly maxBodyBytes: number
+  readonly leaseMs: number
+  readonly retentionMs: number
   readonly timeoutMs: number
 }
 

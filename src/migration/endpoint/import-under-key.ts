@@ -3,16 +3,18 @@ import { callStore } from '../../base/decision/store-call.js'
 import {
   type Ending,
   grantedRun,
-  type IdempotencyStore,
   type Reservation,
   type ReservationRequest,
   type Run,
+  renewRun,
+  settleRun,
 } from '../../idempotency/leased/idempotency-store.js'
 import { startLease } from '../../idempotency/leased/lease.js'
 import type { CoreClient, CoreLoginMethod, CoreUser } from '../core/core-client.js'
 import type { ImportUser } from '../core/import-user.js'
 import { importOne } from '../import-one/import-one.js'
 import { type LoginSource, recipeKeysOf } from '../record-validation/login-keys.js'
+import type { EndpointSettings } from './endpoint-options.js'
 import {
   type EndpointResult,
   faultsOf,
@@ -22,17 +24,11 @@ import {
   retrySeconds,
   undecided,
 } from './endpoint-result.js'
+import { reportStoreFailure } from './report-dependencies.js'
 import { keptAnswer } from './send-answer.js'
 
 /** Longer than a core client may take for one user. */
 const MAX_RUN_MS = 3_600_000
-
-export interface KeySettings {
-  readonly core: CoreClient
-  readonly store: IdempotencyStore
-  readonly leaseMs: number
-  readonly retentionMs: number
-}
 
 /** A user, its id, and the name of its idempotency record. */
 export interface KeyedUser {
@@ -49,8 +45,9 @@ export interface KeyedUser {
 export async function importUnderKey(
   keyed: KeyedUser,
   context: RequestContext,
-  { core, store, leaseMs, retentionMs }: KeySettings,
+  settings: EndpointSettings,
 ): Promise<EndpointResult> {
+  const { core, store, leaseMs, retentionMs } = settings
   const { record: key, externalUserId, user } = keyed
   const request: ReservationRequest = {
     key,
@@ -63,12 +60,12 @@ export async function importUnderKey(
   }
   const reservedAt = performance.now()
   const reservation = await need(context, 'store_unavailable', () =>
-    reserve(store, request, context),
+    reserve(settings, request, context),
   )
   const run = grantedRun(request, reservation, store)
   if (run !== undefined) {
     context.awaited = 'outcome_unknown'
-    return underLease({ store, run, reservedAt }, context, () => importAccount(core, user))
+    return underLease({ settings, run, reservedAt }, context, () => importAccount(core, user))
   }
   if (reservation.outcome === 'running') {
     return refused('in_progress', { retryAfterSeconds: retrySeconds(reservation.leaseLeftMs) })
@@ -83,18 +80,19 @@ export async function importUnderKey(
 
 /** Reserves the key. A reservation that arrives after the timeout is released. */
 async function reserve(
-  store: IdempotencyStore,
+  settings: EndpointSettings,
   request: ReservationRequest,
   { signal }: RequestContext,
 ): Promise<Reservation> {
+  const { store } = settings
   const reservation = await callStore('reserve', () => store.reserve(request))
   const late = signal.aborted ? grantedRun(request, reservation, store) : undefined
-  if (late !== undefined) await settle(store, late, { type: 'released' })
+  if (late !== undefined) await settle(settings, late, { type: 'released' })
   return reservation
 }
 
 interface Held {
-  readonly store: IdempotencyStore
+  readonly settings: EndpointSettings
   readonly run: Run
   /** Time of the reservation request, from `performance.now`. */
   readonly reservedAt: number
@@ -102,28 +100,38 @@ interface Held {
 
 /** Renews the lease until the work ends, even after the timeout of the request. */
 async function underLease(
-  { store, run, reservedAt }: Held,
+  { settings, run, reservedAt }: Held,
   context: RequestContext,
   work: () => Promise<EndpointResult>,
 ): Promise<EndpointResult> {
   const times = { leaseMs: run.leaseMs, maxRunMs: MAX_RUN_MS }
-  const lease = startLease(times, reservedAt, () => callStore('renew', () => store.renew(run)))
+  const lease = startLease(times, reservedAt, () => renew(settings, run))
   const verdict = await work().finally(lease.stopRenewing)
   context.verdict = verdict
   const ending: Ending =
     verdict.type === 'accepted'
       ? { type: 'finished', result: keptAnswer(verdict.userId) }
       : { type: 'released' }
-  await settle(store, run, ending)
+  await settle(settings, run, ending)
   return verdict
 }
 
-/** Never rejects: the result does not change, and an unsettled run ends with its lease. */
-async function settle(store: IdempotencyStore, run: Run, ending: Ending): Promise<void> {
+async function renew(settings: EndpointSettings, run: Run): Promise<boolean> {
   try {
-    await callStore('settle', () => store.settle(run, ending))
-  } catch {
+    return await renewRun(settings.store, run)
+  } catch (error) {
+    reportStoreFailure(error, settings)
+    throw error
+  }
+}
+
+/** Never rejects: the result does not change, and an unsettled run ends with its lease. */
+async function settle(settings: EndpointSettings, run: Run, ending: Ending): Promise<void> {
+  try {
+    await settleRun(settings.store, run, ending)
+  } catch (error) {
     // A retry looks up the account.
+    reportStoreFailure(error, settings)
   }
 }
 

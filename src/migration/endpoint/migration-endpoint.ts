@@ -1,13 +1,8 @@
 import { type NextFunction, type Request, type Response, Router } from 'express'
 import { withDeadline } from '../../base/deadline.js'
-import {
-  DependencyError,
-  type DependencyFailure,
-  dependencyOf,
-} from '../../base/decision/dependency.js'
+import { DependencyError } from '../../base/decision/dependency.js'
 import {
   announceMigrationDecision,
-  isMigrationObserved,
   type MigrationDecision,
 } from '../../base/decision/migration-event.js'
 import { toServiceAuthError } from '../../base/decision/service-auth-error.js'
@@ -20,6 +15,7 @@ import {
 import type { RequestContext } from './endpoint-result.js'
 import { type EndpointResult, Undecided } from './endpoint-result.js'
 import { judge } from './handle-request.js'
+import { reportDependencies, reportStoreFailure } from './report-dependencies.js'
 import { answer, REFUSALS } from './send-answer.js'
 
 /**
@@ -86,40 +82,9 @@ async function serve(
     announceMigrationDecision(settings.onDecision, () => decisionOf(verdict, context, request))
     reportDependencies(verdict, settings)
   } catch (error) {
-    if (error instanceof DependencyError) reportFailure(error, settings)
+    if (error instanceof DependencyError) reportStoreFailure(error, settings)
     next(toServiceAuthError('migrationEndpoint', error))
   }
-}
-
-function reportDependencies(verdict: EndpointResult, settings: EndpointSettings): void {
-  const store = dependencyOf('store', settings.store)
-  const core = dependencyOf('core', settings.core)
-  if (verdict.type === 'accepted') {
-    store.worked(Date.now)
-    core.worked(Date.now)
-  }
-  if (verdict.type !== 'undecided') return
-  switch (verdict.reason) {
-    case 'store_unavailable':
-      reportFailure(
-        { dependency: store, message: 'the store of migrationEndpoint failed' },
-        settings,
-      )
-      return
-    case 'core_unavailable':
-    case 'outcome_unknown': {
-      const reason = verdict.faults?.[0] ?? 'no reply in time'
-      const message = `the core of migrationEndpoint failed (reason: ${reason})`
-      reportFailure({ dependency: core, message }, settings)
-    }
-  }
-}
-
-function reportFailure(
-  { dependency, message }: DependencyFailure,
-  { onDecision }: EndpointSettings,
-): void {
-  dependency.failed({ message, isObserved: isMigrationObserved(onDecision), clock: Date.now })
 }
 
 /** Never aborts: a closed connection does not stop the work. */

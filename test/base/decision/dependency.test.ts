@@ -24,6 +24,9 @@ it.each([
   ['denylist', 'SERVICE_AUTH_DENYLIST_UNAVAILABLE', 'ready()'],
   ['store', 'SERVICE_AUTH_STORE_UNAVAILABLE', 'check()'],
   ['core', 'SERVICE_AUTH_CORE_UNAVAILABLE', 'API key'],
+  ['tokens', 'SERVICE_AUTH_TOKENS_UNAVAILABLE', '32 or more visible ASCII characters'],
+  ['limiter', 'SERVICE_AUTH_LIMITER_UNAVAILABLE', 'msBeforeNext'],
+  ['users', 'SERVICE_AUTH_USERS_UNAVAILABLE', 'undefined for a user'],
 ] as const)('warns of the first failure of a %s that is not observed', (kind, code, remedy) => {
   const dependency = dependencyOf(kind, {})
   expect(dependency.kind).toBe(kind)

@@ -1,0 +1,79 @@
+import {
+  type Dependency,
+  DependencyError,
+  type DependencyFailure,
+  dependencyOf,
+} from '../../base/decision/dependency.js'
+import {
+  isMigrationObserved,
+  type MigrationUndecided,
+} from '../../base/decision/migration-event.js'
+import type { EndpointSettings } from './endpoint-options.js'
+import type { EndpointResult } from './endpoint-result.js'
+
+/** Reports that the dependencies of a request worked, or which one of them failed. */
+export function reportDependencies(verdict: EndpointResult, settings: EndpointSettings): void {
+  if (verdict.type === 'accepted') {
+    for (const dependency of Object.values(dependenciesOf(settings))) dependency.worked(Date.now)
+  } else if (verdict.type === 'undecided') {
+    const failure = failureOf(verdict.reason, verdict.faults?.[0], dependenciesOf(settings))
+    if (failure !== undefined) report(failure, settings)
+  }
+}
+
+/** Reports that the store resolved to a wrong value, or failed when the request had its response. */
+export function reportStoreFailure(error: unknown, settings: EndpointSettings): void {
+  const { store: dependency } = dependenciesOf(settings)
+  report(error instanceof DependencyError ? error : { dependency, message: STORE_FAILED }, settings)
+}
+
+type Dependencies = Record<'core' | 'store' | 'tokens' | 'limiter' | 'users', Dependency>
+
+const dependenciesOf = ({
+  core,
+  store,
+  issuers,
+  limits,
+  loadUser,
+}: EndpointSettings): Dependencies => ({
+  core: dependencyOf('core', core),
+  store: dependencyOf('store', store),
+  tokens: dependencyOf('tokens', issuers),
+  limiter: dependencyOf('limiter', limits),
+  users: dependencyOf('users', loadUser),
+})
+
+const STORE_FAILED = 'the store of migrationEndpoint failed'
+
+/** `fault` is the code of a `CoreError`. */
+function failureOf(
+  reason: MigrationUndecided,
+  fault: string | undefined,
+  { core, store, tokens, limiter, users }: Dependencies,
+): DependencyFailure | undefined {
+  switch (reason) {
+    case 'tokens_unavailable':
+      return { dependency: tokens, message: 'the function tokens of migrationEndpoint failed' }
+    case 'limiter_unavailable':
+      return { dependency: limiter, message: 'a limiter of migrationEndpoint failed' }
+    case 'user_unavailable':
+      return { dependency: users, message: 'loadUser of migrationEndpoint failed' }
+    case 'store_unavailable':
+      return { dependency: store, message: STORE_FAILED }
+    case 'core_unavailable':
+    case 'outcome_unknown': {
+      const message = `the core of migrationEndpoint failed (reason: ${fault ?? 'no reply in time'})`
+      return { dependency: core, message }
+    }
+    case 'body_unfinished':
+      // The caller was too slow.
+      return undefined
+  }
+}
+
+function report(
+  { dependency, message }: DependencyFailure,
+  { onDecision }: EndpointSettings,
+): void {
+  dependency.failed({ message, isObserved: isMigrationObserved(onDecision), clock: Date.now })
+}

@@ -1,3 +1,5 @@
+import { systemCodeOf } from '../../base/connection-fault.js'
+import { TokenSourceError } from '../token-source/token-source-error.js'
 import type { CallReport } from './call-report.js'
 
 /** The reason why a call got no response; see `ServiceCallError`. */
@@ -19,7 +21,7 @@ export class ServiceCallError extends Error {
 
   /** Only `serviceFetch` creates these errors; `options.cause` is the underlying error. */
   constructor(code: ServiceCallErrorCode, report: CallReport, options?: ErrorOptions) {
-    super(MESSAGES[code], options)
+    super(messageOf(code, options?.cause), options)
     this.code = code
     this.#report = report
   }
@@ -28,6 +30,13 @@ export class ServiceCallError extends Error {
   get report(): CallReport {
     return this.#report
   }
+}
+
+/** Says of the cause only what holds no secrets. */
+function messageOf(code: ServiceCallErrorCode, cause: unknown): string {
+  if (cause instanceof TokenSourceError) return cause.message
+  const systemCode = systemCodeOf(cause)
+  return systemCode === undefined ? MESSAGES[code] : `${MESSAGES[code]}: ${systemCode}`
 }
 
 const MESSAGES: Record<ServiceCallErrorCode, string> = {

@@ -55,6 +55,7 @@ describe('what a server sends back stays out of errors, causes included', () => 
   it('and a refused connection is told by its code', async () => {
     await expect(callAt(await refusingOrigin())).rejects.toMatchObject({
       code: 'network',
+      message: 'the service gave no whole answer: ECONNREFUSED',
       cause: { code: 'ECONNREFUSED' },
     })
   })

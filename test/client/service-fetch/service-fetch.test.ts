@@ -230,7 +230,12 @@ describe.concurrent('the source of tokens', () => {
     const call = failing(() => Promise.reject(cause))('http://127.0.0.1:2/')
     const error = await call.catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(ServiceCallError)
-    expect(error).toMatchObject({ name: 'ServiceCallError', code: 'token', cause })
+    expect(error).toMatchObject({
+      name: 'ServiceCallError',
+      code: 'token',
+      message: 'the call has no token to send',
+      cause,
+    })
     expect((error as ServiceCallError).report.attempts).toEqual([{ error: 'token', waitedMs: 0 }])
   })
 

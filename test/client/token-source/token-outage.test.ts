@@ -146,6 +146,7 @@ it.each([
     throw new TokenSourceError(code)
   }
   const call = serviceFetch({ token }, { origins: [service.url] })
-  await expect(call(service.url)).rejects.toMatchObject({ code: 'token' })
+  const message = `no service token: ${code}`
+  await expect(call(service.url)).rejects.toMatchObject({ code: 'token', message })
   expect(asked).toBe(1)
 })

@@ -6,7 +6,7 @@ const EXAMPLE_API_KEY = 'example-key-for-development-only'
 export const DEFAULT_PORTS = {
   identityCore: 3567,
   issuer: 3568,
-  controlRoom: 4000,
+  controlRoom: 4400,
   orders: 4001,
   billing: 4002,
 } as const

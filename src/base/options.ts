@@ -24,10 +24,26 @@ export function parseOptions<Schema extends z.ZodType>(
   // Options are parsed once: compiling a parser for them would take longer.
   const result = known.safeParse(ownMembers(input), { jitless: true })
   const names = known instanceof z.ZodObject ? Object.keys(known.shape) : []
+  const mistaken = result.success ? undefined : mistakenObject(input, names)
+  if (mistaken !== undefined) throw new TypeError(`${subject}: ${mistaken}`)
   const faults = result.error?.issues.flatMap((issue) => describeIssue(issue, names)) ?? []
   if (isRecord(input)) faults.push(...crossOptionCheck(input))
   if (result.success && faults.length === 0) return result.data
-  throw new TypeError(`${subject}: ${faults.join('; ')}`)
+  throw new TypeError(`${subject}: ${[...new Set(faults)].join('; ')}`)
+}
+
+/** More members than this, and none of them an option: it is no object of options. */
+const MAX_UNKNOWN = 3
+
+/** Says what is wrong if a whole request or store is passed by mistake. */
+function mistakenObject(input: unknown, names: readonly string[]): string | undefined {
+  if (!isRecord(input) || names.length === 0) return undefined
+  if ('httpVersion' in input) {
+    return 'got a request: call the function, and use what it returns as the middleware'
+  }
+  const given = Object.keys(input)
+  if (given.length <= MAX_UNKNOWN || given.some((name) => names.includes(name))) return undefined
+  return `got an object with none of the options, such as ${names.slice(0, 3).join(', ')}`
 }
 
 /** Ignores properties inherited from `Object.prototype`. */
@@ -54,19 +70,11 @@ export const isText = (value: unknown): value is string =>
   value.length <= MAX_TEXT_LENGTH &&
   value.isWellFormed()
 
-/** Keeps the message short when a whole request or store is passed by mistake. */
-const MAX_NAMED_KEYS = 10
-
 /** `known` are the names of the options. */
 function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): string[] {
   if (issue.code === 'unrecognized_keys') {
-    const named = issue.keys.slice(0, MAX_NAMED_KEYS)
     const alike = (key: string): string => (issue.path.length === 0 ? adviceOn(key, known) : '')
-    const faults = named.map(
-      (key) => `${pathOf([...issue.path, key])} is not an option${alike(key)}`,
-    )
-    const others = issue.keys.length - named.length
-    return others === 0 ? faults : [...faults, `nor are ${others} more`]
+    return issue.keys.map((key) => `${pathOf([...issue.path, key])} is not an option${alike(key)}`)
   }
   return [`${pathOf(issue.path)} ${issue.message}`]
 }

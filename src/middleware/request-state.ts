@@ -3,6 +3,7 @@ import type { DecisionObserver } from '../base/decision/decision-event.js'
 import type { Dependency } from '../base/decision/dependency.js'
 import type { Schemes } from '../base/decision/problem.js'
 import { wrongWiring } from '../base/decision/service-auth-error.js'
+import { isRecord } from '../base/options.js'
 import type { Proof } from '../verification/confirmation/check-proof.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 
@@ -149,8 +150,10 @@ export function assertAfterKey({ reservation }: RequestState, by: string, store:
  * })
  * ```
  */
-export const serviceOf = (request: Request): ServiceIdentity =>
-  admittedState(request, 'serviceOf').admission.identity
+export function serviceOf(request: Request): ServiceIdentity {
+  if (!isRecord(request)) throw new TypeError('serviceOf: must be given the request')
+  return admittedState(request, 'serviceOf').admission.identity
+}
 
 /**
  * The credential that this `acceptOneOf` accepted on the request.

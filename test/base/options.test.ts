@@ -1,3 +1,5 @@
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
@@ -81,6 +83,26 @@ describe('options', () => {
     for (const input of [undefined, null, 1, 'x', [], () => {}]) {
       expect(faultOf(input)).toBe('test options: the options must be an object')
     }
+  })
+
+  it('are refused in a few words when they are a store or a request', () => {
+    const functions = { reserve() {}, renew() {}, settle() {}, check() {} }
+    expect(faultOf(functions)).toBe(
+      'test options: got an object with none of the options, such as name, size, share',
+    )
+    expect(faultOf({ ...functions, name: 'a' })).toContain('settle is not an option')
+    expect(faultOf(new IncomingMessage(new Socket()))).toBe(
+      'test options: got a request: call the function, and use what it returns as the middleware',
+    )
+  })
+
+  it('have each fault named once', () => {
+    const list = lazy(() =>
+      optionsObject({
+        list: z.array(z.string(), { error: 'must be a list' }).max(1, { error: 'must be a list' }),
+      }),
+    )
+    expect(() => parseOptions('x', list, { list: 'long' })).toThrow(/^x: list must be a list$/)
   })
 
   it('are refused for what contradicts, beside what is faulty', () => {

@@ -78,6 +78,11 @@ describe('the state of a request', () => {
     }
   })
 
+  it('says that the request is missing', () => {
+    const none = undefined as unknown as Request
+    expect(() => serviceOf(none)).toThrow('serviceOf: must be given the request')
+  })
+
   it('gives it afterwards, but not while another serviceAuth has not accepted', () => {
     const request = admitted()
     expect(admittedState(request, 'x').admission).toBe(ADMISSION)

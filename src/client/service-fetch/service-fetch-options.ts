@@ -51,11 +51,12 @@ const MEBIBYTE = 1024 * 1024
 const duration = () => numberBetween(MIN_MS, MAX_MS, 'ms')
 const size = () => integerBetween(0, Number.MAX_SAFE_INTEGER)
 const ORIGINS = 'must be a list of 1 to 16 origins'
+const ORIGIN = 'must be an origin such as https://orders.example.com'
 
 const schema = lazy(() =>
   optionsObject({
     origins: z
-      .array(z.string({ error: 'must be an origin' }), { error: ORIGINS })
+      .array(z.string({ error: ORIGIN }), { error: ORIGINS })
       .min(1, { error: ORIGINS })
       .max(16, { error: ORIGINS }),
     deadlineMs: duration().default(30_000),
@@ -124,5 +125,5 @@ function originFault(origin: string, allowInsecureHttp: boolean): string | undef
   if (fault !== undefined) return fault
   const url = new URL(origin)
   if (url.href === `${url.origin}/`) return undefined
-  return 'must be an origin such as https://orders.example.com'
+  return ORIGIN
 }

@@ -129,8 +129,8 @@ const common = () => ({
 
 const leasedSchema = lazy(() =>
   optionsObject({
-    ...common(),
     store: storeWith<IdempotencyStore>(LEASED),
+    ...common(),
     leaseSeconds: numberBetween(1, 3600, 'seconds').default(30),
     maxRunSeconds: numberBetween(1, 86_400, 'seconds').default(3600),
     whenAbandoned: z
@@ -142,8 +142,8 @@ const leasedSchema = lazy(() =>
 
 const coupledSchema = lazy(() =>
   optionsObject({
-    ...common(),
     store: storeWith<CoupledStore>(COUPLED),
+    ...common(),
     maxResponseBytes: integerBetween(0, MAX_COUPLED_BYTES).default(262_144),
   }),
 )

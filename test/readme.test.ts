@@ -12,6 +12,7 @@ import { exchangesIn, masked, shownLines } from './docs/console.js'
 import { blocksOf, codeBlocks, sections } from './docs/markdown.js'
 import { type RunningApp, runBlock, startBlock } from './docs/running-blocks.js'
 import { API_KEY, serviceTokenBy } from './example-app/core-client.js'
+import { refusingOrigin } from './support/network/free-port.js'
 import { type RedisServer, startRedis } from './support/redis/redis.js'
 import { until } from './support/until.js'
 
@@ -135,6 +136,21 @@ describe('with a core', () => {
     expect(await runBlock(placed, 'Calling', environment)).toBe('201 new\n')
     expect(await runBlock(placed, 'Calling', environment)).toBe('201 replayed\n')
     await app.stop()
+  })
+
+  it('ends with one line if there is none', async () => {
+    const nowhere = await refusingOrigin()
+    const complaint = (heading: string, environment: NodeJS.ProcessEnv, cwd?: string) =>
+      runBlock(placed, heading, environment, cwd).catch(({ stderr }) => stderr)
+    expect(await complaint('Calling', { CORE_URL: nowhere })).toBe(
+      'no service token: core_unreachable, ECONNREFUSED\n',
+    )
+    const elsewhere = await mkdtemp(join(folder, 'no-core-'))
+    const jwksUri = `${nowhere}/jwks.json`
+    await writeFile(join(elsewhere, 'policy.json'), JSON.stringify({ ...ownPolicy(), jwksUri }))
+    expect(await complaint('With your own core', {}, elsewhere)).toBe(
+      `the key set at ${jwksUri} could not be fetched (reason: network, ECONNREFUSED)\n`,
+    )
   })
 
   it('says with doctor why a token is refused', async () => {

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { MigrationProgress } from '../../base/decision/migration-event.js'
+import { pause } from '../../base/pause.js'
 import type { CoreClient } from '../core/core-client.js'
 import type { JournaledState } from './journaled-state.js'
 import type { MigrationSettings } from './migration.js'
@@ -36,13 +36,5 @@ export interface Timing {
 export const SYSTEM_TIMING: Timing = {
   now: Date.now,
   elapsedMs: () => performance.now(),
-  async sleep(ms, signal) {
-    signal.throwIfAborted()
-    try {
-      await sleep(ms, undefined, { signal })
-    } catch (error) {
-      signal.throwIfAborted()
-      throw error
-    }
-  },
+  sleep: pause,
 }

@@ -15,7 +15,7 @@ import {
   retrySeconds,
 } from './endpoint-result.js'
 import { importUnderKey } from './import-under-key.js'
-import { type Allowlist, holderOf, type Issuer } from './issuer-options.js'
+import { type Allowlist, type Issuer, issuerOf } from './issuer-options.js'
 import { judgeRecord } from './legacy-user.js'
 import type { MigrationRequest } from './migration-request.js'
 
@@ -56,7 +56,7 @@ async function authenticate(
     const isMissing = bearer.reason === 'credentials_missing'
     return refused(isMissing ? 'credentials_missing' : 'authorization_malformed')
   }
-  const issuer = await need(context, 'tokens_unavailable', () => holderOf(issuers, bearer.value))
+  const issuer = await need(context, 'tokens_unavailable', () => issuerOf(issuers, bearer.value))
   if (issuer === undefined) return refused('token_unknown')
   context.issuer = issuer.name
   const limit = {

@@ -142,7 +142,9 @@ function sharedTokens(given: Issuers): PropertyKey[][] {
 }
 
 /** A legacy issuer with its tokens and its allowlist. */
-export interface Issuer extends TokenHolder {
+export interface Issuer {
+  readonly name: string
+  readonly tokens: TokenDigests
   readonly allowed: Allowlist
 }
 
@@ -219,24 +221,18 @@ function tokenDigests(tokens: TokenList): TokenDigests {
   }
 }
 
-/** An owner of tokens. */
-interface TokenHolder {
-  readonly name: string
-  readonly tokens: TokenDigests
-}
-
 /**
- * Returns the owner of the token. Compares all tokens of all owners, each in constant time.
+ * Returns the issuer that has the token. Compares all tokens of all issuers, each in constant time.
  *
- * @throws ServiceAuthError if several owners have the token. Rejects with the error of an owner's function.
+ * @throws ServiceAuthError if several issuers have the token. Rejects with the error of an issuer's function.
  */
-export async function holderOf<Holder extends TokenHolder>(
-  holders: readonly Holder[],
+export async function issuerOf(
+  issuers: readonly Issuer[],
   token: string,
-): Promise<Holder | undefined> {
+): Promise<Issuer | undefined> {
   const presented = digestOf(token)
-  const lists = await Promise.all(holders.map(({ tokens }) => tokens()))
-  const found = holders.filter((_, index) => isAmong(lists[index] ?? [], presented))
+  const lists = await Promise.all(issuers.map(({ tokens }) => tokens()))
+  const found = issuers.filter((_, index) => isAmong(lists[index] ?? [], presented))
   if (found.length > 1) {
     throw wrongWiring('migrationEndpoint: a token stands for one issuer, and several have this one')
   }

@@ -1,8 +1,6 @@
 import { isRecord } from '../../base/options.js'
 import { blamesTheUser, duplicateIn, writtenCodeOf } from './core-messages.js'
-import { isValidationText } from './known-texts.js'
-
-const CUT = '…'
+import { CUT, isValidationText } from './known-texts.js'
 
 /** The texts before and after a login method or a key that the core quotes. */
 const QUOTATIONS: readonly (readonly [before: string, behind: string])[] = [

@@ -74,13 +74,14 @@ async function openLocked(folder: string, lock: ProcessLock): Promise<Journal> {
 /** Renames a new file to its final name once it is complete, so the journal always has its header. */
 async function openFile(folder: string): Promise<FileHandle> {
   const path = join(folder, JOURNAL_FILE)
-  const { O_RDWR, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants
-  const found = await open(path, O_RDWR | O_NOFOLLOW).catch((error: NodeJS.ErrnoException) => {
+  const { O_RDWR, O_APPEND, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants
+  const flags = O_RDWR | O_APPEND | O_NOFOLLOW
+  const found = await open(path, flags).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
   })
   if (found !== undefined) return found
   const unnamed = `${path}.new`
-  const made = await open(unnamed, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o600)
+  const made = await open(unnamed, flags | O_CREAT | O_TRUNC, 0o600)
   try {
     await made.writeFile(HEADER)
     await made.sync()
@@ -175,14 +176,6 @@ export async function journalInUse(directory: string): Promise<Journal> {
   }
 }
 
-interface JournalWriter {
-  append(lines: readonly string[]): Promise<void>
-  /** Number of bytes that are on disk. */
-  size(): number
-  /** Resolves once no write is in progress. */
-  settled(): Promise<void>
-}
-
 interface Waiting {
   readonly body: Buffer
   readonly resolve: () => void
@@ -192,7 +185,7 @@ interface Waiting {
 const LINE_BREAK = /[\r\n]/
 
 /** Appends that arrive during a write are combined into the next write. */
-function createWriter(handle: FileHandle, last: Pick<Unit, 'end' | 'check'>): JournalWriter {
+function createWriter(handle: FileHandle, last: Pick<Unit, 'end' | 'check'>) {
   let { end, check } = last
   let failure: MigrationError | undefined
   let waiting: Waiting[] = []
@@ -206,7 +199,7 @@ function createWriter(handle: FileHandle, last: Pick<Unit, 'end' | 'check'>): Jo
       return unit.bytes
     })
     const bytes = Buffer.concat(units)
-    await writeAt(handle, bytes, end)
+    await handle.appendFile(bytes)
     await handle.datasync()
     end += bytes.length
     check = next
@@ -230,7 +223,7 @@ function createWriter(handle: FileHandle, last: Pick<Unit, 'end' | 'check'>): Jo
   }
 
   return {
-    async append(lines) {
+    async append(lines: readonly string[]): Promise<void> {
       if (lines.some((line) => LINE_BREAK.test(line))) {
         throw new TypeError('a line of a journal must not hold a line break')
       }
@@ -242,7 +235,9 @@ function createWriter(handle: FileHandle, last: Pick<Unit, 'end' | 'check'>): Jo
         writing ??= writeAll()
       })
     },
+    /** Returns the number of bytes that are on disk. */
     size: () => end,
+    /** Resolves once no write is in progress. */
     settled: async () => writing,
   }
 }
@@ -253,18 +248,4 @@ function unwritable(error: unknown): MigrationError {
     'bad_journal',
     `the journal cannot be written${code ? ` (${code})` : ''}`,
   )
-}
-
-/** Writes in a loop, because a disk that is nearly full may accept only a part. */
-async function writeAt(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {
-  let written = 0
-  while (written < bytes.length) {
-    const { bytesWritten } = await handle.write(
-      bytes,
-      written,
-      bytes.length - written,
-      position + written,
-    )
-    written += bytesWritten
-  }
 }

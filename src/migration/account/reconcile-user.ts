@@ -20,11 +20,11 @@ import { findTakenLogin } from './conflicting-account.js'
 /** The result of looking up an identity. */
 export type Reconciliation =
   | {
-      readonly state: 'reconciled' | 'differs'
+      readonly state: 'found'
       readonly coreUserId: string
       /** The `id` that the core returns for the account; another identity's external id if the account is shared. */
       readonly accountId: string
-      /** The result of `compareAccount`; empty if reconciled. */
+      /** The result of `compareAccount`. */
       readonly differences: readonly string[]
     }
   | {
@@ -48,12 +48,11 @@ export async function reconcileUser(
     const taken = await findTakenLogin(core, identity.user, options)
     return { state: 'missing', ...(taken !== undefined && { heldBy: taken.heldBy }) }
   }
-  const differences = compareAccount(identity.user, account)
   return {
-    state: differences.length === 0 ? 'reconciled' : 'differs',
+    state: 'found',
     coreUserId: account.coreUserId,
     accountId: account.user.id,
-    differences,
+    differences: compareAccount(identity.user, account),
   }
 }
 

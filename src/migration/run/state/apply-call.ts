@@ -1,7 +1,7 @@
 import { MigrationError } from '../migration-error.js'
 import { IDENTITY_STATE } from './identity-state.js'
 import type { CallResult, EntryOf, ResultOf } from './journal-entry.js'
-import { isRecordIndex, readRecordIndexes } from './record-indexes.js'
+import { readRecordIndexes } from './record-indexes.js'
 import {
   markUnreconciled,
   markUnsettled,
@@ -9,6 +9,7 @@ import {
   type SentBatch,
   setAll,
   setIdentity,
+  setOne,
   sizeOf,
 } from './run-state.js'
 
@@ -90,8 +91,7 @@ function applyRejection(state: RunState, batch: SentBatch, { users }: ResultOf<'
   // The limit was lowered because of this record, so the other records get full batches again.
   if (batch.recordIndexes.length === 1) state.batchLimit = Number.POSITIVE_INFINITY
   for (const { record } of users) {
-    if (!isRecordIndex(record, sizeOf(state))) continue
-    setIdentity(state, record, IDENTITY_STATE.invalid)
+    setOne(state, record, IDENTITY_STATE.invalid)
     state.failureCodes[record] = 0
   }
 }

@@ -30,14 +30,11 @@ export function* readRecordIndexes(text: string, identities: number): Generator<
   }
 }
 
-export const isRecordIndex = (value: number | undefined, identities: number): value is number =>
-  value !== undefined && Number.isInteger(value) && value >= 0 && value < identities
-
 /** @throws MigrationError `bad_journal` if the source has no such record. */
 export function assertRecordIndex(
   value: number | undefined,
   identities: number,
 ): asserts value is number {
-  if (isRecordIndex(value, identities)) return
+  if (value !== undefined && Number.isInteger(value) && value >= 0 && value < identities) return
   throw new MigrationError('bad_journal', 'the journal names a record that the source lacks')
 }

@@ -12,14 +12,14 @@ import { finalState, type Goal, nextStep, type RunStep } from './state/next-step
 import { countOf } from './state/run-state.js'
 import { checkCorrections } from './steps/check-corrections.js'
 import { collect } from './steps/collect.js'
-import { deleteRows } from './steps/delete-rows.js'
+import { decideDeletion, deleteRows } from './steps/delete-rows.js'
 import { preflight } from './steps/preflight.js'
 import { reconcile } from './steps/reconcile.js'
 import { importDirectly, resolveIdentities } from './steps/resolve-identities.js'
 import { resolveLostReply } from './steps/resolve-lost-reply.js'
 import { retryFailed } from './steps/retry-failed.js'
 import { stage } from './steps/stage.js'
-import { decideDeletion, waitForImport } from './steps/wait-for-import.js'
+import { waitForImport } from './steps/wait-for-import.js'
 
 /** The result of a run. */
 export interface StepResult {

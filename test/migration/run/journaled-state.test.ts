@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest'
 import { openJournaledState } from '../../../src/migration/run/journaled-state.js'
-import { begunEntry, type Entry, type EntryOf } from '../../../src/migration/run/state/journal-entry.js'
-import { decideDeletion } from '../../../src/migration/run/steps/wait-for-import.js'
+import {
+  begunEntry,
+  type Entry,
+  type EntryOf,
+} from '../../../src/migration/run/state/journal-entry.js'
+import { decideDeletion } from '../../../src/migration/run/steps/delete-rows.js'
 import { memoryJournal } from './support/memory-journal.js'
 
 const begun = { at: 0, source: { name: 'users', file: false, digest: '' } }

@@ -1,6 +1,14 @@
 import type { MigrationContext } from '../migration-context.js'
-import type { CallResult } from '../state/journal-entry.js'
+import type { CallResult, EntryOf } from '../state/journal-entry.js'
 import { sendCall } from './send-call.js'
+
+/** Journals that these rows are deleted next. Their identities are looked up after the deletion. */
+export async function decideDeletion(
+  { journaled }: Pick<MigrationContext, 'journaled'>,
+  rows: readonly EntryOf<'row'>[],
+): Promise<void> {
+  if (rows.length > 0) await journaled.write(rows.map((row) => ({ ...row, as: 'unresolved' })))
+}
 
 /** The core's limit of rows per call. */
 const MAX_ROWS = 500

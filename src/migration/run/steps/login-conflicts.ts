@@ -6,7 +6,7 @@ import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { IndexedRecord } from '../source-index.js'
 import type { EntryOf } from '../state/journal-entry.js'
-import { chunks, recordPosition } from './records.js'
+import { recordPosition } from './records.js'
 
 type Records = Iterable<IndexedRecord> | AsyncIterable<IndexedRecord>
 
@@ -75,6 +75,11 @@ export function conflictLists(
   ]
   return lists.length > 0 ? lists : [{ taken: [], twice: [] }]
 }
+
+const chunks = <Item>(items: readonly Item[], size: number): Item[][] =>
+  Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  )
 
 type LoginHolder = Parameters<typeof loginKeysOf>[0]
 

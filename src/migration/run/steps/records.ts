@@ -50,8 +50,3 @@ export async function* ownRows(
     if (recordIndex !== undefined && state.wasSent[recordIndex] === 1) yield { row, recordIndex }
   }
 }
-
-export const chunks = <Item>(items: readonly Item[], size: number): Item[][] =>
-  Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
-    items.slice(index * size, (index + 1) * size),
-  )

@@ -5,6 +5,7 @@ import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import type { Goal } from '../state/next-step.js'
+import { decideDeletion } from './delete-rows.js'
 import { type OwnRow, ownRows } from './records.js'
 
 // Quiet: successive polls return the same counts. Stuck: quiet for a minute while rows are `PROCESSING`; one of
@@ -188,14 +189,6 @@ async function countWaitingRows(ctx: MigrationContext): Promise<number> {
   let count = 0
   for await (const _ of waitingRows(ctx)) count += 1
   return count
-}
-
-/** Journals that these rows are deleted next. Their identities are looked up after the deletion. */
-export async function decideDeletion(
-  { journaled }: Pick<MigrationContext, 'journaled'>,
-  rows: readonly Row[],
-): Promise<void> {
-  if (rows.length > 0) await journaled.write(rows.map((row): Row => ({ ...row, as: 'unresolved' })))
 }
 
 /** Journals the end of the wait, and the rows that still wait, in the order of the source. */

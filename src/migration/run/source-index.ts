@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 // Not by name, for the same reason as `hash` of base/supported-node.ts.
 import zlib from 'node:zlib'
 import type { CoreClient } from '../core/core-client.js'
+import type { ImportUser } from '../core/import-user.js'
 import { externalUserIdOf } from '../record-validation/stored-form.js'
 import {
   type CorrectionPass,
@@ -24,6 +25,9 @@ export interface IndexedRecord extends SourceRecord {
   /** In the form that the core stores. */
   readonly externalUserId: string
 }
+
+/** Returns a record as a user. Validation must have accepted it. */
+export const userOf = ({ value }: SourceRecord): ImportUser => value as unknown as ImportUser
 
 /** Finds the records of the source and of its corrections. It takes a few bytes per record. */
 export interface SourceIndex {

@@ -1,12 +1,11 @@
 import { findingText } from '../../account/without-account-data.js'
-import type { ImportUser } from '../../core/import-user.js'
 import { trimmed } from '../../record-validation/stored-form.js'
 import type { UserFinding } from '../../record-validation/user-finding.js'
 import { validateUser } from '../../record-validation/validate-user.js'
 import type { Correction, OpenCorrections } from '../../source/corrections.js'
 import type { MigrationContext } from '../migration-context.js'
 import { MigrationError } from '../migration-error.js'
-import { replacementsIn } from '../source-index.js'
+import { replacementsIn, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { stateOf } from '../state/run-state.js'
@@ -61,9 +60,10 @@ async function assertLoginsFree(
 ): Promise<void> {
   if (replaced.length === 0) return
   const recordIndexes = new Set([...replaced, ...leftOut].map(([recordIndex]) => recordIndex))
-  for await (const { recordIndex, value } of recordsInUse(ctx, recordIndexes)) {
-    const line = logins.find(value as unknown as ImportUser)
-    if (line !== undefined) throw objection(loginTwice(recordPosition(ctx, recordIndex)), line)
+  for await (const record of recordsInUse(ctx, recordIndexes)) {
+    const line = logins.find(userOf(record))
+    if (line === undefined) continue
+    throw objection(loginTwice(recordPosition(ctx, record.recordIndex)), line)
   }
   const replacements = replacementsIn(open.pass({ signal: ctx.signal }), ctx.sourceIndex)
   const { taken } = await lookUpLogins(ctx, replacements)

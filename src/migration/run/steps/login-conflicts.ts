@@ -1,10 +1,9 @@
 import { findTakenLogin } from '../../account/conflicting-account.js'
-import type { ImportUser } from '../../core/import-user.js'
 import { loginKeysOf } from '../../record-validation/login-keys.js'
 import { createDigestTable } from '../../source/digest-table.js'
 import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
-import type { IndexedRecord } from '../source-index.js'
+import { type IndexedRecord, userOf } from '../source-index.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { recordPosition } from './records.js'
 
@@ -25,20 +24,16 @@ export async function lookUpLogins(
 ): Promise<LoginLookUp> {
   const accounts = new Set<number>()
   const taken = new Map<number, string>()
-  await forEachConcurrently(
-    records,
-    settings.lookUps,
-    async ({ recordIndex, externalUserId, value }) => {
-      const ownId = () => core.coreIdOf(externalUserId, { signal })
-      if ((await ownId()) !== undefined) return void accounts.add(recordIndex)
-      const user = value as unknown as ImportUser
-      const heldBy = (await findTakenLogin(core, user, { signal }))?.heldBy
-      if (heldBy === undefined) return
-      // The hook may have created the account between the two look-ups.
-      if ((await ownId()) === heldBy) accounts.add(recordIndex)
-      else taken.set(recordIndex, heldBy)
-    },
-  )
+  await forEachConcurrently(records, settings.lookUps, async (record) => {
+    const { recordIndex, externalUserId } = record
+    const ownId = () => core.coreIdOf(externalUserId, { signal })
+    if ((await ownId()) !== undefined) return void accounts.add(recordIndex)
+    const heldBy = (await findTakenLogin(core, userOf(record), { signal }))?.heldBy
+    if (heldBy === undefined) return
+    // The hook may have created the account between the two look-ups.
+    if ((await ownId()) === heldBy) accounts.add(recordIndex)
+    else taken.set(recordIndex, heldBy)
+  })
   return { accounts, taken }
 }
 
@@ -52,8 +47,9 @@ export async function findRepeatedLogins(
   logins: LoginIndex,
 ): Promise<ReadonlyMap<number, string>> {
   const twice = new Map<number, string>()
-  for await (const { recordIndex, value } of records) {
-    const user = value as unknown as ImportUser
+  for await (const record of records) {
+    const { recordIndex } = record
+    const user = userOf(record)
     const earlier = logins.find(user)
     if (earlier === undefined) logins.add(user, recordIndex)
     else twice.set(recordIndex, `${recordPosition(ctx, earlier)} has the same login.`)

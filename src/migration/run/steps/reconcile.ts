@@ -1,9 +1,8 @@
 import { reconcileUser } from '../../account/reconcile-user.js'
-import type { ImportUser } from '../../core/import-user.js'
 import { createDigestTable } from '../../source/digest-table.js'
 import { inChunks } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
-import type { IndexedRecord } from '../source-index.js'
+import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry } from '../state/journal-entry.js'
 import { type RunState, stateOf } from '../state/run-state.js'
@@ -58,15 +57,16 @@ type LookedUp = EntryOf<'looked_up'>
 /** Returns a function that adds the result to an entry; `undefined` if there is none. */
 async function lookUp(
   { core, journaled, signal }: MigrationContext,
-  { recordIndex, externalUserId, value }: IndexedRecord,
+  record: IndexedRecord,
   accounts: SharedAccounts,
 ): Promise<((results: LookedUp) => void) | undefined> {
+  const { recordIndex, externalUserId } = record
   if (MAY_HAVE_ACCOUNT_SINCE.has(stateOf(journaled.state, recordIndex))) {
     const coreUserId = await core.coreIdOf(externalUserId, { signal })
     if (coreUserId === undefined) return undefined
   }
-  const user = value as unknown as ImportUser
-  const found = await reconcileUser(core, { externalUserId, user }, { signal })
+  const identity = { externalUserId, user: userOf(record) }
+  const found = await reconcileUser(core, identity, { signal })
   if (found.state === 'missing') {
     return ({ missing }) => missing.push([recordIndex, found.heldBy ?? null])
   }

@@ -3,11 +3,10 @@ import { readRowError } from '../../account/without-account-data.js'
 import type { DirectImport } from '../../core/core-client.js'
 import { CoreError } from '../../core/core-error.js'
 import { conflictCodeOf, errorCodeOf } from '../../core/core-messages.js'
-import type { ImportUser } from '../../core/import-user.js'
 import { isValidationText } from '../../core/known-texts.js'
 import { inChunks } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
-import type { IndexedRecord } from '../source-index.js'
+import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry, type RefusedRecord } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
@@ -62,7 +61,7 @@ export const resolveIdentities = (ctx: MigrationContext): Promise<void> =>
     const { recordIndex, externalUserId } = record
     const coreUserId = await core.coreIdOf(externalUserId, { signal })
     if (coreUserId !== undefined) return { as: 'hasAccount', record: recordIndex }
-    const taken = await findTakenLogin(core, record.value as unknown as ImportUser, { signal })
+    const taken = await findTakenLogin(core, userOf(record), { signal })
     return taken === undefined ? { as: 'toImport', record: recordIndex } : refusedFor(record, taken)
   })
 
@@ -129,11 +128,12 @@ async function importOnce(
 
 async function answerOf(
   { core, signal }: MigrationContext,
-  { value }: IndexedRecord,
+  record: IndexedRecord,
 ): Promise<DirectImport | CoreError> {
-  const user = value as unknown as ImportUser
   try {
-    return await withGracePeriod(signal, (late) => core.importUser(user, { signal: late }))
+    return await withGracePeriod(signal, (late) =>
+      core.importUser(userOf(record), { signal: late }),
+    )
   } catch (error) {
     if (error instanceof CoreError) return error
     throw error
@@ -152,7 +152,7 @@ async function refused(
     const message = 'POST /bulk-import/import: the account has no external id'
     throw new CoreError(message, { code: 'malformed_reply', outcome: 'unknown' })
   }
-  const user = record.value as unknown as ImportUser
+  const user = userOf(record)
   const taken = await findTakenLogin(core, user, { signal })
   if (taken !== undefined) return refusedFor(record, taken)
   const texts = answer.errors.join(', ')

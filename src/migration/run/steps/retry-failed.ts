@@ -1,7 +1,6 @@
-import type { ImportUser } from '../../core/import-user.js'
 import type { MigrationContext } from '../migration-context.js'
 import { MigrationError } from '../migration-error.js'
-import type { IndexedRecord } from '../source-index.js'
+import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode, numberOf } from '../state/identity-state.js'
 import type { Entry } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
@@ -101,8 +100,8 @@ async function loginsInUse(
   without: ReadonlySet<number>,
 ): Promise<LoginIndex> {
   const logins = createLoginIndex()
-  for await (const { recordIndex, value } of recordsInUse(ctx, without)) {
-    logins.add(value as unknown as ImportUser, recordIndex)
+  for await (const record of recordsInUse(ctx, without)) {
+    logins.add(userOf(record), record.recordIndex)
   }
   return logins
 }

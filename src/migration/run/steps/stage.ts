@@ -1,9 +1,8 @@
 import { withoutAccountData } from '../../account/without-account-data.js'
 import { CoreError } from '../../core/core-error.js'
-import type { ImportUser } from '../../core/import-user.js'
 import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
-import type { IndexedRecord } from '../source-index.js'
+import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { lookedUpEntry, type ResultOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
@@ -130,7 +129,7 @@ async function sendBatch(ctx: MigrationContext, batch: Batch): Promise<void> {
   const about = { batch: number, users: batch.length }
   const records = writeRecordIndexes(batch.map(({ recordIndex }) => recordIndex))
   // The core normalises the records, so they are sent as they were read.
-  const users = batch.map(({ value }) => value as unknown as ImportUser)
+  const users = batch.map(userOf)
   try {
     const result = await sendCall(
       ctx,

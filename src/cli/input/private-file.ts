@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { type FailureCode, usageError } from '../frame/command-failure.js'
@@ -15,11 +16,8 @@ const OPEN_TO_OTHERS = 0o077
  */
 export async function readFileOf(name: string, path: string, secrecy: Secrecy): Promise<string> {
   const bytes = await readFileBytes(name, path, secrecy)
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    throw usageError('file', `the ${name} file is not valid UTF-8`)
-  }
+  if (!isUtf8(bytes)) throw usageError('file', `the ${name} file is not valid UTF-8`)
+  return new TextDecoder().decode(bytes)
 }
 
 /** Like `readFileOf`, for a file of any bytes. */

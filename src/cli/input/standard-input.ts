@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
 
@@ -23,15 +24,9 @@ export async function readStandardInput(
       throw usageError('input', `${what} on standard input is longer than 64 KiB`)
     chunks.push(bytes)
   }
-  const text = decoded(Buffer.concat(chunks), what).replace(/\r?\n$/, '')
+  const all = Buffer.concat(chunks)
+  if (!isUtf8(all)) throw usageError('input', `${what} on standard input is not valid UTF-8`)
+  const text = new TextDecoder().decode(all).replace(/\r?\n$/, '')
   if (text === '') throw usageError('input', `standard input is empty; it must contain ${what}`)
   return text
-}
-
-function decoded(bytes: Buffer, what: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    throw usageError('input', `${what} on standard input is not valid UTF-8`)
-  }
 }

@@ -9,8 +9,8 @@ import {
   type MigrationOptions,
   type NumberRange,
 } from '../../migration/run/migration.js'
+import type { CorrectionRequest } from '../../migration/run/run-steps.js'
 import { isFailureCode } from '../../migration/run/state/identity-state.js'
-import type { Source } from '../../migration/source/source.js'
 import type { Arguments, OptionGroup, OptionSpec, OptionSpecs } from '../frame/arguments.js'
 import { type OptionNames, usageError } from '../frame/command-failure.js'
 
@@ -204,9 +204,6 @@ function warningOf(text: string): UserWarningCode {
   if (code !== undefined) return code
   throw usageError('usage', `--accept-warnings must be one of ${USER_WARNING_CODES.join(', ')}`)
 }
-
-/** Corrections from a file, or the records that failed with one of the codes. */
-export type CorrectionRequest = Source | { readonly again: readonly string[] }
 
 /** @throws CommandFailure (2) unless exactly one of the two is given. */
 export function readCorrectionRequest(args: Arguments): CorrectionRequest {

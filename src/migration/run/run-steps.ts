@@ -127,7 +127,8 @@ export async function resultOf(
   }
 }
 
-type CorrectionRequest = Source | { readonly again: readonly string[] }
+/** Corrections, or the records that failed or were held back with one of the codes. */
+export type CorrectionRequest = Source | { readonly again: readonly string[] }
 
 /** @throws TypeError if `input` is neither a source nor a list of codes. */
 export function parseCorrectionRequest(input: unknown): CorrectionRequest {

@@ -8,6 +8,7 @@ export type {
   MigrationUndecided,
 } from '../base/decision/migration-event.js'
 export type { ApiKey } from '../client/core/api-key.js'
+export { type ImportOneResult, importOne } from './account/import-one.js'
 export type {
   AccountInfo,
   CallOptions,
@@ -47,7 +48,6 @@ export type {
 } from './endpoint/legacy-user.js'
 export { migrationEndpoint } from './endpoint/migration-endpoint.js'
 export type { LegacyIdentity } from './endpoint/migration-request.js'
-export { type ImportOneResult, importOne } from './import-one/import-one.js'
 export { fileJournal } from './journal/file-journal.js'
 export type { Journal } from './journal/journal.js'
 export type {

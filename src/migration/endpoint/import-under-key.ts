@@ -10,9 +10,9 @@ import {
   settleRun,
 } from '../../idempotency/leased/idempotency-store.js'
 import { startLease } from '../../idempotency/leased/lease.js'
+import { importOne } from '../account/import-one.js'
 import type { CoreClient, CoreLoginMethod, CoreUser } from '../core/core-client.js'
 import type { ImportUser } from '../core/import-user.js'
-import { importOne } from '../import-one/import-one.js'
 import { type LoginSource, recipeKeysOf } from '../record-validation/login-keys.js'
 import type { EndpointSettings } from './endpoint-options.js'
 import {

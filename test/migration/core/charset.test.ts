@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import { importOne } from '../../../src/migration/account/import-one.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
-import { importOne } from '../../../src/migration/import-one/import-one.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import { signIn } from '../../example-app/core-client.js'
 import { startStandInCore } from '../../support/core/stand-in-core.js'

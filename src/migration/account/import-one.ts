@@ -1,4 +1,3 @@
-import { findTakenLogin } from '../account/conflicting-account.js'
 import type { CallOptions, CoreClient, CoreUser, DirectImport } from '../core/core-client.js'
 import { CoreError } from '../core/core-error.js'
 import { conflictCodeOf, errorCodeOf } from '../core/core-messages.js'
@@ -8,6 +7,7 @@ import { fieldOf } from '../record-validation/read-field.js'
 import { externalUserIdOf } from '../record-validation/stored-form.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
 import { validateUser } from '../record-validation/validate-user.js'
+import { findTakenLogin } from './conflicting-account.js'
 
 /** The result of importing one user. */
 export type ImportOneResult =

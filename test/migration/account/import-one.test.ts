@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import { importOne } from '../../../src/migration/account/import-one.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
-import { importOne } from '../../../src/migration/import-one/import-one.js'
 import {
   OUTAGES,
   ok,

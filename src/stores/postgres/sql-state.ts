@@ -15,21 +15,25 @@ const MAX_ERRORS = 64
  * Returns `undefined` if the server sent none, for example because the connection was lost. Never throws.
  */
 export function sqlStateOf(error: unknown): string | undefined {
-  const candidates = [error]
-  const seen = new Set<unknown>()
-  for (const candidate of candidates) {
-    if (seen.size === MAX_ERRORS) return undefined
-    if (typeof candidate !== 'object' || candidate === null || seen.has(candidate)) continue
-    seen.add(candidate)
-    const state = CODES.map((name) => member(candidate, name)).find(isSqlState)
-    if (state !== undefined) return state
-    candidates.push(...WRAPPED.map((name) => member(candidate, name)), ...aggregatedIn(candidate))
-  }
+  for (const code of membersOf(error, CODES)) if (isSqlState(code)) return code
   return undefined
 }
 
 const isSqlState = (code: unknown): code is string =>
   typeof code === 'string' && SQLSTATE.test(code)
+
+/** Yields these members of an error and of the errors that it wraps or lists, the outermost first. Never throws. */
+export function* membersOf(error: unknown, names: readonly string[]): Generator<unknown> {
+  const candidates = [error]
+  const seen = new Set<unknown>()
+  for (const candidate of candidates) {
+    if (seen.size === MAX_ERRORS) return
+    if (typeof candidate !== 'object' || candidate === null || seen.has(candidate)) continue
+    seen.add(candidate)
+    for (const name of names) yield member(candidate, name)
+    candidates.push(...WRAPPED.map((name) => member(candidate, name)), ...aggregatedIn(candidate))
+  }
+}
 
 /** The errors of an `AggregateError`. */
 function aggregatedIn(candidate: object): readonly unknown[] {

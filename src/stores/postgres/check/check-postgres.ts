@@ -5,7 +5,7 @@ import { silentConnectionWarnings } from '../silent-connections.js'
 import { lockLiteral } from '../sql/literals.js'
 import { onlyRow, textIn } from '../sql/read-columns.js'
 import { createStatements } from '../sql/statements.js'
-import { sqlStateOf } from '../sql-state.js'
+import { membersOf, sqlStateOf } from '../sql-state.js'
 import {
   foreignServer,
   type PostgresFindings,
@@ -173,9 +173,6 @@ const isSameTransaction = (first: Row, last: Row): boolean =>
 const POOLING_MESSAGE = /statement pooling mode/
 
 function isStatementPooling(error: unknown): boolean {
-  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; depth++) {
-    if (POOLING_MESSAGE.test(at.message)) return true
-    at = at.cause
-  }
+  for (const text of membersOf(error, ['message'])) if (POOLING_MESSAGE.test(String(text))) return true
   return false
 }

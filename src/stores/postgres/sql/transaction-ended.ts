@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { membersOf } from '../sql-state.js'
 import { integerText } from './literals.js'
 
 /** Random for each process, so that no other error can contain it. */
@@ -10,11 +11,7 @@ const MARKER = randomUUID()
  */
 const WRONG_TRANSACTION = new RegExp(`express-service-auth: transaction \\d+ ended ${MARKER}`)
 
-const WRAPPED = ['cause', 'driverError', 'meta', 'driverAdapterError']
 const MESSAGES = ['message', 'originalMessage']
-
-/** The maximum number of errors to inspect. */
-const MAX_ERRORS = 64
 
 /**
  * A boolean SQL expression that fails in any transaction except `fence`, and otherwise is `value`. It fails
@@ -38,25 +35,8 @@ export const endedByHandler = (): Error =>
  * can have ended. Never throws.
  */
 export function isEndedByHandler(error: unknown): boolean {
-  const candidates = [error]
-  const seen = new Set<unknown>()
-  for (const candidate of candidates) {
-    if (seen.size === MAX_ERRORS) return false
-    if (typeof candidate !== 'object' || candidate === null || seen.has(candidate)) continue
-    seen.add(candidate)
-    if (MESSAGES.some((name) => isWrongTransaction(member(candidate, name)))) return true
-    candidates.push(...WRAPPED.map((name) => member(candidate, name)))
+  for (const text of membersOf(error, MESSAGES)) {
+    if (typeof text === 'string' && WRONG_TRANSACTION.test(text)) return true
   }
   return false
-}
-
-const isWrongTransaction = (text: unknown): boolean =>
-  typeof text === 'string' && WRONG_TRANSACTION.test(text)
-
-function member(holder: object, name: string): unknown {
-  try {
-    return Reflect.get(holder, name)
-  } catch {
-    return undefined
-  }
 }

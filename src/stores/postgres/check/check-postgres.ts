@@ -173,6 +173,8 @@ const isSameTransaction = (first: Row, last: Row): boolean =>
 const POOLING_MESSAGE = /statement pooling mode/
 
 function isStatementPooling(error: unknown): boolean {
-  for (const text of membersOf(error, ['message'])) if (POOLING_MESSAGE.test(String(text))) return true
+  for (const text of membersOf(error, ['message'])) {
+    if (typeof text === 'string' && POOLING_MESSAGE.test(text)) return true
+  }
   return false
 }

@@ -25,32 +25,20 @@ export interface BeginOptions {
   readonly checksConnection: boolean
 }
 
-/** The statements that open a run's transaction or wait for its end. */
-export interface BeginStatements {
-  /**
-   * Sets the limits, tries the lock and looks for the record, in one call of the function `begin_run`.
-   * The function locks and looks in two statements, because a statement sees only what was committed before it
-   * began: one that did both could miss a record that was committed before it had the lock. A function keeps
-   * its plans, while unnamed statements are planned again for each request.
-   */
-  begin(ids: RecordIds, options: BeginOptions): Statement
-  readBeginResult(rows: readonly Row[]): BeginResult
-  /**
-   * Waits until no run has the key; outside a transaction, so that the lock is free again immediately.
-   * Fails with 55P03 after `waitMs`.
-   */
-  awaitRun(ids: RecordIds, options: { readonly waitMs: number }): Statement
-  /** Runs outside a transaction. Fails if the server cannot check for disconnected clients. */
-  checkConnection(): Statement
-}
-
 /** How often the server checks during a statement that the client is still connected. */
 const CONNECTION_CHECK_MS = 500
 
-export function createBeginStatements(schema: string): BeginStatements {
+/** The statements that open a run's transaction or wait for its end. */
+export function createBeginStatements(schema: string) {
   const call = `select ${quotedSchema(schema)}.begin_run(`
   return {
-    begin: (ids, { transactionMs, checksConnection }) => ({
+    /**
+     * Sets the limits, tries the lock and looks for the record, in one call of the function `begin_run`.
+     * The function locks and looks in two statements, because a statement sees only what was committed before it
+     * began: one that did both could miss a record that was committed before it had the lock. A function keeps
+     * its plans, while unnamed statements are planned again for each request.
+     */
+    begin: (ids: RecordIds, { transactionMs, checksConnection }: BeginOptions): Statement => ({
       text:
         `${call}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ` +
         // The arguments have types, because untyped ones would match a function of this name that takes texts.
@@ -58,7 +46,7 @@ export function createBeginStatements(schema: string): BeginStatements {
         `${settingLiteral(transactionMs)}::pg_catalog.text, ${checksConnection}) as begun`,
       values: [],
     }),
-    readBeginResult(rows) {
+    readBeginResult(rows: readonly Row[]): BeginResult {
       const [, lock, record] = BEGIN_RESULT.exec(textIn(onlyRow(rows), 'begun') ?? '') ?? []
       if (lock === undefined)
         throw new TypeError('the function begin_run returned an unknown reply')
@@ -66,14 +54,19 @@ export function createBeginStatements(schema: string): BeginStatements {
       if (lock === 'running') return { lock, ...stored }
       return { lock: 'taken', fence: lock, ...stored }
     },
-    awaitRun: ({ keyLock }, { waitMs }) => ({
+    /**
+     * Waits until no run has the key; outside a transaction, so that the lock is free again immediately.
+     * Fails with 55P03 after `waitMs`.
+     */
+    awaitRun: ({ keyLock }: RecordIds, { waitMs }: { readonly waitMs: number }): Statement => ({
       // `case` sets the limit before the wait. `concat` avoids the type `void`, which not every client can read.
       text:
         `select case when pg_catalog.set_config('lock_timeout', ${settingLiteral(waitMs)}, true) is not null ` +
         `then pg_catalog.concat(pg_catalog.pg_advisory_xact_lock(${lockLiteral(keyLock)})) end as ended`,
       values: [],
     }),
-    checkConnection: () => ({
+    /** Runs outside a transaction. Fails if the server cannot check for disconnected clients. */
+    checkConnection: (): Statement => ({
       text: `select pg_catalog.set_config('client_connection_check_interval', ${settingLiteral(CONNECTION_CHECK_MS)}, true) as checked`,
       values: [],
     }),

@@ -23,25 +23,7 @@ export interface RecordValues {
 }
 
 /** The statements on the table of records. */
-export interface RecordStatements {
-  /**
-   * Inserts the record, as the last statement of a transaction. Fails in any transaction except
-   * `fence`, in one that has failed (25P02), and if the key has a record (23505).
-   */
-  insertRecord(ids: RecordIds, record: RecordValues & { readonly fence: string }): Statement
-  /** Fails in any transaction except `fence`, and in one that has failed. */
-  assertInTransaction(fence: string): Statement
-  /** Inserts the record like `insertRecord`, but as a statement of its own. */
-  insertRecordSeparately(ids: RecordIds, record: RecordValues): Statement
-  findRecord(ids: RecordIds): Statement
-  readRecord(rows: readonly Row[]): RecordRow | undefined
-  /** Selects the status of a transaction. Fails with 22023 for one that the server has not begun. */
-  transactionStatus(fence: string): Statement
-  /** `undefined` if the server no longer knows the status. */
-  readTransactionStatus(rows: readonly Row[]): string | undefined
-}
-
-export function createRecordStatements(schema: string): RecordStatements {
+export function createRecordStatements(schema: string) {
   const table = `${quotedSchema(schema)}.idempotency`
   const insertInto = `insert into ${table} (id, fingerprint, result, single_use, expires_at) values (`
 
@@ -58,23 +40,34 @@ export function createRecordStatements(schema: string): RecordStatements {
   }
 
   return {
-    insertRecord: (ids, record) =>
+    /**
+     * Inserts the record, as the last statement of a transaction. Fails in any transaction except
+     * `fence`, in one that has failed (25P02), and if the key has a record (23505).
+     */
+    insertRecord: (ids: RecordIds, record: RecordValues & { readonly fence: string }): Statement =>
       insert(ids, record, inTransaction(record.fence, record.usedToken)),
-    assertInTransaction: (fence) => ({
+    /** Fails in any transaction except `fence`, and in one that has failed. */
+    assertInTransaction: (fence: string): Statement => ({
       text: `select pg_catalog.concat(${inTransaction(fence, true)}) as coupled`,
       values: [],
     }),
-    insertRecordSeparately: (ids, record) => insert(ids, record, String(record.usedToken)),
-    findRecord: (ids) => ({
+    /** Inserts the record like `insertRecord`, but as a statement of its own. */
+    insertRecordSeparately: (ids: RecordIds, record: RecordValues): Statement =>
+      insert(ids, record, String(record.usedToken)),
+    findRecord: (ids: RecordIds): Statement => ({
       text: `select ${recordText(bytesLiteral(ids.fingerprint))} as record from ${table} where id OPERATOR(pg_catalog.=) ${uuidLiteral(ids.id)}`,
       values: [],
     }),
-    readRecord: ([row]) => row && parseRecordRow(textIn(row, 'record') ?? ''),
-    transactionStatus: (fence) => ({
+    readRecord: ([row]: readonly Row[]): RecordRow | undefined =>
+      row && parseRecordRow(textIn(row, 'record') ?? ''),
+    /** Selects the status of a transaction. Fails with 22023 for one that the server has not begun. */
+    transactionStatus: (fence: string): Statement => ({
       text: `select pg_catalog.pg_xact_status(${fenceLiteral(fence)}) as status`,
       values: [],
     }),
-    readTransactionStatus: ([row]) => row && textIn(row, 'status'),
+    /** `undefined` if the server no longer knows the status. */
+    readTransactionStatus: ([row]: readonly Row[]): string | undefined =>
+      row && textIn(row, 'status'),
   }
 }
 

@@ -1,52 +1,33 @@
 import type { Row, Statement } from '../runner.js'
-import { type BeginStatements, createBeginStatements } from './begin-statements.js'
+import { createBeginStatements } from './begin-statements.js'
 import { lockLiteral, quotedSchema, settingLiteral, timeFromNow, uuidLiteral } from './literals.js'
 import { textIn } from './read-columns.js'
 import type { TokenIds } from './record-ids.js'
-import { createRecordStatements, type RecordStatements } from './record-statements.js'
+import { createRecordStatements } from './record-statements.js'
 
 /** All statements that the store uses while it serves requests. */
-export type Statements = BeginStatements & RecordStatements & TokenStatements
+export type Statements = ReturnType<typeof createStatements>
 
-export function createStatements(schema: string): Statements {
-  return {
-    ...createBeginStatements(schema),
-    ...createRecordStatements(schema),
-    ...createTokenStatements(schema),
-  }
-}
+export const createStatements = (schema: string) => ({
+  ...createBeginStatements(schema),
+  ...createRecordStatements(schema),
+  ...createTokenStatements(schema),
+})
 
 export type { BeginResult } from './begin-statements.js'
 export type { RecordRow } from './record-statements.js'
 export { isEndedByHandler } from './transaction-ended.js'
 
 /** The statements on the table of used tokens. */
-interface TokenStatements {
-  /**
-   * Records a token, unless it is recorded or another transaction is recording it. Runs as a statement
-   * of its own or inside a transaction, and never waits for another transaction.
-   */
-  consume(token: TokenIds, ttlMs: number): Statement
-  /**
-   * Records a token after the end of a transaction that is recording it, as a statement of its own.
-   * Fails with 55P03 after `waitMs`.
-   */
-  consumeAfterRollback(
-    token: TokenIds,
-    options: { readonly ttlMs: number; readonly waitMs: number },
-  ): Statement
-  /** Whether `consume` recorded the token. */
-  readConsumed(rows: readonly Row[]): boolean
-  /** Looks for a token that another transaction committed; runs outside a transaction. */
-  findToken(token: TokenIds): Statement
-  readTokenUse(rows: readonly Row[]): boolean
-}
-
-function createTokenStatements(schema: string): TokenStatements {
+function createTokenStatements(schema: string) {
   const table = `${quotedSchema(schema)}.used_token`
   const insert = `insert into ${table} (id, expires_at) select `
   return {
-    consume: ({ id, lock }, ttlMs) => ({
+    /**
+     * Records a token, unless it is recorded or another transaction is recording it. Runs as a statement
+     * of its own or inside a transaction, and never waits for another transaction.
+     */
+    consume: ({ id, lock }: TokenIds, ttlMs: number): Statement => ({
       // The holder of the lock has recorded the token, but may not have committed yet: an insert would wait.
       text:
         `${insert}${uuidLiteral(id)}, ${timeFromNow(ttlMs)} ` +
@@ -54,18 +35,29 @@ function createTokenStatements(schema: string): TokenStatements {
         "on conflict do nothing returning 'yes' as consumed",
       values: [],
     }),
-    consumeAfterRollback: ({ id }, { ttlMs, waitMs }) => ({
+    /**
+     * Records a token after the end of a transaction that is recording it, as a statement of its own.
+     * Fails with 55P03 after `waitMs`.
+     */
+    consumeAfterRollback: (
+      { id }: TokenIds,
+      { ttlMs, waitMs }: { readonly ttlMs: number; readonly waitMs: number },
+    ): Statement => ({
       text:
         `${insert}${uuidLiteral(id)}, ${timeFromNow(ttlMs)} ` +
         `where pg_catalog.set_config('lock_timeout', ${settingLiteral(waitMs)}, true) is not null ` +
         'on conflict do nothing',
       values: [],
     }),
-    readConsumed: ([row]) => row !== undefined && textIn(row, 'consumed') === 'yes',
-    findToken: ({ id }) => ({
+    /** Whether `consume` recorded the token. */
+    readConsumed: ([row]: readonly Row[]): boolean =>
+      row !== undefined && textIn(row, 'consumed') === 'yes',
+    /** Looks for a token that another transaction committed; runs outside a transaction. */
+    findToken: ({ id }: TokenIds): Statement => ({
       text: `select 'yes' as used from ${table} where id OPERATOR(pg_catalog.=) ${uuidLiteral(id)}`,
       values: [],
     }),
-    readTokenUse: ([row]) => row !== undefined && textIn(row, 'used') === 'yes',
+    readTokenUse: ([row]: readonly Row[]): boolean =>
+      row !== undefined && textIn(row, 'used') === 'yes',
   }
 }

@@ -53,81 +53,68 @@ interface IdentityDetails extends Details {
 
 /** Reads the details of the identities from `first` up to, but not including, `end` from the journal. */
 async function readDetails(
-  journaled: JournaledState,
+  { state, entries }: JournaledState,
   first: number,
   end: number,
 ): Promise<ReadonlyMap<number, IdentityDetails>> {
   const details = new Map<number, IdentityDetails>()
-  const detailsByRecord: DetailsByRecord = {
-    of: (recordIndex) => details.get(recordIndex) ?? {},
-    set(recordIndex, its) {
-      if (recordIndex >= first && recordIndex < end) details.set(recordIndex, its)
-    },
-    clear: () => details.clear(),
+  for await (const entry of entries()) {
+    // A new preflight replaces an earlier one, which may have read another source.
+    if (entry.type === 'preflight' && entry.isFirst) details.clear()
+    for (const [recordIndex, change] of changesIn(entry, sizeOf(state))) {
+      if (recordIndex < first || recordIndex >= end) continue
+      details.set(recordIndex, change(details.get(recordIndex) ?? {}))
+    }
   }
-  for await (const entry of journaled.entries()) apply(entry, detailsByRecord, journaled)
   return details
 }
 
-/** The details from the entries that have been read. */
-interface DetailsByRecord {
-  of(recordIndex: number): IdentityDetails
-  set(recordIndex: number, its: IdentityDetails): void
-  clear(): void
-}
-
-function apply(entry: Entry, detailsByRecord: DetailsByRecord, { state }: JournaledState): void {
-  switch (entry.type) {
-    case 'preflight':
-      // A new preflight replaces an earlier one, which may have read another source.
-      if (entry.isFirst) detailsByRecord.clear()
-      loginConflicts(entry, detailsByRecord)
-      return
-    case 'settled':
-      if (entry.result.outcome === 'rejected') rejected(entry.result, detailsByRecord)
-      return
-    case 'row':
-      if (entry.as === 'failed')
-        set(entry.record, detailsByRecord, { rowId: entry.row, ...reasonOf(entry) })
-      return
-    case 'looked_up':
-      lookedUp(entry, detailsByRecord)
-      return
-    case 'corrected':
-      corrected(entry, detailsByRecord)
-      return
-    case 'retry':
-      loginConflicts(entry, detailsByRecord)
-      for (const of of readRecordIndexes(entry.records, sizeOf(state))) set(of, detailsByRecord, {})
-  }
-}
+type Change = (before: IdentityDetails) => IdentityDetails
+type Changes = Generator<readonly [recordIndex: number, Change]>
 
 /** Replaces all details but the position of the record, because earlier ones are out of date. */
-function set(
-  recordIndex: number,
-  detailsByRecord: DetailsByRecord,
-  details: IdentityDetails,
-): void {
-  const { line, corrections } = detailsByRecord.of(recordIndex)
-  detailsByRecord.set(recordIndex, {
+const replaceBy =
+  (details: IdentityDetails): Change =>
+  ({ line, corrections }) => ({
     ...(line !== undefined && { line }),
     ...(corrections !== undefined && { corrections }),
     ...details,
   })
+
+/** Yields the changes to the details in the order of the entry. */
+function* changesIn(entry: Entry, identities: number): Changes {
+  switch (entry.type) {
+    case 'preflight':
+      yield* loginConflicts(entry)
+      return
+    case 'settled':
+      if (entry.result.outcome === 'rejected') yield* rejected(entry.result)
+      return
+    case 'row':
+      if (entry.as !== 'failed') return
+      yield [entry.record, replaceBy({ rowId: entry.row, ...reasonOf(entry) })]
+      return
+    case 'looked_up':
+      yield* lookedUp(entry)
+      return
+    case 'corrected':
+      yield* corrected(entry)
+      return
+    case 'retry':
+      yield* loginConflicts(entry)
+      for (const of of readRecordIndexes(entry.records, identities)) yield [of, replaceBy({})]
+  }
 }
 
-function loginConflicts(
-  { taken, twice }: Pick<EntryOf<'retry'>, 'taken' | 'twice'>,
-  detailsByRecord: DetailsByRecord,
-): void {
-  for (const [of, heldBy] of taken) set(of, detailsByRecord, { code: 'login_taken', heldBy })
-  for (const [of, text] of twice) set(of, detailsByRecord, { code: 'login_twice', text })
+function* loginConflicts({ taken, twice }: Pick<EntryOf<'retry'>, 'taken' | 'twice'>): Changes {
+  for (const [of, heldBy] of taken) yield [of, replaceBy({ code: 'login_taken', heldBy })]
+  for (const [of, text] of twice) yield [of, replaceBy({ code: 'login_twice', text })]
 }
 
-function rejected({ users }: ResultOf<'rejected'>, detailsByRecord: DetailsByRecord): void {
+function* rejected({ users }: ResultOf<'rejected'>): Changes {
   for (const { record, errors } of users) {
     const findings = errors.map((message) => ({ field: '', code: 'rejected', message }))
-    set(record, detailsByRecord, { errors: findings, wasRejected: true })
+    yield [record, replaceBy({ errors: findings, wasRejected: true })]
   }
 }
 
@@ -143,25 +130,25 @@ const reasonOf = ({
   ...(heldBy !== undefined && { heldBy }),
 })
 
-function lookedUp(entry: EntryOf<'looked_up'>, detailsByRecord: DetailsByRecord): void {
-  for (const [of, coreUserId] of entry.same) set(of, detailsByRecord, { coreUserId })
-  for (const [of, coreUserId, differences] of entry.differs) {
-    set(of, detailsByRecord, { coreUserId, differences })
+function* lookedUp({ same, differs, missing, shared, refused }: EntryOf<'looked_up'>): Changes {
+  for (const [of, coreUserId] of same) yield [of, replaceBy({ coreUserId })]
+  for (const [of, coreUserId, differences] of differs) {
+    yield [of, replaceBy({ coreUserId, differences })]
   }
-  for (const [of, heldBy] of entry.missing)
-    set(of, detailsByRecord, heldBy === null ? {} : { heldBy })
-  for (const [of, coreUserId] of entry.shared) {
-    const { differences } = detailsByRecord.of(of)
-    set(of, detailsByRecord, { coreUserId, ...(differences !== undefined && { differences }) })
+  for (const [of, heldBy] of missing) yield [of, replaceBy(heldBy === null ? {} : { heldBy })]
+  for (const [of, coreUserId] of shared) {
+    yield [
+      of,
+      ({ differences, ...before }) =>
+        replaceBy({ coreUserId, ...(differences !== undefined && { differences }) })(before),
+    ]
   }
-  for (const { record, ...reason } of entry.refused) set(record, detailsByRecord, reasonOf(reason))
+  for (const { record, ...reason } of refused) yield [record, replaceBy(reasonOf(reason))]
 }
 
-function corrected(entry: EntryOf<'corrected'>, detailsByRecord: DetailsByRecord): void {
-  for (const [of, line] of entry.replaced) {
-    detailsByRecord.set(of, { line, corrections: entry.source.name })
-  }
-  for (const [of, , reason] of [...entry.leftOut, ...entry.accepted]) {
-    detailsByRecord.set(of, { ...detailsByRecord.of(of), reason })
+function* corrected({ source, replaced, leftOut, accepted }: EntryOf<'corrected'>): Changes {
+  for (const [of, line] of replaced) yield [of, () => ({ line, corrections: source.name })]
+  for (const [of, , reason] of [...leftOut, ...accepted]) {
+    yield [of, (before) => ({ ...before, reason })]
   }
 }

@@ -60,7 +60,7 @@ async function readDetails(
   const details = new Map<number, IdentityDetails>()
   for await (const entry of entries()) {
     // A new preflight replaces an earlier one, which may have read another source.
-    if (entry.type === 'preflight' && entry.isFirst) details.clear()
+    if (entry.type === 'preflight') details.clear()
     for (const [recordIndex, change] of changesIn(entry, sizeOf(state))) {
       if (recordIndex < first || recordIndex >= end) continue
       details.set(recordIndex, change(details.get(recordIndex) ?? {}))

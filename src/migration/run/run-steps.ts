@@ -47,8 +47,8 @@ export async function runSteps(ctx: MigrationContext, goal: Goal): Promise<StepR
 
 /** Runs the preflight only. */
 export async function check(ctx: MigrationContext): Promise<StepResult> {
-  const { findings, passed, entries } = await preflight(ctx)
-  if (entries.length > 0 && !ctx.journaled.state.started) await ctx.journaled.write(entries)
+  const { findings, passed, entry } = await preflight(ctx)
+  if (entry !== undefined && !ctx.journaled.state.started) await ctx.journaled.write(entry)
   return { state: passed ? finalState(ctx.journaled.state) : 'preflight_failed', findings }
 }
 
@@ -89,11 +89,9 @@ type StepFunction = (
 
 const STEPS: Record<Exclude<RunStep, 'end'>, StepFunction> = {
   async preflight(ctx, found) {
-    const { findings, passed, entries } = await preflight(ctx)
+    const { findings, passed, entry } = await preflight(ctx)
     found.push(...findings)
-    const last = entries.length - 1
-    const written = entries.map((entry, index) => ({ ...entry, started: passed && index === last }))
-    if (written.length > 0) await ctx.journaled.write(written)
+    if (entry !== undefined) await ctx.journaled.write({ ...entry, started: passed })
     return passed ? undefined : 'preflight_failed'
   },
   /** After a crash it is unknown when the call was abandoned, so its settle time starts now. */

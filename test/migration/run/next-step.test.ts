@@ -23,7 +23,6 @@ const begun = begunEntry({
 })
 const checked: Entry = {
   type: 'preflight',
-  isFirst: true,
   started: false,
   invalid: '',
   hasAccount: '',

@@ -77,13 +77,11 @@ function begin(state: RunState, entry: EntryOf<'begun'>): void {
 
 function applyPreflight(state: RunState, entry: EntryOf<'preflight'>): void {
   if (state.started) throw new MigrationError('bad_journal', 'a preflight follows the start')
-  if (entry.isFirst) {
-    for (let recordIndex = 0; recordIndex < sizeOf(state); recordIndex++) {
-      setIdentity(state, recordIndex, IDENTITY_STATE.pending)
-    }
-    state.failureCodes.fill(0)
-    state.foreignRows.clear()
+  for (let recordIndex = 0; recordIndex < sizeOf(state); recordIndex++) {
+    setIdentity(state, recordIndex, IDENTITY_STATE.pending)
   }
+  state.failureCodes.fill(0)
+  state.foreignRows.clear()
   setAll(state, entry.invalid, IDENTITY_STATE.invalid)
   holdBack(state, entry)
   for (const row of entry.foreignRows) state.foreignRows.add(row)

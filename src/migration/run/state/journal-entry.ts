@@ -30,10 +30,9 @@ const loginConflicts = {
   twice: z.array(z.tuple([recordIndex, text])),
 }
 
-/** A part of a preflight's results. The first part discards those of an earlier preflight. */
+/** The results of a preflight, which replace those of an earlier one. */
 const preflight = z.strictObject({
   type: z.literal('preflight'),
-  isFirst: z.boolean(),
   /** The preflight has passed, so staging may begin. */
   started: z.boolean(),
   invalid: recordIndexes,

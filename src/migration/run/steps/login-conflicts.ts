@@ -57,25 +57,14 @@ export async function findRepeatedLogins(
   return twice
 }
 
-const RECORDS_IN_AN_ENTRY = 500
-
-/** Lists for entries of the journal, at least one. */
-export function conflictLists(
+/** Returns the conflicts in the form of the journal. */
+export const conflictEntries = (
   taken: ReadonlyMap<number, string>,
   twice: ReadonlyMap<number, string>,
-): Pick<EntryOf<'retry'>, 'taken' | 'twice'>[] {
-  const inOrder = [...taken].sort(([one], [other]) => one - other)
-  const lists = [
-    ...chunks(inOrder, RECORDS_IN_AN_ENTRY).map((some) => ({ taken: some, twice: [] })),
-    ...chunks([...twice], RECORDS_IN_AN_ENTRY).map((some) => ({ taken: [], twice: some })),
-  ]
-  return lists.length > 0 ? lists : [{ taken: [], twice: [] }]
-}
-
-const chunks = <Item>(items: readonly Item[], size: number): Item[][] =>
-  Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
-    items.slice(index * size, (index + 1) * size),
-  )
+): Pick<EntryOf<'retry'>, 'taken' | 'twice'> => ({
+  taken: [...taken].sort(([one], [other]) => one - other),
+  twice: [...twice],
+})
 
 type LoginHolder = Parameters<typeof loginKeysOf>[0]
 

@@ -14,43 +14,40 @@ import {
   type SourceNeeds,
 } from './examine-source.js'
 import {
-  conflictLists,
+  conflictEntries,
   createLoginIndex,
   findRepeatedLogins,
   type LoginLookUp,
   lookUpLogins,
 } from './login-conflicts.js'
 
-/** The result of a preflight, with its entries for the journal. */
+/** The result of a preflight, with its entry for the journal, unless the core cannot import at all. */
 export interface Preflight {
   readonly findings: readonly PreflightFinding[]
   readonly passed: boolean
-  readonly entries: readonly EntryOf<'preflight'>[]
+  readonly entry: EntryOf<'preflight'> | undefined
 }
 
 /** Checks whether the core and the source are ready for the run. Changes nothing at the core. */
 export async function preflight(ctx: MigrationContext): Promise<Preflight> {
   ctx.emit('preflight')
   const rows = await countAllRows(ctx)
-  if (typeof rows !== 'number') return { findings: [rows], passed: false, entries: [] }
+  if (typeof rows !== 'number') return { findings: [rows], passed: false, entry: undefined }
   const catalogue = await readCatalogue(ctx)
   const examination = await examineSource(ctx, catalogue.tenants)
   const blockers = [...foreignRows(ctx, rows), ...sourceFindings(examination, catalogue)]
   const passed = blockers.every(({ severity }) => severity === 'notice')
   const foreign = passed && rows > 0 ? await rowsWithOurIdentities(ctx) : []
   const conflicts = await findLoginConflicts(ctx, { passed, invalid: examination.invalid })
-  const entries = conflictLists(conflicts.taken, conflicts.twice).map(
-    (lists, index): EntryOf<'preflight'> => ({
-      type: 'preflight',
-      isFirst: index === 0,
-      started: false,
-      invalid: index === 0 ? writeRecordIndexes(examination.invalid) : '',
-      hasAccount: index === 0 ? writeRecordIndexes(inOrder(conflicts.accounts)) : '',
-      foreignRows: index === 0 ? foreign : [],
-      ...lists,
-    }),
-  )
-  return { findings: [...blockers, ...conflictFindings(ctx, conflicts)], passed, entries }
+  const entry: EntryOf<'preflight'> = {
+    type: 'preflight',
+    started: false,
+    invalid: writeRecordIndexes(examination.invalid),
+    hasAccount: writeRecordIndexes(inOrder(conflicts.accounts)),
+    foreignRows: foreign,
+    ...conflictEntries(conflicts.taken, conflicts.twice),
+  }
+  return { findings: [...blockers, ...conflictFindings(ctx, conflicts)], passed, entry }
 }
 
 const inOrder = (recordIndexes: Iterable<number>): number[] =>

@@ -2,11 +2,10 @@ import type { MigrationContext } from '../migration-context.js'
 import { MigrationError } from '../migration-error.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode, numberOf } from '../state/identity-state.js'
-import type { Entry } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
 import { stateOf } from '../state/run-state.js'
 import {
-  conflictLists,
+  conflictEntries,
   createLoginIndex,
   findRepeatedLogins,
   type LoginIndex,
@@ -42,16 +41,14 @@ export async function retryFailed(ctx: MigrationContext, codes: readonly string[
   const recordIndexes = [...free].filter((recordIndex) => !twice.has(recordIndex))
   const isHeldBack = ([recordIndex]: readonly [number, string]): boolean =>
     stateOf(ctx.journaled.state, recordIndex) === IDENTITY_STATE.invalid
-  const conflicts = conflictLists(
+  const conflicts = conflictEntries(
     new Map([...taken].filter(isHeldBack)),
     new Map([...twice].filter(isHeldBack)),
   )
-  const entries = conflicts.map((lists, index): Entry => {
-    const records = index === 0 ? writeRecordIndexes(recordIndexes) : ''
-    return { type: 'retry', codes: [...codes], records, ...lists }
-  })
-  const hasHeldBack = conflicts.some(({ taken, twice }) => taken.length + twice.length > 0)
-  if (recordIndexes.length > 0 || hasHeldBack) await ctx.journaled.write(entries)
+  if (recordIndexes.length + conflicts.taken.length + conflicts.twice.length > 0) {
+    const records = writeRecordIndexes(recordIndexes)
+    await ctx.journaled.write({ type: 'retry', codes: [...codes], records, ...conflicts })
+  }
   if (recordIndexes.length === 0) {
     const message =
       'other accounts or other records still have a login of each of them: correct the records'

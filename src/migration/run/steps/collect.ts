@@ -1,12 +1,11 @@
 import { findTakenLogin } from '../../account/conflicting-account.js'
 import { type RowError, readRowError } from '../../account/without-account-data.js'
-import { externalUserIdOf } from '../../record-validation/stored-form.js'
 import { inChunks } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { stateOf } from '../state/run-state.js'
-import { type OwnRow, ownRows } from './records.js'
+import { type OwnRow, ownRows, rowEntry } from './records.js'
 import { takenText } from './resolve-identities.js'
 
 /**
@@ -19,7 +18,7 @@ export async function collect(ctx: MigrationContext): Promise<void> {
   await inChunks(
     ownRows(ctx, 'FAILED'),
     settings.lookUps,
-    (own) => rowEntry(ctx, own),
+    (own) => failedRowEntry(ctx, own),
     async (entries) => {
       failed += entries.filter(({ as }) => as === 'failed').length
       // A deletion must not be undone by another row of the same identity.
@@ -33,22 +32,11 @@ export async function collect(ctx: MigrationContext): Promise<void> {
 const order = ({ as }: EntryOf<'row'>): number => (as === 'unresolved' ? 1 : 0)
 
 /** The row is `unresolved` if it does not show whether it or another row of its chunk is at fault. */
-async function rowEntry(
-  ctx: MigrationContext,
-  { row, recordIndex }: OwnRow,
-): Promise<EntryOf<'row'>> {
+async function failedRowEntry(ctx: MigrationContext, own: OwnRow): Promise<EntryOf<'row'>> {
   const { core, signal } = ctx
-  const externalUserId = externalUserIdOf(row) ?? ''
+  const { row, recordIndex, externalUserId } = own
   const error = row.errorMessage === undefined ? undefined : readRowError(row.errorMessage, row)
-  const about = {
-    type: 'row',
-    row: row.id,
-    record: recordIndex,
-    line: ctx.sourceIndex.lineOf(recordIndex),
-    externalUserId,
-    status: 'FAILED',
-    ...reasonOf(error),
-  } as const
+  const about = { ...rowEntry(ctx, own), ...reasonOf(error) }
   const isDuplicate =
     isDecided(ctx, recordIndex) || (await core.coreIdOf(externalUserId, { signal })) !== undefined
   if (isDuplicate) return { ...about, as: 'duplicate' }

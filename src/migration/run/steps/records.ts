@@ -2,6 +2,7 @@ import type { RowStatus, StagedRow } from '../../core/core-client.js'
 import { externalUserIdOf } from '../../record-validation/stored-form.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { IndexedRecord } from '../source-index.js'
+import type { EntryOf } from '../state/journal-entry.js'
 
 /**
  * Yields the current record of each identity that is wanted: that of the source, or that of the last
@@ -32,6 +33,7 @@ export function recordPosition(
 export interface OwnRow {
   readonly row: StagedRow
   readonly recordIndex: number
+  readonly externalUserId: string
 }
 
 /**
@@ -47,6 +49,20 @@ export async function* ownRows(
     const externalUserId = externalUserIdOf(row)
     if (externalUserId === undefined) continue
     const recordIndex = sourceIndex.recordIndexOf(externalUserId)
-    if (recordIndex !== undefined && state.wasSent[recordIndex] === 1) yield { row, recordIndex }
+    if (recordIndex === undefined || state.wasSent[recordIndex] !== 1) continue
+    yield { row, recordIndex, externalUserId }
   }
 }
+
+/** Returns the journal's entry of a row, without what the run does with it. */
+export const rowEntry = (
+  { sourceIndex }: MigrationContext,
+  { row, recordIndex, externalUserId }: OwnRow,
+): Omit<EntryOf<'row'>, 'as'> => ({
+  type: 'row',
+  row: row.id,
+  record: recordIndex,
+  line: sourceIndex.lineOf(recordIndex),
+  externalUserId,
+  status: row.status,
+})

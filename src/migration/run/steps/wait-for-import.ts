@@ -1,12 +1,11 @@
 import { findTakenLogin } from '../../account/conflicting-account.js'
 import { CoreError } from '../../core/core-error.js'
-import { externalUserIdOf } from '../../record-validation/stored-form.js'
 import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import type { Goal } from '../state/next-step.js'
 import { decideDeletion } from './delete-rows.js'
-import { type OwnRow, ownRows } from './records.js'
+import { type OwnRow, ownRows, rowEntry } from './records.js'
 
 // Quiet: successive polls return the same counts. Stuck: quiet for a minute while rows are `PROCESSING`; one of
 // them may block its chunk. Stalled: quiet, or without a change of this run's rows, for `stallMinutes`.
@@ -99,6 +98,8 @@ export async function waitForImport(ctx: MigrationContext, goal: Goal): Promise<
   }
 }
 
+type Row = EntryOf<'row'>
+
 interface Examination {
   readonly isStalled: boolean
   /** Number of `NEW` rows, which are looked up only once the run has stalled. */
@@ -112,18 +113,27 @@ interface Examined {
   readonly toDelete: number
 }
 
-/** Looks for rows that block others. They are deleted only by `run`: `reconcile` changes nothing. */
+/**
+ * Looks for rows that block others: the core can never import a row whose identity has an account, or one of
+ * whose logins another account has. They are deleted only by `run`: `reconcile` changes nothing.
+ */
 async function examine(
   ctx: MigrationContext,
   goal: Goal,
   { isStalled, newRows }: Examination,
 ): Promise<Examined> {
-  const blocking: EntryOf<'row'>[] = []
-  const stalled: EntryOf<'row'>[] = []
+  const { core, settings, signal } = ctx
+  const blocking: Row[] = []
+  const stalled: Row[] = []
   let waiting = isStalled ? 0 : newRows
-  await examineWaitingRows(ctx, isStalled ? undefined : 'PROCESSING', (row, isBlocking) => {
+  const rows = waitingRows(ctx, isStalled ? undefined : 'PROCESSING')
+  await forEachConcurrently(rows, settings.lookUps, async (own) => {
+    const hasAccount = (await core.coreIdOf(own.externalUserId, { signal })) !== undefined
+    const taken = hasAccount ? undefined : await findTakenLogin(core, own.row, { signal })
+    const heldBy = taken === undefined ? {} : { heldBy: taken.heldBy }
+    const row: Row = { ...rowEntry(ctx, own), as: 'stalled', ...heldBy }
     waiting += 1
-    if (isBlocking) blocking.push(row)
+    if (hasAccount || taken !== undefined) blocking.push(row)
     if (isStalled) stalled.push(row)
   })
   if (goal === 'migrate' && blocking.length > 0) {
@@ -143,41 +153,6 @@ async function countRows({ core, signal }: MigrationContext): Promise<Poll> {
     core.countRows('FAILED', { signal }),
   ])
   return { new: fresh, processing, failed }
-}
-
-type Row = EntryOf<'row'>
-
-/**
- * Looks up each row of this run that waits at the core, with one status or with any: whether its identity has
- * an account, and otherwise whether another account has one of its logins. In both cases the core can never
- * import the row, and `isBlocking` is true.
- */
-async function examineWaitingRows(
-  ctx: MigrationContext,
-  status: 'PROCESSING' | undefined,
-  onRow: (row: Row, isBlocking: boolean) => void,
-): Promise<void> {
-  await forEachConcurrently(
-    waitingRows(ctx, status),
-    ctx.settings.lookUps,
-    async ({ row, recordIndex }) => {
-      const { core, signal } = ctx
-      const externalUserId = externalUserIdOf(row) ?? ''
-      const hasAccount = (await core.coreIdOf(externalUserId, { signal })) !== undefined
-      const taken = hasAccount ? undefined : await findTakenLogin(core, row, { signal })
-      const entry: Row = {
-        type: 'row',
-        row: row.id,
-        record: recordIndex,
-        line: ctx.sourceIndex.lineOf(recordIndex),
-        externalUserId,
-        as: 'stalled',
-        status: row.status,
-        ...(taken !== undefined && { heldBy: taken.heldBy }),
-      }
-      onRow(entry, hasAccount || taken !== undefined)
-    },
-  )
 }
 
 async function* waitingRows(ctx: MigrationContext, status?: 'PROCESSING'): AsyncGenerator<OwnRow> {

@@ -1,5 +1,6 @@
 import type { RowStatus, StagedRow } from '../../core/core-client.js'
 import { externalUserIdOf } from '../../record-validation/stored-form.js'
+import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { IndexedRecord } from '../source-index.js'
 import type { EntryOf } from '../state/journal-entry.js'
@@ -66,3 +67,26 @@ export const rowEntry = (
   externalUserId,
   status: row.status,
 })
+
+type Identity = Pick<IndexedRecord, 'recordIndex' | 'externalUserId'>
+
+/** Returns the record indexes of the identities that have an account. */
+export async function findAccounts(
+  { core, settings, signal }: MigrationContext,
+  identities: Iterable<Identity> | AsyncIterable<Identity>,
+  { untilOneHasNone = false }: { readonly untilOneHasNone?: boolean } = {},
+): Promise<ReadonlySet<number>> {
+  const found = new Set<number>()
+  let oneHasNone = false
+  await forEachConcurrently(
+    identities,
+    settings.lookUps,
+    async ({ recordIndex, externalUserId }) => {
+      if (untilOneHasNone && oneHasNone) return
+      const coreUserId = await core.coreIdOf(externalUserId, { signal })
+      if (coreUserId === undefined) oneHasNone = true
+      else found.add(recordIndex)
+    },
+  )
+  return found
+}

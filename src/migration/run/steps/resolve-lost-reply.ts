@@ -1,10 +1,9 @@
 import type { CoreError } from '../../core/core-error.js'
-import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { ResultOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
 import type { SentBatch, SentDeletion } from '../state/run-state.js'
-import { ownRows } from './records.js'
+import { findAccounts, ownRows } from './records.js'
 
 interface LostReply {
   /** When the call was abandoned, from `timing.elapsedMs`. */
@@ -72,11 +71,13 @@ async function batchResult(
 ): Promise<Resolved | undefined> {
   const existing = await newRowsOf(ctx, recordIndexes)
   if (existing === 'proof') return { outcome: 'staged', by: 'row' }
-  const all = await addAccounts(ctx, { recordIndexes, existing, isThorough: hasEnded })
-  if (all.size === recordIndexes.length) return { outcome: 'staged', by: 'accounts' }
+  const others = recordIndexes.filter((recordIndex) => !existing.has(recordIndex))
+  const identities = ctx.sourceIndex.externalIdsOf(others, ctx.signal)
+  const accounts = await findAccounts(ctx, identities, { untilOneHasNone: !hasEnded })
+  if (accounts.size === others.length) return { outcome: 'staged', by: 'accounts' }
   if (!hasEnded) return undefined
-  const inOrder = recordIndexes.filter((recordIndex) => all.has(recordIndex))
-  return { outcome: 'absent', existing: writeRecordIndexes(inOrder) }
+  const isThere = (recordIndex: number) => existing.has(recordIndex) || accounts.has(recordIndex)
+  return { outcome: 'absent', existing: writeRecordIndexes(recordIndexes.filter(isThere)) }
 }
 
 /** Rows are read before accounts, so that a user who is imported between the two reads is not missed. */
@@ -92,35 +93,6 @@ async function newRowsOf(
     withRow.add(recordIndex)
   }
   return withRow
-}
-
-interface AccountSearch {
-  readonly recordIndexes: readonly number[]
-  /** Users that have a row. */
-  readonly existing: ReadonlySet<number>
-  /** Looks up all users. Otherwise the first user without a row and an account ends the look-ups. */
-  readonly isThorough: boolean
-}
-
-/** Returns the record indexes of the users that have a row or an account. */
-async function addAccounts(
-  { core, sourceIndex, settings, signal }: MigrationContext,
-  { recordIndexes, existing, isThorough }: AccountSearch,
-): Promise<ReadonlySet<number>> {
-  const all = new Set(existing)
-  const others = recordIndexes.filter((recordIndex) => !existing.has(recordIndex))
-  let someoneHasNone = false
-  await forEachConcurrently(
-    sourceIndex.externalIdsOf(others, signal),
-    settings.lookUps,
-    async (identity) => {
-      if (someoneHasNone && !isThorough) return
-      const coreUserId = await core.coreIdOf(identity.externalUserId, { signal })
-      if (coreUserId === undefined) someoneHasNone = true
-      else all.add(identity.recordIndex)
-    },
-  )
-  return all
 }
 
 /**

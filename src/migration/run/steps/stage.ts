@@ -1,13 +1,12 @@
 import { withoutAccountData } from '../../account/without-account-data.js'
 import { CoreError } from '../../core/core-error.js'
-import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { lookedUpEntry, type ResultOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
 import { stateOf } from '../state/run-state.js'
-import { currentRecords, ownRows } from './records.js'
+import { currentRecords, findAccounts, ownRows } from './records.js'
 import { sendCall } from './send-call.js'
 
 /** Stages all unsent records. Reads the next batch while one is being sent. */
@@ -104,18 +103,6 @@ async function writeExisting(
 ): Promise<void> {
   if (recordIndexes.size === 0) return
   await journaled.write(lookedUpEntry({ [list]: writeRecordIndexes(recordIndexes) }))
-}
-
-async function findAccounts(
-  { core, settings, signal }: MigrationContext,
-  records: readonly IndexedRecord[],
-): Promise<ReadonlySet<number>> {
-  const found = new Set<number>()
-  await forEachConcurrently(records, settings.lookUps, async ({ recordIndex, externalUserId }) => {
-    const coreUserId = await core.coreIdOf(externalUserId, { signal })
-    if (coreUserId !== undefined) found.add(recordIndex)
-  })
-  return found
 }
 
 /**

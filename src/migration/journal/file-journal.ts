@@ -176,50 +176,29 @@ export async function journalInUse(directory: string): Promise<Journal> {
   }
 }
 
-interface Waiting {
-  readonly body: Buffer
-  readonly resolve: () => void
-  readonly reject: (error: MigrationError) => void
-}
-
 const LINE_BREAK = /[\r\n]/
 
-/** Appends that arrive during a write are combined into the next write. */
+/** Writes one append after another. */
 function createWriter(handle: FileHandle, last: Pick<Unit, 'end' | 'check'>) {
   let { end, check } = last
   let failure: MigrationError | undefined
-  let waiting: Waiting[] = []
-  let writing: Promise<void> | undefined
+  let writing: Promise<void> = Promise.resolve()
 
-  async function write(taken: readonly Waiting[]): Promise<void> {
-    let next = check
-    const units = taken.map(({ body }) => {
-      const unit = encodeUnit(next, body)
-      next = unit.check
-      return unit.bytes
-    })
-    const bytes = Buffer.concat(units)
-    await handle.appendFile(bytes)
-    await handle.datasync()
-    end += bytes.length
-    check = next
-  }
-
-  async function writeAll(): Promise<void> {
-    while (waiting.length > 0) {
-      const taken = waiting
-      waiting = []
-      try {
-        await write(taken)
-        for (const { resolve } of taken) resolve()
-      } catch (error) {
-        failure = unwritable(error)
-        // After a failed sync it is unknown which bytes are on disk, so all bytes of this write are removed.
-        await handle.truncate(end).catch(() => {})
-        for (const { reject } of [...taken, ...waiting.splice(0)]) reject(failure)
-      }
+  async function write(lines: readonly string[]): Promise<void> {
+    if (failure !== undefined) throw failure
+    if (lines.length === 0) return
+    const unit = encodeUnit(check, bodyOf(lines))
+    try {
+      await handle.appendFile(unit.bytes)
+      await handle.datasync()
+    } catch (error) {
+      failure = unwritable(error)
+      // After a failed sync it is unknown which bytes are on disk, so all bytes of this write are removed.
+      await handle.truncate(end).catch(() => {})
+      throw failure
     }
-    writing = undefined
+    end += unit.bytes.length
+    check = unit.check
   }
 
   return {
@@ -227,18 +206,16 @@ function createWriter(handle: FileHandle, last: Pick<Unit, 'end' | 'check'>) {
       if (lines.some((line) => LINE_BREAK.test(line))) {
         throw new TypeError('a line of a journal must not hold a line break')
       }
-      if (failure !== undefined) throw failure
-      if (lines.length === 0) return
-      const body = bodyOf(lines)
-      await new Promise<void>((resolve, reject) => {
-        waiting.push({ body, resolve, reject })
-        writing ??= writeAll()
-      })
+      // The caller may change its list before the write begins.
+      const copy = [...lines]
+      const written = writing.then(() => write(copy))
+      writing = written.catch(() => {})
+      await written
     },
     /** Returns the number of bytes that are on disk. */
     size: () => end,
     /** Resolves once no write is in progress. */
-    settled: async () => writing,
+    settled: () => writing,
   }
 }
 

@@ -1,8 +1,10 @@
 import { findingText } from '../../account/without-account-data.js'
 import type { CoreTenant } from '../../core/core-client.js'
-import type { UserFinding, UserWarning } from '../../record-validation/user-finding.js'
+import { PUBLIC_TENANT } from '../../record-validation/stored-form.js'
+import type { UserFinding } from '../../record-validation/user-finding.js'
 import { needsOf, type UserNeeds, validateUser } from '../../record-validation/validate-user.js'
 import type { MigrationContext } from '../migration-context.js'
+import type { PreflightFinding } from '../report.js'
 import type { IndexedRecord } from '../source-index.js'
 
 /** The tenants, roles and features of the core. */
@@ -25,111 +27,112 @@ export async function readCatalogue({ core, signal }: MigrationContext): Promise
 export interface SourceExamination {
   /** Record indexes, in ascending order. */
   readonly invalid: readonly number[]
-  readonly errors: FindingTally
-  readonly warnings: FindingTally
-  readonly needs: SourceNeeds
+  readonly findings: readonly PreflightFinding[]
 }
 
 export async function examineSource(
   { sourceIndex, settings, signal }: MigrationContext,
-  coreTenants: readonly CoreTenant[],
+  catalogue: Catalogue,
 ): Promise<SourceExamination> {
   const invalid: number[] = []
-  const errors = createTally()
-  const warnings = createTally()
-  const needs = sourceNeeds(coreTenants)
+  const missing = tallyMissing(catalogue)
+  const warnings = tallyRecords('warning_not_accepted', 'fault')
+  const errors = tallyRecords('record_invalid', 'notice')
   const accepted = new Set<string>(settings.acceptWarnings)
-  const warn = (record: IndexedRecord, found: readonly UserWarning[]): void => {
-    for (const warning of found) if (!accepted.has(warning.code)) warnings.add([warning], record)
-  }
   for await (const record of sourceIndex.records(0, signal)) {
     const validation = validateUser(record.value)
-    warn(record, validation.warnings)
-    if (!validation.ok) {
+    for (const warning of validation.warnings) {
+      if (!accepted.has(warning.code)) warnings.add([warning], record)
+    }
+    if (validation.ok) missing.add(needsOf(validation.user), record.line)
+    else {
       invalid.push(record.recordIndex)
       errors.add(validation.errors, record)
-      continue
     }
-    needs.add(needsOf(validation.user), record.line)
   }
-  return { invalid, errors, warnings, needs }
+  const findings = [missing, warnings, errors].flatMap((tally) => tally.findings())
+  return { invalid, findings }
 }
 
-interface Needed {
-  /** Line of the first record that needs it. */
+interface Tallied {
+  /** Line of the first record of the kind. */
   readonly line: number
   readonly records: number
+  readonly lastLine: number
 }
 
-interface MissingProvider extends Needed {
-  /** Tenants that do not list it. */
-  readonly tenants: ReadonlySet<string>
-}
-
-/** The tenants, roles, features and providers that the records of a source need, by name. */
-export interface SourceNeeds {
-  add(needs: UserNeeds, line: number): void
-  readonly tenants: ReadonlyMap<string, Needed>
-  readonly roles: ReadonlyMap<string, Needed>
-  readonly features: ReadonlyMap<string, Needed>
-  /** Third-party providers that a tenant of the core does not list. */
-  readonly missingProviders: ReadonlyMap<string, MissingProvider>
-}
-
-function sourceNeeds(coreTenants: readonly CoreTenant[]): SourceNeeds {
-  const listed = new Map(coreTenants.map((tenant) => [tenant.tenantId, tenant.thirdPartyIds]))
-  const tenants = new Map<string, Needed>()
-  const roles = new Map<string, Needed>()
-  const features = new Map<string, Needed>()
-  const providers = new Map<string, Needed>()
-  const lacking = new Map<string, Set<string>>()
+/** Counts records by kind. */
+function createTally() {
+  const kinds = new Map<string, Tallied>()
   return {
-    tenants,
-    roles,
-    features,
-    get missingProviders() {
-      return new Map(
-        [...providers].map(([provider, needed]) => [
-          provider,
-          { ...needed, tenants: lacking.get(provider) ?? new Set() },
-        ]),
-      )
+    /** Counts a record once per kind. Returns whether it is the first. */
+    count(kind: string, line: number): boolean {
+      const before = kinds.get(kind)
+      if (before?.lastLine === line) return false
+      const records = (before?.records ?? 0) + 1
+      kinds.set(kind, { line: before?.line ?? line, records, lastLine: line })
+      return before === undefined
     },
-    add(needs, line) {
-      for (const tenant of needs.tenants) count(tenants, tenant, line)
-      for (const role of needs.roles) count(roles, role, line)
-      for (const feature of needs.features) count(features, feature, line)
-      const missing = needs.providers.filter(
-        ({ tenantId, thirdPartyId }) => listed.get(tenantId)?.includes(thirdPartyId) === false,
-      )
-      for (const { tenantId, thirdPartyId } of missing) {
-        lacking.set(thirdPartyId, (lacking.get(thirdPartyId) ?? new Set()).add(tenantId))
-      }
-      for (const id of new Set(missing.map(({ thirdPartyId }) => thirdPartyId))) {
-        count(providers, id, line)
-      }
-    },
+    findings: (
+      code: PreflightFinding['code'],
+      severity: PreflightFinding['severity'],
+      messageOf: (kind: string) => string,
+    ): PreflightFinding[] =>
+      [...kinds].map(([kind, { line, records }]) => ({
+        code,
+        severity,
+        message: messageOf(kind),
+        line,
+        records,
+      })),
   }
 }
 
-function count(names: Map<string, Needed>, name: string, line: number): void {
-  const before = names.get(name)
-  names.set(name, { line: before?.line ?? line, records: (before?.records ?? 0) + 1 })
+/** Counts the records that need a tenant, role, feature or provider that the core lacks. */
+function tallyMissing({ tenants, roles, features }: Catalogue) {
+  const listed = new Map(tenants.map(({ tenantId, thirdPartyIds }) => [tenantId, thirdPartyIds]))
+  const linking = features.includes('mfa') ? ['account_linking'] : []
+  const needed = [
+    { names: 'tenants', noun: 'tenant', present: new Set([PUBLIC_TENANT, ...listed.keys()]) },
+    { names: 'roles', noun: 'role', present: new Set(roles) },
+    { names: 'features', noun: 'feature', present: new Set([...features, ...linking]) },
+  ] as const
+  const tallies = needed.map((each) => ({ ...each, tally: createTally() }))
+  const providers = createTally()
+  const tenantsWithout = new Map<string, Set<string>>()
+  return {
+    add(needs: UserNeeds, line: number): void {
+      for (const { names, present, tally } of tallies) {
+        for (const name of needs[names]) if (!present.has(name)) tally.count(name, line)
+      }
+      for (const { tenantId, thirdPartyId } of needs.providers) {
+        if (listed.get(tenantId)?.includes(thirdPartyId) !== false) continue
+        providers.count(thirdPartyId, line)
+        const without = tenantsWithout.get(thirdPartyId) ?? new Set()
+        tenantsWithout.set(thirdPartyId, without.add(tenantId))
+      }
+    },
+    findings: (): PreflightFinding[] => [
+      ...tallies.flatMap(({ noun, tally }) =>
+        tally.findings(`${noun}_missing`, 'fault', (name) => `The core lacks the ${noun} ${name}.`),
+      ),
+      // Only a notice, because the backend's own configuration may contain the provider.
+      ...providers.findings('provider_missing', 'notice', (provider) => {
+        const without = tenantsInWords([...(tenantsWithout.get(provider) ?? [])])
+        return `The core lacks the provider ${provider} in ${without}; the backend may configure it.`
+      }),
+    ],
+  }
 }
 
-interface TalliedFinding {
-  /** Contains no account data. */
-  readonly message: string
-  /** Line of the first record with the finding. */
-  readonly line: number
-  readonly records: number
-}
+/** Maximum number of tenants in one message. */
+const MAX_TENANTS = 5
 
-/** Groups the findings of many records by kind, each with its first line and its number of records. */
-export interface FindingTally {
-  /** Adds the findings of one record as one kind, so that the record counts once. */
-  add(findings: readonly UserFinding[], record: IndexedRecord): void
-  all(): readonly TalliedFinding[]
+function tenantsInWords(tenants: readonly string[]): string {
+  const named = tenants.slice(0, MAX_TENANTS).join(', ')
+  if (tenants.length === 1) return `the tenant ${named}`
+  const others = tenants.length - MAX_TENANTS
+  return `the tenants ${named}${others > 0 ? ` and ${others} more` : ''}`
 }
 
 /** Above this number of kinds, records are grouped by the code of their first finding. */
@@ -137,29 +140,23 @@ const MAX_KINDS = 200
 /** Maximum number of findings in one message. The report of the identity has all of them. */
 const MAX_TEXTS = 3
 
-interface Tallied extends TalliedFinding {
-  readonly lastLine: number
-}
-
-function createTally(): FindingTally {
-  const kinds = new Map<string, Tallied>()
+/** Counts records by the kind of their findings, each with the message of its first record. */
+function tallyRecords(code: PreflightFinding['code'], severity: PreflightFinding['severity']) {
+  const tally = createTally()
+  const messages = new Map<string, string>()
   return {
-    add(findings, { line, value }) {
+    add(findings: readonly UserFinding[], { line, value }: IndexedRecord): void {
       const [first] = findings
       if (first === undefined) return
       const all = [...new Set(findings.map(kindOf))].join(' ')
-      const kind = kinds.has(all) || kinds.size < MAX_KINDS ? all : first.code
-      const before = kinds.get(kind)
-      if (before === undefined) {
-        kinds.set(kind, { message: messageOf(findings, value), line, records: 1, lastLine: line })
-      } else if (before.lastLine !== line) {
-        kinds.set(kind, { ...before, records: before.records + 1, lastLine: line })
-      }
+      const kind = messages.has(all) || messages.size < MAX_KINDS ? all : first.code
+      if (tally.count(kind, line)) messages.set(kind, messageOf(findings, value))
     },
-    all: () => [...kinds.values()].map(({ lastLine: _, ...tallied }) => tallied),
+    findings: () => tally.findings(code, severity, (kind) => messages.get(kind) ?? ''),
   }
 }
 
+/** Contains no account data. */
 function messageOf(findings: readonly UserFinding[], value: unknown): string {
   const texts = findings
     .slice(0, MAX_TEXTS)

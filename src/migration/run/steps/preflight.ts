@@ -5,14 +5,7 @@ import type { PreflightFinding } from '../report.js'
 import type { IndexedRecord } from '../source-index.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
-import {
-  type Catalogue,
-  examineSource,
-  type FindingTally,
-  readCatalogue,
-  type SourceExamination,
-  type SourceNeeds,
-} from './examine-source.js'
+import { examineSource, readCatalogue } from './examine-source.js'
 import {
   conflictEntries,
   createLoginIndex,
@@ -33,9 +26,8 @@ export async function preflight(ctx: MigrationContext): Promise<Preflight> {
   ctx.emit('preflight')
   const rows = await countAllRows(ctx)
   if (typeof rows !== 'number') return { findings: [rows], passed: false, entry: undefined }
-  const catalogue = await readCatalogue(ctx)
-  const examination = await examineSource(ctx, catalogue.tenants)
-  const blockers = [...foreignRows(ctx, rows), ...sourceFindings(examination, catalogue)]
+  const examination = await examineSource(ctx, await readCatalogue(ctx))
+  const blockers = [...foreignRows(ctx, rows), ...examination.findings]
   const passed = blockers.every(({ severity }) => severity === 'notice')
   const foreign = passed && rows > 0 ? await rowsWithOurIdentities(ctx) : []
   const conflicts = await findLoginConflicts(ctx, { passed, invalid: examination.invalid })
@@ -142,67 +134,4 @@ async function* recordsWithout(
   for await (const record of sourceIndex.records(0, signal)) {
     if (!skipped.has(record.recordIndex)) yield record
   }
-}
-
-function sourceFindings(
-  { errors, warnings, needs }: SourceExamination,
-  catalogue: Catalogue,
-): PreflightFinding[] {
-  return [
-    ...missingNames(needs, catalogue),
-    ...missingProviders(needs),
-    ...ofRecords(warnings, 'warning_not_accepted', 'fault'),
-    ...ofRecords(errors, 'record_invalid', 'notice'),
-  ]
-}
-
-function missingNames(needs: SourceNeeds, catalogue: Catalogue): PreflightFinding[] {
-  const tenants = new Set(['public', ...catalogue.tenants.map(({ tenantId }) => tenantId)])
-  const roles = new Set(catalogue.roles)
-  const features = new Set(catalogue.features)
-  if (features.has('mfa')) features.add('account_linking')
-  return [
-    ...missing('tenant_missing', needs.tenants, tenants, (name) => `the tenant ${name}`),
-    ...missing('role_missing', needs.roles, roles, (name) => `the role ${name}`),
-    ...missing('feature_missing', needs.features, features, (name) => `the feature ${name}`),
-  ]
-}
-
-function missing(
-  code: PreflightFinding['code'],
-  needed: SourceNeeds['roles'],
-  present: ReadonlySet<string>,
-  nameOf: (name: string) => string,
-): PreflightFinding[] {
-  return [...needed].flatMap(([name, about]): PreflightFinding[] => {
-    if (present.has(name)) return []
-    return [{ code, severity: 'fault', message: `The core lacks ${nameOf(name)}.`, ...about }]
-  })
-}
-
-/** Only a notice, because the backend's own configuration may contain the provider. */
-const missingProviders = ({ missingProviders: missing }: SourceNeeds): PreflightFinding[] =>
-  [...missing].map(([provider, { tenants, ...about }]) => ({
-    code: 'provider_missing',
-    severity: 'notice',
-    message: `The core lacks the provider ${provider} in ${tenantsInWords([...tenants])}; the backend may configure it.`,
-    ...about,
-  }))
-
-/** Maximum number of tenants in one message. */
-const MAX_TENANTS = 5
-
-function tenantsInWords(tenants: readonly string[]): string {
-  const named = tenants.slice(0, MAX_TENANTS).join(', ')
-  if (tenants.length === 1) return `the tenant ${named}`
-  const others = tenants.length - MAX_TENANTS
-  return `the tenants ${named}${others > 0 ? ` and ${others} more` : ''}`
-}
-
-function ofRecords(
-  tally: FindingTally,
-  code: PreflightFinding['code'],
-  severity: PreflightFinding['severity'],
-): PreflightFinding[] {
-  return tally.all().map((tallied) => ({ code, severity, ...tallied }))
 }

@@ -34,52 +34,41 @@ export interface SourcePass extends AsyncIterable<SourceRecord> {
   digest(): string
 }
 
-/** The state of one pass. */
-interface Reading {
-  readonly hash: Hash
-  readonly signal: AbortSignal | undefined
-}
-
-interface Reader {
-  readonly name: string
-  read(reading: Reading): AsyncIterable<ParsedLine>
-}
+/** Reads a source once. Passes all of its bytes to `hash`. */
+type Read = (hash: Hash, signal: AbortSignal | undefined) => AsyncIterable<ParsedLine>
 
 export function openSource(source: Source, options: OpenSourceOptions): OpenSource {
   const { code = 'bad_source', maxRecordBytes } = options
   const what = code === 'bad_source' ? 'the source' : 'the file of corrections'
+  const name = 'file' in source ? source.file : source.name
   const refuse = (message: string, line?: number): MigrationError =>
-    new MigrationError(code, `${message} (${JSON.stringify(reader.name)})`, line)
-  const reader =
+    new MigrationError(code, `${message} (${JSON.stringify(name)})`, line)
+  const read =
     'file' in source
-      ? fileReader(source.file, maxRecordBytes, (message) => refuse(`${what} ${message}`))
-      : recordReader(source.name, source.records, maxRecordBytes)
+      ? fileReader(name, maxRecordBytes, (message) => refuse(`${what} ${message}`))
+      : recordReader(source.records, maxRecordBytes)
   let digestBefore: string | undefined
 
-  async function* readRecords(reading: Reading): AsyncGenerator<SourceRecord, string> {
-    let line = 0
-    let records = 0
-    for await (const parsed of reader.read(reading)) {
-      line += 1
-      if (parsed.type === 'fault') throw refuse(parsed.message, line)
-      if (parsed.type === 'blank') continue
-      records += 1
-      yield parsed.record
-    }
-    if (records === 0) throw refuse(`${what} holds no record`)
-    const digest = reading.hash.digest('hex')
-    digestBefore ??= digest
-    if (digest !== digestBefore) throw refuse(`${what} ${CHANGED}`)
-    return digest
-  }
-
   return {
-    name: reader.name,
+    name,
     pass({ signal } = {}) {
-      const hash = createHash('sha256')
       let digest: string | undefined
       async function* records(): AsyncGenerator<SourceRecord> {
-        digest = yield* readRecords({ hash, signal })
+        const hash = createHash('sha256')
+        let line = 0
+        let isEmpty = true
+        for await (const parsed of read(hash, signal)) {
+          line += 1
+          if (parsed.type === 'fault') throw refuse(parsed.message, line)
+          if (parsed.type === 'blank') continue
+          isEmpty = false
+          yield parsed.record
+        }
+        if (isEmpty) throw refuse(`${what} holds no record`)
+        const digestNow = hash.digest('hex')
+        digestBefore ??= digestNow
+        if (digestNow !== digestBefore) throw refuse(`${what} ${CHANGED}`)
+        digest = digestNow
       }
       const iterator = records()
       return {
@@ -97,27 +86,19 @@ const CHANGED = 'has changed since it was first read'
 
 type Refusal = (message: string) => MigrationError
 
-function recordReader(
-  name: string,
-  records: () => AsyncIterable<unknown>,
-  maxBytes: number,
-): Reader {
-  return {
-    name,
-    async *read({ hash, signal }) {
-      let line = 0
-      for await (const given of records()) {
-        signal?.throwIfAborted()
-        line += 1
-        const parsed = parseRecord(given, line, maxBytes)
-        if (parsed.type === 'record') hash.update(parsed.record.text).update('\n')
-        yield parsed
-      }
-    },
+const recordReader = (records: () => AsyncIterable<unknown>, maxBytes: number): Read =>
+  async function* (hash, signal) {
+    let line = 0
+    for await (const given of records()) {
+      signal?.throwIfAborted()
+      line += 1
+      const parsed = parseRecord(given, line, maxBytes)
+      if (parsed.type === 'record') hash.update(parsed.record.text).update('\n')
+      yield parsed
+    }
   }
-}
 
-function fileReader(name: string, maxBytes: number, refuse: Refusal): Reader {
+function fileReader(path: string, maxBytes: number, refuse: Refusal): Read {
   let versionBefore: string | undefined
 
   const checkVersion = async (handle: FileHandle): Promise<void> => {
@@ -127,24 +108,21 @@ function fileReader(name: string, maxBytes: number, refuse: Refusal): Reader {
     if (version !== versionBefore) throw refuse(CHANGED)
   }
 
-  return {
-    name,
-    async *read({ hash, signal }) {
-      const handle = await openFile(name, refuse)
-      try {
-        await checkVersion(handle)
-        const seen = (bytes: Buffer): void => void hash.update(bytes)
-        for await (const line of readLines(handle, maxBytes, seen)) {
-          signal?.throwIfAborted()
-          yield parseLine(line, maxBytes)
-        }
-        await checkVersion(handle)
-      } catch (error) {
-        throw readingError(error, refuse)
-      } finally {
-        await handle.close()
+  return async function* (hash, signal) {
+    const handle = await openFile(path, refuse)
+    try {
+      await checkVersion(handle)
+      const seen = (bytes: Buffer): void => void hash.update(bytes)
+      for await (const line of readLines(handle, maxBytes, seen)) {
+        signal?.throwIfAborted()
+        yield parseLine(line, maxBytes)
       }
-    },
+      await checkVersion(handle)
+    } catch (error) {
+      throw readingError(error, refuse)
+    } finally {
+      await handle.close()
+    }
   }
 }
 

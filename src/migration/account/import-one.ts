@@ -168,18 +168,13 @@ async function isPairTaken(
   return (await findTakenLogin(core, { loginMethods }, options)) !== undefined
 }
 
-/** The result of a refusal if the user has no account. */
-type Judged =
-  | { readonly outcome: 'conflict'; readonly codes: readonly string[] }
-  | { readonly outcome: 'invalid'; readonly errors: readonly UserFinding[] }
-
 /**
  * Classifies the texts with which the core refuses to import a user. The core uses the same status for
  * errors of its database and of the user, so only known texts count as the fault of the user.
  *
  * @throws CoreError with the outcome `unknown` for any other text.
  */
-function judgeRejection(texts: readonly string[]): Judged {
+function judgeRejection(texts: readonly string[]): ImportOneResult {
   const codes = texts.map(conflictCodeOf).filter((code) => code !== undefined)
   if (codes.length === texts.length) return { outcome: 'conflict', codes: [...new Set(codes)] }
   if (texts.every(isValidationText)) {

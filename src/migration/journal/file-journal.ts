@@ -3,7 +3,6 @@ import { type FileHandle, open, rename } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { MigrationError } from '../run/migration-error.js'
 import {
-  bodyOf,
   damaged,
   encodeUnit,
   HEADER,
@@ -187,7 +186,7 @@ function createWriter(handle: FileHandle, last: Pick<Unit, 'end' | 'check'>) {
   async function write(lines: readonly string[]): Promise<void> {
     if (failure !== undefined) throw failure
     if (lines.length === 0) return
-    const unit = encodeUnit(check, bodyOf(lines))
+    const unit = encodeUnit(check, lines)
     try {
       await handle.appendFile(unit.bytes)
       await handle.datasync()

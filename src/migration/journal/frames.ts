@@ -39,11 +39,12 @@ interface UnitHead {
 /** Replaces the previous HEAD in the first unit. */
 const FIRST_CHECK: string = digest(HEADER, HEAD_DIGITS)
 
-/** Returns the array of a unit as JSON. */
-export const bodyOf = (lines: readonly string[]): Buffer => Buffer.from(JSON.stringify(lines))
-
 /** Returns a unit that follows the HEAD `previous`, and its own HEAD as `check`. */
-export function encodeUnit(previous: string, body: Buffer): { bytes: Buffer; check: string } {
+export function encodeUnit(
+  previous: string,
+  lines: readonly string[],
+): { bytes: Buffer; check: string } {
+  const body = Buffer.from(JSON.stringify(lines))
   const length = hexadecimal(HEAD_BYTES + body.length + END.length)
   const bodyCheck = digest(body, BODY_DIGITS)
   const check = checkOf(previous, length, bodyCheck)

@@ -69,30 +69,19 @@ interface InFlightRun {
   isRunning: boolean
 }
 
-interface InFlightRuns {
-  /** Whether a handler of the key is running, after a lookup in progress has ended. */
-  isRunning(id: string): Promise<boolean>
-  /** Registers a run of the key, unless another one is registered. */
-  start(id: string): RegisteredRun
-}
-
-interface RegisteredRun {
-  /** Marks the handler as running: further requests with the key need no query. */
-  markRunning(): void
-  finish(): void
-}
-
 /** Tracks the keys that this process looks up or runs, so that requests with the same key need no query. */
-export function createInFlightRuns(): InFlightRuns {
+export function createInFlightRuns() {
   const runs = new Map<string, InFlightRun>()
 
   return {
-    async isRunning(id) {
+    /** Whether a handler of the key is running, after a lookup in progress has ended. */
+    async isRunning(id: string): Promise<boolean> {
       const inFlight = runs.get(id)
       await inFlight?.begun
       return inFlight?.isRunning === true
     },
-    start(id) {
+    /** Registers a run of the key, unless another one is registered. */
+    start(id: string) {
       let resolve = (): void => {}
       const begun = new Promise<void>((resolveBegun) => {
         resolve = resolveBegun
@@ -100,12 +89,13 @@ export function createInFlightRuns(): InFlightRuns {
       const inFlight: InFlightRun = { begun, isRunning: false }
       if (!runs.has(id)) runs.set(id, inFlight)
       return {
-        markRunning() {
+        /** Marks the handler as running: further requests with the key need no query. */
+        markRunning(): void {
           inFlight.isRunning = true
           if (!runs.has(id)) runs.set(id, inFlight)
           resolve()
         },
-        finish() {
+        finish(): void {
           inFlight.isRunning = false
           if (runs.get(id) === inFlight) runs.delete(id)
           resolve()

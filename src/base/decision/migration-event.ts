@@ -145,23 +145,25 @@ export interface MigrationProgress {
 
 const migration = openChannel('migration')
 
+type Observer<Event> = (event: Event) => unknown
+
 /** Whether there are observers or subscribers. */
-export const isMigrationObserved = (observe: MigrationDecisionObserver | undefined): boolean =>
+export const isMigrationObserved = (observe: Observer<never> | undefined): boolean =>
   observe !== undefined || migration.hasSubscribers
 
-/** Publishes a decision. Never throws. Without observers and subscribers, `make` is not called. */
-export function announceMigrationDecision(
-  observe: MigrationDecisionObserver | undefined,
-  make: () => MigrationDecision,
+/** Publishes a decision or a step of a run. Never throws. Without observers and subscribers, `make` is not called. */
+export function announceMigration<Event extends MigrationDecision | MigrationProgress>(
+  observe: Observer<Event> | undefined,
+  make: () => Event,
 ): void {
   if (!isMigrationObserved(observe)) return
-  let decision: MigrationDecision
+  let event: Event
   try {
-    decision = Object.freeze(make())
+    event = Object.freeze(make())
   } catch {
     // An error of reading the app's request does not affect the answer.
     return
   }
-  if (observe !== undefined) notify(observe, decision)
-  migration.publish(decision)
+  if (observe !== undefined) notify(observe, event)
+  migration.publish(event)
 }

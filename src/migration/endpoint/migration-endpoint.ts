@@ -2,7 +2,7 @@ import { type NextFunction, type Request, type Response, Router } from 'express'
 import { withDeadline } from '../../base/deadline.js'
 import { DependencyError } from '../../base/decision/dependency.js'
 import {
-  announceMigrationDecision,
+  announceMigration,
   type MigrationDecision,
 } from '../../base/decision/migration-event.js'
 import { toServiceAuthError } from '../../base/decision/service-auth-error.js'
@@ -79,7 +79,7 @@ async function serve(
   try {
     const verdict = await judgeInTime(request, context, settings)
     answer(response, verdict)
-    announceMigrationDecision(settings.onDecision, () => decisionOf(verdict, context, request))
+    announceMigration(settings.onDecision, () => decisionOf(verdict, context, request))
     reportDependencies(verdict, settings)
   } catch (error) {
     if (error instanceof DependencyError) reportStoreFailure(error, settings)

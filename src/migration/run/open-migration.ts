@@ -1,5 +1,4 @@
-import type { MigrationProgress } from '../../base/decision/migration-event.js'
-import { notify, openChannel } from '../../base/decision/observers.js'
+import { announceMigration, type MigrationProgress } from '../../base/decision/migration-event.js'
 import { abortWith } from '../../base/on-abort.js'
 import { patientClient } from '../core/open-core-client.js'
 import { identityReports } from './identities.js'
@@ -130,26 +129,17 @@ function migrationOf(opened: OpenedMigration): Migration {
   } satisfies Migration)
 }
 
-const migrations = openChannel('migration')
-
 /** Returns a function that publishes progress events. An error of the observer is ignored. */
-function createEmitter(
-  { state }: JournaledState,
-  observe: ((event: MigrationProgress) => unknown) | undefined,
-): MigrationContext['emit'] {
-  return (type, about) => {
-    if (observe === undefined && !migrations.hasSubscribers) return
-    const event: MigrationProgress = {
+const createEmitter =
+  ({ state }: JournaledState, observe: MigrationSettings['onProgress']): MigrationContext['emit'] =>
+  (type, about) =>
+    announceMigration<MigrationProgress>(observe, () => ({
       by: 'migration',
       type,
       counts: countsOf(state),
       identities: sizeOf(state),
       ...about,
-    }
-    if (observe !== undefined) notify(observe, event)
-    if (migrations.hasSubscribers) migrations.publish(event)
-  }
-}
+    }))
 
 /** A migration whose journal has been read. */
 interface OpenedMigration {

@@ -4,7 +4,7 @@ import { announceDenylist } from '../../../src/base/decision/denylist-event.js'
 import { isIdempotencyObserved } from '../../../src/base/decision/idempotency-event.js'
 import { areKeysObserved } from '../../../src/base/decision/key-set-event.js'
 import {
-  announceMigrationDecision,
+  announceMigration,
   isMigrationObserved,
   type MigrationDecision,
 } from '../../../src/base/decision/migration-event.js'
@@ -60,34 +60,34 @@ it('events of a Postgres store are published', () => {
 describe('a decision of the migration endpoint', () => {
   it('is not computed where nobody observes', () => {
     const make = vi.fn(() => DECISION)
-    announceMigrationDecision(undefined, make)
+    announceMigration(undefined, make)
     expect(make).not.toHaveBeenCalled()
   })
 
   it('is passed to the observer, frozen', () => {
     const observe = vi.fn()
     expect(isMigrationObserved(observe)).toBe(true)
-    announceMigrationDecision(observe, () => ({ ...DECISION }))
+    announceMigration(observe, () => ({ ...DECISION }))
     expect(observe.mock.calls).toEqual([[DECISION]])
     expect(Object.isFrozen(observe.mock.calls[0]?.[0])).toBe(true)
   })
 
   it('is published, with an observer or without', () => {
     const published = collect('migration')
-    announceMigrationDecision(
+    announceMigration(
       () => {
         throw new Error('of the observer')
       },
       () => DECISION,
     )
-    announceMigrationDecision(undefined, () => DECISION)
+    announceMigration(undefined, () => DECISION)
     expect(published).toEqual([DECISION, DECISION])
   })
 
   it('is dropped where the request of the app cannot be read', () => {
     const observe = vi.fn()
     const published = collect('migration')
-    announceMigrationDecision(observe, () => {
+    announceMigration(observe, () => {
       throw new Error('of the app')
     })
     expect(observe).not.toHaveBeenCalled()

@@ -9,7 +9,6 @@ import {
 } from '../../base/options.js'
 import type { Isolation, TransactionRunner } from './runner.js'
 import { DEFAULT_SCHEMA, roleName, schemaName } from './schema-names.js'
-import type { PostgresLimits } from './store-context.js'
 
 /** Options of `postgresStore`. */
 export interface PostgresStoreOptions {
@@ -62,14 +61,8 @@ const schema = lazy(() =>
   }),
 )
 
-export interface PostgresStoreSettings extends PostgresLimits {
-  readonly schema: string
-  readonly schemaOwner?: string | undefined
-  readonly sweepSeconds: number | false
-}
-
 /** @throws TypeError if an option is unknown, of the wrong type or out of range. */
-export const parsePostgresOptions = (input: unknown): PostgresStoreSettings =>
+export const parsePostgresOptions = (input: unknown) =>
   parseOptions('postgresStore options', schema, input)
 
 /** @throws TypeError if `runner` is not a `TransactionRunner`. */

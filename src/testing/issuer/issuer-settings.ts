@@ -63,22 +63,10 @@ const schema = lazy(() =>
   }),
 )
 
-export interface IssuerSettings {
-  readonly tokens: 'service' | 'oauth2'
-  readonly issuer?: string | undefined
-  readonly audience: string
-  readonly source: string
-  readonly tokenType: string
-  readonly caller: string
-  readonly permissions: readonly string[]
-  readonly lifetimeSeconds: number
-  readonly http: boolean
-  readonly maxAgeSeconds: number
-  readonly clock?: (() => number) | undefined
-}
+export type IssuerSettings = ReturnType<typeof parseIssuerSettings>
 
 /** @throws TypeError if an option is unknown, of the wrong type or out of range. */
-export const parseIssuerSettings = (options: TestIssuerOptions): IssuerSettings =>
+export const parseIssuerSettings = (options: TestIssuerOptions) =>
   parseOptions('createTestIssuer options', schema, options)
 
 interface Published {

@@ -4,11 +4,7 @@ import zlib from 'node:zlib'
 import type { CoreClient } from '../core/core-client.js'
 import type { ImportUser } from '../core/import-user.js'
 import { externalUserIdOf } from '../record-validation/stored-form.js'
-import {
-  type CorrectionPass,
-  type OpenCorrections,
-  openCorrections,
-} from '../source/corrections.js'
+import { type Correction, type OpenCorrections, openCorrections } from '../source/corrections.js'
 import { createDigestTable } from '../source/digest-table.js'
 import { type OpenSource, openSource } from '../source/open-source.js'
 import type { Source, SourceRecord } from '../source/source.js'
@@ -76,8 +72,7 @@ export async function createSourceIndex(
   const table = createDigestTable()
   const lines: number[] = []
   const checksums: number[] = []
-  const pass = source.pass({ signal })
-  for await (const record of pass) {
+  for await (const record of source.records(signal)) {
     const earlier = table.add(identityOf(record), lines.length)
     if (earlier !== undefined) {
       const message = `its externalUserId is that of line ${lines[earlier]}`
@@ -86,7 +81,7 @@ export async function createSourceIndex(
     lines.push(record.line)
     checksums.push(zlib.crc32(record.text))
   }
-  await begin(context, { digest: pass.digest(), identities: lines.length })
+  await begin(context, { digest: source.digest(), identities: lines.length })
   const corrections: OpenCorrections[] = []
   const index: SourceIndex = {
     recordIndexOf: (externalUserId) => table.find(externalUserId),
@@ -94,7 +89,7 @@ export async function createSourceIndex(
     records(from, underWay) {
       const open = corrections[from - 1]
       if (open === undefined) return sameRecords(source, checksums, underWay)
-      return replacementsIn(open.pass({ signal: underWay }), index)
+      return replacementsIn(open.corrections(underWay), index)
     },
     async *externalIdsOf(recordIndexes, underWay) {
       const wanted = new Set(recordIndexes)
@@ -105,11 +100,10 @@ export async function createSourceIndex(
     },
     async add(open) {
       const from = corrections.push(open)
-      const corrected = open.pass()
-      for await (const { recordIndex, line } of replacementsIn(corrected, index)) {
+      for await (const { recordIndex, line } of replacementsIn(open.corrections(), index)) {
         if (journaled.state.recordSource[recordIndex] === from) lines[recordIndex] = line
       }
-      if (corrected.digest() === journaled.state.corrections[from - 1]?.digest) return
+      if (open.digest() === journaled.state.corrections[from - 1]?.digest) return
       const message = `${JSON.stringify(open.name)} is not what the journal knows of it`
       throw new MigrationError('bad_corrections', message)
     },
@@ -128,7 +122,7 @@ async function* sameRecords(
   signal: AbortSignal,
 ): AsyncGenerator<IndexedRecord> {
   let recordIndex = 0
-  for await (const record of source.pass({ signal })) {
+  for await (const record of source.records(signal)) {
     if (zlib.crc32(record.text) !== checksums[recordIndex]) {
       const message = 'the source has changed since it was first read'
       throw new MigrationError('bad_source', message, record.line)
@@ -140,10 +134,10 @@ async function* sameRecords(
 
 /** Yields the replacement records of corrections, in their order. */
 export async function* replacementsIn(
-  pass: CorrectionPass,
+  corrections: AsyncIterable<Correction>,
   { recordIndexOf }: Pick<SourceIndex, 'recordIndexOf'>,
 ): AsyncGenerator<IndexedRecord> {
-  for await (const correction of pass) {
+  for await (const correction of corrections) {
     if (correction.type !== 'replace') continue
     const externalUserId = externalUserIdOf(correction.record.value) ?? ''
     const recordIndex = recordIndexOf(externalUserId)

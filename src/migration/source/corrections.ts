@@ -1,7 +1,7 @@
 import { isRecord } from '../../base/options.js'
 import { MigrationError } from '../run/migration-error.js'
 import { createDigestTable } from './digest-table.js'
-import { openSource } from './open-source.js'
+import { type OpenSource, openSource } from './open-source.js'
 import type { Source, SourceRecord } from './source.js'
 
 /** A person's decision on one identity. */
@@ -21,15 +21,9 @@ export type Correction =
     }
 
 /** Corrections that can be read several times. */
-export interface OpenCorrections {
-  readonly name: string
-  pass(options?: { readonly signal?: AbortSignal }): CorrectionPass
-}
-
-/** One pass, which can be iterated once. Throws a MigrationError `bad_corrections` at the first invalid line. */
-export interface CorrectionPass extends AsyncIterable<Correction> {
-  /** See `SourcePass`. */
-  digest(): string
+export interface OpenCorrections extends Pick<OpenSource, 'name' | 'digest'> {
+  /** Throws a MigrationError `bad_corrections` at the first invalid line. */
+  corrections(signal?: AbortSignal): AsyncIterable<Correction>
 }
 
 /** Room for `{"replaces":id,"user":` around a record. */
@@ -39,30 +33,26 @@ const FORMS =
   'a correction is {"replaces":id,"user":{…}}, {"leaveOut":id,"reason":"…"} or {"accept":id,"reason":"…"}'
 
 export function openCorrections(source: Source, maxRecordBytes: number): OpenCorrections {
-  const open = openSource(source, {
+  const { name, records, digest } = openSource(source, {
     code: 'bad_corrections',
     maxRecordBytes: maxRecordBytes + MAX_ENVELOPE_BYTES,
   })
   const refuse = (message: string, line: number): MigrationError =>
-    new MigrationError('bad_corrections', `${message} (${JSON.stringify(open.name)})`, line)
+    new MigrationError('bad_corrections', `${message} (${JSON.stringify(name)})`, line)
 
   return {
-    name: open.name,
-    pass(options) {
-      const pass = open.pass(options)
-      async function* corrections(): AsyncGenerator<Correction> {
-        const lines = createDigestTable()
-        for await (const record of pass) {
-          const correction = parseCorrection(record, maxRecordBytes)
-          if (typeof correction === 'string') throw refuse(correction, record.line)
-          if (lines.add(correction.externalUserId, record.line) !== undefined) {
-            throw refuse('this identity has a correction already', record.line)
-          }
-          yield correction
+    name,
+    digest,
+    async *corrections(signal) {
+      const lines = createDigestTable()
+      for await (const record of records(signal)) {
+        const correction = parseCorrection(record, maxRecordBytes)
+        if (typeof correction === 'string') throw refuse(correction, record.line)
+        if (lines.add(correction.externalUserId, record.line) !== undefined) {
+          throw refuse('this identity has a correction already', record.line)
         }
+        yield correction
       }
-      const iterator = corrections()
-      return { [Symbol.asyncIterator]: () => iterator, digest: () => pass.digest() }
     },
   }
 }

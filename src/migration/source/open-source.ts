@@ -22,15 +22,12 @@ export interface OpenSourceOptions {
 export interface OpenSource {
   /** For a file, its path. */
   readonly name: string
-  pass(options?: { readonly signal?: AbortSignal }): SourcePass
-}
-
-/**
- * One pass over a source, which can be iterated once. Throws a MigrationError at the first line that is
- * not a record, if the source has no record, or if it has changed since an earlier pass.
- */
-export interface SourcePass extends AsyncIterable<SourceRecord> {
-  /** Returns the hexadecimal SHA-256 of the source. Throws before the end of the pass. */
+  /**
+   * Reads the source. Throws a MigrationError at the first line that is not a record, if the source has no
+   * record, or if it has changed since it was first read.
+   */
+  records(signal?: AbortSignal): AsyncIterable<SourceRecord>
+  /** Returns the hexadecimal SHA-256 of the source. Throws before it has been read to its end. */
   digest(): string
 }
 
@@ -47,37 +44,29 @@ export function openSource(source: Source, options: OpenSourceOptions): OpenSour
     'file' in source
       ? fileReader(name, maxRecordBytes, (message) => refuse(`${what} ${message}`))
       : recordReader(source.records, maxRecordBytes)
-  let digestBefore: string | undefined
+  let digest: string | undefined
 
   return {
     name,
-    pass({ signal } = {}) {
-      let digest: string | undefined
-      async function* records(): AsyncGenerator<SourceRecord> {
-        const hash = createHash('sha256')
-        let line = 0
-        let isEmpty = true
-        for await (const parsed of read(hash, signal)) {
-          line += 1
-          if (parsed.type === 'fault') throw refuse(parsed.message, line)
-          if (parsed.type === 'blank') continue
-          isEmpty = false
-          yield parsed.record
-        }
-        if (isEmpty) throw refuse(`${what} holds no record`)
-        const digestNow = hash.digest('hex')
-        digestBefore ??= digestNow
-        if (digestNow !== digestBefore) throw refuse(`${what} ${CHANGED}`)
-        digest = digestNow
+    async *records(signal) {
+      const hash = createHash('sha256')
+      let line = 0
+      let isEmpty = true
+      for await (const parsed of read(hash, signal)) {
+        line += 1
+        if (parsed.type === 'fault') throw refuse(parsed.message, line)
+        if (parsed.type === 'blank') continue
+        isEmpty = false
+        yield parsed.record
       }
-      const iterator = records()
-      return {
-        [Symbol.asyncIterator]: () => iterator,
-        digest() {
-          if (digest === undefined) throw new Error('the source has not been read to its end')
-          return digest
-        },
-      }
+      if (isEmpty) throw refuse(`${what} holds no record`)
+      const digestNow = hash.digest('hex')
+      digest ??= digestNow
+      if (digestNow !== digest) throw refuse(`${what} ${CHANGED}`)
+    },
+    digest() {
+      if (digest === undefined) throw new Error('the source has not been read to its end')
+      return digest
     },
   }
 }

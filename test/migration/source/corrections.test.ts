@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { type Correction, openCorrections } from '../../../src/migration/source/corrections.js'
 import { fileOf, MAX_BYTES } from './sources.js'
@@ -7,7 +8,7 @@ const SECRET = 'of-a-person'
 async function correctionsOf(text: string): Promise<Correction[]> {
   const corrections: Correction[] = []
   const open = openCorrections({ file: await fileOf(text) }, MAX_BYTES)
-  for await (const correction of open.pass()) corrections.push(correction)
+  for await (const correction of open.corrections()) corrections.push(correction)
   return corrections
 }
 
@@ -30,18 +31,13 @@ it('corrections come as what they ask for', async () => {
   ])
 })
 
-it('the same corrections have the same digest, and can be read again', async () => {
-  const open = openCorrections(
-    { file: await fileOf('{"accept":"a","reason":"known"}\n') },
-    MAX_BYTES,
-  )
-  const digests: string[] = []
+it('corrections have a digest, and can be read again', async () => {
+  const text = '{"accept":"a","reason":"known"}\n'
+  const open = openCorrections({ file: await fileOf(text) }, MAX_BYTES)
   for (let time = 0; time < 2; time += 1) {
-    const pass = open.pass()
-    for await (const { type } of pass) expect(type).toBe('accept')
-    digests.push(pass.digest())
+    for await (const { type } of open.corrections()) expect(type).toBe('accept')
+    expect(open.digest()).toBe(createHash('sha256').update(text).digest('hex'))
   }
-  expect(new Set(digests).size).toBe(1)
   expect(open.name).toMatch(/users\.ndjson$/)
 })
 

@@ -22,15 +22,14 @@ describe('a source in a file', () => {
   it('gives its records with their lines, texts and bytes, and a digest', async () => {
     const text = '{"a":1}\n\n \t\r\n{ "b" : "é" }\r\n{"c":[]}'
     const source = await sourceOf(text)
-    const pass = source.pass()
-    expect(() => pass.digest()).toThrow('not been read to its end')
-    expect(await recordsOf(pass)).toEqual([
+    expect(() => source.digest()).toThrow('not been read to its end')
+    expect(await recordsOf(source)).toEqual([
       { line: 1, value: { a: 1 }, text: '{"a":1}', bytes: 7 },
       { line: 4, value: { b: 'é' }, text: '{ "b" : "é" }', bytes: 14 },
       { line: 5, value: { c: [] }, text: '{"c":[]}', bytes: 8 },
     ])
-    expect(pass.digest()).toBe(createHash('sha256').update(text).digest('hex'))
-    expect(await recordsOf(source.pass())).toHaveLength(3)
+    expect(source.digest()).toBe(createHash('sha256').update(text).digest('hex'))
+    expect(await recordsOf(source)).toHaveLength(3)
   })
 
   it('gives every record, wherever its line falls in what is read at once', async () => {
@@ -41,8 +40,8 @@ describe('a source in a file', () => {
         async (lengths, lineBreak) => {
           const given = lengths.map((length, index) => ({ id: index, text: 'é'.repeat(length) }))
           const file = await fileOf(given.map((record) => JSON.stringify(record)).join(lineBreak))
-          const pass = openSource({ file }, { maxRecordBytes: 500_000 }).pass()
-          expect((await recordsOf(pass)).map(({ value }) => value)).toEqual(given)
+          const source = openSource({ file }, { maxRecordBytes: 500_000 })
+          expect((await recordsOf(source)).map(({ value }) => value)).toEqual(given)
         },
       ),
       { numRuns: 15 },
@@ -70,7 +69,7 @@ describe('a source in a file', () => {
   ])('is refused when it is %s', async (_, content, message, line) => {
     const source = await sourceOf(content)
     for (let time = 0; time < 2; time += 1) {
-      const error = await recordsOf(source.pass()).catch((thrown) => thrown)
+      const error = await recordsOf(source).catch((thrown) => thrown)
       expect(error).toEqual(badSource(message, line))
       expect(error.message).not.toMatch(new RegExp(`${SECRET}|\n`))
       expect(error.message).toContain('users.ndjson')
@@ -80,13 +79,13 @@ describe('a source in a file', () => {
   it('takes a record of just the largest size, with CR LF as well', async () => {
     const record = `{"b":"${'x'.repeat(MAX_BYTES - 8)}"}`
     const source = await sourceOf(`${record}\r\n${record}`)
-    expect((await recordsOf(source.pass())).map(({ bytes }) => bytes)).toEqual([1000, 1000])
+    expect((await recordsOf(source)).map(({ bytes }) => bytes)).toEqual([1000, 1000])
   })
 
   it('is refused when it is missing, a folder or a pipe', async () => {
     const folder = dirname(await fileOf(''))
     const refused = (file: string, message: string) =>
-      expect(recordsOf(openFor({ file }).pass())).rejects.toEqual(badSource(message))
+      expect(recordsOf(openFor({ file }))).rejects.toEqual(badSource(message))
     await refused(join(folder, 'nothing'), 'the source does not exist: check its path')
     await refused(folder, 'not a regular file')
     await promisify(execFile)('mkfifo', [join(folder, 'pipe')])
@@ -107,9 +106,9 @@ describe('a source in a file', () => {
     for (const change of changes) {
       const file = await fileOf(content)
       const source = openFor({ file })
-      await recordsOf(source.pass())
+      await recordsOf(source)
       await change(file)
-      await expect(recordsOf(source.pass())).rejects.toEqual(badSource('has changed'))
+      await expect(recordsOf(source)).rejects.toEqual(badSource('has changed'))
     }
   })
 
@@ -117,18 +116,16 @@ describe('a source in a file', () => {
     const file = await fileOf('{"a":1}\n')
     await utimes(file, 5, 5)
     const source = openFor({ file })
-    await recordsOf(source.pass())
+    await recordsOf(source)
     await writeFile(file, '{"a":2}\n')
     await utimes(file, 5, 5)
-    const pass = source.pass()
-    await expect(recordsOf(pass)).rejects.toEqual(badSource('has changed'))
-    expect(() => pass.digest()).toThrow()
+    await expect(recordsOf(source)).rejects.toEqual(badSource('has changed'))
   })
 
   it('is refused when it changes while it is read', async () => {
     const file = await fileOf('{"a":1}\n{"b":1}\n')
     const read = async () => {
-      for await (const { line } of openFor({ file }).pass()) {
+      for await (const { line } of openFor({ file }).records()) {
         if (line === 2) await appendFile(file, '\n')
       }
     }
@@ -137,11 +134,11 @@ describe('a source in a file', () => {
 
   it('can be left early, and ends when its signal aborts', async () => {
     const source = await sourceOf('{"a":1}\n{"b":1}\n{"c":1}\n')
-    for await (const { line } of source.pass()) if (line === 2) break
+    for await (const { line } of source.records()) if (line === 2) break
     const abort = new AbortController()
     const lines: number[] = []
     const read = async () => {
-      for await (const { line } of source.pass(abort)) {
+      for await (const { line } of source.records(abort.signal)) {
         lines.push(line)
         abort.abort(new Error('enough'))
       }
@@ -153,13 +150,13 @@ describe('a source in a file', () => {
   it('is of corrections, with their code', async () => {
     const file = await fileOf('{"a":1}\n[]\n')
     const corrections = openSource({ file }, { maxRecordBytes: 100, code: 'bad_corrections' })
-    await expect(recordsOf(corrections.pass())).rejects.toMatchObject({
+    await expect(recordsOf(corrections)).rejects.toMatchObject({
       code: 'bad_corrections',
       line: 2,
     })
     await rm(file)
     await mkdir(file)
-    await expect(recordsOf(corrections.pass())).rejects.toThrow('the file of corrections is not')
+    await expect(recordsOf(corrections)).rejects.toThrow('the file of corrections is not')
   })
 })
 
@@ -168,8 +165,7 @@ describe('a source of records', () => {
 
   it('gives them as JSON makes them, each time', async () => {
     const source = open({ a: new Date(0), b: undefined }, { c: 'é' })
-    const pass = source.pass()
-    expect(await recordsOf(pass)).toEqual([
+    expect(await recordsOf(source)).toEqual([
       {
         line: 1,
         value: { a: '1970-01-01T00:00:00.000Z' },
@@ -178,9 +174,9 @@ describe('a source of records', () => {
       },
       { line: 2, value: { c: 'é' }, text: '{"c":"é"}', bytes: 10 },
     ])
-    const again = source.pass()
-    await recordsOf(again)
-    expect([source.name, again.digest()]).toEqual(['legacy', pass.digest()])
+    const digest = source.digest()
+    await recordsOf(source)
+    expect([source.name, source.digest()]).toEqual(['legacy', digest])
   })
 
   it.each([
@@ -190,15 +186,15 @@ describe('a source of records', () => {
     ['what JSON cannot hold', [{ a: 1n }], 'no JSON object', 1],
     ['a record too large', [{ a: 'é'.repeat(500) }], 'longer than 1000', 1],
   ])('is refused when it gives %s', async (_, values, message, line) => {
-    await expect(recordsOf(open(...values).pass())).rejects.toEqual(badSource(message, line))
+    await expect(recordsOf(open(...values))).rejects.toEqual(badSource(message, line))
   })
 
   it('is refused when it is empty, or differs the second time', async () => {
-    await expect(recordsOf(open().pass())).rejects.toEqual(badSource('no record'))
+    await expect(recordsOf(open())).rejects.toEqual(badSource('no record'))
     let times = 0
     const source = openFor({ name: 'legacy', records: () => each([{ times: times++ }]) })
-    await recordsOf(source.pass())
-    await expect(recordsOf(source.pass())).rejects.toEqual(badSource('has changed'))
+    await recordsOf(source)
+    await expect(recordsOf(source)).rejects.toEqual(badSource('has changed'))
   })
 
   it('passes on what its own function throws', async () => {
@@ -208,6 +204,6 @@ describe('a source of records', () => {
         throw new RangeError('mine')
       },
     })
-    await expect(recordsOf(source.pass())).rejects.toThrow(new RangeError('mine'))
+    await expect(recordsOf(source)).rejects.toThrow(new RangeError('mine'))
   })
 })

@@ -2,11 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import {
-  type OpenSource,
-  openSource,
-  type SourcePass,
-} from '../../../src/migration/source/open-source.js'
+import { type OpenSource, openSource } from '../../../src/migration/source/open-source.js'
 import type { Source, SourceRecord } from '../../../src/migration/source/source.js'
 
 export const MAX_BYTES = 1000
@@ -28,9 +24,9 @@ export async function sourceOf(content: string | Uint8Array): Promise<OpenSource
   return openFor({ file: await fileOf(content) })
 }
 
-export async function recordsOf(pass: SourcePass): Promise<SourceRecord[]> {
+export async function recordsOf(source: OpenSource): Promise<SourceRecord[]> {
   const records: SourceRecord[] = []
-  for await (const record of pass) records.push(record)
+  for await (const record of source.records()) records.push(record)
   return records
 }
 

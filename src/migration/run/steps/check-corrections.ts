@@ -30,8 +30,7 @@ export async function checkCorrections(
   const logins = createLoginIndex()
   const checkUser = await createUserCheck(ctx, logins)
   const corrected: Corrected = { replaced: [], leftOut: [], accepted: [] }
-  const pass = open.pass({ signal: ctx.signal })
-  for await (const correction of pass) {
+  for await (const correction of open.corrections(ctx.signal)) {
     const line = lineOf(correction)
     const recordIndex = recordIndexOf(ctx, correction, line)
     if (correction.type === 'replace') {
@@ -43,7 +42,7 @@ export async function checkCorrections(
     }
   }
   await assertLoginsFree(ctx, { corrected, open, logins })
-  return { ...corrected, digest: pass.digest() }
+  return { ...corrected, digest: open.digest() }
 }
 
 interface CorrectedRecords {
@@ -65,7 +64,7 @@ async function assertLoginsFree(
     if (line === undefined) continue
     throw objection(loginTwice(recordPosition(ctx, record.recordIndex)), line)
   }
-  const replacements = replacementsIn(open.pass({ signal: ctx.signal }), ctx.sourceIndex)
+  const replacements = replacementsIn(open.corrections(ctx.signal), ctx.sourceIndex)
   const { taken } = await lookUpLogins(ctx, replacements)
   const [first] = replaced.filter(([recordIndex]) => taken.has(recordIndex))
   if (first === undefined) return

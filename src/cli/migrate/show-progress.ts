@@ -3,31 +3,25 @@ import type { CommandContext, Screen } from '../frame/command.js'
 import { formatDuration } from '../output/format-time.js'
 import { countsInWords, countsThatAre, numberInWords } from './report-lines.js'
 
-/** Shows the progress of a run. */
-export interface ProgressView {
-  readonly onProgress: (event: MigrationProgress) => void
-  /** Clears the line of the terminal. */
-  end(): void
-}
-
 type Shown = Pick<CommandContext, 'note' | 'event' | 'screen'>
 
 /** One line a second is enough for a log, ten a second for the eye. */
 const LINE_EVERY_MS = 1000
 const DRAW_EVERY_MS = 100
 
-/** `now` returns milliseconds of a monotonic clock. */
+/** Shows the progress of a run. `now` returns milliseconds of a monotonic clock. */
 export function showProgress(
   { note, event: tell, screen }: Shown,
   now: () => number = () => performance.now(),
-): ProgressView {
+) {
   const show = screen === undefined ? plainLines(note, now) : bar(screen, now)
   return {
-    onProgress(event) {
+    onProgress(event: MigrationProgress): void {
       tell(event)
       show(event)
     },
-    end: () => screen?.draw(''),
+    /** Clears the line of the terminal. */
+    end: (): void => screen?.draw(''),
   }
 }
 

@@ -83,24 +83,16 @@ export const ACCOUNTS_FILE = 'accounts.ndjson'
 
 const FOR_ITS_OWNER_ALONE = 0o600
 
-/** A file that only its owner can read. It gets its name once it is complete and synced to disk. */
-interface FileAside {
-  append(text: string): Promise<void>
-  /** Replaces the file that had the name. */
-  finish(): Promise<void>
-  /** Leaves the file that had the name unchanged. */
-  abandon(): Promise<void>
-}
-
 /** The number of characters that are buffered before a write. */
 const GATHERED = 64 * 1024
 
 /**
- * Opens a file in the journal's folder, to replace it.
+ * Opens a file in the journal's folder, to replace it. Only its owner can read it. It gets its name once
+ * it is complete and synced to disk.
  *
  * @throws CommandFailure (2); the functions of the file reject with it too.
  */
-async function writeAside(directory: string, name: string): Promise<FileAside> {
+async function writeAside(directory: string, name: string) {
   const path = join(directory, name)
   const aside = `${path}.part`
   const orFailure = <T>(work: () => Promise<T>): Promise<T> =>
@@ -117,11 +109,12 @@ async function writeAside(directory: string, name: string): Promise<FileAside> {
     await orFailure(() => file.writeFile(text))
   }
   return {
-    async append(text) {
+    async append(text: string): Promise<void> {
       gathered += text
       if (gathered.length >= GATHERED) await flush()
     },
-    async finish() {
+    /** Replaces the file that had the name. */
+    async finish(): Promise<void> {
       await flush()
       await orFailure(async () => {
         await file.sync()
@@ -130,7 +123,8 @@ async function writeAside(directory: string, name: string): Promise<FileAside> {
         await syncFolder(directory)
       })
     },
-    abandon: () => file.close(),
+    /** Leaves the file that had the name unchanged. */
+    abandon: (): Promise<void> => file.close(),
   }
 }
 

@@ -1,14 +1,6 @@
 import { textOfParts } from '../../base/digest.js'
 import { hash } from '../../base/supported-node.js'
 
-/** Maps texts to numbers. Takes about 30 bytes per text. It stores 128 bits of each text's SHA-256 instead of the text. */
-export interface DigestTable {
-  readonly size: number
-  /** Stores a number of at most 31 bits. If the text has a number already, returns that one and keeps it. */
-  add(text: string, number: number): number | undefined
-  find(text: string): number | undefined
-}
-
 /** Number of 32-bit words per digest. */
 const DIGEST_WORDS = 4
 const BYTES_OF_A_WORD = 4
@@ -21,8 +13,11 @@ const FIRST_SLOTS = 1024
 const MAX_LOAD = 0.75
 const EMPTY = 0
 
-/** Uses open addressing. A slot contains the index of an entry plus 1; entries are in insertion order. */
-export function createDigestTable(): DigestTable {
+/**
+ * Maps texts to numbers. Takes about 30 bytes per text. It stores 128 bits of each text's SHA-256 instead of the text.
+ * Uses open addressing. A slot contains the index of an entry plus 1; entries are in insertion order.
+ */
+export function createDigestTable() {
   const blocks: Int32Array[] = []
   let slots = new Uint32Array(FIRST_SLOTS)
   let size = 0
@@ -71,10 +66,8 @@ export function createDigestTable(): DigestTable {
   }
 
   return {
-    get size() {
-      return size
-    },
-    add(text, number) {
+    /** Stores a number of at most 31 bits. If the text has a number already, returns that one and keeps it. */
+    add(text: string, number: number): number | undefined {
       const slot = slotOf(text)
       const earlier = numberIn(slot)
       if (earlier !== undefined) return earlier
@@ -83,7 +76,7 @@ export function createDigestTable(): DigestTable {
       if (size > MAX_LOAD * slots.length) grow()
       return undefined
     },
-    find: (text) => numberIn(slotOf(text)),
+    find: (text: string): number | undefined => numberIn(slotOf(text)),
   }
 }
 

@@ -23,17 +23,11 @@ export async function readCatalogue({ core, signal }: MigrationContext): Promise
   return { tenants, roles, features }
 }
 
-/** The result of validating the whole source. */
-export interface SourceExamination {
-  /** Record indexes, in ascending order. */
-  readonly invalid: readonly number[]
-  readonly findings: readonly PreflightFinding[]
-}
-
+/** Validates the whole source. Returns the indexes of the invalid records, in ascending order, and findings. */
 export async function examineSource(
   { sourceIndex, settings, signal }: MigrationContext,
   catalogue: Catalogue,
-): Promise<SourceExamination> {
+) {
   const invalid: number[] = []
   const missing = tallyMissing(catalogue)
   const warnings = tallyRecords('warning_not_accepted', 'fault')

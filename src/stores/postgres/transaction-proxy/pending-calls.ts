@@ -14,26 +14,14 @@ export const IGNORE: PendingCallObserver = {
   refused: () => {},
 }
 
-/** The calls on a transaction's proxy that have not been answered yet. */
-export interface PendingCalls {
-  /** Counts a call until its answer settles. Returns a promise that settles in the same way. */
-  count(answer: Promise<unknown>): Promise<unknown>
-  /**
-   * Starts a lazy query by adding listeners to it. Counts the query until a listener is called, but not
-   * while that listener runs.
-   */
-  listen(listening: Listening, start: (listeners: readonly unknown[]) => unknown): unknown
-  /** Resolves when no call is pending. */
-  allSettled(): Promise<void>
-}
-
 interface Listening {
   /** `then`, `catch` or `finally`. */
   readonly name: PropertyKey
   readonly listeners: readonly unknown[]
 }
 
-export function createPendingCalls(observer: PendingCallObserver): PendingCalls {
+/** The calls on a transaction's proxy that have not been answered yet. */
+export function createPendingCalls(observer: PendingCallObserver) {
   const ends = new Set<() => void>()
   let waiting: (() => void)[] = []
 
@@ -68,8 +56,16 @@ export function createPendingCalls(observer: PendingCallObserver): PendingCalls 
     )
 
   return {
-    count: (answer) => endingWith(answer, begin(), observer),
-    listen({ name, listeners }, start) {
+    /** Counts a call until its answer settles. Returns a promise that settles in the same way. */
+    count: (answer: Promise<unknown>): Promise<unknown> => endingWith(answer, begin(), observer),
+    /**
+     * Starts a lazy query by adding listeners to it. Counts the query until a listener is called, but not
+     * while that listener runs.
+     */
+    listen(
+      { name, listeners }: Listening,
+      start: (listeners: readonly unknown[]) => unknown,
+    ): unknown {
       const end = begin()
       let { failed } = observer
       const observed = (listener: unknown, observe: (value: unknown) => void): unknown => {
@@ -89,7 +85,8 @@ export function createPendingCalls(observer: PendingCallObserver): PendingCalls 
       const rest = { succeeded: () => {}, failed }
       return answer instanceof Promise ? endingWith(answer, end, rest) : answer
     },
-    async allSettled() {
+    /** Resolves when no call is pending. */
+    async allSettled(): Promise<void> {
       if (ends.size > 0) await new Promise<void>((resolve) => waiting.push(resolve))
     },
   }

@@ -20,23 +20,17 @@ import {
   type ReservingCall,
 } from './group-commit.js'
 
-/** Runs reservations that count only if enough replicas have acknowledged them. */
-export interface ReplicatedRuns {
-  /** @throws NotConfirmed if they have not in time, or an Error with the error reply of Redis. */
-  run(call: ReservingCall, state?: CallState): Promise<unknown>
-  close(): void
-}
-
 interface ReplicatedOptions {
   readonly timeoutMs: number
   readonly replicas: Replicas
 }
 
+/** Runs reservations that count only if enough replicas have acknowledged them. */
 export function openReplicated(
   clients: ClientFactory,
   connection: Connection,
   { timeoutMs, replicas }: ReplicatedOptions,
-): ReplicatedRuns {
+) {
   const longestReplyMs = timeoutMs + replicas.timeoutMs
   // In a cluster, the first request that needs a connection opens it, and the connection outlives that request.
   const open = AsyncResource.bind(
@@ -50,7 +44,8 @@ export function openReplicated(
       : openClusterCommits(cluster, connection, open)
 
   return {
-    run(call, state = startRedisCall(longestReplyMs)) {
+    /** @throws NotConfirmed if they have not in time, or an Error with the error reply of Redis. */
+    run(call: ReservingCall, state: CallState = startRedisCall(longestReplyMs)): Promise<unknown> {
       return connection.watch(retryUntilDeadline(state, () => groupCommits.commit(call, state)))
     },
     close: groupCommits.close,

@@ -128,7 +128,7 @@ export const storeWith = <Store extends object>(
   names: readonly (keyof Store & string)[],
 ): z.ZodCustom<Store, Store> =>
   z.custom<Store>((value) => hasFunctions(value, names), {
-    error: `must be a store with ${names.join(', ')}`,
+    error: `must be a store with ${names.join(', ')}, such as redisStore(redis) returns`,
   })
 
 /** Whether it is an object with these functions, own or inherited. */

@@ -1,3 +1,4 @@
+import type { Request } from 'express'
 import {
   acceptOneOf,
   type DecisionEvent,
@@ -6,6 +7,7 @@ import {
   requireSingleUse,
   type ServiceAuth,
   type ServiceAuthPolicy,
+  type ServiceChoice,
   type SingleUseStore,
   serviceAuth,
   serviceCredential,
@@ -49,6 +51,8 @@ interface Answer {
   readonly status: number
   readonly challenge: string | undefined
   readonly event: Record<string, unknown>
+  /** Of the accepted caller. */
+  readonly confirmation?: unknown
 }
 
 /** A receiver that is asked in one of the ways. */
@@ -64,7 +68,8 @@ const linesOf = (headers: readonly string[]): string[] =>
   headers.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${headers[index + 1]}`] : []))
 
 function answerOf(bytes: string, events: readonly DecisionEvent[]): Answer {
-  const challenge = /^WWW-Authenticate: (.*)\r$/m.exec(bytes)?.[1]
+  const fields = Array.from(bytes.matchAll(/^WWW-Authenticate: (.*)\r$/gim), ([, value]) => value)
+  const challenge = fields.length < 2 ? fields[0] : fields.join(' and ')
   return { status: Number(bytes.slice(9, 12)), challenge, event: { ...events.at(-1) } }
 }
 
@@ -74,9 +79,14 @@ const throughExpress = (name: string, express: ExpressModule): Way => ({
     const { port } = await startReceiver({
       express,
       mount: (app) => app.use(auth, ...(store ? [requireSingleUse({ store })] : [])),
+      handler: (req, res) => void res.json([serviceOf(req).confirmation]),
     })
-    return async ({ method = 'GET', target = '/', headers }) =>
-      answerOf(await rawRequest(port, { method, path: target, headers: linesOf(headers) }), events)
+    return async ({ method = 'GET', target = '/', headers }) => {
+      const bytes = await rawRequest(port, { method, path: target, headers: linesOf(headers) })
+      const answer = answerOf(bytes, events)
+      const [confirmation] = JSON.parse(/\r\n\r\n(\[.*\])$/s.exec(bytes)?.[1] ?? '[]')
+      return { ...answer, confirmation }
+    }
   },
 })
 
@@ -87,7 +97,10 @@ const throughAuthenticate: Way = {
       const options = { method, url, ...(singleUse && { singleUse }) }
       const answer = await auth.authenticate({ rawHeaders }, options)
       const event = { ...events.at(-1) }
-      if (answer.outcome === 'accepted') return { status: 200, challenge: undefined, event }
+      if (answer.outcome === 'accepted') {
+        const { confirmation } = answer.service
+        return { status: 200, challenge: undefined, event, confirmation }
+      }
       return { status: answer.status, challenge: answer.headers['www-authenticate'], event }
     }
   },
@@ -119,6 +132,8 @@ describe.each(WAYS)('a token bound to a key, through $name', (way) => {
   it('is accepted with a proof of its key, whatever the case of the scheme', async () => {
     const ask = await open(way, {})
     const { token, proof } = issuer.boundToken()
+    const [, claims = ''] = token.split('.')
+    const { cnf } = JSON.parse(Buffer.from(claims, 'base64url').toString())
     const request = { method: 'POST', url: `${BASE_URL}/orders?page=2` }
     for (const scheme of ['DPoP', 'dpop', 'DPOP']) {
       const headers = ['authorization', `${scheme} ${token}`, 'dpop', proof(request)]
@@ -126,13 +141,21 @@ describe.each(WAYS)('a token bound to a key, through $name', (way) => {
       expect(answer).toMatchObject({
         status: 200,
         event: { confirmation: 'dpop', caller: 'billing' },
+        confirmation: { kind: 'dpop', thumbprint: cnf.jkt },
       })
     }
   })
 
   it('is refused without a proof and as a bearer token, in every state of the cache', async () => {
-    for (const tokenCache of [{ max: 10 }, false] as const) {
-      const ask = await open(way, { tokenCache })
+    const store = memoryStore()
+    onTestFinished(() => store.close())
+    for (const [tokenCache, singleUse] of [
+      [{ max: 10 }, undefined],
+      [{ max: 10 }, store],
+      [false, undefined],
+      [false, store],
+    ] as const) {
+      const ask = await open(way, { tokenCache }, singleUse)
       const { token, proof } = issuer.boundToken()
       const good = () => proof({ method: 'GET', url: `${BASE_URL}/` })
       const refuse = async (): Promise<void> => {
@@ -150,6 +173,27 @@ describe.each(WAYS)('a token bound to a key, through $name', (way) => {
       await refuse()
       expect(await ask({ headers: withProof(token, good()) })).toMatchObject({ status: 200 })
       await refuse()
+    }
+  })
+
+  it('is no bearer token before or after a rotation of the keys of the issuer', async () => {
+    const own = await createTestIssuer({ clock })
+    onTestFinished(() => own.close())
+    const events: DecisionEvent[] = []
+    const onDecision = (event: DecisionEvent) => events.push(event)
+    const auth = authFor(own.policy({ senderConstraint: DPOP, onDecision }))
+    await auth.ready()
+    const ask = await way.open(auth, events)
+    const old = own.boundToken()
+    const judge = async ({ token, proof }: typeof old) => {
+      const good = withProof(token, proof({ method: 'GET', url: `${BASE_URL}/` }))
+      const answers = [await ask({ headers: good }), await ask({ headers: bearer(token) })]
+      return answers.map(({ status, event }) => event['reason'] ?? status)
+    }
+    expect(await judge(old)).toEqual([200, 'proof_missing'])
+    own.rotate()
+    for (const token of [own.boundToken(), old, own.boundToken()]) {
+      expect(await judge(token)).toEqual([200, 'proof_missing'])
     }
   })
 
@@ -272,6 +316,12 @@ describe.each(WAYS)('a token bound to a key, through $name', (way) => {
     const required = { ...DPOP, required: true }
     const strict = await open(way, { senderConstraint: required })
     expect(await strict(missing)).toMatchObject({ challenge: 'DPoP algs="ES256"' })
+    const { token, proof } = issuer.boundToken({ sub: 'stranger' })
+    const good = withProof(token, proof({ method: 'GET', url: `${BASE_URL}/` }))
+    expect(await strict({ headers: good })).toMatchObject({
+      status: 403,
+      challenge: 'DPoP algs="ES256", error="insufficient_scope"',
+    })
     const both = await open(way, { senderConstraint: { ...required, mtls: () => undefined } })
     expect(await both(missing)).toMatchObject({
       challenge: 'Bearer realm="service", DPoP algs="ES256"',
@@ -307,6 +357,24 @@ describe.each(WAYS)('a token bound to a key, through $name', (way) => {
         expect((await ask({ headers: ahead })).status).toBe(status)
       }
       now = START
+    }
+  })
+
+  it('is refused with the reason where the clock of the receiver is hours off', async () => {
+    const day = 24 * 3600
+    const short = {}
+    const long = { exp: START / 1000 + day / 2, iat: undefined }
+    for (const [hours, claims, told] of [
+      [5, short, { reason: 'token_expired', claim: 'exp' }],
+      [-5, short, { reason: 'token_not_yet_valid', claim: 'iat' }],
+      [5, long, { reason: 'proof_invalid', member: 'iat' }],
+      [-5, long, { reason: 'proof_invalid', member: 'iat' }],
+    ] as const) {
+      const policy = claims === long ? { maxLifetimeSeconds: day } : {}
+      const ask = await open(way, { ...policy, clock: () => START + hours * 3_600_000 })
+      const { token, proof } = issuer.boundToken(claims)
+      const headers = withProof(token, proof({ method: 'GET', url: `${BASE_URL}/` }))
+      expect(await ask({ headers })).toMatchObject({ status: 401, event: told })
     }
   })
 
@@ -441,15 +509,24 @@ describe.each(WAYS)('a token bound to a key, through $name', (way) => {
       const own = compactToken(header, { ...payload, jti }, es256(key.privateKey))
       expect(await ask({ headers: withProof(token, own) })).toMatchObject({ status: 200 })
     }
-    const room = (length: number) => 'x'.repeat(length)
-    const sized = (length: number) =>
-      compactToken({ ...header, more: room(length) }, payload, es256(key.privateKey))
-    const length = 2600
-    const over = (4096 - sized(length).length) * 0.75
-    const fitting = sized(length + Math.floor(over / 3) * 3)
-    expect(fitting.length).toBeGreaterThan(4090)
-    expect(fitting.length).toBeLessThanOrEqual(4096)
-    expect(await ask({ headers: withProof(token, fitting) })).toMatchObject({ status: 200 })
+    // No segment in base64url has a length of 4n + 1, so the payload varies, too.
+    const sized = (more: number, rest: number) =>
+      compactToken(
+        { ...header, more: 'x'.repeat(more) },
+        { ...payload, more: 'x'.repeat(rest) },
+        es256(key.privateKey),
+      )
+    const shortest = sized(0, 0).length
+    const drafts = Array.from({ length: 24 }, (_, index) =>
+      sized(Math.floor(((4096 - shortest) * 3) / 4) - 3 + (index % 6), Math.floor(index / 6)),
+    )
+    for (const [length, status] of [
+      [4096, 200],
+      [4097, 401],
+    ] as const) {
+      const draft = drafts.find((proof) => proof.length === length)
+      expect(await ask({ headers: withProof(token, String(draft)) })).toMatchObject({ status })
+    }
   })
 
   it('serves many writes, each proof once, on all instances', async () => {
@@ -571,6 +648,16 @@ describe('several issuers', () => {
       [DPOP, undefined, 'Bearer realm="service", DPoP algs="ES256"'],
       [undefined, required, 'Bearer realm="service", DPoP algs="ES256"'],
       [DPOP, required, 'Bearer realm="service", DPoP algs="ES256"'],
+      [
+        required,
+        { ...required, mtls: () => undefined },
+        'Bearer realm="service", DPoP algs="ES256"',
+      ],
+      [
+        required,
+        { mtls: () => undefined, required: true },
+        'Bearer realm="service", DPoP algs="ES256"',
+      ],
       [required, required, 'DPoP algs="ES256"'],
     ] as const
     for (const [one, two, challenge] of challenges) {
@@ -621,11 +708,39 @@ describe.each(EXPRESS_MAJORS)('behind other middlewares, on $major', ({ express 
     expect(await ask()).toMatchObject({ challenge: 'Bearer realm="service", DPoP algs="ES256"' })
     const { token, proof } = issuer.boundToken()
     const good = linesOf(withProof(token, proof({ method: 'GET', url: `${BASE_URL}/` })))
-    expect(await ask(...good)).toMatchObject({ status: 200 })
-    expect(await ask(...good, 'Cookie: sAccessToken=x')).toMatchObject({
-      status: 401,
-      challenge: INVALID,
-    })
+    for (const refused of [[...good, 'Cookie: sAccessToken=x'], linesOf(bearer(token))]) {
+      expect(await ask(...good)).toMatchObject({ status: 200 })
+      expect(await ask(...refused)).toMatchObject({ status: 401, challenge: INVALID })
+    }
+  })
+
+  it('acceptOneOf challenges as all its service choices together do, and each as it does alone', async () => {
+    const required = { ...DPOP, required: true }
+    const bearerOnly = 'Bearer realm="service"'
+    const dpopOnly = 'DPoP algs="ES256"'
+    const both = `${bearerOnly}, ${dpopOnly}`
+    for (const [one, two, ...challenges] of [
+      [undefined, undefined, bearerOnly, bearerOnly, bearerOnly],
+      [undefined, DPOP, both, bearerOnly, both],
+      [required, undefined, both, dpopOnly, bearerOnly],
+      [undefined, required, both, bearerOnly, dpopOnly],
+      [DPOP, required, both, both, dpopOnly],
+      [required, required, dpopOnly, dpopOnly, dpopOnly],
+    ] as const) {
+      const choices = [one, two].map((senderConstraint, index) => ({
+        name: `service-${index}`,
+        presented: ({ headers }: Request) => headers['x-choice'] === String(index),
+        verify: authFor(issuer.policy({ senderConstraint })),
+      }))
+      const gate = acceptOneOf(choices as [ServiceChoice, ServiceChoice])
+      const { port } = await startReceiver({ express, mount: (app) => app.use(gate) })
+      const asked = [[], ['X-Choice: 0'], ['X-Choice: 1']].map((headers) =>
+        rawRequest(port, { headers }),
+      )
+      const answers = (await Promise.all(asked)).map((bytes) => answerOf(bytes, []))
+      expect(answers.map(({ status }) => status)).toEqual([401, 401, 401])
+      expect(answers.map(({ challenge }) => challenge)).toEqual(challenges)
+    }
   })
 
   it('acceptOneOf leaves Bearer out if its service choice requires proofs', async () => {
@@ -658,6 +773,7 @@ describe.each(EXPRESS_MAJORS)('behind other middlewares, on $major', ({ express 
         const router = express.Router()
         router.use(first, second, requirePermissions('orders:read'), requireSingleUse({ store }))
         app.use('/api/:version', router)
+        app.use('/api/v1/all', requirePermissions('everything'))
         app.use((req, _res, next) => {
           seen.push(serviceOf(req).confirmation, Object.isFrozen(serviceOf(req).confirmation))
           next()
@@ -666,8 +782,9 @@ describe.each(EXPRESS_MAJORS)('behind other middlewares, on $major', ({ express 
     })
     const key = createProofKey()
     const token = issuer.token({ cnf: { jkt: key.thumbprint } })
-    const facts = { token, method: 'GET', url: `${BASE_URL}/api/v1/orders`, now: now / 1000 }
-    const headers = linesOf(withProof(token, createProof(key, facts)))
+    const proofAt = (url: string) =>
+      createProof(key, { token, method: 'GET', url, now: now / 1000 })
+    const headers = linesOf(withProof(token, proofAt(`${BASE_URL}/api/v1/orders`)))
     const path = '/api/v1/orders?x'
     expect(answerOf(await rawRequest(port, { path, headers }), [])).toMatchObject({ status: 200 })
     expect(seen).toEqual([{ kind: 'dpop', thumbprint: key.thumbprint }, true])
@@ -675,10 +792,33 @@ describe.each(EXPRESS_MAJORS)('behind other middlewares, on $major', ({ express 
       status: 401,
       challenge: 'DPoP algs="ES256", error="invalid_token"',
     })
+    const all = linesOf(withProof(token, proofAt(`${BASE_URL}/api/v1/all`)))
+    const powerless = await rawRequest(port, { path: '/api/v1/all', headers: all })
+    expect(answerOf(powerless, [])).toMatchObject({
+      status: 403,
+      challenge: 'DPoP algs="ES256", error="insufficient_scope"',
+    })
   })
 })
 
 describe('authenticate', () => {
+  it('does not consume a proof that lacks a permission', async () => {
+    const auth = authFor(issuer.policy({ senderConstraint: { ...DPOP, required: true } }))
+    const singleUse = memoryStore()
+    onTestFinished(() => singleUse.close())
+    const { token, proof } = issuer.boundToken()
+    const rawHeaders = withProof(token, proof({ method: 'GET', url: `${BASE_URL}/` }))
+    const ask = (permissions: string) =>
+      auth.authenticate({ rawHeaders }, { method: 'GET', url: '/', singleUse, permissions })
+    expect(await ask('everything')).toMatchObject({
+      status: 403,
+      headers: { 'www-authenticate': 'DPoP algs="ES256", error="insufficient_scope"' },
+    })
+    expect(await ask('orders:read')).toMatchObject({ outcome: 'accepted' })
+    expect(await ask('orders:read')).toMatchObject({ status: 401, reason: 'token_replayed' })
+    expect(await ask('everything')).toMatchObject({ status: 403 })
+  })
+
   it('rejects a token that is bound to a key without method and url, and a wrong one of them', async () => {
     const auth = authFor(issuer.policy({ senderConstraint: DPOP }))
     const { token, proof } = issuer.boundToken()

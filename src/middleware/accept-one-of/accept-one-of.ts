@@ -1,10 +1,11 @@
 import type { Request } from 'express'
 import type { DecisionObserver } from '../../base/decision/decision-event.js'
+import type { Schemes } from '../../base/decision/problem.js'
 import { functionOf, lazy, optionsObject, parseOptions } from '../../base/options.js'
 import { type AnyRouteHandler, fitAnyRoute } from '../any-route.js'
 import { type AcceptedCredential, beginState, credentialBy } from '../request-state.js'
 import { acceptRequest } from './accept-request.js'
-import { type AnyChoice, type CredentialOf, parseChoices } from './choice.js'
+import { type AnyChoice, type CheckedChoice, type CredentialOf, parseChoices } from './choice.js'
 
 declare global {
   namespace Express {
@@ -72,7 +73,7 @@ export function acceptOneOf<const Choices extends readonly [AnyChoice, ...AnyCho
   const checked = parseChoices(choices)
   const { onDecision } = parseOptions('acceptOneOf options', schema, options)
   const observers = onDecision === undefined ? [] : [onDecision]
-  const schemes = checked.find((choice) => choice.schemes !== undefined)?.schemes ?? 'Bearer'
+  const schemes = schemesOf(checked)
   const middleware = fitAnyRoute((request, response, next) =>
     acceptRequest(checked, {
       middleware,
@@ -87,4 +88,10 @@ export function acceptOneOf<const Choices extends readonly [AnyChoice, ...AnyCho
   const credentialOf = (request: Request) =>
     credentialBy(middleware, request) as CredentialOf<Choices[number]>
   return Object.assign(middleware, { credentialOf })
+}
+
+/** The schemes of all service choices together: a caller without a credential may want any of them. */
+function schemesOf(choices: readonly CheckedChoice[]): Schemes {
+  const [schemes = 'Bearer', ...others] = new Set(choices.flatMap(({ schemes: own }) => own ?? []))
+  return others.length === 0 ? schemes : 'Bearer, DPoP'
 }

@@ -1,3 +1,4 @@
+import { webcrypto } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   memoryStore,
@@ -7,7 +8,7 @@ import {
   serviceOf,
 } from 'express-service-auth'
 import { type DpopTokenSource, ServiceCallError, serviceFetch } from 'express-service-auth/client'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
 import { freePort } from '../support/network/free-port.js'
 import { EXPRESS_MAJORS, type ExpressModule } from '../support/receiver/express-majors.js'
@@ -130,6 +131,17 @@ describe('proof', () => {
     expect(await proofTime()).toBe(59)
     ms += 100
     expect(await proofTime()).toBe(60)
+  })
+
+  it('is signed by a key that cannot be exported', async () => {
+    const generate = vi.spyOn(webcrypto.subtle, 'generateKey')
+    onTestFinished(() => generate.mockRestore())
+    const source = dpopSource(core.url)
+    await source.proof({ method: 'GET', url: 'https://orders.test/' })
+    expect(generate).toHaveBeenCalledTimes(1)
+    const pair = (await generate.mock.results[0]?.value) as webcrypto.CryptoKeyPair
+    const exported = webcrypto.subtle.exportKey('jwk', pair.privateKey)
+    await expect(exported).rejects.toThrow('not extractable')
   })
 
   it('needs a request', async () => {

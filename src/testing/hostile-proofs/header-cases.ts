@@ -55,6 +55,12 @@ function algorithmCases(
       createHmac('sha256', secret).update(input).digest()
   return [
     ...values.map((alg): Draft => [`alg ${shown(alg)}`, withHeader({ alg })]),
+    [
+      'alg twice, the last wrong',
+      proof({
+        header: `{"typ":"dpop+jwt","alg":"ES256","alg":"none","jwk":${JSON.stringify(key.jwk)}}`,
+      }),
+    ],
     ['alg none', signedBy('none', () => Buffer.alloc(64))],
     ['alg None with a good signature', withHeader({ alg: 'None' })],
     ['RS256 by the key of the issuer', signedBy('RS256', (input) => sign('sha256', input, rsa))],

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { ValueType } from '@opentelemetry/api'
 import { DataPointType } from '@opentelemetry/sdk-metrics'
 import express from 'express'
@@ -57,6 +58,35 @@ it('counts the decisions of each guard, by reason and by callers that the policy
     seriesOf(1, refused('serviceAuth', 'caller_denied')),
     seriesOf(1, refused('serviceAuth', 'credentials_missing')),
   ])
+})
+
+it('counts what the tokens of each caller are bound to', async () => {
+  const { series } = meter()
+  const certificate = Buffer.of(0x30, 0)
+  const dpop = { baseUrls: ['https://orders.test'] }
+  const senderConstraint = { mtls: () => certificate, dpop }
+  const callers = ['billing', 'reporting']
+  const receiver = await startReceiver({
+    express,
+    mount: (app) => app.use(authFor(issuer.policy({ senderConstraint, callers }))),
+  })
+  const thumbprint = createHash('sha256').update(certificate).digest('base64url')
+  for (const sub of callers) {
+    const { token, proof } = issuer.boundToken({ sub })
+    const request = { method: 'GET', url: 'https://orders.test/' }
+    const headers = { authorization: `DPoP ${token}`, dpop: proof(request) }
+    expect((await receiver.call(undefined, { headers })).status).toBe(200)
+    await receiver.call(issuer.token({ sub, cnf: { 'x5t#S256': thumbprint } }))
+    await receiver.call(issuer.token({ sub }))
+  }
+  const accepted = { guard: 'serviceAuth', outcome: 'accepted' }
+  expect(await series('decisions')).toEqual(
+    callers.flatMap((caller) =>
+      ['dpop', 'certificate', 'none'].map((confirmation) =>
+        seriesOf(1, { ...accepted, confirmation, 'service.peer.name': caller }),
+      ),
+    ),
+  )
 })
 
 it('names the choice of acceptOneOf, and its caller where that is a service', async () => {

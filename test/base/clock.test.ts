@@ -7,7 +7,16 @@ it('a clock is read for its milliseconds', () => {
 })
 
 it('a clock that gives no time is a TypeError', () => {
-  for (const time of [Number.NaN, Number.POSITIVE_INFINITY, '1', null, undefined, new Date(), 1n, Promise.reject(1)]) {
+  for (const time of [
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    '1',
+    null,
+    undefined,
+    new Date(),
+    1n,
+    Promise.reject(1),
+  ]) {
     expect(() => readClock(() => time as number)).toThrow(TypeError)
   }
 })

@@ -1,41 +1,35 @@
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
-
-/** What a caller learned of one of its writes. */
-export type Outcome = 'created' | 'replayed' | 'unknown'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Row } from './table.js'
 
 export interface Caller {
-  readonly counts: Record<Outcome | 'attempts' | 'unavailable' | 'inProgress' | 'cut', number>
+  readonly counts: Record<Outcome | 'attempts' | 'unavailable' | 'in progress' | 'cut', number>
+  /** By effect, the first answer that names it. */
+  readonly answers: ReadonlyMap<string, Row>
   /** What must not happen. */
   readonly violations: string[]
   /** Writes with one key, again and again until the outcome is known or known to be unknown. */
-  write(order: Order): Promise<Outcome>
-  close(): void
+  write(key: string): Promise<void>
+  /** Closes the connections; the next write opens new ones. */
+  disconnect(): void
 }
 
-export interface Order {
-  readonly key: string
-  readonly item: string
-  readonly path: string
-}
-
-interface Answer {
-  readonly status: number
-  readonly isReplayed: boolean
-  readonly body: string
-}
-
-export interface CallerOptions {
-  readonly ports: readonly number[]
-  readonly tokens: readonly string[]
+interface CallerOptions {
+  readonly targets: readonly { readonly host: string; readonly port: number }[]
+  token(): string
   /** No more retries after this moment of `performance.now`. */
   readonly giveUpAt: number
 }
 
-const REQUEST_TIMEOUT_MS = 5000
-const RETRY_DELAY_MS = 100
+type Outcome = 'created' | 'replayed' | 'unknown'
 
-export function createCaller({ ports, tokens, giveUpAt }: CallerOptions): Caller {
+const REQUEST_TIMEOUT_MS = 4000
+const RETRY_DELAY_MS = 100
+/** A token is used for a minute, and many requests. */
+const TOKEN_MS = 60_000
+
+export function createCaller({ targets, token, giveUpAt }: CallerOptions): Caller {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
   const counts = {
     created: 0,
@@ -43,67 +37,78 @@ export function createCaller({ ports, tokens, giveUpAt }: CallerOptions): Caller
     unknown: 0,
     attempts: 0,
     unavailable: 0,
-    inProgress: 0,
+    'in progress': 0,
     cut: 0,
   }
+  const answers = new Map<string, Row>()
   const violations: string[] = []
+  let current = { token: '', until: 0 }
 
-  async function send({ key, item, path }: Order): Promise<Answer> {
-    const body = JSON.stringify({ item })
+  async function send(key: string) {
+    const now = performance.now()
+    if (now > current.until) current = { token: token(), until: now + TOKEN_MS }
+    const content = JSON.stringify({ key, item: itemOf(key) })
     const outgoing = request({
       agent,
-      port: ports[counts.attempts % ports.length],
-      host: '127.0.0.1',
+      ...targets[counts.attempts % targets.length],
       method: 'POST',
-      path,
+      path: '/orders',
       timeout: REQUEST_TIMEOUT_MS,
       headers: {
-        authorization: `Bearer ${tokens[counts.attempts % tokens.length]}`,
+        authorization: `Bearer ${current.token}`,
         'idempotency-key': key,
         'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
+        'content-length': Buffer.byteLength(content),
       },
     })
     outgoing.on('timeout', () => outgoing.destroy(new Error('no answer in time')))
-    outgoing.end(body)
+    outgoing.end(content)
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
     const chunks: Buffer[] = []
     for await (const chunk of response) chunks.push(chunk as Buffer)
-    const isReplayed = response.headers['idempotent-replayed'] === 'true'
-    return { status: response.statusCode ?? 0, isReplayed, body: Buffer.concat(chunks).toString() }
+    const { statusCode: status, headers } = response
+    const body = Buffer.concat(chunks).toString()
+    return { status, isReplayed: headers['idempotent-replayed'] === 'true', body }
   }
 
   /** `undefined` when it has to be tried again. */
-  function judge({ status, isReplayed, body }: Answer, { key, item }: Order): Outcome | undefined {
+  function judge(
+    key: string,
+    { status, isReplayed, body }: Awaited<ReturnType<typeof send>>,
+  ): Outcome | undefined {
     if (status === 201) {
-      if (body !== JSON.stringify({ key, item })) violations.push(`${key} got ${body}`)
+      const { effect, ...order } = JSON.parse(body)
+      if (order.key !== key || order.item !== itemOf(key)) violations.push(`${key} got ${body}`)
+      if (!answers.has(effect)) answers.set(effect, { key, effect, at: Date.now() })
       return isReplayed ? 'replayed' : 'created'
     }
     if (status === 503) counts.unavailable += 1
     else if (status === 409 && body.includes('outcome-unknown')) return 'unknown'
-    else if (status === 409 && body.includes('request-in-progress')) counts.inProgress += 1
+    else if (status === 409 && body.includes('request-in-progress')) counts['in progress'] += 1
     else violations.push(`${key} got ${status} ${body}`)
     return undefined
   }
 
   return {
     counts,
+    answers,
     violations,
-    async write(order) {
+    async write(key) {
       while (performance.now() < giveUpAt) {
         counts.attempts += 1
-        const answer = await send(order).catch(() => undefined)
-        if (answer === undefined) counts.cut += 1
-        const outcome = answer && judge(answer, order)
+        const reply = await send(key).catch(() => undefined)
+        if (reply === undefined) counts.cut += 1
+        const outcome = reply && judge(key, reply)
         if (outcome !== undefined) {
           counts[outcome] += 1
-          return outcome
+          return
         }
-        await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY_MS * (0.5 + Math.random())))
+        await delay(RETRY_DELAY_MS * (0.5 + Math.random()))
       }
-      violations.push(`${order.key} found no end`)
-      return 'unknown'
+      violations.push(`${key} found no end`)
     },
-    close: () => agent.destroy(),
+    disconnect: () => agent.destroy(),
   }
 }
+
+const itemOf = (key: string): string => `item of ${key}`

@@ -1,54 +1,52 @@
+import { parseArgs } from 'node:util'
+import { enterNetwork, openNetwork } from '../support/network/own-network.js'
 import useTemporaryHome from '../support/run/temporary-home.js'
-import { soakPostgres } from './postgres.js'
-import { soak } from './soak.js'
+import { type SoakReport, STORES, type StoreName, soak } from './soak.js'
 
-// `npm run soak` on Redis, `npm run soak -- postgres` on Postgres.
+// npm run soak -- [--hours 1 | --minutes 3] [--store cluster|sentinel|postgres|all] [--no-replicas]
 
-interface Report {
-  readonly figures: Readonly<Record<string, number | string>>
-  readonly violations: readonly string[]
-}
-
-const MAX_WRITES = 50_000
-/** What a minute on Redis has to reach. */
-const MIN_WRITES_PER_MINUTE = 50_000
-
-async function onRedis(seconds: number): Promise<Report> {
-  console.log(`soaking for ${seconds} s: two receivers, one Redis, all of them killed now and then`)
-  const leastWrites = Math.floor((seconds / 60) * MIN_WRITES_PER_MINUTE)
-  const { writes, counts, kills, restarts, violations } = await soak({ seconds, leastWrites })
-  const figures = { writes, ...counts, 'receivers killed': kills, 'Redis restarts': restarts }
-  return { figures, violations }
-}
-
-function onPostgres(seconds: number): Promise<Report> {
-  console.log(
-    `soaking until ${MAX_WRITES} writes, at most ${seconds} s: two receivers, one Postgres, all of them killed now and then`,
-  )
-  return soakPostgres({ seconds, writes: MAX_WRITES })
-}
-
-const SOAKS = {
-  redis: { run: onRedis, seconds: 60 },
-  postgres: { run: onPostgres, seconds: 300 },
-}
-
-const name = process.argv[2] ?? 'redis'
-if (name !== 'redis' && name !== 'postgres') {
-  console.error(`no soak ${name}: there are ${Object.keys(SOAKS).join(' and ')}`)
+const { values } = parseArgs({
+  options: {
+    /** For all stores together, one after the other. */
+    hours: { type: 'string' },
+    minutes: { type: 'string', default: '3' },
+    store: { type: 'string', default: 'all' },
+    /** Nothing waits for replicas, so that a failover may lose what was acknowledged. */
+    'no-replicas': { type: 'boolean', default: false },
+  },
+})
+const minutes = values.hours === undefined ? Number(values.minutes) : 60 * Number(values.hours)
+const hasReplicas = !values['no-replicas']
+const all = Object.keys(STORES) as StoreName[]
+const stores = all.filter((name) => [name, 'all'].includes(values.store))
+if (stores.length === 0 || !(minutes > 0)) {
+  console.error(`--store is one of ${all.join(', ')} and all; --minutes is a number above 0`)
   process.exit(1)
 }
-const { run, seconds: usualSeconds } = SOAKS[name]
-const seconds = Number(process.env['SOAK_SECONDS'] ?? usualSeconds)
-if (!(seconds >= 5)) {
-  console.error('SOAK_SECONDS must be a number from 5')
-  process.exit(1)
-}
+enterNetwork()
 await useTemporaryHome()
-const { figures, violations } = await run(seconds)
-for (const [label, value] of Object.entries(figures)) console.log(`${label.padEnd(18)}${value}`)
-for (const violation of violations.slice(0, 20)) console.error(`VIOLATION  ${violation}`)
-console.log(
-  violations.length === 0 ? 'no key had two effects, no caller a strange result' : 'FAILED',
-)
-process.exit(violations.length === 0 ? 0 : 1)
+const network = await openNetwork()
+const seconds = (60 * minutes) / stores.length
+console.log(`${stores.join(', ')}: ${seconds} s each, ${hasReplicas ? 'with' : 'without'} replicas`)
+const reports = new Map<StoreName, SoakReport>()
+for (const store of stores) reports.set(store, await soak({ store, seconds, hasReplicas, network }))
+
+const printLine = (...cells: readonly (string | number)[]): void =>
+  console.log(cells.map((cell) => String(cell).padEnd(22)).join(''))
+printLine('', ...stores)
+for (const label of new Set([...reports.values()].flatMap(({ figures }) => Object.keys(figures)))) {
+  printLine(label, ...[...reports.values()].map(({ figures }) => figures[label] ?? ''))
+}
+const SHOWN = 20
+let violations = 0
+for (const [store, report] of reports) {
+  violations += report.violations.length
+  for (const text of report.explained.slice(0, SHOWN)) console.log(`explained  ${store}: ${text}`)
+  for (const text of report.violations.slice(0, SHOWN))
+    console.error(`VIOLATION  ${store}: ${text}`)
+}
+const kept = hasReplicas
+  ? 'each write had one effect, and its answers agree with the table'
+  : 'each double, and each answer that disagrees with the table, follows from a failover'
+console.log(violations === 0 ? kept : `FAILED: ${violations} violations`)
+process.exit(violations === 0 ? 0 : 1)

@@ -1,150 +1,102 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { migration } from 'express-service-auth/postgres'
-import { createTestIssuer } from 'express-service-auth/testing'
-import { freePort } from '../support/network/free-port.js'
 import { startPostgres } from '../support/postgres/postgres.js'
-import { type Caller, createCaller } from './caller.js'
-import { disturb, keepWriting, pickOne } from './commotion.js'
-import { lookAt } from './postgres-tables.js'
-import { startReceiver } from './receiver-process.js'
+import { postgresAddress } from '../support/postgres/postgres-address.js'
+import type { Place } from '../support/process/place.js'
+import { until } from '../support/until.js'
+import { pickOne } from './commotion.js'
+import { faultsOfServers, type Scene, type SceneOptions } from './scene.js'
+import type { Row } from './table.js'
 
-export interface PostgresSoakOptions {
-  /** At most. */
-  readonly seconds: number
-  readonly writes: number
+const EFFECTS = 'create table effect (key text not null, effect text not null, at bigint not null)'
+/** Where the primary is reached, whichever server that is. */
+const ADDRESS = '10.77.0.2'
+const STANDBY = 'standby'
+const SETTINGS = {
+  fsync: 'on',
+  autovacuum_naptime: '5s',
+  cluster_name: STANDBY,
+  wal_keep_size: '512MB',
+  wal_sender_timeout: '3s',
+  wal_receiver_timeout: '3s',
+  wal_retrieve_retry_interval: '500ms',
+  // A receiver that is gone does not keep its transaction for long.
+  tcp_keepalives_idle: '2',
+  tcp_keepalives_interval: '1',
+  tcp_keepalives_count: '3',
+  tcp_user_timeout: '5000',
 }
+const IN_STEP = `
+  select from pg_stat_replication
+  where state = 'streaming' and sync_state = $1
+    and pg_wal_lsn_diff(pg_current_wal_lsn(), flush_lsn) < 1e5`
+const LEFTOVERS = `
+  select 1 from service_auth.idempotency where expires_at < now() - interval '60 s'
+  union all
+  select 1 from pg_stat_all_tables
+  where relid = 'service_auth.idempotency'::regclass and n_dead_tup > 0.1 * n_live_tup`
 
-export interface PostgresSoakReport {
-  readonly figures: Readonly<Record<string, number | string>>
-  readonly violations: readonly string[]
-}
-
-const PROGRAM = new URL('postgres-receiver.ts', import.meta.url)
-const EFFECTS = `
-  create table effect (path text not null, key text not null);
-  create index on effect (path, key)`
-const WRITERS = 32
-/** Every fourth writes what is kept; what the others write is swept meanwhile. */
-const KEPT_EVERY = 4
-const KILL_EVERY_MS = 4000
-const STOP_EVERY_MS = 9000
-const DRAFT_SECONDS = 15
-/** For the last retries, once nothing is broken any more. */
-const GRACE_MS = 30_000
-const MAX_DEAD = 0.1
-/** What vacuum may leave between two of its turns. */
-const MAX_GROWTH = 1.5
-
-/**
- * Two receivers on one Postgres, which flushes every commit. Receivers are killed and Postgres is stopped
- * without a checkpoint at random while callers write and retry, and both receivers sweep.
- */
-export async function soakPostgres(options: PostgresSoakOptions): Promise<PostgresSoakReport> {
-  const issuer = await createTestIssuer()
-  const postgres = await startPostgres({ settings: { fsync: 'on', autovacuum_naptime: '5s' } })
-  await postgres.query(migration())
-  await postgres.query(EFFECTS)
-  const tables = lookAt(postgres)
-  const environment = {
-    DATABASE_URL: postgres.url,
-    DRAFT_SECONDS: String(DRAFT_SECONDS),
-    ISSUER: issuer.url,
-  }
-  const receivers = await Promise.all(
-    [await freePort(), await freePort()].map((port) => startReceiver(PROGRAM, port, environment)),
-  )
-  const endsAt = performance.now() + options.seconds * 1000
-  const caller = createCaller({
-    ports: receivers.map(({ port }) => port),
-    tokens: Array.from({ length: 20 }, () => issuer.token()),
-    giveUpAt: endsAt + GRACE_MS,
+/** A primary, and a standby that has each commit before it is acknowledged. */
+export async function openPostgres({ network, hasReplicas }: SceneOptions): Promise<Scene> {
+  const places = await network.addPlaces(2)
+  const [first, second] = places as [Place, Place]
+  const start = async (place: Place, follows = {}) => ({
+    server: await startPostgres({ settings: SETTINGS, place, ...follows }),
+    place,
   })
-  const kept: string[] = []
-  const drafts: string[] = []
-  const writes = (): number => kept.length + drafts.length
-  const isOver = (): boolean => writes() >= options.writes || performance.now() >= endsAt
-  const isHalf = (): boolean =>
-    writes() >= options.writes / 2 || performance.now() >= endsAt - options.seconds * 500
-  const stopAndStart = async (): Promise<void> => {
-    await postgres.stopImmediate()
-    await postgres.restart()
+  let primary = await start(first)
+  const { port, query } = primary.server
+  await query(migration())
+  await query(EFFECTS)
+  if (hasReplicas) {
+    await query(`alter system set synchronous_standby_names = '${STANDBY}'`)
+    await query('select pg_reload_conf()')
   }
-  const half = tellWhen(isHalf, tables.bytesOfRecord)
-  const [kills, stops] = await Promise.all([
-    disturb(isOver, KILL_EVERY_MS, () => pickOne(receivers).replace()),
-    disturb(isOver, STOP_EVERY_MS, stopAndStart),
-    ...Array.from({ length: WRITERS }, (_, writer) => {
-      const isKept = writer % KEPT_EVERY === 0
-      const path = isKept ? '/orders' : '/drafts'
-      const written = isKept ? kept : drafts
-      return keepWriting(caller, { name: String(writer), path, isOver, written })
-    }),
-  ])
-  const [bytesAtHalf, bytesAtEnd] = [await half, await tables.bytesOfRecord()]
-  // One second more than a draft is kept, and some turns of the sweepers.
-  await delay((DRAFT_SECONDS + 4) * 1000)
-  const found = {
-    writes: writes(),
-    kept: kept.length,
-    effects: await tables.effects(),
-    records: await tables.records(),
-    dead: await tables.deadRecords(),
-    bytesAtHalf,
-    bytesAtEnd,
+  const follow = (place: Place) =>
+    start(place, { standbyOf: primary.server, ...(network.hasPartitions && { port }) })
+  let standby = await follow(second)
+  if (network.hasPartitions) await network.moveAddress(ADDRESS, first)
+  const address = postgresAddress(port, network.hasPartitions ? ADDRESS : first.host)
+
+  /** As whoever looks after the servers would do it. */
+  async function failOver(): Promise<void> {
+    const lost = primary
+    await lost.server.kill()
+    await standby.server.query('select pg_promote()')
+    primary = standby
+    await network.moveAddress(ADDRESS, primary.place)
+    await lost.server.stop()
+    standby = await follow(lost.place)
   }
-  const strange = await tables.strangeEffects()
-  const violations = [
-    ...caller.violations,
-    ...strange.map(({ key, count }) => `${key} had ${count} effects`),
-    ...judge(found, caller.counts, options),
-  ]
-  caller.close()
-  await Promise.all(receivers.map((receiver) => receiver.stop()))
-  await postgres.stop()
-  await issuer.close()
-  const { dead, ...counted } = found
-  const figures = {
-    ...counted,
-    'dead records': dead.toFixed(3),
-    ...caller.counts,
-    'receivers killed': kills,
-    'immediate stops': stops,
-  }
-  return { figures, violations }
-}
 
-interface Found {
-  readonly writes: number
-  readonly kept: number
-  readonly effects: number
-  readonly records: number
-  readonly dead: number
-  readonly bytesAtHalf: number
-  readonly bytesAtEnd: number
-}
-
-function judge(found: Found, counts: Caller['counts'], options: PostgresSoakOptions): string[] {
-  const { writes, kept, effects, records, dead, bytesAtHalf, bytesAtEnd } = found
-  const faults: (readonly [boolean, string])[] = [
-    [writes < options.writes, `only ${writes} writes`],
-    [effects !== writes, `${effects} effects of ${writes} keys`],
-    [records !== kept, `${records} records of ${kept} keys that are kept`],
-    [counts.unknown > 0, `${counts.unknown} callers were told that nobody knows`],
-    [dead >= MAX_DEAD, `${dead.toFixed(3)} dead records for each that lives`],
-    [bytesAtEnd > bytesAtHalf * MAX_GROWTH, `${bytesAtHalf} bytes a record became ${bytesAtEnd}`],
-  ]
-  return faults.filter(([isFault]) => isFault).map(([, fault]) => fault)
-}
-
-/** Again while the database is stopped. */
-async function tellWhen(isTime: () => boolean, look: () => Promise<number>): Promise<number> {
-  for (;;) {
-    await delay(200)
-    if (!isTime()) continue
-    try {
-      return await look()
-    } catch {
-      // It is stopped just now.
-    }
+  return {
+    settings: { nodes: [], databaseUrl: address.url },
+    places,
+    faults: {
+      ...faultsOfServers(() => pickOne([primary, standby]).server),
+      ...(network.hasPartitions && { 'standby promoted': failOver }),
+    },
+    shards: {
+      async database() {
+        const { server } = primary
+        const found = await server.query(IN_STEP, [hasReplicas ? 'sync' : 'async'])
+        return found.length === 1 ? server : undefined
+      },
+    },
+    shardOf: () => 'database',
+    readTable: () =>
+      primary.server.query<Pick<Row, keyof Row>>(
+        'select key, effect, at::float8 as at from effect order by at',
+      ),
+    check() {
+      const isTidy = async () => (await primary.server.query(LEFTOVERS)).length === 0
+      const tidied = until('the sweeps and vacuum', isTidy)
+      return tidied.then(
+        () => [],
+        () => ['expired or dead records remain'],
+      )
+    },
+    async stop() {
+      for (const { server } of [standby, primary]) await server.stop()
+    },
   }
 }

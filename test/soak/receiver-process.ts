@@ -1,27 +1,78 @@
+import { once } from 'node:events'
 import { type Launched, launch } from '../support/process/launch.js'
+import type { Place } from '../support/process/place.js'
 
-/** A receiver in a process of its own, which can be killed and comes back on the same port. */
+/** What the receivers of a store are told of it. */
+export interface StoreSettings {
+  /** The nodes of a cluster, or sentinels, which know the primary by `sentinelName`. */
+  readonly nodes: readonly { readonly host: string; readonly port: number }[]
+  readonly sentinelName?: string
+  readonly replicas?: { readonly min: number; readonly timeoutMs: number }
+  /** The table of effects, on Redis. */
+  readonly tableFile?: string
+  /** On Postgres. */
+  readonly databaseUrl?: string
+}
+
+export interface ReceiverSettings extends StoreSettings {
+  readonly port: number
+  readonly issuer: string
+  readonly jwksUri: string
+}
+
+/** What a receiver holds, after a garbage collection. */
+export interface Measurement {
+  /** Bytes, without compiled code, which V8 makes and drops as it sees fit. */
+  readonly heap: number
+  readonly handles: number
+  /** Of the process, its HTTP server and its client. */
+  readonly listeners: number
+  /** Of callers. */
+  readonly connections: number
+}
+
+/** A receiver in a process of its own, which can be killed and comes back at the same address. */
 export interface ReceiverProcess {
+  readonly place: Place
   readonly port: number
   /** SIGKILL, then a new process. */
   replace(): Promise<void>
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void
+  /** From now on its clock is wrong by this much. */
+  setClockError(milliseconds: number): void
+  measure(): Promise<Measurement>
   stop(): Promise<void>
 }
 
-/** @param program what runs in it */
+/** The operation of its keys. */
+export const OPERATION = 'create an order'
+
+const PROGRAM = new URL('receiver.ts', import.meta.url)
+
 export async function startReceiver(
-  program: URL,
-  port: number,
-  environment: Readonly<Record<string, string>>,
+  place: Place,
+  settings: ReceiverSettings,
 ): Promise<ReceiverProcess> {
+  const env = { HOST: place.host, SETTINGS: JSON.stringify(settings) }
   const start = (): Promise<Launched<unknown>> =>
-    launch(program, { env: { ...environment, PORT: String(port) } })
+    launch(PROGRAM, { env, nodeArgs: ['--expose-gc'], place })
   let running = await start()
   return {
-    port,
+    place,
+    port: settings.port,
     async replace() {
       await running.kill()
-      running = await start()
+      let started: typeof running | undefined
+      // It does not start while it does not reach the issuer.
+      while (started === undefined) started = await start().catch(() => undefined)
+      running = started
+    },
+    signal: (signal) => void running.child.kill(signal),
+    setClockError: (milliseconds) => void running.child.send(milliseconds),
+    async measure() {
+      running.child.send('measure')
+      const [measurement] = await once(running.child, 'message')
+      return measurement
     },
     stop: () => running.kill(),
   }

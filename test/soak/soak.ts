@@ -1,93 +1,203 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { createTestIssuer } from 'express-service-auth/testing'
+import { recordKey } from '../../src/idempotency/fingerprint.js'
 import { freePort } from '../support/network/free-port.js'
-import { startRedis } from '../support/redis/redis.js'
-import { type Caller, createCaller } from './caller.js'
-import { disturb, keepWriting, pickOne } from './commotion.js'
-import { startReceiver } from './receiver-process.js'
+import type { Network } from '../support/network/own-network.js'
+import { createCaller } from './caller.js'
+import { between, createGate, disturb, type Faults, keepWriting, pickOne } from './commotion.js'
+import { heapSlope, type Sample } from './memory.js'
+import { openPostgres } from './postgres.js'
+import { OPERATION, type ReceiverProcess, startReceiver } from './receiver-process.js'
+import { openCluster, openSentinel } from './redis.js'
+import { faultLasts, type Scene, watchPrimaries } from './scene.js'
+import { judge, secondsOf } from './table.js'
+
+export const STORES = { cluster: openCluster, sentinel: openSentinel, postgres: openPostgres }
+export type StoreName = keyof typeof STORES
 
 export interface SoakOptions {
+  readonly store: StoreName
   readonly seconds: number
-  readonly leastWrites: number
+  /** Whether replicas acknowledge each reservation, or each commit. */
+  readonly hasReplicas: boolean
+  readonly network: Network
 }
 
 export interface SoakReport {
-  readonly writes: number
-  readonly counts: Caller['counts']
-  readonly kills: number
-  readonly restarts: number
+  readonly figures: Readonly<Record<string, number | string>>
+  /** What was lost in a failover. */
+  readonly explained: readonly string[]
   readonly violations: readonly string[]
 }
 
-const LEASE_SECONDS = 1
-const PROGRAM = new URL('receiver.ts', import.meta.url)
+const RECEIVERS = 3
 const WRITERS = 48
-const KILL_EVERY_MS = 4000
-const RESTART_EVERY_MS = 7000
+const FAULT_EVERY_MS = 5000
+const MEASURE_EVERY_MS = 60_000
+/** Of a run that is short. */
+const MEASUREMENTS = 10
+/** For the receivers to close what nobody uses. */
+const SETTLE_MS = 1500
+/** Less than the tolerance of the receivers. */
+const MAX_CLOCK_ERROR_MS = 40_000
 /** For the last retries, once nothing is broken any more. */
-const GRACE_MS = 20_000
+const GRACE_MS = 120_000
+const MAX_HEAP_PERCENT = 1
+/** A line through less says nothing. */
+const MIN_HOURS = 0.3
 
 /**
- * Two receivers on one Redis, which writes every command to disk. Receivers are killed and Redis is
- * restarted at random while callers write and retry. A ledger of its own counts the effects.
+ * Three receivers on a store with replicas, whose servers and receivers are killed, paused and separated at
+ * random, and whose clocks jump, while callers write and retry. In the end the effects in a table are compared
+ * with the answers.
  */
-export async function soak({ seconds, leastWrites }: SoakOptions): Promise<SoakReport> {
+export async function soak({ store, seconds, ...options }: SoakOptions): Promise<SoakReport> {
+  const { network, hasReplicas } = options
   const folder = await mkdtemp(join(tmpdir(), 'esa-soak-'))
-  const ledger = join(folder, 'ledger')
-  await writeFile(ledger, '')
+  const scene = await STORES[store]({ ...options, folder })
   const issuer = await createTestIssuer()
-  const redis = await startRedis({ config: { appendonly: 'yes', appendfsync: 'always' } })
-  const environment = {
-    LEDGER: ledger,
-    LEASE_SECONDS: String(LEASE_SECONDS),
-    REDIS_URL: redis.url,
-    ISSUER: issuer.url,
+  const jwksUri = await network.publish(issuer.jwksUri)
+  const receivers: ReceiverProcess[] = []
+  for (const place of await network.addPlaces(RECEIVERS)) {
+    const settings = { ...scene.settings, issuer: issuer.url, jwksUri, port: await freePort() }
+    receivers.push(await startReceiver(place, settings))
   }
-  const receivers = await Promise.all(
-    [await freePort(), await freePort()].map((port) => startReceiver(PROGRAM, port, environment)),
-  )
-  const tokens = Array.from({ length: 20 }, () => issuer.token())
-  const endsAt = performance.now() + seconds * 1000
+  // It is never killed, so that what it keeps too long is seen.
+  const oldest = receivers[0] as ReceiverProcess
+  const primaries = watchPrimaries(scene.shards)
+  await primaries.recovered()
+  const startedAt = performance.now()
+  const endsAt = startedAt + seconds * 1000
   const caller = createCaller({
-    ports: receivers.map(({ port }) => port),
-    tokens,
+    targets: receivers.map(({ place: { host }, port }) => ({ host, port })),
+    token: issuer.token,
     giveUpAt: endsAt + GRACE_MS,
   })
-  const written: string[] = []
-  const isOver = (): boolean => performance.now() >= endsAt
-  const [kills, restarts] = await Promise.all([
-    disturb(isOver, KILL_EVERY_MS, () => pickOne(receivers).replace()),
-    disturb(isOver, RESTART_EVERY_MS, () => redis.restart({ keepData: true })),
+  let isBroken = false
+  const isOver = (): boolean => isBroken || performance.now() >= endsAt
+  const end = (error: unknown): void => {
+    caller.violations.push(String(error))
+    isBroken = true
+  }
+  const [faultGate, writeGate] = [createGate(), createGate()]
+  const notes: string[] = []
+  const samples: Sample[] = []
+
+  /** One at a time: a store with one replica survives the loss of one server of a shard, not of two. */
+  const withRecovery = ([name, work]: readonly [string, Faults[string]]) => {
+    const fault = async (): Promise<void> => {
+      await primaries.recovered()
+      notes.push(`${secondsOf(Date.now())} ${name}`)
+      await work()
+      await network.heal()
+      await primaries.recovered()
+    }
+    return [name, fault] as const
+  }
+  const ofServers = { ...scene.faults, ...partitions(network, scene, receivers) }
+  const keepDisturbing = (faults: Faults) =>
+    disturb(faults, { gate: faultGate, isOver, everyMs: FAULT_EVERY_MS }).catch(end)
+  const keepMeasuring = async (): Promise<void> => {
+    for (;;) {
+      await delay(Math.min(MEASURE_EVERY_MS, (seconds * 1000) / MEASUREMENTS))
+      if (isOver()) return
+      for (const gate of [faultGate, writeGate]) await gate.close()
+      caller.disconnect()
+      await delay(SETTLE_MS)
+      const at = (performance.now() - startedAt) / 3_600_000
+      const sample = { at, ...(await oldest.measure()) }
+      samples.push(sample)
+      const done = `${caller.answers.size} writes, ${primaries.failovers.length} failovers`
+      console.log(`${store} ${done} ${JSON.stringify(sample)} ${notes.splice(0).join(', ')}`)
+      for (const gate of [faultGate, writeGate]) gate.open()
+    }
+  }
+  const [serverFaults, receiverFaults] = await Promise.all([
+    keepDisturbing(Object.fromEntries(Object.entries(ofServers).map(withRecovery))),
+    keepDisturbing(faultsOf(receivers)),
+    keepMeasuring().catch(end),
     ...Array.from({ length: WRITERS }, (_, writer) =>
-      keepWriting(caller, { name: String(writer), path: '/orders', isOver, written }),
+      keepWriting(caller, { gate: writeGate, isOver, name: `${store}-${writer}` }),
     ),
   ])
-  const effects = await countEffects(ledger)
-  const violations = [...caller.violations, ...judgeEffects(effects, written)]
-  if (written.length < leastWrites) violations.push(`only ${written.length} writes`)
-  caller.close()
+  const tookSeconds = (performance.now() - startedAt) / 1000
+  await primaries.recovered().catch(end)
+  const rows = await scene.readTable()
+  const scope = { issuer: issuer.url, audience: 'orders', caller: 'billing', operation: OPERATION }
+  const shardOf = (key: string): string => scene.shardOf(recordKey(scope, key))
+  const answers = [...caller.answers.values()]
+  const { failovers } = primaries
+  const { explained, unexplained, ...found } = judge({ rows, answers, failovers, shardOf })
+  const wrong = await scene.check()
   await Promise.all(receivers.map((receiver) => receiver.stop()))
-  await redis.stop()
+  caller.disconnect()
+  await scene.stop()
   await issuer.close()
   await rm(folder, { recursive: true })
-  return { writes: written.length, counts: caller.counts, kills, restarts, violations }
-}
 
-async function countEffects(ledger: string): Promise<ReadonlyMap<string, number>> {
-  const effects = new Map<string, number>()
-  for (const key of (await readFile(ledger, 'utf8')).split('\n')) {
-    if (key !== '') effects.set(key, (effects.get(key) ?? 0) + 1)
+  const heap = heapSlope(samples)
+  const isGrowing =
+    seconds / 3600 >= MIN_HOURS && heap.percent > Math.max(MAX_HEAP_PERCENT, 2 * heap.error)
+  const spanOf = (read: (sample: Sample) => number): string =>
+    `${Math.min(...samples.map(read))} to ${Math.max(...samples.map(read))}`
+  return {
+    figures: {
+      'writes answered': caller.answers.size,
+      'a second': Math.round(caller.answers.size / tookSeconds),
+      'effects in table': rows.length,
+      ...found,
+      ...caller.counts,
+      failovers: failovers.length,
+      ...serverFaults,
+      ...receiverFaults,
+      'heap, MB': spanOf((sample) => Number((sample.heap / 1e6).toFixed(2))),
+      'heap, % an hour': `${heap.percent.toFixed(1)} ± ${heap.error.toFixed(1)}`,
+      handles: spanOf((sample) => sample.handles),
+      listeners: spanOf((sample) => sample.listeners),
+      connections: spanOf((sample) => sample.connections),
+    },
+    explained: hasReplicas ? [] : explained,
+    violations: [
+      ...caller.violations,
+      ...wrong,
+      ...unexplained,
+      ...(hasReplicas ? explained : []),
+      ...(isGrowing ? ['the heap of a receiver grows'] : []),
+    ],
   }
-  return effects
 }
 
-function judgeEffects(effects: ReadonlyMap<string, number>, written: readonly string[]): string[] {
-  const twice = [...effects].filter(([, count]) => count > 1)
-  const missing = written.filter((key) => !effects.has(key))
-  return [
-    ...twice.map(([key, count]) => `${key} had ${count} effects`),
-    ...missing.map((key) => `${key} was answered but had no effect`),
-  ]
+const faultsOf = (receivers: readonly ReceiverProcess[]): Faults => ({
+  'receiver killed': () => pickOne(receivers.slice(1)).replace(),
+  async 'receiver paused'() {
+    const receiver = pickOne(receivers)
+    receiver.signal('SIGSTOP')
+    await faultLasts()
+    receiver.signal('SIGCONT')
+  },
+  async 'clock jumped'() {
+    pickOne(receivers).setClockError(between(-MAX_CLOCK_ERROR_MS, MAX_CLOCK_ERROR_MS))
+  },
+})
+
+/** Of at most about half of the servers and receivers. */
+function partitions(
+  network: Network,
+  { places }: Scene,
+  receivers: readonly ReceiverProcess[],
+): Faults {
+  if (!network.hasPartitions) return {}
+  const all = [...places, ...receivers.map(({ place }) => place)]
+  const some = () => {
+    const share = between(0, 0.5)
+    const found = all.filter(() => Math.random() < share)
+    return found.length > 0 ? found : [pickOne(all)]
+  }
+  return {
+    'some separated': () => network.separate(some()).then(faultLasts),
+    'some isolated': () => network.isolate(some()).then(faultLasts),
+  }
 }

@@ -1,10 +1,7 @@
 import { type NextFunction, type Request, type Response, Router } from 'express'
 import { withDeadline } from '../../base/deadline.js'
 import { DependencyError } from '../../base/decision/dependency.js'
-import {
-  announceMigration,
-  type MigrationDecision,
-} from '../../base/decision/migration-event.js'
+import { announceMigration, type MigrationDecision } from '../../base/decision/migration-event.js'
 import { toServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { requestIdOf } from '../../middleware/request-id.js'
 import {

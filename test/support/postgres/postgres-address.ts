@@ -11,8 +11,7 @@ export interface PostgresAddress {
   urlFor(database: string, role?: string, password?: string): string
 }
 
-export function postgresAddress(port: number): PostgresAddress {
-  const host = '127.0.0.1'
+export function postgresAddress(port: number, host = '127.0.0.1'): PostgresAddress {
   const urlFor: PostgresAddress['urlFor'] = (database, role = SUPERUSER, password) => {
     const credentials = [role, ...(password === undefined ? [] : [password])]
     return `postgres://${credentials.map(encodeURIComponent).join(':')}@${host}:${port}/${database}`

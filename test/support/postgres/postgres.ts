@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client, type QueryResult } from 'pg'
 import { launchServer, type ServerLaunch, type ServerProcess } from '../process/launch-server.js'
+import { HERE, type Place } from '../process/place.js'
 import { guardFolder } from '../process/watchdog.js'
 import { type PostgresAddress, postgresAddress, SUPERUSER } from './postgres-address.js'
 import type { PostgresVersion } from './postgres-binary.js'
@@ -22,6 +23,10 @@ export interface PostgresOptions {
   readonly settings?: PostgresSettings
   /** It follows this server, whose data it has, until `select pg_promote()`. */
   readonly standbyOf?: PostgresServer
+  /** Where it runs, and where everybody who reaches it may log in: here without it. */
+  readonly place?: Place
+  /** A free one without it. */
+  readonly port?: number
 }
 
 type Row = Record<string, unknown>
@@ -43,6 +48,10 @@ export interface PostgresServer extends PostgresAddress {
   stopImmediate(): Promise<void>
   /** The crash: SIGKILL to the postmaster and to all its children. What was on disk stays there. */
   kill(): Promise<void>
+  /** SIGSTOP to all its processes: connections stay open, nothing answers. */
+  pause(): void
+  /** SIGCONT. */
+  resume(): void
   /** Again on the same port; one that runs is ended with a checkpoint first. */
   restart(): Promise<void>
 }
@@ -60,6 +69,9 @@ const DEFAULT_SETTINGS: PostgresSettings = {
   timezone: 'UTC',
 }
 
+/** Lines of pg_hba.conf, for a network of its own. */
+const OPEN_TO_ALL = 'host all all all trust\nhost replication all all trust\n'
+
 const MEMORY_FOLDER = '/dev/shm'
 /** For all servers that run at once, with what the tests write. */
 const MEMORY_NEEDED_BYTES = 2 * 1024 ** 3
@@ -72,20 +84,22 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const folder = await mkdtemp(join(quickestFolder(), 'esa-postgres-'))
   const callOffWatchdog = guardFolder(folder)
   const data = join(folder, 'data')
-  const { standbyOf } = options
+  const { standbyOf, place = HERE } = options
   const makeData = (): Promise<unknown> =>
     standbyOf
       ? backUp(join(template.bin, 'pg_basebackup'), standbyOf, data)
       : run('cp', ['-a', template.data, data])
-  await fill(folder, makeData, { ...DEFAULT_SETTINGS, ...options.settings })
+  await fill(folder, makeData, { ...DEFAULT_SETTINGS, ...addressOf(place), ...options.settings })
+  if (place.namespace !== undefined) await appendFile(join(data, 'pg_hba.conf'), OPEN_TO_ALL)
   const launch: ServerLaunch = {
     binary: join(template.bin, 'postgres'),
     folder,
     arguments: (port) => ['-D', data, '-p', String(port)],
     isReady: (pid) => isReady(data, pid),
+    place,
     user: serverUser(),
   }
-  let server: ServerProcess | undefined = await launchServer(launch)
+  let server: ServerProcess | undefined = await launchServer({ ...launch, port: options.port })
   const { port } = server
 
   const end = async (signal: NodeJS.Signals): Promise<void> => {
@@ -93,7 +107,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     server = undefined
     await ending?.end(signal)
   }
-  const address = postgresAddress(port)
+  const address = postgresAddress(port, place.host)
 
   return {
     ...address,
@@ -109,6 +123,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       // It would stay for good: the kernel holds a few thousand of them.
       await run('ipcrm', ['-m', segment])
     },
+    pause: () => server?.signalAll('SIGSTOP'),
+    resume: () => server?.signalAll('SIGCONT'),
     async stop() {
       await end('SIGQUIT')
       await rm(folder, { recursive: true, force: true })
@@ -134,6 +150,10 @@ function quickestFolder(): string {
   }
 }
 
+/** Every address of its namespace, of which it may get more. */
+const addressOf = ({ namespace }: Place): PostgresSettings =>
+  namespace === undefined ? {} : { listen_addresses: '*' }
+
 /** Makes the server's folder: a cluster of its own, and its settings. */
 async function fill(
   folder: string,
@@ -148,8 +168,8 @@ async function fill(
 }
 
 /** The data of a running server, and the settings by which a server follows it. */
-function backUp(program: string, { port }: PostgresServer, data: string): Promise<unknown> {
-  const from = ['-h', '127.0.0.1', '-p', String(port), '-U', SUPERUSER]
+function backUp(program: string, { host, port }: PostgresServer, data: string): Promise<unknown> {
+  const from = ['-h', host, '-p', String(port), '-U', SUPERUSER]
   const how = ['--checkpoint=fast', '--no-sync', '--write-recovery-conf']
   return run(program, [...from, ...how, '-D', data], { cwd: dirname(data), ...serverUser() })
 }

@@ -4,6 +4,7 @@ import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../until.js'
+import { enter, HERE, type Place } from './place.js'
 import { forgetPid, notePids } from './watchdog.js'
 
 export interface ServerLaunch {
@@ -14,7 +15,9 @@ export interface ServerLaunch {
   arguments(port: number): readonly string[]
   isReady(pid: number): Promise<boolean>
   /** Without one, a free port is chosen. */
-  readonly port?: number
+  readonly port?: number | undefined
+  /** Here without it. */
+  readonly place?: Place | undefined
   /** Who runs the server; by default the user of this process. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined
 }
@@ -23,6 +26,8 @@ export interface ServerProcess {
   readonly port: number
   readonly pid: number
   signal(signal: NodeJS.Signals): void
+  /** Also to its children. */
+  signalAll(signal: NodeJS.Signals): void
   /** Sends the signal to the process itself; resolves when it is gone. */
   end(signal: NodeJS.Signals): Promise<void>
   /** SIGKILL to the process and to all its children; resolves when all are gone. */
@@ -57,10 +62,13 @@ async function tryPort(launch: ServerLaunch, port: number): Promise<ServerProces
   const logFile = join(folder, 'log')
   const log = openSync(logFile, 'a')
   const { size } = fstatSync(log)
-  const child = spawn(launch.binary, launch.arguments(port), {
+  const { place = HERE, user } = launch
+  const [program = '', ...args] = [...enter(place, user), launch.binary, ...launch.arguments(port)]
+  const child = spawn(program, args, {
     cwd: folder,
     stdio: ['ignore', log, log],
-    ...launch.user,
+    // Only root enters a place; the user is told there.
+    ...(place.namespace === undefined && user),
   })
   closeSync(log)
   const { pid } = child
@@ -93,6 +101,9 @@ async function tryPort(launch: ServerLaunch, port: number): Promise<ServerProces
     pid,
     end,
     signal: (signal) => void child.kill(signal),
+    signalAll(signal) {
+      for (const each of [pid, ...childrenOf(pid)]) sendSignal(each, signal)
+    },
     async killAll() {
       const family = killFamily(folder, pid)
       await end('SIGKILL')

@@ -2,12 +2,15 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { knowEnvironment } from '../secret-search/index.js'
 import { compile } from './compile.js'
+import { enter, HERE, type Place } from './place.js'
 
 export interface LaunchOptions {
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   /** Node's own, such as `--expose-gc`. */
   readonly nodeArgs?: readonly string[]
+  /** Here without it. */
+  readonly place?: Place
 }
 
 /** A program in a process of its own, on this Node. */
@@ -22,11 +25,13 @@ export interface Launched<Message> {
 /** Starts a TypeScript program; resolves with its first message. */
 export async function launch<Message>(
   program: URL,
-  { args = [], env = {}, nodeArgs = [] }: LaunchOptions = {},
+  { args = [], env = {}, nodeArgs = [], place = HERE }: LaunchOptions = {},
 ): Promise<Launched<Message>> {
   knowEnvironment(env)
+  const [execPath = '', ...execArgv] = [...enter(place), process.execPath, ...nodeArgs]
   const child = fork(await compile(program), args, {
-    execArgv: [...nodeArgs],
+    execPath,
+    execArgv,
     env: { ...process.env, ...env },
     stdio: ['inherit', 'pipe', 'pipe', 'ipc'],
   })

@@ -1,3 +1,4 @@
+import { HERE, type Place } from '../process/place.js'
 import { until } from '../until.js'
 import { type RedisConfig, type RedisServer, startRedis } from './redis.js'
 import { untilInStep } from './redis-replica.js'
@@ -22,10 +23,19 @@ const CLUSTER_CONFIG: RedisConfig = {
   'cluster-replica-validity-factor': '0',
 }
 
+interface ClusterOptions {
+  readonly config?: RedisConfig
+  /** Of the masters, then of the replicas; here without them. */
+  readonly places?: readonly Place[]
+}
+
 /** Starts three masters with a replica each; resolves when all six agree that the cluster is up. */
-export async function startCluster(options: { config?: RedisConfig } = {}): Promise<RedisCluster> {
+export async function startCluster({
+  places = Array<Place>(NODES).fill(HERE),
+  ...options
+}: ClusterOptions = {}): Promise<RedisCluster> {
   const config = { ...CLUSTER_CONFIG, ...options.config }
-  const nodes = await Promise.all(Array.from({ length: NODES }, () => startRedis({ config })))
+  const nodes = await Promise.all(places.map((place) => startRedis({ config, place })))
   const masters = nodes.slice(0, MASTERS)
   const replicas = nodes.slice(MASTERS)
   const stop = async (): Promise<void> => {

@@ -7,7 +7,7 @@ export async function startReplica(
   options: RedisOptions = {},
 ): Promise<RedisServer> {
   const replicaof = `${primary.host} ${primary.port}`
-  const replica = await startRedis({ config: { ...options.config, replicaof } })
+  const replica = await startRedis({ ...options, config: { ...options.config, replicaof } })
   await untilInStep(replica)
   return replica
 }

@@ -1,5 +1,6 @@
+import { HERE, type Place } from '../process/place.js'
 import { until } from '../until.js'
-import { type RedisServer, startRedis, startServer } from './redis.js'
+import { type RedisConfig, type RedisServer, startRedis, startServer } from './redis.js'
 import { startReplica } from './redis-replica.js'
 
 export interface RedisSentinels {
@@ -22,12 +23,28 @@ const QUORUM = 2
 const PATIENCE_MS = 60_000
 const DOWN_AFTER_MS = 1000
 
+interface SentinelOptions {
+  /** Of the primary and the replicas. */
+  readonly config?: RedisConfig
+  /** Of the three sentinels, the primary and its replicas; by default three and three, all here. */
+  readonly places?: readonly Place[]
+  /** How long a server may be silent. */
+  readonly downAfterMs?: number
+}
+
 /** Starts a primary with two replicas, and three sentinels that watch them and know each other. */
-export async function startSentinel(): Promise<RedisSentinels> {
-  const primary = await startRedis()
-  const replicas = await Promise.all([startReplica(primary), startReplica(primary)])
+export async function startSentinel({
+  config = {},
+  places = Array<Place>(SENTINELS + 3).fill(HERE),
+  downAfterMs = PATIENCE_MS,
+}: SentinelOptions = {}): Promise<RedisSentinels> {
+  const [placeOfPrimary = HERE, ...placesOfReplicas] = places.slice(SENTINELS)
+  const primary = await startRedis({ config, place: placeOfPrimary })
+  const replicas = await Promise.all(
+    placesOfReplicas.map((place) => startReplica(primary, { config, place })),
+  )
   const sentinels = await Promise.all(
-    Array.from({ length: SENTINELS }, () => startOneSentinel(primary)),
+    places.slice(0, SENTINELS).map((place) => startOneSentinel(primary, place, downAfterMs)),
   )
   const stop = async (): Promise<void> => {
     // The watchers first, so that they do not see a failure.
@@ -54,14 +71,19 @@ export async function startSentinel(): Promise<RedisSentinels> {
   }
 }
 
-function startOneSentinel(primary: RedisServer): Promise<RedisServer> {
+function startOneSentinel(
+  primary: RedisServer,
+  place: Place,
+  downAfterMs: number,
+): Promise<RedisServer> {
   return startServer({
+    place,
     extraArguments: ['--sentinel'],
     readyLine: '+monitor',
     config: {
       sentinel: [
         `monitor ${NAME} ${primary.host} ${primary.port} ${QUORUM}`,
-        `down-after-milliseconds ${NAME} ${PATIENCE_MS}`,
+        `down-after-milliseconds ${NAME} ${downAfterMs}`,
         `failover-timeout ${NAME} 5000`,
       ],
     },

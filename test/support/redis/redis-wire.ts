@@ -3,8 +3,11 @@ import { connect } from 'node:net'
 const REPLY_TIMEOUT_MS = 30_000
 
 /** Sends one command on a connection of its own and resolves with the reply's text. */
-export async function sendCommand(port: number, ...words: string[]): Promise<string> {
-  const socket = connect({ host: '127.0.0.1', port })
+export async function sendCommand(
+  { host, port }: { readonly host: string; readonly port: number },
+  ...words: string[]
+): Promise<string> {
+  const socket = connect({ host, port })
   socket.setTimeout(REPLY_TIMEOUT_MS, () => socket.destroy(new Error('Redis did not reply')))
   socket.write(`*${words.length}\r\n${words.map(toBulkString).join('')}`)
   let received = ''

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inject } from 'vitest'
 import { launchServer, type ServerLaunch, type ServerProcess } from '../process/launch-server.js'
+import { HERE, type Place } from '../process/place.js'
 import { guardFolder } from '../process/watchdog.js'
 import { knowRedisWords } from '../secret-search/index.js'
 import { findRedisServer } from './redis-binary.js'
@@ -15,6 +16,8 @@ export type RedisConfig = Record<string, string | readonly string[]>
 export interface RedisOptions {
   /** More lines of redis.conf, such as `{ appendonly: 'yes', replicaof: '127.0.0.1 6379' }`. */
   config?: RedisConfig
+  /** Where it runs: here without it. */
+  place?: Place
 }
 
 export interface RedisServer {
@@ -38,7 +41,7 @@ export interface RedisServer {
 }
 
 /** What every server of ours is told, sentinels included. */
-const COMMON_CONFIG: RedisConfig = { bind: '127.0.0.1', 'protected-mode': 'no', daemonize: 'no' }
+const COMMON_CONFIG: RedisConfig = { 'protected-mode': 'no', daemonize: 'no' }
 
 const DATA_CONFIG: RedisConfig = {
   save: '""',
@@ -46,9 +49,9 @@ const DATA_CONFIG: RedisConfig = {
   'repl-diskless-sync-delay': '0',
 }
 
-/** Starts a redis-server of its own on a free port of 127.0.0.1, in a folder of its own. */
+/** Starts a redis-server of its own on a free port, in a folder of its own. */
 export function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
-  return startServer({ config: { ...DATA_CONFIG, ...options.config } })
+  return startServer({ ...options, config: { ...DATA_CONFIG, ...options.config } })
 }
 
 export interface RedisServerOptions {
@@ -56,22 +59,25 @@ export interface RedisServerOptions {
   /** What the server writes to its log when it serves. */
   readonly readyLine?: string
   readonly extraArguments?: readonly string[]
+  readonly place?: Place
 }
 
 /** As `startRedis`, for whatever redis-server can be, with nothing configured but the address. */
 export async function startServer({
   readyLine = 'Ready to accept connections',
   extraArguments = [],
+  place = HERE,
   ...options
 }: RedisServerOptions): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), 'esa-redis-'))
   const callOffWatchdog = guardFolder(folder)
-  const config: RedisConfig = { ...COMMON_CONFIG, ...options.config, dir: folder }
+  const config: RedisConfig = { ...COMMON_CONFIG, bind: place.host, ...options.config, dir: folder }
   for (const [name, values] of Object.entries(config)) knowRedisWords([name, ...[values].flat()])
   const configFile = join(folder, 'redis.conf')
   const launch: ServerLaunch = {
     binary: redisBinary(),
     folder,
+    place,
     arguments(port) {
       writeFileSync(configFile, render({ ...config, port: String(port) }))
       return [configFile, ...extraArguments]
@@ -82,6 +88,7 @@ export async function startServer({
     },
   }
   let server: ServerProcess | undefined = await launchServer(launch)
+  const { host } = place
   const { port } = server
 
   const end = async (): Promise<void> => {
@@ -95,15 +102,15 @@ export async function startServer({
   }
 
   return {
-    url: `redis://127.0.0.1:${port}`,
-    host: '127.0.0.1',
+    url: `redis://${host}:${port}`,
+    host,
     port,
     get pid() {
       return running().pid
     },
     command(...words) {
       knowRedisWords(words)
-      return sendCommand(port, ...words)
+      return sendCommand({ host, port }, ...words)
     },
     pause: () => running().signal('SIGSTOP'),
     resume: () => running().signal('SIGCONT'),
@@ -115,10 +122,12 @@ export async function startServer({
     },
     async restart({ keepData = true } = {}) {
       server?.signal('SIGCONT')
-      if (keepData && server) await sendCommand(port, 'SAVE')
+      if (keepData && server) await sendCommand({ host, port }, 'SAVE')
       await end()
       if (!keepData) await removeData(folder)
-      server = await launchServer({ ...launch, port })
+      // A server that keeps its data keeps what sentinels have written into its configuration.
+      const known = keepData && { arguments: () => [configFile, ...extraArguments] }
+      server = await launchServer({ ...launch, port, ...known })
     },
   }
 }

@@ -74,7 +74,8 @@ it('comes back by itself after an outage, also after it has expired', async () =
   await keySet.ready()
   down = true
   await passes(99)
-  expect(keySet.health()).toMatchObject({ state: 'stale', keys: ['a'], lastError: 'status' })
+  await until('a fetch has failed', async () => keySet.health().lastError === 'status')
+  expect(keySet.health()).toMatchObject({ state: 'stale', keys: ['a'] })
   await passes(2)
   expect(keySet.health()).toMatchObject({ state: 'expired', keys: [], lastError: 'status' })
   // One that succeeded, and two requests for each fetch that failed.

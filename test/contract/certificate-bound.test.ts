@@ -116,6 +116,24 @@ const WAYS = [
   ['TLSv1.3', 'a function', ownFunction],
 ] as const
 
+const denying = (...callers: string[]) => ({
+  callers: new Set(callers),
+  keys: new Set(),
+  tokenIds: new Set(),
+})
+
+/** A live denylist that denies billing, until its `lists` change; without lists it is unknown. */
+function changingDenylist() {
+  const state: { lists: object | undefined } = { lists: denying('billing') }
+  const denylist = {
+    lists: () => state.lists as never,
+    ready: async () => {},
+    health: () => ({ state: 'fresh', entries: 0, version: 0 }) as const,
+    close() {},
+  }
+  return { denylist, state }
+}
+
 const REFUSED = { status: 401, challenge: 'Bearer realm="service", error="invalid_token"' }
 
 describe.each(EXPRESS_MAJORS)('a token bound to a certificate, on $major', ({ express }) => {
@@ -250,27 +268,17 @@ describe.each(EXPRESS_MAJORS)('a token bound to a certificate, on $major', ({ ex
   })
 
   it('comes before a denied caller and an unknown denylist', async () => {
-    let lists: object | undefined = {
-      callers: new Set(['billing']),
-      keys: new Set(),
-      tokenIds: new Set(),
-    }
-    const denylist = {
-      lists: () => lists as never,
-      ready: async () => {},
-      health: () => ({ state: 'fresh', entries: 0, version: 0 }) as const,
-      close() {},
-    }
+    const { denylist, state } = changingDenylist()
     const { port } = await startTls({ express, policy: { denylist } })
     const token = boundTo(client)
     for (const status of [403, 503]) {
       expect(await call(port, { token, certificate: client })).toMatchObject({ status })
       expect(await call(port, { token, certificate: other })).toMatchObject(REFUSED)
-      lists = undefined
+      state.lists = undefined
     }
-    lists = { callers: new Set(), keys: new Set(), tokenIds: new Set() }
+    state.lists = denying()
     expect(await call(port, { token, certificate: client })).toMatchObject({ status: 200 })
-    lists = undefined
+    state.lists = undefined
     expect(await call(port, { token, certificate: client })).toMatchObject({ status: 503 })
     expect(await call(port, { token, certificate: other })).toMatchObject(REFUSED)
   })
@@ -446,28 +454,18 @@ describe('a token bound to a certificate, through authenticate', () => {
   })
 
   it('is the 401 of an invalid token before any 403 or 503', async () => {
-    let lists: object | undefined = {
-      callers: new Set(['billing']),
-      keys: new Set(),
-      tokenIds: new Set(),
-    }
-    const denylist = {
-      lists: () => lists as never,
-      ready: async () => {},
-      health: () => ({ state: 'fresh', entries: 0, version: 0 }) as const,
-      close() {},
-    }
-    const denying = await open({ denylist })
+    const { denylist, state } = changingDenylist()
+    const denies = await open({ denylist })
     const ask = await open({ permissions: ['orders:read'] })
     const permissions = { permissions: 'everything' }
     for (const [judge, claims, options, status] of [
       [ask, { sub: 'stranger' }, {}, 403],
       [ask, { permissions: [] }, {}, 403],
       [ask, {}, permissions, 403],
-      [denying, {}, {}, 403],
-      [denying, {}, {}, 503],
+      [denies, {}, {}, 403],
+      [denies, {}, {}, 503],
     ] as const) {
-      if (status === 503) lists = undefined
+      if (status === 503) state.lists = undefined
       const token = boundTo(client, claims)
       expect(await judge(token, client, options)).toMatchObject({ status })
       expect(await judge(token, other, options)).toMatchObject({

@@ -4,8 +4,8 @@ import type { Unavailable } from './unavailable.js'
 type DependencyKind = Unavailable['what'] | 'core' | 'tokens' | 'limiter' | 'users'
 
 /**
- * A key set, a denylist, a store, or what a `migrationEndpoint` depends on. Its failure is reported by `process.emitWarning` if
- * nothing else reports it: once, and again only after it has worked for an hour.
+ * A key set, a denylist, a store, or what a `migrationEndpoint` depends on. Its failure is reported by
+ * `process.emitWarning` if nothing else reports it: once, and again only after it has worked for an hour.
  */
 export interface Dependency {
   readonly kind: DependencyKind

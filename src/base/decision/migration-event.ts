@@ -151,7 +151,10 @@ type Observer<Event> = (event: Event) => unknown
 export const isMigrationObserved = (observe: Observer<never> | undefined): boolean =>
   observe !== undefined || migration.hasSubscribers
 
-/** Publishes a decision or a step of a run. Never throws. Without observers and subscribers, `make` is not called. */
+/**
+ * Publishes a decision or a step of a run. Never throws. Without observers and subscribers, `make` is not
+ * called.
+ */
 export function announceMigration<Event extends MigrationDecision | MigrationProgress>(
   observe: Observer<Event> | undefined,
   make: () => Event,

@@ -50,6 +50,25 @@ export function readJsonObject(bytes: Uint8Array): JsonObject | undefined {
   }
 }
 
+type Members = JsonObject['members']
+
+/** All tokens of a key have the same header, and a service sends many: the last one is remembered. */
+let last: { readonly segment: string; readonly members: Readonly<Members> | undefined } | undefined
+
+/**
+ * The members of a JOSE header; `undefined` if the segment is no JSON object, or not spelt as base64url spells
+ * its bytes (RFC 4648, section 3.5).
+ */
+export function readHeader(segment: string): Readonly<Members> | undefined {
+  if (last?.segment === segment) return last.members
+  const bytes = Buffer.from(segment, 'base64url')
+  // Node also decodes what is not base64url. A text of its own: remembering it keeps no token in memory.
+  const own = bytes.toString('base64url')
+  if (own !== segment) return undefined
+  last = { segment: own, members: readJsonObject(bytes)?.members }
+  return last.members
+}
+
 const MAX_KEY_ID_LENGTH = 256
 
 /** At most 256 visible ASCII characters (RFC 7517, section 4.5, leaves the form open). */

@@ -1,4 +1,4 @@
-import { readJsonObject } from '../../base/compact-jws.js'
+import { readHeader } from '../../base/compact-jws.js'
 
 /** The JOSE header of a session token. Nobody has verified its signature yet. */
 export type SessionHeader = Readonly<Record<string, unknown>>
@@ -21,25 +21,7 @@ export function readSessionHeader(token: string): SessionHeader | undefined {
   return THREE_SEGMENTS.test(token) ? header : undefined
 }
 
-interface ReadHeader {
-  /** The encoded header, as in the token. */
-  readonly segment: string
-  readonly header: SessionHeader | undefined
-}
-
-/** All tokens of a key have the same header, and a service sends many: the last one is remembered. */
-let last: ReadHeader | undefined
-
 function headerOf(token: string): SessionHeader | undefined {
   const length = token.indexOf('.')
-  if (length < 1 || length > MAX_HEADER_LENGTH) return undefined
-  const sent = token.slice(0, length)
-  if (last !== undefined && last.segment === sent) return last.header
-  const bytes = Buffer.from(sent, 'base64url')
-  // Only one spelling of the bytes counts: Node also decodes what is not base64url. It is a text of
-  // its own, so that remembering it keeps no token in memory.
-  const segment = bytes.toString('base64url')
-  if (segment !== sent) return undefined
-  last = { segment, header: readJsonObject(bytes)?.members }
-  return last.header
+  return length < 1 || length > MAX_HEADER_LENGTH ? undefined : readHeader(token.slice(0, length))
 }

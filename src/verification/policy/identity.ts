@@ -64,9 +64,9 @@ class Identity {
     this.expiresAt = facts.expiresAt
     this.keyId = facts.keyId
     this.#payload = facts.payload
-    if (facts.tokenId !== undefined) define(this, 'tokenId', facts.tokenId)
-    if (facts.issuedAt !== undefined) define(this, 'issuedAt', facts.issuedAt)
-    if (facts.binding !== 'none') define(this, 'confirmation', facts.binding)
+    if (facts.tokenId !== undefined) this.tokenId = facts.tokenId
+    if (facts.issuedAt !== undefined) this.issuedAt = facts.issuedAt
+    if (facts.binding !== 'none') this.confirmation = facts.binding
     Object.defineProperty(this, SELF, { value: this })
     Object.defineProperty(this, 'claims', CLAIMS)
   }
@@ -79,9 +79,6 @@ class Identity {
 
 Object.freeze(Identity)
 Object.freeze(Identity.prototype)
-
-const define = (object: object, name: string, value: unknown): unknown =>
-  Object.defineProperty(object, name, { enumerable: true, value })
 
 /** Leads a proxy of the identity, or an object made from it, to the private fields that it lacks. */
 const SELF = Symbol('self')

@@ -1,5 +1,11 @@
 import { type KeyObject, verify } from 'node:crypto'
-import { isKeyId, type JsonObject, readJsonObject, segmentsOf } from '../../base/compact-jws.js'
+import {
+  isKeyId,
+  type JsonObject,
+  readHeader,
+  readJsonObject,
+  segmentsOf,
+} from '../../base/compact-jws.js'
 import { allow, type Decision, deny } from '../../base/decision/reason.js'
 import type { KeySource, VerificationKey } from '../key-set/key-set.js'
 
@@ -23,7 +29,7 @@ const FORBIDDEN_PARAMETERS = ['version', 'crit', 'b64', 'jwk', 'jku', 'x5c', 'x5
 export function parseToken(token: string): Decision<ParsedToken> {
   const segments = segmentsOf(token)
   if (segments === undefined) return deny('token_malformed')
-  const header = readJsonObject(Buffer.from(segments.header, 'base64url'))?.members
+  const header = readHeader(segments.header)
   if (header === undefined) return deny('token_malformed')
   if (FORBIDDEN_PARAMETERS.some((name) => Object.hasOwn(header, name))) {
     return deny('header_parameter_forbidden')

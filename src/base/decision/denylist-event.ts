@@ -22,7 +22,7 @@ export type DenylistEvent =
 const denylist = openChannel('denylist')
 
 /** Publishes events. They are computed only if there are subscribers. */
-export function announceDenylist(tell: () => Iterable<DenylistEvent>): void {
+export function announceDenylist(events: () => Iterable<DenylistEvent>): void {
   if (!denylist.hasSubscribers) return
-  for (const event of tell()) denylist.publish(Object.freeze(event))
+  for (const event of events()) denylist.publish(Object.freeze(event))
 }

@@ -11,13 +11,13 @@ const DRAW_EVERY_MS = 100
 
 /** Shows the progress of a run. `now` returns milliseconds of a monotonic clock. */
 export function showProgress(
-  { note, event: tell, screen }: Shown,
+  { note, event: emit, screen }: Shown,
   now: () => number = () => performance.now(),
 ) {
   const show = screen === undefined ? plainLines(note, now) : bar(screen, now)
   return {
     onProgress(event: MigrationProgress): void {
-      tell(event)
+      emit(event)
       show(event)
     },
     /** Clears the line of the terminal. */

@@ -77,7 +77,7 @@ export function ignoringErrors(emit: Emit): Emit {
     try {
       emit(event)
     } catch {
-      // The answer is sent all the same.
+      // The answer is sent anyway.
     }
   }
 }

@@ -186,7 +186,7 @@ async function overtakenOr<Tx>(
   }
 }
 
-/** A refusal is sent all the same: it is true that nothing was written. */
+/** A refusal is sent anyway: it is true that nothing was written. */
 const overtaken = ({ ending }: AttemptedCommit, by: RecordFinding): CoupledOutcome =>
   ending.type === 'refuse'
     ? { outcome: 'refusal_lost', to: 'conflict' }

@@ -72,7 +72,7 @@ type AddressMap = Readonly<Record<string, MappedAddress>> | ((address: string) =
 
 /** A cluster client of node-redis 5 or 6: what `createCluster` returns. */
 export interface NodeRedisCluster {
-  /** Declared, but not documented: nothing else tells which nodes and credentials the app has given. */
+  /** Declared, but not documented: nothing else says which nodes and credentials the app has given. */
   readonly _options: {
     readonly rootNodes: readonly NodeRedisOptions[]
     readonly defaults?: NodeRedisOptions | undefined

@@ -67,7 +67,7 @@ export interface Reconnecting {
   reconnect(): void
 }
 
-/** What a client tells its owner. */
+/** Callbacks of a client for its owner. */
 export interface ClientListener {
   /** A connection is open; the login may follow. */
   connected?(): void

@@ -129,7 +129,7 @@ export interface DenylistVersion {
 
 /** A write to a denylist that was not confirmed. Its `code` is `unavailable`. */
 export class DenylistUnconfirmed extends ServiceAuthError {
-  /** Whether it may have been written all the same. */
+  /** Whether it may have been written anyway. */
   readonly mayBeWritten: boolean
 
   /** `deny` and `allow` make these. */

@@ -80,6 +80,13 @@ export class Simulation {
     return machine
   }
 
+  /** A machine whose events leave no promise and no `process.nextTick` callback behind. */
+  server(name: string, clock: Clock = STEADY): Machine {
+    const machine = this.machine(name, clock)
+    machine.hasMicrotasks = false
+    return machine
+  }
+
   /** Runs `work` on the machine after `ms` of real time. Returns a function that cancels it. */
   after(ms: number, machine: Machine, work: () => void): () => void {
     const event = {
@@ -112,7 +119,7 @@ export class Simulation {
       if (++this.events > MAX_EVENTS) throw new Error('the story never ends')
       this.current = machine
       event.work()
-      await microtasks()
+      if (machine.hasMicrotasks) await microtasks()
       this.current = undefined
     }
   }
@@ -135,6 +142,7 @@ export const STEADY: Clock = { rate: 1, aheadMs: 0 }
 export class Machine {
   readonly name: string
   isAlive = true
+  hasMicrotasks = true
   frozenUntil = 0
   /** How much longer every message from and to it takes. */
   distanceMs = 0

@@ -1,4 +1,3 @@
-import { generateKeyPairSync } from 'node:crypto'
 import type { Machine } from './clock.js'
 import { signatureOf } from './load.js'
 import type { Connection, End, Listener } from './network.js'
@@ -7,15 +6,22 @@ export const ISSUER = 'https://api.example.com'
 
 interface SigningKey {
   readonly kid: string
-  readonly pem: string
-  readonly jwk: object
+  /** The modulus. Nobody has the private key: see `signatureOf`. */
+  readonly n: string
 }
 
 /** The same keys in every story: only who has them differs. */
-const KEYS: readonly SigningKey[] = ['d-1', 'd-2', 'd-3'].map((kid) => {
-  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const jwk = { ...publicKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256' }
-  return { kid, pem: String(publicKey.export({ type: 'spki', format: 'pem' })), jwk }
+const KEYS: readonly SigningKey[] = [0xd1, 0xd3, 0xd5].map((byte, index) => ({
+  kid: `d-${index + 1}`,
+  n: Buffer.alloc(256, byte).toString('base64url'),
+}))
+
+const jwkOf = (key: SigningKey): object => ({
+  ...key,
+  kty: 'RSA',
+  e: 'AQAB',
+  use: 'sig',
+  alg: 'RS256',
 })
 
 /** The least that a receiver keeps a key set. */
@@ -42,7 +48,7 @@ export class Issuer implements Listener {
 
   /** Signs with the newest key that is published. */
   token(service: string): Token {
-    const { kid, pem } = this.published.at(-1) as SigningKey
+    const { kid, n } = this.published.at(-1) as SigningKey
     const id = `t${++this.#tokens}`
     const now = Math.floor(this.machine.wallMs() / 1000)
     const claims = {
@@ -58,7 +64,7 @@ export class Issuer implements Listener {
     }
     const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
     const signed = `${part({ alg: 'RS256', kid, typ: 'JWT' })}.${part(claims)}`
-    return { text: `${signed}.${signatureOf(signed, pem)}`, id, kid, service }
+    return { text: `${signed}.${signatureOf(signed, n)}`, id, kid, service }
   }
 
   /** Adds a key that was never published. */
@@ -78,7 +84,7 @@ export class Issuer implements Listener {
       machine: this.machine,
       onClose: () => connection.close('server'),
       onData: () => {
-        const body = JSON.stringify({ keys: this.published.map(({ jwk }) => jwk) })
+        const body = JSON.stringify({ keys: this.published.map(jwkOf) })
         connection.send(
           'server',
           `HTTP/1.1 200 OK\r\ncache-control: max-age=${MAX_AGE_SECONDS}\r\n\r\n${body}`,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, createPublicKey, type JsonWebKeyInput, type KeyObject } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'esbuild'
@@ -179,6 +179,11 @@ const MODULES: Readonly<Record<string, unknown>> = {
   crypto: {
     ...realRequire('node:crypto'),
     randomUUID: () => world().simulation.random.uuid(),
+    createPublicKey(input: JsonWebKeyInput) {
+      const key = createPublicKey(input)
+      moduli.set(key, String(input.key.n))
+      return key
+    },
     verify,
   },
   net: { ...realRequire('node:net'), createConnection: () => connectToRedis() },
@@ -188,28 +193,19 @@ const requireSimulated = (name: string): unknown =>
   MODULES[name.replace(/^node:/, '')] ?? realRequire(name)
 
 /** A signature is a digest of the signed text and the public key: any key can be told from any other. */
-export function signatureOf(signed: string, publicKeyPem: string): string {
-  return createHash('sha256').update(signed).update(publicKeyPem).digest('base64url')
+export function signatureOf(signed: string, modulus: string): string {
+  return createHash('sha256').update(signed).update(modulus).digest('base64url')
 }
 
-interface PublicKey {
-  export(options: object): string
-}
-
-const pems = new WeakMap<PublicKey, string>()
-function pemOf(key: PublicKey): string {
-  const pem = pems.get(key) ?? key.export({ type: 'spki', format: 'pem' })
-  pems.set(key, pem)
-  return pem
-}
+const moduli = new WeakMap<KeyObject, string>()
 
 /** As `crypto.verify`, with such a signature and without a thread. */
 function verify(
   _algorithm: string,
   data: Buffer,
-  key: PublicKey,
+  key: KeyObject,
   signature: Buffer,
   done: (error: null, isValid: boolean) => void,
 ): void {
-  done(null, signature.toString('base64url') === signatureOf(data.toString('latin1'), pemOf(key)))
+  done(null, signature.toString('base64url') === signatureOf(data.toString('latin1'), moduli.get(key) ?? ''))
 }

@@ -10,10 +10,15 @@ export interface Told extends Verdict {
 /** Tells a story and judges it. */
 export async function tell(story: Story, esa: Package): Promise<Told> {
   const world = new World(story, esa)
+  const { stackTraceLimit } = Error
+  // A story throws many errors, and nobody reads where.
+  Error.stackTraceLimit = 0
   try {
     await world.tell()
   } catch (error) {
     return { world, broken: [`story: ${(error as Error).message}`], explained: [] }
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
   }
   const { broken, explained } = judge(story, world.stage.history, {
     left: world.left,

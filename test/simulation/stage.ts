@@ -36,8 +36,8 @@ export class Stage {
     this.package = esa
     this.simulation = new Simulation(story.seed)
     this.network = new Network(this.simulation, story.weather)
-    this.redis = new RedisServer(this.simulation.machine('Redis', story.redis.clock), story.redis)
-    this.issuer = new Issuer(this.simulation.machine('issuer'))
+    this.redis = new RedisServer(this.simulation.server('Redis', story.redis.clock), story.redis)
+    this.issuer = new Issuer(this.simulation.server('issuer'))
     this.redis.onWrite = (write) => this.#wrote(write)
     surround({ simulation: this.simulation, network: this.network, redis: this.redis })
   }

@@ -38,7 +38,7 @@ export class World {
   constructor(story: Story, esa: Package) {
     const stage = new Stage(story, esa)
     this.stage = stage
-    this.#nature = stage.simulation.machine('nature')
+    this.#nature = stage.simulation.server('nature')
     this.operator = new Operator(stage)
     this.receivers = story.receivers.map(
       (clock, index) => new Receiver(stage, `receiver ${index + 1}`, clock),

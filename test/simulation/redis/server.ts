@@ -215,8 +215,11 @@ export class RedisServer implements Listener {
   #reply(words: readonly string[]): Reply {
     const [name = '', ...args] = words
     switch (name.toUpperCase()) {
-      case 'EVAL':
-        return this.#script(args[0] ?? '', args)
+      case 'EVAL': {
+        const [source = ''] = args
+        this.#scripts.set(createHash('sha1').update(source).digest('hex'), source)
+        return this.#script(source, args)
+      }
       case 'EVALSHA': {
         const source = this.#scripts.get(args[0] ?? '')
         if (source === undefined)
@@ -235,7 +238,6 @@ export class RedisServer implements Listener {
   }
 
   #script(source: string, [, count = '0', ...rest]: readonly string[]): Reply {
-    this.#scripts.set(createHash('sha1').update(source).digest('hex'), source)
     const size = Number(count)
     return runScript(this.keys, source, { names: rest.slice(0, size), args: rest.slice(size) })
   }

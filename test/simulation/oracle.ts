@@ -30,6 +30,8 @@ const LONG_BEFORE_MS = 10_000
 const TICK_MS = 20
 /** From the request for a reservation to the start of its run: the time limits of the store and of `WAIT`. */
 const RESERVED_WITHIN_MS = 500
+/** Undoing is tried again every 250 ms, once the store answers. */
+const UNDONE_WITHIN_MS = 1000
 /** Clocks are at most so much slower or faster. */
 const DRIFT = 0.03
 
@@ -233,7 +235,7 @@ class Judgement implements Verdict {
         const isAbandoned = runs.some((run) => this.#mayBeAbandoned(run, attempt.sentAt, until))
         const mayBeUnknown =
           this.#story.whenAbandoned === 'refuse' &&
-          (isAbandoned || this.#mayBeForgotten(others, until))
+          (isAbandoned || this.#mayBeForgotten(recordName, others, until))
         return unless(mayBeUnknown, 'key: outcome unknown, but every run has ended well')
       }
       default:
@@ -296,14 +298,25 @@ class Judgement implements Verdict {
     )
   }
 
-  /** A reservation that no run has seen is taken back, unless its receiver dies or is cut off for a lease. */
-  #mayBeForgotten(attempts: readonly Attempt[], until: number): boolean {
+  /** A reservation that no run has seen is taken back, unless its receiver dies, or is cut off when the lease ends. */
+  #mayBeForgotten(recordName: string, attempts: readonly Attempt[], until: number): boolean {
     const leaseMs = this.#story.leaseSeconds * 1000 * (1 - DRIFT)
-    return attempts.some(({ receiver = '', sentAt, receivedAt = Infinity }) => {
-      const isDisturbed = (from: number, by: ReadonlySet<string>): boolean =>
-        this.#circumstances.isDisturbed(receiver, from, until, (what) => by.has(what))
-      const isOver = receivedAt + leaseMs < until || this.#circumstances.hasJumped(until)
-      return isDisturbed(sentAt - LONG_BEFORE_MS, FATAL) || (isOver && isDisturbed(sentAt, CUT_OFF))
+    const runs = this.#runsOf(recordName)
+    const forgotten = this.#history.writes.filter(
+      (write) =>
+        write.recordName === recordName && !runs.some(({ fence }) => fence === fenceOf(write)),
+    )
+    return attempts.some(({ receiver = '', sentAt }) => {
+      const isDisturbed = (by: ReadonlySet<string>, from: number, to = until): boolean =>
+        this.#circumstances.isDisturbed(receiver, from, to, (what) => by.has(what))
+      if (isDisturbed(FATAL, sentAt - LONG_BEFORE_MS)) return true
+      if (this.#circumstances.hasJumped(until)) return isDisturbed(CUT_OFF, sentAt)
+      return forgotten.some(({ at }) => {
+        const endsAt = at + leaseMs
+        return (
+          sentAt <= at && endsAt < until && isDisturbed(CUT_OFF, endsAt - UNDONE_WITHIN_MS, endsAt)
+        )
+      })
     })
   }
 
@@ -559,7 +572,7 @@ class Judgement implements Verdict {
         receiver,
         confirmedAt - DENIED_WITHIN_MS,
         confirmedAt + DENIED_WITHIN_MS,
-        isNoBoot,
+        (each) => isNoBoot(each) && each !== 'stall replicas',
       )
     // What it has read once it keeps, whatever the server loses. What it has not read it does not know, and accepts nobody.
     if (what === 'deny' && hadIt)

@@ -136,7 +136,7 @@ export function drawStory(seed: number): Story {
   const isQuiet = random.chance(0.15)
   const keys = random.pick([1, 1, 2, 3, 6])
   const replicas = random.pick([0, 1, 1, 2])
-  const leaseSeconds = random.pick([1, 1, 2, 3])
+  const leaseSeconds = random.pick([1, 1, 2, 3, 10])
   const route = { leaseSeconds, keys, isSingleUse: random.chance(0.4) }
   const hasDenylist = random.chance(0.2)
   const callers = few(5)
@@ -148,7 +148,7 @@ export function drawStory(seed: number): Story {
         'issuer down',
       ] as const)
     : undefined
-  return {
+  const story: Story = {
     seed,
     weather: drawWeather(random, isQuiet),
     receivers: Array.from({ length: few(4) }, () => drawClock(random)),
@@ -168,6 +168,55 @@ export function drawStory(seed: number): Story {
     restartsAtEnd: random.chance(0.2),
     staleIfErrorSeconds: random.pick([0, 60]),
     keysAtEnd,
+  }
+  if (random.chance(0.9)) return story
+  return random.chance(0.5) ? withLateReservation(random, story) : withLateRenewal(random, story)
+}
+
+const CALM = { delayChance: 0, delayMs: 0 }
+
+/** A reservation is under way while another run frees its key. */
+function withLateReservation(random: Random, story: Story): Story {
+  const [first, second, ...others] = story.calls as [Call, Call, ...Call[]]
+  const { caller, service, key, body } = first
+  const plan: Plan = {
+    beforeMs: Math.round(random.between(50, 500)),
+    afterMs: 0,
+    ending: 'releases the key',
+  }
+  const rival = { ...second, caller, service, key, body, at: Math.round(random.between(0, 100)) }
+  const what = 'hold link to Redis'
+  const at = 1 + random.below(25)
+  const ms = Math.round(random.between(300, LONGEST_DELAY_MS))
+  return {
+    ...story,
+    weather: { ...story.weather, ...CALM },
+    calls: [{ ...first, at: 0, plan }, rival, ...others],
+    happenings: [{ what, at, unit: 'messages', which: random.below(3), ms, drops: [] }],
+  }
+}
+
+/** A run renews its lease while an operator settles its key. */
+function withLateRenewal(random: Random, story: Story): Story {
+  const [first, ...others] = story.calls as [Call, ...Call[]]
+  const leaseMs = story.leaseSeconds * 1000
+  const common = { unit: 'ms', which: 0, drops: [] } as const
+  const ms = leaseMs + Math.round(random.between(200, 1700))
+  const settles = random.pick(['settle as free', 'settle as done'] as const)
+  return {
+    ...story,
+    receivers: story.receivers.slice(0, 1),
+    maxRunSeconds: 3600,
+    operatorDistanceMs: 200,
+    weather: { ...story.weather, ...CALM },
+    calls: [
+      { ...first, at: 0, plan: { beforeMs: 0, afterMs: 2 * leaseMs, ending: 'answers' } },
+      ...others,
+    ],
+    happenings: [
+      { ...common, what: 'freeze receiver', at: 300, ms },
+      { ...common, what: settles, at: 300 + ms - Math.round(random.between(600, 2200)), ms: 0 },
+    ],
   }
 }
 

@@ -25,6 +25,8 @@ const LAST = {
 
 /** Longer than a receiver keeps a key set. */
 const KEPT_MS = 13_000
+/** Less than a key set lasts that is refreshed in time. */
+const REFRESHED_MS = 4000
 const NOW = { at: 0, unit: 'ms', which: 0, ms: 0, drops: [] } as const
 
 /** Tells a story from its beginning to the last answer. */
@@ -129,9 +131,12 @@ export class World {
       await this.#answered()
       await this.#pass(KEPT_MS)
       issuer.isListening = false
+      await this.#pass(REFRESHED_MS)
       const once = { ...call, ...LAST, maxAttempts: 1 }
-      for (const receiver of this.receivers) this.#callers.call(once, true, receiver)
-      await this.#answered()
+      for (const receiver of this.receivers) {
+        this.#callers.call(once, true, receiver)
+        await this.#answered()
+      }
       this.stage.disturb('stop issuer', '', Number.POSITIVE_INFINITY)
       return
     }

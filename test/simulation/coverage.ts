@@ -1,30 +1,82 @@
+/** Where each event leads from each state. */
+export type Transitions = Readonly<Record<string, Readonly<Record<string, string>>>>
+
+const nameOf = (from: string, event: string, to: string): string => `${from} --${event}--> ${to}`
+
+/** The transitions of the machines that have no table of their own. */
+const POSSIBLE: Readonly<Record<string, readonly string[]>> = {
+  denylist: [
+    ...['cold', 'fresh', 'stale', 'expired'].flatMap((from) => [
+      nameOf(from, 'read', 'fresh'),
+      nameOf(from, 'failed', from),
+    ]),
+    ...['fresh', 'stale', 'expired'].map((from) => nameOf(from, 'unchanged', 'fresh')),
+    nameOf('fresh', 'failed', 'stale'),
+    nameOf('stale', 'failed', 'expired'),
+  ],
+  'key set': [
+    ...['cold', 'fresh', 'stale', 'expired'].flatMap((from) => [
+      nameOf(from, 'fetched', 'fresh'),
+      nameOf(from, 'failed', from),
+    ]),
+    ...['fresh', 'stale'].map((from) => nameOf(from, 'not_modified', 'fresh')),
+    nameOf('expired', 'not_modified', 'expired'),
+    nameOf('stale', 'failed', 'expired'),
+    nameOf('stale', 'time_passed', 'expired'),
+  ],
+  retry: [
+    ...['in_progress', 'unavailable', 'network', 'no_token'].flatMap((outcome) => [
+      nameOf(outcome, 'attempt', 'again'),
+      nameOf(outcome, 'last attempt', 'end'),
+    ]),
+    ...['replayed', 'answered', 'deadline'].map((outcome) => nameOf(outcome, 'attempt', 'end')),
+    nameOf('token_refused', 'attempt', 'another_token'),
+    nameOf('token_refused', 'attempt', 'end'),
+    nameOf('token_refused', 'last attempt', 'end'),
+  ],
+}
+
+const namesOf = (table: Transitions): readonly string[] =>
+  Object.entries(table).flatMap(([from, events]) =>
+    Object.entries(events).map(([event, to]) => nameOf(from, event, to)),
+  )
+
 /** What the pure machines of the package have done: how often each went from where by what to where. */
 export class Coverage {
   readonly #seen = new Map<string, Map<string, number>>()
+  readonly #tables = new Map<string, Transitions>()
 
-  /** Counts one transition, and returns where it leads. */
-  readonly count = (machine: string, from: string, event: string, to: string): void => {
+  /** Counts one transition. `table` has all transitions of the machine. */
+  readonly count = (
+    machine: string,
+    from: string,
+    event: string,
+    to: string,
+    table?: Transitions,
+  ): void => {
     const transitions = this.#seen.get(machine) ?? new Map<string, number>()
     this.#seen.set(machine, transitions)
-    const name = `${from} --${event}--> ${to}`
+    if (table !== undefined) this.#tables.set(machine, table)
+    const name = nameOf(from, event, to)
     transitions.set(name, (transitions.get(name) ?? 0) + 1)
   }
 
-  /** A table a machine, the rarest transition last. */
+  /** A table a machine, the rarest transition last, then those that were never seen. */
   text(): string {
     return [...this.#seen]
       .sort()
       .map(([machine, transitions]) => {
-        const names = [...transitions.keys()]
-        const states = new Set(
-          names.flatMap((name) => [name.split(' --')[0], name.split('--> ')[1]]),
-        )
+        const possible = POSSIBLE[machine] ?? namesOf(this.#tables.get(machine) ?? {})
+        const never = possible.filter((name) => !transitions.has(name))
         const rows = [...transitions]
           .sort(([, a], [, b]) => b - a)
           .map(([name, count]) => `${String(count).padStart(9)}  ${name}`)
-        return [`${machine}: ${states.size} states, ${names.length} transitions`, ...rows].join(
-          '\n',
-        )
+        const seen = possible.length - never.length
+        return [
+          `${machine}: ${seen} of ${possible.length} transitions`,
+          ...rows,
+          ...never.map((name) => `    never  ${name}`),
+        ].join('\n')
       })
       .join('\n\n')
   }

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 import { type Machine, type Simulation, Timer } from './clock.js'
-import { Coverage } from './coverage.js'
+import { Coverage, type Transitions } from './coverage.js'
 import type * as Entry from './entry.js'
 import { type Listener, type Network, SimulatedSocket } from './network.js'
 
@@ -59,12 +59,21 @@ const PROBES: readonly Mutation[] = [
   {
     file: 'idempotency/buffered-response/phase.ts',
     from: '  TRANSITIONS[phase][event] ?? phase',
-    to: "  probe('response', phase, event, TRANSITIONS[phase][event] ?? phase)",
+    to: "  probe('response', phase, event, TRANSITIONS[phase][event] ?? phase, TRANSITIONS)",
   },
   {
     file: 'verification/denylist/list-state.ts',
     from: 'return { ...after, freshness: freshnessAt(after, event.at, maxStaleSeconds) }',
     to: "return { ...after, freshness: probe('denylist', state.freshness, event.type, freshnessAt(after, event.at, maxStaleSeconds)) }",
+  },
+  {
+    file: 'verification/key-set/refresher.ts',
+    from: 'state = states.advance(state, event, options.lifespan)',
+    to: `{
+      const from = states.healthOf(state, event.at).state
+      state = states.advance(state, event, options.lifespan)
+      probe('key set', from, event.type, states.healthOf(state, event.at).state)
+    }`,
   },
   {
     file: 'client/service-fetch/retry-decision.ts',
@@ -155,8 +164,8 @@ const GLOBALS = {
   performance: { now: () => machine().monotonicMs() },
   Date: SimulatedDate,
   Math: simulatedMath,
-  probe: (name: string, from: string, event: string, to: string) => {
-    coverage.count(name, from, event, to)
+  probe: (name: string, from: string, event: string, to: string, table?: Transitions) => {
+    coverage.count(name, from, event, to, table)
     return to
   },
   process: Object.create(process, { emitWarning: { value: () => {} } }),
@@ -207,5 +216,8 @@ function verify(
   signature: Buffer,
   done: (error: null, isValid: boolean) => void,
 ): void {
-  done(null, signature.toString('base64url') === signatureOf(data.toString('latin1'), moduli.get(key) ?? ''))
+  done(
+    null,
+    signature.toString('base64url') === signatureOf(data.toString('latin1'), moduli.get(key) ?? ''),
+  )
 }

@@ -1,4 +1,5 @@
-import type { Line } from './history.js'
+import type { History, Line, RecordWrite } from './history.js'
+import { recordOf } from './records.js'
 import type { Told } from './search.js'
 
 const PARTY_WIDTH = 12
@@ -6,7 +7,7 @@ const PARTY_WIDTH = 12
 /** A story as text: one line an event, indented by its party, so that each party is a column. */
 export function textOf({ world, broken }: Told): string {
   const { story, history } = world.stage
-  const lines = legible(history.lines)
+  const lines = linesOf(history)
   const parties = partiesOf(lines)
   const width = Math.max(PARTY_WIDTH, ...parties.map((party) => party.length + 1))
   const route = [
@@ -31,7 +32,7 @@ const ROW = 18
 
 /** The same as SVG: a lane for each party, from the top down. */
 export function svgOf({ world, broken }: Told): string {
-  const lines = legible(world.stage.history.lines)
+  const lines = linesOf(world.stage.history)
   const parties = partiesOf(lines)
   const x = (party: string): number => 90 + Math.max(0, parties.indexOf(party)) * LANE
   const height = (lines.length + broken.length + 4) * ROW
@@ -41,21 +42,47 @@ export function svgOf({ world, broken }: Told): string {
   )
   const rows = lines.map(({ at, party, text }, index) => {
     const y = (index + 3) * ROW
-    return `<text x="4" y="${y}" fill="#777">${at.toFixed(1)} ms</text><text x="${x(party)}" y="${y}">${escaped(text.slice(0, 120))}</text>`
+    return `<text x="4" y="${y}" fill="#777">${at.toFixed(1)} ms</text><text x="${x(party)}" y="${y}" ${styleOf(party, text)}>${escaped(text.slice(0, 120))}</text>`
   })
   const faults = broken.map(
     (each, index) =>
       `<text x="4" y="${(lines.length + 4 + index) * ROW}" fill="#b00">${escaped(each)}</text>`,
   )
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${90 + parties.length * LANE}" height="${height}" font-family="sans-serif" font-size="11">${[...lanes, ...rows, ...faults].join('\n')}</svg>\n`
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${90 + parties.length * LANE}" height="${height}" font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="#fff"/>${[...lanes, ...rows, ...faults].join('\n')}</svg>\n`
 }
 
-/** Without the JSON of a problem. */
-const legible = (lines: readonly Line[]): readonly Line[] =>
-  lines.map((line) => ({
-    ...line,
-    text: line.text.replace(/\{"type":"(?:urn:[a-z-]+:)?([^"]+)".*\}/, '$1'),
-  }))
+/** Faults are orange, effects bold, and what Redis stores is grey. */
+function styleOf(party: string, text: string): string {
+  if (party === '') return 'fill="#b50"'
+  if (party === REDIS) return 'fill="#557"'
+  return text.startsWith('EFFECT') ? 'font-weight="bold"' : ''
+}
+
+const REDIS = 'Redis'
+
+/** What happened, with the steps of each record, and without the JSON of a problem. */
+const linesOf = ({ lines, writes }: History): readonly Line[] =>
+  [...lines, ...writes.map(lineOf)]
+    .sort((one, other) => one.at - other.at)
+    .map((line) => ({
+      ...line,
+      text: line.text.replace(/\{"type":"(?:urn:[a-z-]+:)?([^"]+)".*\}/, '$1'),
+    }))
+
+const STATES = { r: 'running', d: 'finished', u: 'not stored', f: 'freed' } as const
+
+function lineOf({ at, now, recordName, after }: RecordWrite): Line {
+  const stored = after && recordOf(after, now)
+  const lease =
+    stored?.state === 'r' || stored?.state === 'u'
+      ? `, lease ${Math.max(0, Math.round(stored.leaseMs))} ms`
+      : ''
+  return {
+    at,
+    party: REDIS,
+    text: `${recordName} ${stored ? STATES[stored.state] : 'gone'}${lease}`,
+  }
+}
 
 const partiesOf = (lines: readonly Line[]): readonly string[] =>
   [...new Set(lines.map(({ party }) => party))].sort()

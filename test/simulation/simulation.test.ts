@@ -5,12 +5,12 @@ import { search, tell } from './search.js'
 import { drawStory } from './story.js'
 import { textOf } from './time-line.js'
 
-const STORIES = 400
+const STORIES = 1200
 
 it('every story keeps every promise', async () => {
   const found = await search(await loadPackage(), { from: 1, count: STORIES })
   expect(found && textOf(found.told)).toBeUndefined()
-}, 120_000)
+}, 600_000)
 
 it.each([
   'a running key is taken',

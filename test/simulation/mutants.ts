@@ -179,8 +179,8 @@ export const MUTANTS: Readonly<Record<string, readonly Mutation[]>> = {
   ),
   'compensation without owner': one(
     COMPENSATION,
-    "if record.owner ~= mine.owner then return (record.state == 'd' or record.state == 'u') and 1 or 0 end",
-    '',
+    'record.owner ~= mine.owner or record.fence == mine.fence',
+    'record.fence == mine.fence',
   ),
   'compensation leaves no tombstone': one(
     COMPENSATION,
@@ -189,13 +189,24 @@ export const MUTANTS: Readonly<Record<string, readonly Mutation[]>> = {
   ),
   'compensation is tried once': one(
     COMPENSATION,
-    'undo(id, work).then(schedule, schedule)',
-    'undo(id, work).then(schedule, () => {})',
+    'tryOnce(id, entry).then(schedule, schedule)',
+    'tryOnce(id, entry).then(schedule, () => {})',
   ),
-  'a repeated reservation is forgotten': one(
-    STORE,
-    'if (state.isRepeated && !isReserved(reply)) undo(request)',
+  'compensation ends with its first success': one(
+    COMPENSATION,
+    'if (now >= entry.until) pending.delete(id)',
+    'pending.delete(id)',
+  ),
+  'compensation takes the run that was granted': one(
+    COMPENSATION,
+    ' or record.fence == mine.fence',
     '',
+  ),
+  'a repeated reservation is forgotten': one(STORE, 'if (state.isRepeated) {', 'if (false) {'),
+  'a repeated reservation that is granted is forgotten': one(
+    STORE,
+    'if (state.isRepeated) {',
+    "if (state.isRepeated && reservation.outcome !== 'reserved') {",
   ),
   'a lost reply is not asked again': one(
     CALL,

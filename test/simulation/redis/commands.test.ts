@@ -115,7 +115,7 @@ function drawer(random: Random): (twin: Keyspace) => Step {
       () => ofKey(records.RESERVE, key, records.reserveArguments(request)),
       () => ofKey(records.RENEW, key, records.renewArguments(run)),
       () => ofKey(records.SETTLE, key, records.settleArguments(run, ending)),
-      () => ofKey(UNDO_RESERVE, key, undoArguments(request)),
+      () => ofKey(UNDO_RESERVE, key, undoArguments(request, random.pick([0, run.fence]))),
       () => ofKey(READ_RECORD, key, []),
       () =>
         ofKey(REPLACE, key, [

@@ -107,15 +107,14 @@ describe.each(STORES)('a store on %s', (_, connect, options) => {
 describe('what is to be taken back', () => {
   it('is tried again in the context in which the store was made', async () => {
     const tried: (string | undefined)[] = []
-    const takeBacks = inMaker(() =>
+    const compensation = inMaker(() =>
       createCompensation(async () => {
         tried.push(context.getStore()?.name)
         if (tried.length < 4) throw new Error('down')
-        return true
       }),
     )
-    onTestFinished(() => takeBacks.close())
-    context.run({ name: 'request' }, () => takeBacks.add('a', 'work'))
+    onTestFinished(() => compensation.close())
+    context.run({ name: 'request' }, () => compensation.add('a', 'work', 0))
     await until('it is taken back', async () => tried.length === 4)
     expect(tried).toEqual(['request', 'maker', 'maker', 'maker'])
   })

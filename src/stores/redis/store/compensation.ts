@@ -3,39 +3,52 @@ import type { ReservationRequest } from '../../../idempotency/leased/idempotency
 import { type Script, script } from '../connection/redis-call.js'
 import { PRELUDE, recordTail, wholeMs } from './idempotency-scripts.js'
 
-/** Undoes reservations, with retries until it succeeds. */
+/** Undoes reservations that may arrive late. */
 export interface Compensation<T> {
-  add(id: string, work: T): void
+  /** Undoes `work` immediately, and again for `forMs`, since it may arrive after it was undone. */
+  add(id: string, work: T, forMs: number): void
   close(): void
 }
 
+/** Between two tries while the store cannot be reached. After each success the pause is twice as long. */
 const RETRY_INTERVAL_MS = 250
 /** Beyond this number, about 20 MB, the oldest are dropped. */
 const MAX_PENDING = 100_000
 /** The number at a time, so that a store that has just recovered is not overloaded. */
 const BATCH = 200
 
+interface Pending<T> {
+  readonly work: T
+  /** By `performance.now`, as `dueAt`. */
+  readonly until: number
+  dueAt: number
+  pauseMs: number
+}
+
 /**
- * `tryOnce` resolves with whether the reservation can no longer take effect, and rejects while the store
- * cannot be reached. The timer never holds the process open, and runs in the async context of this call.
+ * `undo` rejects while the store cannot be reached. The timer never holds the process open, and runs in the
+ * async context of this call.
  */
-export function createCompensation<T>(tryOnce: (work: T) => Promise<boolean>): Compensation<T> {
-  const pending = new Map<string, T>()
+export function createCompensation<T>(undo: (work: T) => Promise<unknown>): Compensation<T> {
+  const pending = new Map<string, Pending<T>>()
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
 
-  async function undo(id: string, work: T): Promise<boolean> {
-    const isUndone = await tryOnce(work)
-    if (isUndone) pending.delete(id)
-    return isUndone
+  async function tryOnce(id: string, entry: Pending<T>): Promise<void> {
+    await undo(entry.work)
+    const now = performance.now()
+    if (now >= entry.until) pending.delete(id)
+    entry.dueAt = Math.min(now + entry.pauseMs, entry.until)
+    entry.pauseMs *= 2
   }
 
   /** Sends batch after batch, without a pause while the store answers. */
   async function sweep(): Promise<void> {
-    const all = [...pending]
-    for (let start = 0; start < all.length; start += BATCH) {
-      const batch = all.slice(start, start + BATCH)
-      const tries = await Promise.allSettled(batch.map(([id, work]) => undo(id, work)))
+    const now = performance.now()
+    const due = [...pending].filter(([, { dueAt }]) => dueAt <= now)
+    for (let start = 0; start < due.length; start += BATCH) {
+      const batch = due.slice(start, start + BATCH)
+      const tries = await Promise.allSettled(batch.map(([id, entry]) => tryOnce(id, entry)))
       if (tries.some(({ status }) => status === 'rejected')) break
     }
     timer = undefined
@@ -49,13 +62,15 @@ export function createCompensation<T>(tryOnce: (work: T) => Promise<boolean>): C
   })
 
   return {
-    add(id, work) {
+    add(id, work, forMs) {
       if (isClosed) return
       const [oldest] = pending.keys()
       if (pending.size >= MAX_PENDING && oldest !== undefined) pending.delete(oldest)
-      pending.set(id, work)
+      const now = performance.now()
+      const entry = { work, until: now + forMs, dueAt: now, pauseMs: RETRY_INTERVAL_MS }
+      pending.set(id, entry)
       // Immediately, on the same connection, so that Redis runs it right after the call that it undoes.
-      undo(id, work).then(schedule, schedule)
+      tryOnce(id, entry).then(schedule, schedule)
     },
     close() {
       isClosed = true
@@ -66,21 +81,17 @@ export function createCompensation<T>(tryOnce: (work: T) => Promise<boolean>): C
 }
 
 /**
- * Undoes a reservation whose fence is unknown to its caller. ARGV: the record after its fence, time
- * to live. Leaves a freed record for a while, which blocks a reservation of this owner that arrives even
- * later. Undoing again, after a lost reply, never shortens that while. Returns 0 if another run has the key: once
- * it frees the key, such a reservation could still take it.
+ * Undoes a reservation. ARGV: the record after its fence, time to live, the fence that the reservation was granted
+ * (0 for none): such a record stays. Leaves a freed record for a while, which blocks a reservation of this
+ * owner that arrives even later.
  */
 export const UNDO_RESERVE: Script = script(`${PRELUDE}
-if record == true then return 0 end
-local behind, ttl = unpack(ARGV)
+local behind, ttl, granted = unpack(ARGV)
+if record == true or (not record and granted ~= '0') then return 0 end
 local fence, tombstone = '0', 0
 if record then
-  local mine = parse_own('1|f|0' .. behind)
-  if record.owner ~= mine.owner then return (record.state == 'd' or record.state == 'u') and 1 or 0 end
-  if record.state == 'f' then
-    return redis.call('PEXPIRE', KEYS[1], math.max(ttl, redis.call('PTTL', KEYS[1])))
-  end
+  local mine = parse_own('1|f|' .. granted .. behind)
+  if record.owner ~= mine.owner or record.fence == mine.fence or record.state ~= 'r' then return 0 end
   fence, tombstone = record.fence, tombstone_in(record, mine)
 end
 local written = write('1|f|' .. fence .. behind, math.max(ttl, tombstone))
@@ -89,7 +100,8 @@ if written.err then redis.call('DEL', KEYS[1]) end
 return 1
 `)
 
-export const undoArguments = (request: ReservationRequest): string[] => [
+export const undoArguments = (request: ReservationRequest, granted: number): string[] => [
   recordTail(request, request.retentionMs),
   String(wholeMs(request.leaseMs)),
+  String(granted),
 ]

@@ -28,10 +28,10 @@ export interface RedisStoreOptions {
   readonly replicas?: { readonly min: number; readonly timeoutMs: number } | undefined
 }
 
-/** A reservation that may arrive late, and until when, by `performance.now`, that is expected. */
+/** A reservation that may still arrive, and the fence that an attempt of it was granted; 0 for none. */
 interface LateReservation {
   readonly request: ReservationRequest
-  readonly until: number
+  readonly granted: number
 }
 
 /** The minimum time for which a token is recorded, even if clocks differ. */
@@ -83,16 +83,20 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
       : openReplicated(clients, connection, { timeoutMs, replicas })
   const tokenKey = (id: string): string => `${prefix}t:${id}`
   const recordKey = (key: string): string => `${prefix}k:${key}`
-  const compensation = createCompensation(async ({ request, until }: LateReservation) => {
-    const args = undoArguments(request)
+  const compensation = createCompensation(({ request, granted }: LateReservation) => {
+    const args = undoArguments(request, granted)
     const isReserved = (): boolean => false
-    const call = { script: UNDO_RESERVE, key: recordKey(request.key), args, isReserved }
     // On the connection of the reservation, which it must not overtake.
-    const reply = await reservations.run(call)
-    return reply === 1 || performance.now() >= until
+    return reservations.run({
+      script: UNDO_RESERVE,
+      key: recordKey(request.key),
+      args,
+      isReserved,
+    })
   })
-  const undo = (request: ReservationRequest): void =>
-    compensation.add(request.owner, { request, until: performance.now() + request.leaseMs })
+  /** Once it has arrived, its lease protects it for as long as it may be late. */
+  const undo = (request: ReservationRequest, granted = 0): void =>
+    compensation.add(request.owner, { request, granted }, request.leaseMs)
 
   return {
     ...createRecordKeeper(createRecordAccess(connection, { timeoutMs, keyOf: recordKey })),
@@ -108,9 +112,12 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
       const state = startRedisCall(timeoutMs + (replicas?.timeoutMs ?? 0))
       try {
         const reply = await reservations.run(call, state)
+        const reservation = scripts.readReservation(reply)
         // The first attempt may still be under way, and arrive when the key is free.
-        if (state.isRepeated && !isReserved(reply)) undo(request)
-        return scripts.readReservation(reply)
+        if (state.isRepeated) {
+          undo(request, reservation.outcome === 'reserved' ? reservation.fence : 0)
+        }
+        return reservation
       } catch (error) {
         if (error instanceof NotConfirmed && error.mayHaveRun) undo(request)
         throw error

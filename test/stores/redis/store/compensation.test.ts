@@ -15,13 +15,25 @@ describe('createCompensation', () => {
     let failures = 3
     const attempt = vi.fn(async () => {
       if (failures-- > 0) throw new Error('down')
-      return true
     })
-    const takeBacks = createCompensation(attempt)
-    takeBacks.add('a', 'work')
+    const compensation = createCompensation(attempt)
+    compensation.add('a', 'work', 0)
     expect(attempt).toHaveBeenCalledTimes(1)
     await vi.advanceTimersByTimeAsync(10_000)
     expect(attempt).toHaveBeenCalledTimes(4)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('tries again, after pauses that double, while the work may arrive late', async () => {
+    vi.useFakeTimers()
+    const startedAt = performance.now()
+    const times: number[] = []
+    const compensation = createCompensation(async () => {
+      times.push(performance.now() - startedAt)
+    })
+    compensation.add('a', 'work', 2000)
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(times).toEqual([0, 250, 750, 1750, 2000])
     expect(vi.getTimerCount()).toBe(0)
   })
 
@@ -29,12 +41,11 @@ describe('createCompensation', () => {
     vi.useFakeTimers()
     let isUp = false
     const done = new Set<number>()
-    const takeBacks = createCompensation(async (work: number) => {
+    const compensation = createCompensation(async (work: number) => {
       if (!isUp) throw new Error('down')
       done.add(work)
-      return true
     })
-    for (let work = 0; work < 5000; work++) takeBacks.add(String(work), work)
+    for (let work = 0; work < 5000; work++) compensation.add(String(work), work, 0)
     await vi.advanceTimersByTimeAsync(1000)
     isUp = true
     await vi.advanceTimersByTimeAsync(250)
@@ -44,11 +55,11 @@ describe('createCompensation', () => {
   it('forgets everything when it is closed, and takes nothing after', async () => {
     vi.useFakeTimers()
     const attempt = vi.fn(() => Promise.reject(new Error('down')))
-    const takeBacks = createCompensation(attempt)
-    takeBacks.add('a', 'work')
+    const compensation = createCompensation(attempt)
+    compensation.add('a', 'work', 0)
     await vi.advanceTimersByTimeAsync(0)
-    takeBacks.close()
-    takeBacks.add('b', 'work')
+    compensation.close()
+    compensation.add('b', 'work', 0)
     await vi.advanceTimersByTimeAsync(10_000)
     expect(attempt).toHaveBeenCalledTimes(1)
   })
@@ -120,6 +131,52 @@ describe('a reservation that arrives late', () => {
       return outcome === 'reserved'
     })
     expect(performance.now() - takenAt).toBeLessThan(2000)
+  })
+
+  it('does not keep the key when its run and another have released it before', async () => {
+    const redis = await ownRedis()
+    const proxy = await proxyOf(redis)
+    const { store } = openStore(proxy, { timeoutMs: 5000 })
+    const { store: other } = openStore(redis, { timeoutMs: 5000 })
+    const request = requestFor({ leaseMs: 5000 })
+    await store.consume(randomUUID(), 1000)
+    await other.consume(randomUUID(), 1000)
+    proxy.hold()
+    const reserving = begin(store, request)
+    await sleep(20)
+    await proxy.strand()
+    await store.settle(await reserving, { type: 'released' })
+    const run = await begin(other, retryOf(request))
+    await other.settle(run, { type: 'released' })
+    proxy.release()
+    await until('the first attempt has the key', async () => {
+      const view = await other.inspect(request.key)
+      return view !== undefined && view.fence > run.fence
+    })
+    await until('a retry runs the handler', async () => {
+      const { outcome } = await other.reserve(retryOf(request))
+      return outcome === 'reserved'
+    })
+  })
+
+  it('leaves a run alone that its second attempt has begun', async () => {
+    const redis = await ownRedis()
+    const proxy = await proxyOf(redis)
+    const { store } = openStore(proxy, { timeoutMs: 5000 })
+    const request = requestFor({ leaseMs: 500 })
+    await store.consume(randomUUID(), 1000)
+    proxy.hold()
+    const reserving = begin(store, request)
+    await sleep(20)
+    await proxy.strand()
+    const run = await reserving
+    proxy.release()
+    // Longer than its first attempt may be late.
+    for (let renewals = 0; renewals < 10; renewals++) {
+      await sleep(100)
+      expect(await store.renew(run)).toBe(true)
+    }
+    expect(await store.settle(run, { type: 'streamed' })).toBe(true)
   })
 
   it('leaves nothing behind when nobody retries', async () => {

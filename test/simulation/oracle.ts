@@ -1,5 +1,14 @@
 import { Circumstances } from './circumstances.js'
-import type { Answer, Attempt, CallRecord, Denial, History, RecordWrite, Run } from './history.js'
+import type {
+  Answer,
+  Attempt,
+  CallRecord,
+  Denial,
+  History,
+  RecordWrite,
+  Rotation,
+  Run,
+} from './history.js'
 import { faultOfStep, recordOf } from './records.js'
 import { RETENTION_SECONDS, type Story } from './story.js'
 
@@ -255,14 +264,27 @@ class Judgement implements Verdict {
       const { reported = '', reportedAt = Infinity } = run
       const isLost = this.#circumstances.isLost(recordName, run.startedAt, gotAt, 'results')
       if (reportedAt < at && ENDED_WELL.has(reported) && !isLost) {
-        // A renewal that was under way may arrive after its run was given up.
+        // A renewal, or a repeated reservation, that was under way may arrive after its run has ended.
         const isRevived =
-          reported === 'abandoned' &&
+          (reported === 'abandoned' || reported === 'released') &&
           this.#circumstances.isDisturbed(run.receiver, run.startedAt, at)
         return isRevived && at <= reportedAt + limitMs(leaseSeconds)
       }
       if (this.#hasLeftNothing(run, at)) return false
-      return run.ending === 'streams' || at <= run.startedAt + limitMs(maxRunSeconds + leaseSeconds)
+      if (run.ending === 'streams' || at <= run.startedAt + limitMs(maxRunSeconds + leaseSeconds)) {
+        return true
+      }
+      // A renewal that was under way when its receiver was cut off may arrive late.
+      return (
+        this.#circumstances.isDisturbed(run.receiver, run.startedAt, at) &&
+        this.#history.writes.some(
+          (write) =>
+            write.recordName === recordName &&
+            fenceOf(write) === run.fence &&
+            write.at <= gotAt &&
+            at <= write.at + limitMs(leaseSeconds),
+        )
+      )
     })
     return (
       isRunning ||
@@ -310,7 +332,7 @@ class Judgement implements Verdict {
       const isDisturbed = (by: ReadonlySet<string>, from: number, to = until): boolean =>
         this.#circumstances.isDisturbed(receiver, from, to, (what) => by.has(what))
       if (isDisturbed(FATAL, sentAt - LONG_BEFORE_MS)) return true
-      if (this.#circumstances.hasJumped(until)) return isDisturbed(CUT_OFF, sentAt)
+      if (this.#circumstances.hasJumped(until)) return true
       return forgotten.some(({ at }) => {
         const endsAt = at + leaseMs
         return (
@@ -513,15 +535,24 @@ class Judgement implements Verdict {
   }
 
   #mayRefuseToken(attempt: Attempt): boolean {
-    const { token, gotAt = 0 } = attempt
+    const { token, receiver = '', sentAt, gotAt = 0 } = attempt
     const isReused = this.#history.attempts.some(
       (each) =>
         each !== attempt && each.token.id === token.id && (each.receivedAt ?? Infinity) <= gotAt,
     )
-    const isRemoved = this.#history.rotations.some(
-      ({ kid, what, at }) => what === 'remove' && kid === token.kid && at <= gotAt,
+    const isChanged = (how: Rotation['what']): boolean =>
+      this.#history.rotations.some(
+        ({ kid, what, at }) => what === how && kid === token.kid && at <= gotAt,
+      )
+    // A receiver that stops has closed its key set, which fetches no new key any more.
+    const isStopping = this.#circumstances.isDisturbed(
+      receiver,
+      sentAt,
+      gotAt,
+      (what) => what === 'stop receiver',
     )
-    return (isReused && this.#story.isSingleUse) || isRemoved
+    const isUnknown = isChanged('remove') || (isStopping && isChanged('add'))
+    return (isReused && this.#story.isSingleUse) || isUnknown
   }
 
   #mayDeny({ token, gotAt = 0 }: Attempt): boolean {

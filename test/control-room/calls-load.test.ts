@@ -6,8 +6,6 @@ import {
   type BackgroundLoad,
   openBackgroundLoad,
 } from '../../example-app/control-room/calls/background-load.js'
-import { createPace } from '../../example-app/control-room/calls/pace.js'
-import { GOOD_READ } from '../../example-app/control-room/page/compose/good-calls.js'
 import type { EndedRequest } from '../../example-app/control-room/ports.js'
 import type { Outcome } from '../../example-app/control-room/protocol.js'
 import { until } from '../support/until.js'
@@ -64,13 +62,6 @@ it('sends accepted, replayed and refused calls to both receivers, and stops exac
   expect(room.receivers.orders() - orders).toBe(1)
 })
 
-it('sends nothing after changes that overlap, the last of which is 0', async () => {
-  await Promise.all([100, 300, 0].map((callsPerSecond) => load.set({ callsPerSecond })))
-  const seen = room.receivers.requests()
-  await delay(100)
-  expect(room.receivers.requests()).toBe(seen)
-})
-
 it('piles nothing up before a receiver that is silent', async () => {
   let connections = 0
   const server = createServer(() => {
@@ -93,20 +84,6 @@ it('piles nothing up before a receiver that is silent', async () => {
   expect(warnings).toEqual([])
 })
 
-it('goes on reading with another token when the core takes the key back', async () => {
-  await load.set({ callsPerSecond: 100 })
-  ended = []
-  await until('reads', async () => count('accepted') > 3)
-  const keys = room.core.keys().filter(({ kind }) => kind === 'dynamic')
-  await Promise.all(keys.map(({ kid }) => room.core.withdraw(kid)))
-  // An unknown key makes the receivers fetch, and so forget the old one.
-  await room.callers.call({ ...GOOD_READ, hostileToken: 'kid "0"' })
-  await room.callers.call({ ...GOOD_READ, receiver: 'orders-2', hostileToken: 'kid "0"' })
-  ended = []
-  await until('reads again', async () => count('accepted') > 20)
-  await load.set({ callsPerSecond: 0 })
-})
-
 it('leaves a killed receiver out', async () => {
   await room.receivers.stop('orders-2')
   await delay(50)
@@ -115,19 +92,4 @@ it('leaves a killed receiver out', async () => {
   await until('calls', async () => ended.length > 5)
   await load.set({ callsPerSecond: 0 })
   expect(new Set(ended.map(({ receiver }) => receiver))).toEqual(new Set(['orders-1']))
-})
-
-it.each([{ callsPerSecond: 501 }, { callsPerSecond: -1 }, { callsPerSecond: 1.5 }, {}, null])(
-  'refuses %j',
-  async (input) => {
-    await expect(load.set(input)).rejects.toMatchObject({ name: 'ActionError' })
-  },
-)
-
-it('keeps an exact pace, and makes no long pause up', () => {
-  const pace = createPace(300, 0)
-  let calls = 0
-  for (let now = 7; now <= 1000; now += 7) calls += pace.due(now)
-  expect(calls).toBe(298)
-  expect(pace.due(60_000)).toBe(30)
 })

@@ -97,16 +97,6 @@ it('get what the catalogue of hostile tokens says, at the step that doctor names
   expect(judged).toBeGreaterThan(200)
 })
 
-it('run once on both receivers, with one store', async () => {
-  const { answers, newOrders } = await callers.manyCalls({
-    order: GOOD_WRITE,
-    how: 'twenty-at-once',
-  })
-  expect(newOrders).toBe(1)
-  const runs = answers.filter(({ status, isReplay }) => status === 201 && !isReplay)
-  expect(runs).toMatchObject([{ calls: 1 }])
-})
-
 it('show a write whose receiver is killed in the middle, and its retry', async () => {
   await receivers.holdNextWrite('orders-1', true)
   const cut = callers.call(GOOD_WRITE)
@@ -199,12 +189,6 @@ it('one token that is bound to a key serves many writes', async () => {
   const write = { ...GOOD_WRITE, binding: 'key' } as const
   expect(await seen(write)).toMatchObject({ status: 201 })
   expect(await seen({ ...write, isTokenReused: true })).toMatchObject({ status: 201 })
-})
-
-it('a token without a key cannot be proved', async () => {
-  await callers.call(GOOD_READ)
-  const proved = callers.call({ ...KEY_READ, isTokenReused: true })
-  await expect(proved).rejects.toThrow('The last token of billing is not bound to a key')
 })
 
 it.each([

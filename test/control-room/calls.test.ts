@@ -70,16 +70,6 @@ describe('a call', () => {
     }
   })
 
-  it('mints a token for each call, or sends the last one of its caller again', async () => {
-    const jtiOf = ({ request }: CallResult) => (request.token.payload as { jti: string }).jti
-    const first = await room.callers.call(GOOD_WRITE)
-    const second = await room.callers.call(GOOD_WRITE)
-    expect(jtiOf(second)).not.toBe(jtiOf(first))
-    const again = await room.callers.call({ ...GOOD_WRITE, isTokenReused: true })
-    expect(jtiOf(again)).toBe(jtiOf(second))
-    expect(again.operator).toMatchObject({ outcome: 'refused', reason: 'token_replayed' })
-  })
-
   it('takes for the same what the same page has sent', async () => {
     const one = { ...GOOD_WRITE, page: 'one' }
     const other = { ...GOOD_WRITE, page: 'other' }
@@ -88,29 +78,6 @@ describe('a call', () => {
     const retry = await room.callers.call({ ...one, idempotencyKey: 'same' })
     expect(retry.operator.outcome).toBe('replayed')
     expect(retry.answer.text.split('\r\n\r\n')[1]).toBe(first.answer.text.split('\r\n\r\n')[1])
-  })
-
-  it('sends a key that is new, the same or none, with the usual body or another', async () => {
-    const first = await room.callers.call(GOOD_WRITE)
-    const retry = await room.callers.call({ ...GOOD_WRITE, idempotencyKey: 'same' })
-    const other = await room.callers.call({
-      ...GOOD_WRITE,
-      idempotencyKey: 'same',
-      body: 'another',
-    })
-    const none = await room.callers.call({ ...GOOD_WRITE, idempotencyKey: 'none' })
-    expect([first, retry, other, none].map(statusOf)).toEqual([201, 201, 422, 400])
-    expect(retry.operator.outcome).toBe('replayed')
-    expect(retry.answer.text).toMatch(/\r\nIdempotent-Replayed: true\r\n/i)
-    expect(other.operator.reason).toBe('key_reused')
-    expect(none.operator.reason).toBe('key_missing')
-    const last = retry.operator.steps.at(-1)
-    expect(last).toEqual({ name: 'Handler', state: 'not-reached' })
-  })
-
-  it('goes to the receiver that was chosen', async () => {
-    const { operator } = await room.callers.call({ ...GOOD_READ, receiver: 'orders-2' })
-    expect(operator.events.map(({ receiver }) => receiver)).toContain('orders-2')
   })
 
   it.each<[string, object, string]>([
@@ -134,36 +101,6 @@ describe('a call', () => {
 })
 
 describe('many calls', () => {
-  it('sends a hundred one after another, and counts answers by status and reason', async () => {
-    const order = { ...GOOD_WRITE, permissions: ['orders:read'] }
-    const result = await room.callers.manyCalls({ order, how: 'hundred' })
-    const { answers, newOrders, calls } = result
-    expect(calls).toBe(100)
-    expect(answers).toEqual([
-      { status: 403, reason: 'permission_missing', isReplay: false, calls: 100 },
-    ])
-    expect(newOrders).toBe(0)
-  })
-
-  it('runs one of twenty equal writes at once; the others get its answer or a 409', async () => {
-    const result = await room.callers.manyCalls({ order: GOOD_WRITE, how: 'twenty-at-once' })
-    expect(result).toMatchObject({ calls: 20, newOrders: 1 })
-    const runs = result.answers.filter(({ status, isReplay }) => status === 201 && !isReplay)
-    expect(runs.map(({ calls }) => calls)).toEqual([1])
-    const others = result.answers.filter((answer) => !runs.includes(answer))
-    for (const { status, reason, isReplay } of others) {
-      expect([
-        { status: 201, reason: undefined, isReplay: true },
-        { status: 409, reason: 'request_in_progress', isReplay: false },
-      ]).toContainEqual({ status, reason, isReplay })
-    }
-  })
-
-  it('answers twenty equal reads at once', async () => {
-    const result = await room.callers.manyCalls({ order: GOOD_READ, how: 'twenty-at-once' })
-    expect(result.answers).toMatchObject([{ status: 200, calls: 20 }])
-  })
-
   it('are sent once at a time', async () => {
     const first = room.callers.manyCalls({ order: GOOD_READ, how: 'twenty-at-once' })
     await expect(

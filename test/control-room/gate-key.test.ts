@@ -13,15 +13,6 @@ describe('with the key', () => {
     }
   })
 
-  it.each(['HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND'])(
-    'the method %s is not taken',
-    async (method) => {
-      expect(await ask({ method })).toMatch(/^405 /)
-      expect(await ask({ method, path: '/events' })).toMatch(/^405 /)
-      expect(await post({ method })).toMatch(/^405 /)
-    },
-  )
-
   it('a method is taken only where it belongs', async () => {
     const answer = await rawRequest(port, { path: `/${key}/api/call`, host: own })
     expect(answer).toMatch(/^HTTP\/1.1 405 /)

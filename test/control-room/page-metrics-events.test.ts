@@ -65,21 +65,6 @@ describe('metrics', () => {
       /^Requests a second in the last five minutes\. Last second: accepted \d+, replayed \d+/,
     )
   })
-
-  it('take the colours of the theme, and as much room as there is', async () => {
-    const { page, panel } = await room.open('metrics', { colorScheme: 'light' })
-    await sendCalls()
-    const requests = chartOf(panel, 'requests')
-    await expect.poll(() => hasColour(requests, '--accepted')).toBe(true)
-    await page.emulateMedia({ colorScheme: 'dark' })
-    await expect.poll(() => hasColour(requests, '--accepted')).toBe(true)
-    await page.setViewportSize({ width: 390, height: 800 })
-    const width = async () => (await requests.locator('canvas').boundingBox())?.width ?? 0
-    await expect.poll(width).toBeLessThan(390)
-    expect(await width()).toBeGreaterThan(250)
-    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-    expect(await overflow()).toBeLessThanOrEqual(0)
-  })
 })
 
 describe('events', () => {

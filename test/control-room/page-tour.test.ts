@@ -38,5 +38,7 @@ it('plays the story to its end: a step, then the rest, each as expected', LONG, 
   expect(started.room.state().tour.map(({ state }) => state)).toEqual(
     Array(number).fill('as-expected'),
   )
-  await tour.getByRole('button', { name: 'Begin again' }).waitFor()
+  await tour.getByRole('button', { name: 'Begin again' }).click()
+  await tour.getByText(`1 of ${number} played`).waitFor()
+  expect(await steps.first().textContent()).toContain('✓ as expected')
 })

@@ -21,7 +21,7 @@ export async function programs(): Promise<Programs> {
   return { receiver, answer }
 }
 
-export const LEASE_SECONDS = 4
+export const LEASE_SECONDS = 2
 
 export interface Call {
   readonly caller?: string
@@ -31,16 +31,15 @@ export interface Call {
 }
 
 /** A core and two receivers, and what is told of them. */
-export async function openRoom(redisUrl?: string, compiled?: Programs) {
+export async function openRoom() {
   const core = await startIdentityCore({ apiKey: API_KEY })
   const told: ReceiverReport[] = []
   const receivers = await openReceivers({
     coreUrl: core.url,
     issuer: core.issuer,
     apiKey: API_KEY,
-    redisUrl,
     leaseSeconds: LEASE_SECONDS,
-    programs: compiled ?? (await programs()),
+    programs: await programs(),
     onReport: (batch) => told.push(batch),
     onChange() {},
   })
@@ -65,9 +64,7 @@ export async function openRoom(redisUrl?: string, compiled?: Programs) {
   }
 
   return {
-    core,
     receivers,
-    told,
     events: () => told.flatMap(({ events }) => events),
     requests: () => told.flatMap(({ requests }) => requests),
     stateOf: (name: ReceiverName) => receivers.states().find((state) => state.name === name),
@@ -75,7 +72,6 @@ export async function openRoom(redisUrl?: string, compiled?: Programs) {
       const headers = await headersOf(call, 'orders:read')
       return answerOf(fetch(`${receivers.urlOf(name)}/orders/o-1`, { headers }))
     },
-    writeRequest,
     async write(name: ReceiverName, call: Call = {}) {
       return answerOf(fetch(`${receivers.urlOf(name)}/orders`, await writeRequest(call)))
     },

@@ -2,25 +2,20 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { RECEIVERS } from '../../example-app/control-room/protocol.js'
-import { type RedisServer, startRedis } from '../support/redis/redis.js'
 import { until } from '../support/until.js'
 import { LEASE_SECONDS, type OpenRoom, openRoom } from './receivers-room.js'
 
 const IN_PROGRESS = 'urn:express-service-auth:request-in-progress'
 const UNKNOWN = 'urn:express-service-auth:outcome-unknown'
 
-describe.each(['memory', 'Redis'])('two receivers on one store in %s', (kind) => {
-  let redis: RedisServer | undefined
+// The tests of the page have receivers on Redis.
+describe('two receivers on the store of their room', () => {
   let room: OpenRoom
   beforeAll(async () => {
-    redis = kind === 'Redis' ? await startRedis() : undefined
-    room = await openRoom(redis?.url)
+    room = await openRoom()
   })
   beforeEach(() => Promise.all(RECEIVERS.map((name) => room.receivers.start(name))))
-  afterAll(async () => {
-    await room?.close()
-    await redis?.stop()
-  })
+  afterAll(() => room?.close())
 
   const writeOf = (state: string) =>
     room.receivers.writes().find(({ view }) => view?.state === state)
@@ -129,7 +124,7 @@ describe.each(['memory', 'Redis'])('two receivers on one store in %s', (kind) =>
   })
 
   it('each call has its own events and one end, however many are under way', async () => {
-    const calls = Array.from({ length: 60 }, (_, index) => `c-${kind}-${index}`)
+    const calls = Array.from({ length: 60 }, (_, index) => `c-${index}`)
     await Promise.all(
       calls.map((call, index) => {
         const name = RECEIVERS[index % 2] ?? 'orders-1'

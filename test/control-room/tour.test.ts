@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { SCRIPT } from '../../example-app/control-room/tour/script.js'
-import { openTour, type Tour } from '../../example-app/control-room/tour/tour.js'
 import {
   advance,
   newTour,
   type Played,
   planFor,
   type TourState,
-  tourSteps,
 } from '../../example-app/control-room/tour/tour-state.js'
 import type { Stage } from '../../example-app/story/stage.js'
 import { storySteps } from '../../example-app/story/steps.js'
-import { compile } from '../support/process/compile.js'
-
-/** Whole stories, which start servers. */
-const LONG = { timeout: 180_000 }
 
 const NOW = 1_800_000_000_000
 const WELL: Played = { status: 200, seen: 'accepted by serviceAuth', faults: [] }
@@ -69,30 +63,6 @@ describe('the plan', () => {
       indexes: [indexOf('key reused with another body'), replayed],
     })
   })
-
-  it('needs only what may be played again', () => {
-    for (const { needs } of SCRIPT) {
-      if (needs) expect(SCRIPT.find(({ title }) => title === needs.title)?.notAgain).toBeUndefined()
-    }
-  })
-})
-
-it('tells each step with what became of it', () => {
-  const faults = ['status: expected 200, was 401']
-  let state = advance(playedUpTo(0), { type: 'playing', index: 1 })
-  state = advance(state, { type: 'played', index: 2, played: { ...WELL, faults }, at: NOW })
-  const [first, second, third, fourth] = tourSteps(SCRIPT, state)
-  expect(first).toEqual({
-    index: 0,
-    title: 'accepted read',
-    request: 'billing: GET /orders/o-1',
-    about: SCRIPT[0]?.about,
-    state: 'as-expected',
-    ...WELL,
-  })
-  expect(second).toMatchObject({ state: 'playing', faults: [] })
-  expect(third).toMatchObject({ state: 'otherwise', faults })
-  expect(fourth).toMatchObject({ state: 'not-played', faults: [] })
 })
 
 it('tells the story of the terminal, each step with one sentence', () => {
@@ -100,64 +70,4 @@ it('tells the story of the terminal, each step with one sentence', () => {
   const told = storySteps(stage).map(({ title, request }) => [title, request])
   expect(SCRIPT.map(({ title, request }) => [title, request])).toEqual(told)
   for (const { about } of SCRIPT) expect(about).toMatch(/^[A-Z][^.]*\.$/)
-})
-
-describe('played', () => {
-  let tour: Tour
-  let changes = 0
-  let now = NOW
-
-  beforeAll(async () => {
-    const source = new URL('../../example-app/control-room/tour/player/main.ts', import.meta.url)
-    tour = openTour({
-      program: await compile(source),
-      clock: () => now,
-      onChange() {
-        changes += 1
-      },
-    })
-  })
-  afterAll(() => tour.close())
-
-  const statesOf = () => tour.steps().map(({ title, state, faults }) => [title, state, ...faults])
-  const asExpected = () => SCRIPT.map(({ title }) => [title, 'as-expected'])
-
-  it('goes as expected, to the last step and again in another order', LONG, async () => {
-    const last = await tour.play({ index: SCRIPT.length - 1 })
-    expect(last).toMatchObject({ state: 'as-expected', status: 503 })
-    expect(last.answer).toMatch(/^HTTP\/1\.1 503\n(.+\n)*retry-after: 5\n(.+\n)*\n\{/)
-    expect(statesOf()).toEqual(asExpected())
-    expect(changes).toBe(2 * SCRIPT.length)
-
-    now += 20_000
-    for (const [index, { notAgain }] of [...SCRIPT.entries()].toReversed()) {
-      if (index > 0 && notAgain === undefined) await tour.play({ index })
-    }
-    expect(statesOf()).toEqual(asExpected())
-
-    const again = await tour.play({ index: 0 })
-    expect(again.state).toBe('as-expected')
-    expect(statesOf().filter(([, state]) => state === 'not-played')).toHaveLength(SCRIPT.length - 1)
-    await tour.play({ index: SCRIPT.length - 1 })
-    expect(statesOf()).toEqual(asExpected())
-  })
-
-  it('plays one step at a time, and none that there is not', async () => {
-    const playing = tour.play({ index: 2 })
-    await expect(tour.play({ index: 2 })).rejects.toMatchObject({ name: 'ActionError' })
-    await playing
-    for (const input of [{ index: 99 }, { index: 1 }, { index: '1' }, {}, null]) {
-      await expect(tour.play(input)).rejects.toMatchObject({ name: 'ActionError' })
-    }
-  })
-})
-
-it('begins again when its process has ended', async () => {
-  const source = new URL('./tour-mute-player.ts', import.meta.url)
-  const tour = openTour({ program: await compile(source), onChange: () => undefined })
-  const first = await tour.play({ index: 0 })
-  expect(first).toMatchObject({ state: 'otherwise', faults: [expect.stringContaining('ended')] })
-  const second = await tour.play({ index: 1 })
-  expect(second.state).toBe('not-played')
-  await tour.close()
 })

@@ -33,7 +33,7 @@ export function createRememberedByPage(): (page: string | undefined) => Remember
   }
 }
 
-export function createRemembered(newKey: () => string = randomUUID): Remembered {
+function createRemembered(): Remembered {
   const tokens = new Map<string, Minted>()
   let lastKey: string | undefined
   return {
@@ -52,7 +52,7 @@ export function createRemembered(newKey: () => string = randomUUID): Remembered 
     },
     keyFor({ method, idempotencyKey }) {
       if (method === 'GET' || idempotencyKey === 'none') return undefined
-      if (idempotencyKey === 'new') lastKey = newKey()
+      if (idempotencyKey === 'new') lastKey = randomUUID()
       if (lastKey === undefined) {
         throw new ActionError('No POST had a key yet: send one with a new key first')
       }

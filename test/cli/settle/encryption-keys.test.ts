@@ -211,15 +211,6 @@ describe('a result that does not open', () => {
     expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'finished' })
   })
 
-  it('is not replaced by one that its run stores between look and write', async () => {
-    const run = await made(encrypted, 'abandoned')
-    const keeper = encryptedStore(plain, { keys: { july: KEYS.july }, current: 'july' })
-    expect((await keeper.inspect(run.key))?.state).toBe('abandoned')
-    expect(await encrypted.settle(run, { type: 'finished', result: RESULT })).toBe(true)
-    const as = { type: 'finished', result: RESULT } as const
-    expect(await keeper.resolve(run.key, run.fence, as)).toBe(false)
-  })
-
   it('because it is damaged is not done with --unencrypted', async () => {
     const { key, fence } = await made(encrypted, 'finished')
     await server.command('APPEND', `esa:k:${key}`, 'x')

@@ -1,10 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { encryptedStore, type IdempotencyStore, type RecordView } from 'express-service-auth'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { KEYS } from '../../stores/encrypted/encrypted-kit.js'
 import { openStore } from '../../stores/redis/kit.js'
-import { issuer } from '../../support/issuer/issuer.js'
-import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { makeStage } from '../../support/receiver/each-receiver.js'
 import { EXPRESS_MAJORS, type ExpressModule } from '../../support/receiver/express-majors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
@@ -13,7 +10,7 @@ import { type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { knowSecret } from '../../support/secret-search/index.js'
 import { until } from '../../support/until.js'
 import { temporaryFile } from '../kit.js'
-import { settle, settleBy } from './settle-kit.js'
+import { settle } from './settle-kit.js'
 
 for (const key of Object.values(KEYS)) knowSecret('an encryption key', key)
 
@@ -29,7 +26,6 @@ beforeAll(async () => {
 /** A first run at work that cannot renew its lease, which has ended; later runs answer at once. */
 async function orphaned(express: ExpressModule, around = (store: IdempotencyStore) => store) {
   const stages = makeStage()
-  const events = hearIdempotency()
   const { store } = openStore(server, { timeoutMs: 5000 })
   let record = ''
   const inner: IdempotencyStore = {
@@ -61,15 +57,11 @@ async function orphaned(express: ExpressModule, around = (store: IdempotencyStor
   const answer = retry()
   await stages.entered
   await until('the lease ends', async () => (await retry()).problem === 'outcome-unknown')
-  const isTold = () =>
-    until('the run is told', async () =>
-      events.some((event) => event.reason === 'key_lost' && event.record === record),
-    )
   const finish = () => {
     stages.leave()
     return answer
   }
-  return { store, key, record, retry, finish, isTold }
+  return { record, retry, finish }
 }
 
 async function doneOptions(): Promise<string[]> {
@@ -101,38 +93,7 @@ async function expectOrder(retry: Promise<Awaited<ReturnType<typeof call>>>): Pr
   })
 }
 
-/** Settles a write whose run comes back so much later. */
-async function expectKept(
-  express: ExpressModule,
-  ending: 'freed' | 'finished',
-  afterMs: number,
-): Promise<void> {
-  const { record, store, retry, finish, isTold } = await orphaned(express)
-  const action = ending === 'freed' ? ['--free'] : await doneOptions()
-  const ran = await settle(server, record, '--fence', await fenceShown(record), ...action)
-  expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
-  const contents = await server.command('GET', `esa:k:${record}`)
-  await sleep(afterMs)
-  const first = await finish()
-  expect([first.status, first.body.toString()]).toEqual([200, 'run 1'])
-  await isTold()
-  expect(await server.command('GET', `esa:k:${record}`)).toBe(contents)
-  expect((await store.inspect(record))?.state).toBe(ending)
-  if (ending === 'finished') return await expectOrder(retry())
-  expect((await retry()).body.toString()).toBe('run 2')
-  expect((await retry()).headers['idempotent-replayed']).toEqual(['true'])
-}
-
 describe.each(EXPRESS_MAJORS)('a write settled by hand, $major', ({ express }) => {
-  it('stays so when its run comes back, at once or after two leases', async () => {
-    await Promise.all(
-      [0, 2 * LEASE_MS].flatMap((afterMs) => [
-        expectKept(express, 'freed', afterMs),
-        expectKept(express, 'finished', afterMs),
-      ]),
-    )
-  })
-
   it('gives the same answer from an encrypted store', async () => {
     const around = (store: IdempotencyStore) =>
       encryptedStore(store, { keys: KEYS, current: '2026-01' })
@@ -181,24 +142,5 @@ describe.each(EXPRESS_MAJORS)('a write settled by hand, $major', ({ express }) =
     expect((await call(receiver.port, { key })).body.toString()).toContain('run 2')
     await call(receiver.port, { key })
     expect(runs).toBe(2)
-  })
-
-  it('is named by its key, bare or quoted', async () => {
-    const { key, record, finish } = await orphaned(express)
-    const { keySet: _, ...bare } = issuer.policy({ callers: ['billing'] })
-    const { audience, issuer: url } = bare
-    const route = ['--method', 'post', '--mount', '', '--route', '/orders/:id']
-    const scope = ['--caller', 'billing', '--issuer', url, '--audience', audience, ...route]
-    for (const stdin of [key, `${key}\n`, `"${key}"\n`]) {
-      const ran = await settleBy(server, ['--key-stdin', ...scope], stdin)
-      expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
-      expect(ran.stdout).toContain(`record   ${record}\n`)
-      expect(ran.stdout).not.toContain(key)
-    }
-    const policy = await temporaryFile(JSON.stringify(bare))
-    const byPolicy = ['--key-stdin', '--caller', 'billing', '--policy', policy, ...route]
-    const ran = await settleBy(server, byPolicy, key)
-    expect(ran.stdout + ran.stderr).toContain(`record   ${record}\n`)
-    await finish()
   })
 })

@@ -257,23 +257,3 @@ describe('Redis unreachable', () => {
     expect((await store.inspect(key))?.state).toBe('abandoned')
   })
 })
-
-it('a freed key runs again under a fence of its own', async () => {
-  const run = await made(store, 'abandoned')
-  await settle(server, run.key, '--fence', String(run.fence), '--free')
-  const next = await begin(store, retryOf({ ...run, rerunAbandoned: false }))
-  expect(next.fence).toBeGreaterThan(run.fence)
-  expect(await store.settle(run, { type: 'finished', result: RESULT })).toBe(false)
-})
-
-it('of a record whose sizes are damaged no body is shown', async () => {
-  const run = await made(store, 'finished')
-  const before = await contentsOf(run.key)
-  const size = String(Buffer.byteLength(run.fingerprint))
-  const damaged = before.replace(`|${size}|`, `|${Number(size) + 40}|`)
-  expect(damaged).not.toBe(before)
-  await server.command('SET', nameOf(run.key), damaged, 'PX', '90000000')
-  const ran = await settle(server, run.key, '--json')
-  expect(ran.json()['view']).toMatchObject({ fence: 0, state: 'unreadable' })
-  expect(ran.stdout + ran.stderr).not.toContain(BODY.slice(0, 16))
-})

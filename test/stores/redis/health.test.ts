@@ -5,7 +5,9 @@ import type { RedisOptions } from 'ioredis'
 import { expect, it } from 'vitest'
 import type { RedisConfig } from '../../support/redis/redis.js'
 import { until } from '../../support/until.js'
-import { answers, openStore, ownRedis, requestFor } from './kit.js'
+import { answers, openStore, ownRedis, requestFor, sharedRedis } from './kit.js'
+
+const server = await sharedRedis()
 
 const fail = (store: Store): Promise<unknown> =>
   expect(store.consume(randomUUID(), 1000)).rejects.toThrow()
@@ -13,14 +15,13 @@ const fail = (store: Store): Promise<unknown> =>
 const isRecent = (seconds = 0): boolean => Math.abs(Date.now() / 1000 - seconds) < 60
 
 it('a store on Redis is unused, then up, and asks nobody how it is', async () => {
-  const redis = await ownRedis()
-  const { store } = openStore(redis)
+  const { store } = openStore(server)
   expect(store.health()).toEqual({ state: 'unused' })
   await store.check()
   expect(store.health()).toEqual({ state: 'up' })
-  redis.pause()
+  server.pause()
   expect(store.health()).toEqual({ state: 'up' })
-  redis.resume()
+  server.resume()
 })
 
 it.each<[string, (store: Store) => Promise<unknown>]>([
@@ -31,14 +32,13 @@ it.each<[string, (store: Store) => Promise<unknown>]>([
   ['inspect', (store) => store.inspect(randomUUID())],
   ['check', (store) => store.check()],
 ])('each call tells how it is: %s', async (_, ask) => {
-  const redis = await ownRedis()
-  const { store } = openStore(redis)
+  const { store } = openStore(server)
   await ask(store)
   expect(store.health()).toEqual({ state: 'up' })
-  redis.pause()
+  server.pause()
   await expect(ask(store)).rejects.toThrow()
   expect(store.health()).toMatchObject({ state: 'down', lastError: 'timeout' })
-  redis.resume()
+  server.resume()
   await until('the store answers', () => answers(store))
   expect(store.health()).toMatchObject({ state: 'up', lastErrorAt: expect.any(Number) })
 })
@@ -73,8 +73,7 @@ it.each<[string, RedisConfig, RedisStoreOptions, RedisOptions]>([
 })
 
 it('a store that is closed says so, whatever it was before', async () => {
-  const redis = await ownRedis()
-  const { store } = openStore(redis)
+  const { store } = openStore(server)
   await store.check()
   store.close()
   expect(store.health()).toMatchObject({ state: 'down', lastError: 'closed' })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type Cluster, Redis, type RedisOptions } from 'ioredis'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Cluster, RedisOptions } from 'ioredis'
+import { describe, expect, it } from 'vitest'
 import { duplicateClient } from '../../../../src/stores/redis/clients/ioredis-duplicates.js'
 import { until } from '../../../support/until.js'
 import {
@@ -8,11 +8,10 @@ import {
   begin,
   MAJORS,
   openIoredisStore,
-  ownRedis,
+  proxyOf,
   requestFor,
   retryOf,
   sharedRedis,
-  storeOn,
   timed,
 } from '../kit.js'
 
@@ -40,8 +39,8 @@ describe('whatever the user’s client is told', () => {
   ]
 
   it.each(OPTIONS)('%s, the store does all it should', async (_, options) => {
-    const redis = await ownRedis()
-    const { store } = openIoredisStore(redis, {}, options)
+    const proxy = await proxyOf(server)
+    const { store } = openIoredisStore(proxy, {}, options)
     await store.check()
     const id = randomUUID()
     expect(await store.consume(id, 60_000)).toBe(true)
@@ -53,36 +52,14 @@ describe('whatever the user’s client is told', () => {
     await store.settle(run, { type: 'finished', result: Buffer.from([0, 255]) })
     const replayed = await store.reserve(retryOf(request))
     expect(replayed).toEqual({ outcome: 'finished', result: Buffer.from([0, 255]) })
-    await redis.kill()
+    await proxy.fail('refused')
     const { ms, error } = await timed(store.consume(id, 60_000))
     expect(error).toBeInstanceOf(Error)
     expect(ms).toBeLessThan(1000)
-    await redis.restart()
+    await proxy.restore()
     await until('the store answers', () => answers(store))
   })
-
-  it('its prefix and its database are the store’s too', async () => {
-    const { store } = openIoredisStore(server, {}, { keyPrefix: 'app:', db: 5 })
-    const id = randomUUID()
-    await store.consume(id, 60_000)
-    const fifth = new Redis({ host: server.host, port: server.port, db: 5 })
-    onTestFinished(() => fifth.disconnect())
-    expect(await fifth.exists(`app:esa:t:${id}`)).toBe(1)
-  })
 })
-
-it.each(MAJORS)(
-  'the connection of the store bears the name of the user’s ($major)',
-  async ({ RedisOfRelease }) => {
-    const connectionName = randomUUID()
-    const { host, port } = server
-    const store = storeOn(new RedisOfRelease({ host, port, connectionName, lazyConnect: true }))
-    await store.consume(randomUUID(), 1000)
-    await until('it is named', async () =>
-      (await server.command('CLIENT', 'LIST')).includes(`name=${connectionName}`),
-    )
-  },
-)
 
 describe('whatever the user’s client is doing', () => {
   it('subscribing does not disturb the store', async () => {

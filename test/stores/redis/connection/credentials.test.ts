@@ -1,15 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import type { RedisClientLike } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { RedisServer } from '../../../support/redis/redis.js'
 import { setLogin } from '../../../support/redis/redis-clients.js'
-import { startCluster } from '../../../support/redis/redis-cluster.js'
+import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
 import { startReplica } from '../../../support/redis/redis-replica.js'
 import { startSentinel } from '../../../support/redis/redis-sentinel.js'
 import { until } from '../../../support/until.js'
 import { denylistOn, entryOf } from '../denylist/denylist-kit.js'
-import { answers, CHOSEN_LIBRARIES, MAJORS, ownRedis, started, storeOn } from '../kit.js'
+import {
+  answers,
+  CHOSEN_LIBRARIES,
+  MAJORS,
+  ownRedis,
+  sharedRedis,
+  started,
+  storeOn,
+} from '../kit.js'
 
 interface Login {
   readonly username: string
@@ -22,6 +30,13 @@ const RENAMED: Login = { username: 'app-2', password: 'the-third-secret' }
 
 const permit = (server: Pick<RedisServer, 'command'>, { username, password }: Login) =>
   server.command('ACL', 'SETUSER', username, 'reset', 'on', `>${password}`, '~*', '&*', '+@all')
+
+const server = await sharedRedis()
+let cluster: RedisCluster
+beforeAll(async () => {
+  cluster = await startCluster()
+  return () => cluster.stop()
+})
 
 /** Ends the old login and all its connections. */
 async function replaceLogin(
@@ -68,7 +83,6 @@ describe.each(CHOSEN_LIBRARIES)(
       ['another password', RENEWED],
       ['another user', RENAMED],
     ])('with %s', async (_, next) => {
-      const server = await ownRedis()
       await permit(server, OLD)
       const users = connect({ port: server.port, ...OLD })
       const both = await openBoth(users)
@@ -106,7 +120,6 @@ describe.each(CHOSEN_LIBRARIES)(
       ['to every node', 3],
       ['to one node', 1],
     ])('in a cluster that cuts the connections %s', async (_, cut) => {
-      const cluster = await started(startCluster())
       const nodes = [...cluster.masters, ...cluster.replicas]
       await Promise.all(nodes.map((node) => permit(node, OLD)))
       const users = connectCluster(cluster.startupNodes, OLD)

@@ -3,8 +3,8 @@ import { type RedisDenylist, redisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { DenylistEntry } from '../../../../src/verification/denylist/denylist-entry.js'
-import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { until } from '../../../support/until.js'
+import { sharedRedis } from '../kit.js'
 import {
   entryOf,
   hearDenylist,
@@ -16,12 +16,11 @@ import {
   untilRefused,
 } from './denylist-kit.js'
 
-let server: RedisServer
+const server = await sharedRedis()
 let desk: RedisDenylist
 beforeEach(async () => {
-  server = await startRedis()
+  await server.command('FLUSHALL')
   desk = openDenylist(server)
-  return () => server.stop()
 })
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000)

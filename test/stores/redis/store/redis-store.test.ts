@@ -1,33 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { redisStore } from 'express-service-auth/redis'
-import {
-  idempotencyStoreCases,
-  recordKeeperCases,
-  singleUseStoreCases,
-} from 'express-service-auth/testing'
 import { Redis } from 'ioredis'
-import { Redis as Redis5 } from 'ioredis5'
 import { afterAll, describe, expect, it } from 'vitest'
-import { testCases } from '../../../support/stores/store-cases.js'
 import { begin, openIoredisStore, openStore, requestFor, sharedRedis } from '../kit.js'
 
 const server = await sharedRedis()
 const redis = new Redis(server.url)
-const redis5 = new Redis5(server.url) as unknown as Redis
 const store = redisStore(redis, { timeoutMs: 5000 })
-const store5 = redisStore(redis5, { prefix: 'five:', timeoutMs: 5000 })
 afterAll(() => {
-  for (const each of [store, store5]) each.close()
-  for (const each of [redis, redis5]) each.disconnect()
-})
-
-describe.each([
-  ['ioredis 6', store],
-  ['ioredis 5', store5],
-])('redisStore on %s', (_, each) => {
-  testCases(singleUseStoreCases(() => each))
-  testCases(idempotencyStoreCases(() => each))
-  testCases(recordKeeperCases(() => each))
+  store.close()
+  redis.disconnect()
 })
 
 describe('the options of redisStore', () => {
@@ -77,7 +59,7 @@ describe('redisStore', () => {
     expect(await ttl(`orders:k:${request.key}`)).toBeLessThanOrEqual(60_000)
   })
 
-  it('is shared by every client with the same prefix, of either release of ioredis', async () => {
+  it('is shared by every client with the same prefix', async () => {
     const { store: other } = openStore(server)
     const { store: elsewhere } = openStore(server, { prefix: 'other:' })
     const id = randomUUID()

@@ -14,7 +14,7 @@ import { type ReceiversHere, startReceiversHere } from './receivers-here.js'
 export const API_KEY = 'the-key-of-the-control-room'
 
 /** Of callers whose calls go without TLS. */
-export const CERTIFICATE = { ...selfSigned('billing'), path: '/none' }
+const CERTIFICATE = { ...selfSigned('billing'), path: '/none' }
 
 export interface RoomHere {
   readonly core: IdentityCore

@@ -21,7 +21,7 @@ export async function programs(): Promise<Programs> {
   return { receiver, answer }
 }
 
-export const LEASE_SECONDS = 2
+const LEASE_SECONDS = 2
 
 export interface Call {
   readonly caller?: string

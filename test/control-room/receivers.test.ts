@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { RECEIVERS } from '../../example-app/control-room/protocol.js'
 import { until } from '../support/until.js'
-import { LEASE_SECONDS, type OpenRoom, openRoom } from './receivers-room.js'
+import { type OpenRoom, openRoom } from './receivers-room.js'
 
 const IN_PROGRESS = 'urn:express-service-auth:request-in-progress'
 const UNKNOWN = 'urn:express-service-auth:outcome-unknown'
@@ -71,56 +70,6 @@ describe('two receivers on the store of their room', () => {
       expect(await room.write(name, { key })).toMatchObject({ status: 201, text, isReplay: true })
     }
     expect(room.receivers.orders()).toBe(before + 1)
-  })
-
-  it('a write of a killed receiver that is freed runs at the next retry', async () => {
-    const before = room.receivers.orders()
-    const key = randomUUID()
-    const found = await killedWrite(key)
-    expect(await room.receivers.settle({ ...found, as: 'freed' })).toEqual({ isSettled: true })
-    expect(writeOf('freed')).toMatchObject({ record: found.record })
-    expect(await room.write('orders-1', { key })).toMatchObject({ status: 201, isReplay: false })
-    expect(room.receivers.orders()).toBe(before + 2)
-  })
-
-  it('a held write goes on when it is let go, its lease renewed meanwhile', async () => {
-    await room.receivers.holdNextWrite('orders-2', true)
-    const answer = room.write('orders-2')
-    await until('a write is held', async () => room.stateOf('orders-2')?.heldWrites === 1)
-    expect(await room.write('orders-2')).toMatchObject({ status: 201 })
-    await delay(LEASE_SECONDS * 1100)
-    expect(writeOf('running')).toBeDefined()
-    await room.receivers.letGo('orders-2')
-    expect(await answer).toMatchObject({ status: 201 })
-    expect(room.stateOf('orders-2')?.heldWrites).toBe(0)
-  })
-
-  it('what is denied is shut out by both, until it is allowed or over', async () => {
-    const { receivers } = room
-    const caller = { kind: 'caller', value: 'reporting' } as const
-    const denial = () => receivers.denied().find(({ value }) => value === 'reporting')
-    const isApplied = async () => Object.keys(denial()?.appliedAfter ?? {}).length === 2
-    const statuses = async () =>
-      Promise.all(
-        RECEIVERS.map(async (name) => (await room.read(name, { caller: 'reporting' })).status),
-      )
-
-    await receivers.deny({ ...caller, reason: 'stolen' })
-    await until('both apply it', isApplied)
-    expect(await statuses()).toEqual([403, 403])
-    for (const ms of Object.values(denial()?.appliedAfter ?? {})) expect(ms).toBeLessThan(5000)
-    await receivers.kill('orders-1')
-    expect(Object.keys(denial()?.appliedAfter ?? {})).toEqual(['orders-2'])
-    await receivers.start('orders-1')
-    await until('the new one applies it, too', isApplied)
-    await receivers.allow(caller)
-    expect(denial()).toBeUndefined()
-    await until('both let it in', async () => (await statuses()).join() === '200,200')
-
-    await receivers.deny({ ...caller, reason: 'for a while', seconds: 5 })
-    await until('both apply it', isApplied)
-    await until('it is over', async () => denial() === undefined)
-    await until('both let it in', async () => (await statuses()).join() === '200,200')
   })
 
   it('each call has its own events and one end, however many are under way', async () => {

@@ -4,7 +4,7 @@ import { issuer } from '../../support/issuer/issuer.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
 
-/** A receiver that pipes 100 MiB, as a process of its own, so that its memory can be measured. */
+/** A receiver that pipes 48 MiB, as a process of its own, so that its memory can be measured. */
 const MIB = 1024 * 1024
 const READS_PER_REPORT = 8
 const chosen = EXPRESS_MAJORS.find(({ major }) => major === process.argv[2])
@@ -21,7 +21,7 @@ const receiver = await openOrders({
       highWaterMark: MIB / 4,
       read() {
         sent += chunk.length
-        this.push(sent > 100 * MIB ? null : Buffer.from(chunk))
+        this.push(sent > 48 * MIB ? null : Buffer.from(chunk))
         reads += 1
         if (reads % READS_PER_REPORT !== 0) return
         // Held, and not only waiting to be collected: what one collection has found, Node frees beside

@@ -129,8 +129,8 @@ export const WAYS: Record<string, RequestHandler> = {
   'writeHead(status as text)': (_req, res) =>
     void res.writeHead('203' as unknown as number).end('x'),
   'writeHead with an object': (_req, res) => {
-    res.setHeader('X-One', 'replaced')
-    res.writeHead(201, { 'X-One': '1', Link: ['</a>', '</b>'], 'Content-Type': 'text/x' })
+    res.setHeader('Content-Language', 'replaced')
+    res.writeHead(201, { 'content-language': 'cs', Link: ['</a>', '</b>'], 'X-Other': '1' })
     res.end('object')
   },
   'writeHead with a reason and an object': (_req, res) =>

@@ -89,10 +89,8 @@ async function migrate(
 }
 
 it.for([
-  ['10.1', 1],
   ['10.1', 12],
   ['11.4', 1],
-  ['11.4', 12],
 ] as const)(
   'as core %s imports, each of %i users whose login is taken is named, after a few runs of the job',
   { timeout: 180_000 },

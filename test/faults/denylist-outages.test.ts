@@ -4,14 +4,15 @@ import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.js'
 import { type RedisServer, startRedis } from '../support/redis/redis.js'
 import { until } from '../support/until.js'
 import { APPLIED_WITHIN_MS, POLL_MS, report, WRITE_PATIENCE } from './denylist-figures.js'
-import { type Holding, holdDenied } from './denylist-holding.js'
 import {
   controlToken,
   type DenylistScene,
   newTarget,
   openDenylistScene,
+  type Target,
   targetOf,
 } from './denylist-scene.js'
+import type { Traffic } from './denylist-traffic.js'
 
 /** An outage lasts at least until receivers are stale, 1.5 s; `DENYLIST_OUTAGE_MS` makes it longer. */
 const OUTAGE_MS = Number(process.env['DENYLIST_OUTAGE_MS'] ?? 1500)
@@ -35,10 +36,42 @@ afterAll(async () => {
   await redis.stop()
 })
 
+/** Traffic with three tokens: one that is denied, one that will be, and one that nobody touches. */
+interface Holding {
+  readonly held: Target
+  readonly late: Target
+  readonly traffic: Traffic
+  /** Of `performance.now`, when all receivers held the first. */
+  readonly began: number
+  /** The third one was accepted all the time. */
+  expectUndisturbed(): void
+}
+
+/** Denies a key, and waits until all receivers hold that. The traffic ends with the test. */
 async function hold(): Promise<Holding> {
-  const holding = await holdDenied(scene)
-  onTestFinished(holding.traffic.stop)
-  return holding
+  const { receivers, desk } = scene
+  await scene.untilState('fresh')
+  const held = newTarget(scene, 'key')
+  const late = newTarget(scene, 'caller')
+  const control = controlToken(scene)
+  await desk.deny(held.entry, WRITE_PATIENCE)
+  const traffic = scene.startTraffic([held.token, late.token, control])
+  onTestFinished(traffic.stop)
+  await traffic.settled('refused', { token: held.token, receivers })
+  await traffic.settled('accepted', { token: late.token, receivers })
+  const began = performance.now()
+  return {
+    held,
+    late,
+    traffic,
+    began,
+    expectUndisturbed() {
+      for (const outcome of ['refused', 'unknown', 'other'] as const) {
+        const question = { token: control, receivers, since: began }
+        expect(traffic.has(outcome, question), `the control was ${outcome}`).toBe(false)
+      }
+    },
+  }
 }
 
 const untilOver = (failedAt: number): Promise<void> =>

@@ -10,7 +10,7 @@ export interface Segments {
   readonly signature: string
 }
 
-/** The segments of a token in compact form; `undefined` of anything else. */
+/** The segments of a token in compact form; `undefined` for anything else. */
 export function segmentsOf(token: string): Segments | undefined {
   if (!COMPACT_JWS.test(token)) return undefined
   const segments = token.split('.')
@@ -21,7 +21,7 @@ export function segmentsOf(token: string): Segments | undefined {
 
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** Whether the bits that do not count are zero, so that no two spellings mean the same bytes. */
+/** Whether the unused trailing bits are zero, so that no two spellings mean the same bytes. */
 function isCanonical(segment: string): boolean {
   const rest = segment.length % 4
   if (rest === 0) return true
@@ -62,7 +62,7 @@ let last: { readonly segment: string; readonly members: Readonly<Members> | unde
 export function readHeader(segment: string): Readonly<Members> | undefined {
   if (last?.segment === segment) return last.members
   const bytes = Buffer.from(segment, 'base64url')
-  // Node also decodes what is not base64url. A text of its own: remembering it keeps no token in memory.
+  // Node also decodes what is not base64url. This copy does not retain the string of the token.
   const own = bytes.toString('base64url')
   if (own !== segment) return undefined
   last = { segment: own, members: readJsonObject(bytes)?.members }

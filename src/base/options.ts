@@ -32,7 +32,7 @@ export function parseOptions<Schema extends z.ZodType>(
   throw new TypeError(`${subject}: ${[...new Set(faults)].join('; ')}`)
 }
 
-/** More members than this, and none of them an option: it is no object of options. */
+/** With more unknown members than this and no option, the caller has passed the wrong object. */
 const MAX_UNKNOWN = 3
 
 /** Says what is wrong if a whole request or store is passed by mistake. */

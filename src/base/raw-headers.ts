@@ -11,8 +11,8 @@ export interface WireHeaders {
 }
 
 /**
- * The values of one header, in the order in which they came. `rawHeaders` are what counts: `headers`
- * keep one of several values, and anybody may change them.
+ * The values of one header, in the order in which they came. Only `rawHeaders` are trusted: `headers` drop
+ * repeated values, and anybody may change them.
  *
  * @throws ServiceAuthError when `rawHeaders` lack a header that `headers` hold.
  */

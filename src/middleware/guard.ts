@@ -31,7 +31,7 @@ import {
 /** One check: how it decides, and what it does with an accepted request. */
 export interface Guard<State extends RequestState, T> {
   readonly by: DecidedBy
-  /** The coupled store in whose run the check belongs; all others come before the key. */
+  /** Set if the guard runs after `requireIdempotencyKey`, inside a transaction of this store. */
   readonly afterKeyOf?: object
   decide(state: State): Decision<T> | Promise<Decision<T>>
   accept?(value: T, state: State): void
@@ -80,7 +80,7 @@ function handlerOf<State extends RequestState, T>(
   })
 }
 
-/** @throws ServiceAuthError when the guard stands where its refusal would be kept, or has no run. */
+/** @throws ServiceAuthError when the guard comes where its refusal would be stored, or has no run. */
 function assertOrder<State extends RequestState, T>(guard: Guard<State, T>, state: State): void {
   if (guard.afterKeyOf === undefined) assertBeforeKey(state, guard.by)
   else assertAfterKey(state, guard.by, guard.afterKeyOf)

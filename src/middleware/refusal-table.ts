@@ -63,7 +63,7 @@ const REFUSALS: Record<RefusalReason, Readonly<Record<Schemes, Refusal<401 | 403
   permission_missing: FORBIDDEN,
 }
 
-/** The response to each reason that is no refused authentication. */
+/** The response to each reason other than a refused authentication. */
 const PROBLEMS: Record<UndecidedReason, Refusal<503>> &
   Record<IdempotencyRefusal, Refusal<400 | 409 | 422>> = {
   key_set_unavailable: UNAVAILABLE,
@@ -114,7 +114,7 @@ export const refusalOf = (reason: Reason, schemes: Schemes): Refusal<401 | 403 |
   isUndecided(reason) ? PROBLEMS[reason] : REFUSALS[reason][schemes]
 
 /**
- * Sends the response to a reason that is no refused authentication, and returns its status.
+ * Sends the response to a reason other than a refused authentication, and returns its status.
  *
  * @throws ServiceAuthError when a response has begun already.
  */

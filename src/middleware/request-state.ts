@@ -20,7 +20,7 @@ export interface Terms {
 
 /** The result of `serviceAuth` for a request. */
 export interface Admission extends Omit<Terms, 'dependencies'> {
-  /** The guards go by this one, whatever has been assigned to `req.service`. */
+  /** Guards use this one, whatever has been assigned to `req.service`. */
   readonly identity: ServiceIdentity
   /** The proof that came with a token that is bound to a key. */
   readonly proof: Proof | undefined
@@ -44,12 +44,12 @@ export interface KeyReservation {
 
 /** The state that guards share for a request. */
 export interface RequestState {
-  /** Whose state it is: a copy, a proxy or a wrapper of the request is another one. */
+  /** The request itself: copies, proxies and wrappers of it have no state. */
   readonly request: Request
   admission: Admission | undefined
   /** Those of the policy by which the last `serviceAuth` decides. */
   terms: Terms | undefined
-  /** How many `serviceAuth` and `acceptOneOf` have not accepted the request: all must, or nothing counts. */
+  /** How many `serviceAuth` and `acceptOneOf` have not accepted the request. Guards require 0. */
   unaccepted: number
   /** The credential that each `acceptOneOf` accepted. */
   credentials: Map<object, AcceptedCredential> | undefined

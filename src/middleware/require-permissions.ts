@@ -7,7 +7,7 @@ import { guardHandler } from './guard.js'
  * Refuses with 403 unless the caller holds all of the permissions. Needs a `serviceAuth` before it;
  * without one, `next(error)`.
  *
- * @throws TypeError when there is no name, or one that is no non-empty string.
+ * @throws TypeError without names, or with a name that is not a non-empty string.
  *
  * @example
  * ```ts
@@ -28,7 +28,7 @@ export const requirePermissions = (...names: [string, ...string[]]): AnyRouteHan
  * Refuses with 403 unless the caller holds one of the permissions. Needs a `serviceAuth` before it;
  * without one, `next(error)`.
  *
- * @throws TypeError when there is no name, or one that is no non-empty string.
+ * @throws TypeError without names, or with a name that is not a non-empty string.
  *
  * @example
  * ```ts

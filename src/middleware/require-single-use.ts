@@ -112,7 +112,7 @@ export async function consumeOnce(
     : deny(decision.reason, { ...decision.evidence, caller, keyId })
 }
 
-/** A proof is fresh by itself, so it is consumed in place of its token, which serves many requests. */
+/** A proof is for one request, while its token is reused. So the proof is consumed in place of the token. */
 function consumeCredential(
   {
     identity,

@@ -35,7 +35,7 @@ interface ServiceAuthMiddleware extends AnyRouteHandler {
    * tries again.
    */
   ready(): Promise<void>
-  /** Stops background work, of key sets of its own only: no shared key set, and no denylist. */
+  /** Stops the background work of its own key sets. Shared key sets and denylists keep running. */
   close(): void
 }
 
@@ -75,11 +75,10 @@ type AnyPolicy = ServiceAuthPolicy | OAuth2Policy
 export function serviceAuth(policies: readonly AnyPolicy[]): MultiIssuerAuth
 /**
  * Accepts a request only from an approved service: verifies its `Authorization: Bearer` token, with
- * `senderConstraint.dpop` also `Authorization: DPoP`, strictly (RFC 6750, RFC 7519, RFC 8725, RFC 9449) and judges
- * it by the policy. Refuses with 401, 403 or 503,
- * and sets `req.service` otherwise.
+ * `senderConstraint.dpop` also `Authorization: DPoP`, strictly (RFC 6750, RFC 7519, RFC 8725, RFC 9449), and checks
+ * it against the policy. Responds with 401, 403 or 503, or sets `req.service`.
  *
- * @throws TypeError when the policy is incomplete, unknown in part or contradictory.
+ * @throws TypeError when the policy is incomplete or contradictory, or has an unknown option.
  *
  * @example
  * ```ts
@@ -125,7 +124,7 @@ function severalIssuers(inputs: readonly AnyPolicy[]): MultiIssuerAuth {
   )
   const admit = createAdmitByIssuer(opened.map(({ verifier }) => verifier))
   const termsOf = new Map(opened.map(({ verifier, terms }) => [verifier, terms]))
-  // A refusal before a policy is chosen concerns the observers of all.
+  // A refusal before a policy is chosen is reported to the observers of all policies.
   const observers = [...new Set(opened.flatMap(({ terms }) => terms.observers))]
   const clock = Date.now
   const unchosen = { observers, dependencies: [], clock, clockToleranceSeconds: 0, schemes }

@@ -10,7 +10,7 @@ import type { Policy } from './policy/policy.js'
 
 /**
  * Checks on each request what the decision on its token depends on: the token may have been cached, or
- * verified for another request. A wrong binding is refused before anything that is no 401.
+ * verified for another request. A wrong binding (401) takes precedence over a 403 or 503.
  */
 export type Confirm = <Headers extends WireHeaders>(
   decision: ClaimsDecision | Promise<ClaimsDecision>,
@@ -21,7 +21,7 @@ export type Confirm = <Headers extends WireHeaders>(
 
 export function createConfirm(policy: Policy): Confirm {
   const { mtls, dpop } = policy.senderConstraint
-  // Then the claims of a bound token are refused.
+  // In that case `checkClaims` has refused bound tokens.
   const isUnconstrained = mtls === undefined && dpop === undefined
   return (decision, presented, headers, senderOf) => {
     if (isUnconstrained && presented.scheme === 'Bearer') return decision
@@ -83,7 +83,7 @@ export function createConfirm(policy: Policy): Confirm {
   }
 }
 
-/** Reads the certificate at once: when the client hangs up, the connection has none any more. */
+/** Reads the certificate now, because it is gone once the client disconnects. */
 function withCertificate(sender: Sender): Sender {
   const certificate = sender.certificate(true)
   return { ...sender, certificate: () => certificate }

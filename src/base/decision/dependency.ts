@@ -9,7 +9,7 @@ type DependencyKind = Unavailable['what'] | 'core' | 'tokens' | 'limiter' | 'use
  */
 export interface Dependency {
   readonly kind: DependencyKind
-  /** Call it if a request was decided with the help of the dependency. */
+  /** Call it if a request was decided using the dependency. */
   worked(clock: () => number): void
   /** Call it if a request was not decided because of the dependency. Never throws. */
   failed(report: FailureReport): void

@@ -35,9 +35,10 @@ export interface AcceptOneOfOptions {
 const schema = lazy(() => optionsObject({ onDecision: functionOf<DecisionObserver>().optional() }))
 
 /**
- * Accepts a request by one of several credentials, for endpoints that serve people and services. Which
- * one it is, is decided before any of them is verified; its own verifier's answer is final, and its own
- * `authorize` follows. No credential is the 401 without a token, more than one that of an invalid one.
+ * Accepts a request by one of several credentials, for endpoints that serve people and services. The
+ * credential is chosen before anything is verified. The answer of its verifier is final, and its own
+ * `authorize` follows. Without a credential the response is the 401 without a token, with several that of an
+ * invalid token.
  *
  * @throws TypeError when there is no choice, two of one name, or one that is incomplete, and when an
  * option is unknown or of the wrong type.

@@ -136,7 +136,7 @@ export function lineOfPostgres({ type }: PostgresEvent): LogLine {
 
 /** The level is `warn` if the run has to look up or correct something afterwards. */
 const PROGRESS_LINES: Record<MigrationProgress['type'], readonly [Level, string]> = {
-  preflight: ['info', 'A migration ended its preflight.'],
+  preflight: ['info', 'A migration started its preflight.'],
   batch_staged: ['info', 'A migration staged a batch.'],
   batch_rejected: ['warn', 'The core rejected users of a migration.'],
   reply_lost: ['warn', 'A migration got no reply from the core.'],

@@ -22,7 +22,7 @@ export interface ProofForge {
   /** The header and payload of a valid proof. */
   readonly header: Members
   readonly payload: Members
-  /** A proof of these parts, rightly signed unless `signer` is given. */
+  /** A proof of these parts, signed correctly unless `signer` is given. */
   proof(parts?: { header?: Part; payload?: Part; signer?: Signer }): string
   withHeader(changed: Members): string
   withPayload(changed: Members): string

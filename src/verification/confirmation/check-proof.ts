@@ -17,7 +17,7 @@ export interface ProvedRequest {
   readonly now: number
 }
 
-/** The part of a proof by which its use is known. */
+/** Identifies a proof, so that it can be used once. */
 export interface Proof {
   /** The thumbprint of its key. */
   readonly thumbprint: string
@@ -113,7 +113,7 @@ const INTEGER = 0x02
 
 /**
  * The DER form (RFC 3279, section 2.2.3) of a signature of two numbers side by side. Node would convert it,
- * too, with the option `dsaEncoding`, but takes half as long again for the whole verification. `undefined` if
+ * too, with the option `dsaEncoding`, but the whole verification then takes 1.5 times as long. `undefined` if
  * it has another length.
  */
 function derSignature(signature: Buffer): Buffer | undefined {
@@ -123,7 +123,7 @@ function derSignature(signature: Buffer): Buffer | undefined {
   return Buffer.from([SEQUENCE, content.length, ...content])
 }
 
-/** Of the fewest bytes: the first one is zero only if the number would look negative without it. */
+/** In the shortest form: the first byte is zero only if the number would look negative without it. */
 function derInteger(number: Buffer): number[] {
   const first = number.findIndex((byte) => byte !== 0)
   const bytes = [...number.subarray(first === -1 ? NUMBER_BYTES - 1 : first)]

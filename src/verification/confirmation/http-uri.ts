@@ -15,7 +15,7 @@ export interface BaseUrl {
 }
 
 const HTTP_URI = /^(https?):\/\/([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?$/i
-/** No user name: `@` is no character of a host (RFC 3986, section 3.2.2). */
+/** No user name: `@` is not a character of a host (RFC 3986, section 3.2.2). */
 const AUTHORITY = /^(\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(?::(\d*))?$/
 /** Visible ASCII characters without a backslash, and percent signs before two hexadecimal digits only. */
 const CHARACTERS = /^(?:[\x21-\x24\x26-\x5b\x5d-\x7e]|%[\dA-Fa-f]{2})*$/
@@ -25,7 +25,7 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '44
 
 /**
  * Normalises a URI by its syntax and its scheme (RFC 3986, sections 6.2.2 and 6.2.3) and in no other way:
- * unlike `URL` it repairs nothing. `undefined` if it is no such URI.
+ * unlike `URL` it repairs nothing. `undefined` if it is not such a URI.
  */
 export function normalizeHttpUri(text: string): HttpUri | undefined {
   const uri = parse(text)
@@ -44,7 +44,7 @@ export function parseBaseUrl(text: string): BaseUrl | undefined {
     : undefined
 }
 
-/** Callers sign what `URL` makes of it: `[::1]` of `[0:0:0:0:0:0:0:1]`. */
+/** Callers sign a URL as `URL` writes it: `[::1]` for `[0:0:0:0:0:0:0:1]`. */
 function isKeptByUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
   const [kept, own] = [new URL(text).href, text].map(normalizeHttpUri)
@@ -75,7 +75,7 @@ export function pathUnder({ prefix }: BaseUrl, path: string): string | undefined
   return isPlain ? normalizePath(prefix + path) : undefined
 }
 
-/** Of other authorities and schemes, Express takes a part for the path: `/:b/c` of `http://a:b/c`. */
+/** Express misreads other absolute forms: it takes `/:b/c` for the path of `http://a:b/c`. */
 const ABSOLUTE_FORM = /^https?:\/\/(?:\[[\dA-Fa-f:.]+\]|[\w.-]+)(?::\d*)?(?=\/|$)/i
 
 /**

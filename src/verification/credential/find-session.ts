@@ -52,7 +52,7 @@ const NO_COOKIE: SessionCookie = { type: 'absent' }
 const AMBIGUOUS: SessionCookie = { type: 'ambiguous' }
 
 /**
- * The cookie of this name, where all who read it find the same value: it is there once, spelt as it is,
+ * The cookie of this name, if every parser would read the same value: it is there once, spelt as it is,
  * and `request.cookies`, if there are any, hold its value as it was sent.
  *
  * @throws ServiceAuthError when `rawHeaders` and `headers` hold different values of it.
@@ -83,7 +83,7 @@ function cookiesSent(name: string, request: CookieCarrier): readonly Cookie[] {
   return cookies
 }
 
-/** All that anybody may take for a cookie of this name. */
+/** All cookies that some parser might take for this one. */
 function cookiesNamed(name: string, header: string): Cookie[] {
   return header
     .split(';')
@@ -99,7 +99,7 @@ function readCookie(pair: string): Cookie {
 
 const SPACES = /^[\t ]*$/
 
-/** Without spaces at its end. To some readers a no-break space is none, so it remains. */
+/** Without spaces at its end. Parsers disagree on no-break spaces, so they remain. */
 function withoutSpaces(value: string): string {
   const trimmed = value.trimEnd()
   return SPACES.test(value.slice(trimmed.length)) ? trimmed : value

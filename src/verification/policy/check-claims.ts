@@ -28,8 +28,8 @@ export interface ValidIdentity {
 }
 
 /**
- * A decision on a valid token, apart from its binding. A wrong binding is a 401, so it comes before a denial
- * that is none. A denial without `binding` is final.
+ * A decision on a valid token, apart from its binding. A wrong binding (401) takes precedence over a 403 or 503.
+ * A denial without `binding` is final.
  */
 export type ClaimsDecision<Valid = ValidIdentity> =
   | Extract<Decision<Valid>, { readonly ok: true }>

@@ -15,7 +15,7 @@ export interface DeniableToken extends Pick<ServiceIdentity, 'name' | 'keyId'> {
   readonly issuedAt?: number | undefined
 }
 
-/** A 401 comes first, then a 403, then an entry that may lead to either or to none. */
+/** In order of precedence: 401, then 403, then 503, if the list is not known. */
 const REASONS = [
   'key_denied',
   'token_denied',

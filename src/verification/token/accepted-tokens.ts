@@ -11,7 +11,7 @@ interface Options<T> {
 
 type Accepted<T> = Extract<Decision<T>, { readonly ok: true }>
 
-/** A decision whose denial may say more. */
+/** An acceptance, or a denial of a more specific type. */
 type Outcome<T, No extends Denial> = Accepted<T> | No
 
 /** Counters of the cache of verified tokens since it was created. JSON-serialisable. */

@@ -20,7 +20,7 @@ export interface ParsedToken {
 }
 
 /**
- * `version` stands in the headers of session tokens alone. The others would change how the token is
+ * Only session tokens have `version`. The others would change how the token is
  * read, or which key is used (RFC 7515, section 4.1; RFC 7797).
  */
 const FORBIDDEN_PARAMETERS = ['version', 'crit', 'b64', 'jwk', 'jku', 'x5c', 'x5u']
@@ -61,7 +61,7 @@ export interface VerifiedToken {
  * Verifies the signature with the key that `kid` selects, and reads the payload only then (RFC 7515,
  * section 5.2).
  *
- * @throws Unavailable if the key set does not know whether it has the key.
+ * @throws Unavailable if the key set cannot be fetched.
  */
 export async function verifySignature(
   { token, kid, payload: unverified }: Pick<ParsedToken, 'token' | 'kid' | 'payload'>,
@@ -75,7 +75,7 @@ export async function verifySignature(
   // The set may have been replaced meanwhile: a key that is no longer in it verifies nothing.
   const key = keySource.current(kid) ?? (await keySource.find(kid))
   if (key?.thumbprint !== candidate.thumbprint) return deny('key_unknown')
-  // A segment has one spelling, so what was read from it before is what the key has signed.
+  // Base64url is checked to be canonical, so what was read from it before is what the key has signed.
   const payload = unverified ?? readPayload(token)
   if (payload === undefined) return deny('token_malformed', { keyId: kid })
   return allow({ key, payload })

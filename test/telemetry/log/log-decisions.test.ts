@@ -313,7 +313,7 @@ it('writes the progress of a migration', async () => {
   const migration = await open()
   expect((await migration.run()).state).toBe('complete')
   const [first] = journal.entries
-  expect(first).toEqual(['info', events[0], 'A migration ended its preflight.'])
+  expect(first).toEqual(['info', events[0], 'A migration started its preflight.'])
   expect(journal.entries.at(-1)).toEqual(['info', events.at(-1), 'A step of a migration ended.'])
   expect(journal.entries.map(([, event]) => event)).toEqual(events)
 })

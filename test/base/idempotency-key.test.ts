@@ -31,9 +31,28 @@ describe('readKey', () => {
     )
   })
 
-  it('tells a missing header from an empty and a repeated one', () => {
+  it.each([
+    ['nothing', ''],
+    ['256 characters', 'k'.repeat(256)],
+    ['256 characters, quoted', `"${'k'.repeat(256)}"`],
+    ['256 characters after unescaping', `"${'\\"'.repeat(256)}"`],
+    ['a blank inside', 'a b'],
+    ['a blank inside, quoted', '"a b"'],
+    ['an empty string', '""'],
+    ['an open string', '"abc'],
+    ['a lone quote', '"'],
+    ['a quote inside', '"a"b"'],
+    ['a parameter', '"a";p=1'],
+    ['a list of strings', '"a", "b"'],
+    ['an unknown escape', '"\\n"'],
+    ['a character beyond ASCII', 'caf\xe9'],
+    ['a tab inside', 'a\tb'],
+  ])('takes no key from %s', (_what, value) => {
+    expect(readKey([value]).type).toBe('invalid')
+  })
+
+  it('tells a missing header from a repeated one', () => {
     expect(readKey([]).type).toBe('missing')
-    expect(readKey(['']).type).toBe('invalid')
     expect(readKey(['a', 'a']).type).toBe('invalid')
   })
 

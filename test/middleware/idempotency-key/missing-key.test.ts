@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import type express from 'express'
 import {
-  encryptedStore,
-  type IdempotencyStore,
+  memoryStore,
   requireAnyPermission,
   requireIdempotencyKey,
   requirePermissions,
@@ -10,7 +8,7 @@ import {
   type ServiceAuthError,
   serviceAuth,
 } from 'express-service-auth'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
 import { openExchange } from '../../support/network/raw-exchange.js'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
@@ -18,38 +16,19 @@ import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
 import { expectOwnError } from '../../support/receiver/own-error.js'
-import { knowSecret } from '../../support/secret-search/index.js'
-import { MEMORY, REDIS, type StoreFactory } from '../../support/stores/store-factories.js'
-import { type WatchedStore, watchedStore } from '../../support/stores/watched-store.js'
+import { watchedStore } from '../../support/stores/watched-store.js'
 import { until } from '../../support/until.js'
 
-const encryptionKey = randomBytes(32)
-knowSecret('an encryption key', encryptionKey)
-const encrypted = (store: IdempotencyStore) =>
-  encryptedStore(store, { keys: { one: encryptionKey }, current: 'one' })
+const store = memoryStore()
+afterAll(() => store.close())
 
-const STORES: readonly (StoreFactory & { wrap(store: IdempotencyStore): IdempotencyStore })[] = [
-  { ...MEMORY, wrap: (store) => store },
-  { ...REDIS, wrap: (store) => store },
-  { ...MEMORY, name: 'encrypted memory', wrap: encrypted },
-  { ...REDIS, name: 'encrypted Redis', wrap: encrypted },
-]
-
-const CASES = STORES.flatMap((store) => EXPRESS_MAJORS.map((major) => ({ ...major, ...store })))
-
-describe.each(CASES)("missingKey: 'run', $name, $major", ({ express: app, open, wrap }) => {
-  let opened: Awaited<ReturnType<StoreFactory['open']>>
-  beforeAll(async () => {
-    opened = await open()
-  })
-  afterAll(() => opened.close())
-
+describe.each(EXPRESS_MAJORS)("missingKey: 'run', $major", ({ express: app }) => {
   async function start(more: Partial<OrdersOptions> = {}) {
-    const store: WatchedStore = watchedStore(opened.store)
+    const watched = watchedStore(store)
     const contexts: unknown[] = []
     const receiver = await openOrders({
       express: app,
-      store: wrap(store),
+      store: watched,
       options: { missingKey: 'run' },
       handler(request, response) {
         contexts.push('idempotency' in request ? request.idempotency : 'none')
@@ -58,7 +37,7 @@ describe.each(CASES)("missingKey: 'run', $name, $major", ({ express: app, open, 
       ...more,
     })
     onTestFinished(() => receiver.close())
-    return Object.assign(receiver, { store, contexts })
+    return Object.assign(receiver, { store: watched, contexts })
   }
 
   it('runs the handler on every request without the header, and asks the store nothing', async () => {
@@ -93,14 +72,9 @@ describe.each(CASES)("missingKey: 'run', $name, $major", ({ express: app, open, 
     expect(receiver.contexts).toEqual([expect.objectContaining({ key }), 'none'])
   })
 
-  it.each([
-    ['an empty header', { 'idempotency-key': '' }],
-    ['a malformed one', { 'idempotency-key': '"' }],
-    ['one that is too long', { 'idempotency-key': 'k'.repeat(256) }],
-    ['two', { 'idempotency-key': ['one', 'two'] }],
-  ])('refuses %s', async (_what, headers) => {
+  it('refuses a malformed key', async () => {
     const receiver = await start()
-    expect(await call(receiver.port, { headers })).toMatchObject({
+    expect(await call(receiver.port, { key: '"' })).toMatchObject({
       status: 400,
       problem: 'idempotency-key-invalid',
     })
@@ -120,11 +94,11 @@ describe.each(CASES)("missingKey: 'run', $name, $major", ({ express: app, open, 
   })
 
   const inner: [string, () => express.RequestHandler][] = [
-    ['a second key', () => requireIdempotencyKey({ store: opened.store, missingKey: 'run' })],
+    ['a second key', () => requireIdempotencyKey({ store, missingKey: 'run' })],
     ['serviceAuth', () => serviceAuth(issuer.policy())],
     ['requirePermissions', () => requirePermissions('orders:read')],
     ['requireAnyPermission', () => requireAnyPermission('orders:read')],
-    ['requireSingleUse', () => requireSingleUse({ store: opened.store })],
+    ['requireSingleUse', () => requireSingleUse({ store })],
   ]
   it.each(inner)('is followed by %s: next(error)', async (_what, make) => {
     const receiver = await start({ inner: [make()] })
@@ -160,7 +134,7 @@ describe.each(CASES)("missingKey: 'run', $name, $major", ({ express: app, open, 
   it('is without a serviceAuth, or an operation: next(error)', async () => {
     const errors: unknown[] = []
     const own = app()
-    const once = requireIdempotencyKey({ store: opened.store, missingKey: 'run' })
+    const once = requireIdempotencyKey({ store, missingKey: 'run' })
     own.use('/bare', once)
     own.use('/unnamed', serviceAuth(issuer.policy()), once)
     const note: express.ErrorRequestHandler = (error, _request, response, _next) => {
@@ -187,7 +161,7 @@ describe.each(CASES)("missingKey: 'run', $name, $major", ({ express: app, open, 
       problem: 'idempotency-key-missing',
     })
     for (const missingKey of ['RUN', true, null, '']) {
-      const options = { store: opened.store, missingKey } as never
+      const options = { store, missingKey } as never
       expect(() => requireIdempotencyKey(options)).toThrow("missingKey must be 'refuse' or 'run'")
     }
   })

@@ -22,7 +22,8 @@ describe('the catalogue', () => {
 
   it('has no case that the issuer would have made', () => {
     const values = hostileTokens(issuer).map(({ authorization }) => authorization)
-    expect(new Set(values).size).toBeGreaterThan(350)
+    // Two are there under two names.
+    expect(new Set(values).size).toBe(448)
     expect(values).not.toContain(`Bearer ${issuer.token()}`)
   })
 
@@ -44,9 +45,6 @@ describe('the catalogue', () => {
     for (const hostile of hostileTokens(issuer)) {
       const { authorization, expect: status, name } = hostile
       expect(() => new Headers({ authorization })).not.toThrow()
-      const byFetch = await fetch(receiver.url, { headers: { authorization } })
-      await byFetch.text()
-      expect(`${name}: ${byFetch.status}`).toBe(`${name}: ${status}`)
       const sent = request(receiver.url, { headers: { authorization } }).end()
       const [response] = await once(sent, 'response')
       response.resume()

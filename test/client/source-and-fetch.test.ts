@@ -184,7 +184,7 @@ describe.concurrent('a source of tokens and serviceFetch together', () => {
     const refused = callerOf(source, others.url)
     const accepted = callerOf(source, orders.url)
     const storm = async () => {
-      const responses = await each(100, 20, (index) =>
+      const responses = await each(40, 20, (index) =>
         Promise.all([refused(`/orders/${index}`), accepted(`/orders/${seen.requests}-${index}`)]),
       )
       expect(statusesOf(responses.map(([first]) => first))).toEqual(new Set([401]))
@@ -225,24 +225,26 @@ describe.concurrent('a source of tokens and serviceFetch together', () => {
     expect([...orders.effects.values()]).toEqual(Array(10).fill(1))
   })
 
-  it('a thousand calls at once, many replies lost: one effect each', async ({ onTestFinished }) => {
+  it('hundreds of calls at once, many replies lost: one effect each', async ({
+    onTestFinished,
+  }) => {
     const orders = await startOrders(onTestFinished)
     const proxy = await startTcpProxy({ host: '127.0.0.1', port: orders.port })
     onTestFinished(() => proxy.close())
     const { seen, fetch } = counted()
     const source = sourceAt(core.url, { fetch }, onTestFinished)
     const call = callerOf(source, `http://127.0.0.1:${proxy.port}`, { maxAttempts: 10 })
-    const responses = await each(1000, 25, async (index) => {
+    const responses = await each(300, 25, async (index) => {
       if (index % 10 === 0) proxy.loseReply()
-      if (index % 250 === 100) proxy.cut()
+      if (index % 75 === 30) proxy.cut()
       const response = await call(`/orders/${index}`)
       expect(await response.json()).toEqual({ order: `/orders/${index}`, count: 1 })
       return response
     })
     expect(statusesOf(responses)).toEqual(new Set([201]))
-    expect(orders.effects.size).toBe(1000)
-    expect(orders.handled).toBe(1000)
-    expect(responses.filter((response) => reportOf(response).replayed).length).toBeGreaterThan(50)
+    expect(orders.effects.size).toBe(300)
+    expect(orders.handled).toBe(300)
+    expect(responses.filter((response) => reportOf(response).replayed).length).toBeGreaterThan(15)
     expect(seen.requests).toBe(1)
   })
 

@@ -111,8 +111,6 @@ const ownFunction = ({ socket }: IncomingMessage): Uint8Array | undefined =>
 
 const WAYS = [
   ['TLSv1.2', 'true', true],
-  ['TLSv1.3', 'true', true],
-  ['TLSv1.2', 'a function', ownFunction],
   ['TLSv1.3', 'a function', ownFunction],
 ] as const
 

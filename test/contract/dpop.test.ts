@@ -125,6 +125,62 @@ const withProof = (token: string, proof: string): string[] => [
 ]
 const bearer = (token: string): string[] => ['Authorization', `Bearer ${token}`]
 
+/** Asks for a target with a proof of another spelling of its URL. */
+async function expectOfHtu(way: Way, target: string, url: string, status: number): Promise<void> {
+  const more = ['https://api.test/v1', 'HTTP://[2001:db8::1]', 'http://127.0.0.1:8080']
+  const ask = await open(way, { senderConstraint: { dpop: { baseUrls: [BASE_URL, ...more] } } })
+  const key = createProofKey()
+  const token = issuer.token({ cnf: { jkt: key.thumbprint } })
+  const facts = { token, method: 'GET', url, now: now / 1000 }
+  const payload = { ...proofPayloadOf(facts), htu: url }
+  const proof = compactToken(proofHeaderOf(key), payload, es256(key.privateKey))
+  const answer = await ask({ target, headers: withProof(token, proof) })
+  expect(answer.status).toBe(status)
+  if (status === 401) expect(answer.event).toMatchObject({ reason: 'proof_invalid', member: 'htu' })
+}
+
+it.each([
+  ['/', `${BASE_URL}`, 200],
+  ['/', `${BASE_URL}/`, 200],
+  ['/', 'HTTPS://ORDERS.test:443/', 200],
+  ['/', 'https://orders.test:/', 200],
+  ['/?a=1', `${BASE_URL}/?b=2#c`, 200],
+  ['/a', `${BASE_URL}/a?`, 200],
+  ['/a%2fb', `${BASE_URL}/a%2Fb`, 200],
+  ['/%7Ea%2D', `${BASE_URL}/~a-`, 200],
+  ['/~a', `${BASE_URL}/%7ea`, 200],
+  ['/a/./b/../c', `${BASE_URL}/a/c`, 401],
+  ['/export/%2e%2E/orders', `${BASE_URL}/orders`, 401],
+  ['/a.', `${BASE_URL}/a.`, 200],
+  ['/...', `${BASE_URL}/...`, 200],
+  ['/a/c', `${BASE_URL}/x/%2E%2e/a/./c`, 200],
+  ['/a/..', `${BASE_URL}/`, 401],
+  ['/../a', `${BASE_URL}/a`, 401],
+  ['/A', `${BASE_URL}/a`, 401],
+  ['/a+b', `${BASE_URL}/a%2Bb`, 401],
+  ['/a/b', `${BASE_URL}/a%2Fb`, 401],
+  ['/a/', `${BASE_URL}/a`, 401],
+  ['/a|b', `${BASE_URL}/a|b`, 200],
+  ['/%C3%A9', `${BASE_URL}/%c3%a9`, 200],
+  ['/a%', `${BASE_URL}/a%`, 401],
+  ['/a%zz', `${BASE_URL}/a%zz`, 401],
+  ['/a\\b', `${BASE_URL}/a\\b`, 401],
+  ['/a%5Cb', `${BASE_URL}/a%5cb`, 200],
+  ['/', 'https://api.test/v1/', 200],
+  ['/orders', 'https://api.test/v1/orders', 200],
+  ['/orders', 'https://api.test/orders', 401],
+  ['/../orders', 'https://api.test/orders', 401],
+  ['/', 'http://[2001:DB8::1]:80/', 200],
+  ['/', 'http://[2001:db8:0::1]/', 401],
+  ['/', 'http://127.0.0.1:8080/', 200],
+  ['/', 'http://127.1:8080/', 401],
+  ['/', 'http://0x7f000001:8080/', 401],
+  ['/', 'https://orders.test:80/', 401],
+  ['/', 'http://orders.test/', 401],
+])('a proof for the target %s and the htu %s is %i', (...row) =>
+  expectOfHtu(throughAuthenticate, ...row),
+)
+
 const INVALID =
   'Bearer realm="service", error="invalid_token", DPoP algs="ES256", error="invalid_token"'
 
@@ -379,32 +435,11 @@ describe.each(WAYS)('a token bound to a key, through $name', (way) => {
   })
 
   it.each([
-    ['/', `${BASE_URL}`, 200],
-    ['/', `${BASE_URL}/`, 200],
-    ['/', 'HTTPS://ORDERS.test:443/', 200],
-    ['/', 'https://orders.test:/', 200],
-    ['/?a=1', `${BASE_URL}/?b=2#c`, 200],
-    ['/a', `${BASE_URL}/a?`, 200],
     ['/a%2fb', `${BASE_URL}/a%2Fb`, 200],
-    ['/%7Ea%2D', `${BASE_URL}/~a-`, 200],
-    ['/~a', `${BASE_URL}/%7ea`, 200],
-    ['/a/./b/../c', `${BASE_URL}/a/c`, 401],
-    ['/export/%2e%2E/orders', `${BASE_URL}/orders`, 401],
-    ['/a.', `${BASE_URL}/a.`, 200],
-    ['/...', `${BASE_URL}/...`, 200],
-    ['/a/c', `${BASE_URL}/x/%2E%2e/a/./c`, 200],
-    ['/a/..', `${BASE_URL}/`, 401],
-    ['/../a', `${BASE_URL}/a`, 401],
     ['http://orders.test/../a', `${BASE_URL}/a`, 401],
     ['//x', `${BASE_URL}//x`, 200],
     ['//x/y', `${BASE_URL}/x/y`, 401],
     ['//x/y', `${BASE_URL}/y`, 401],
-    ['/A', `${BASE_URL}/a`, 401],
-    ['/a+b', `${BASE_URL}/a%2Bb`, 401],
-    ['/a/b', `${BASE_URL}/a%2Fb`, 401],
-    ['/a/', `${BASE_URL}/a`, 401],
-    ['/a|b', `${BASE_URL}/a|b`, 200],
-    ['/%C3%A9', `${BASE_URL}/%c3%a9`, 200],
     [`http://attacker.test/a?b`, `${BASE_URL}/a`, 200],
     [`${BASE_URL}/a`, `${BASE_URL}/a`, 200],
     ['https://attacker.test', `${BASE_URL}/`, 200],
@@ -418,35 +453,7 @@ describe.each(WAYS)('a token bound to a key, through $name', (way) => {
     // Nor does RFC 9112 know a fragment: Express takes `//x@y` for an authority before one.
     ['/a#', `${BASE_URL}/a`, 401],
     ['//x@y/a#', `${BASE_URL}//x@y/a`, 401],
-    ['/a%', `${BASE_URL}/a%`, 401],
-    ['/a%zz', `${BASE_URL}/a%zz`, 401],
-    ['/a\\b', `${BASE_URL}/a\\b`, 401],
-    ['/a%5Cb', `${BASE_URL}/a%5cb`, 200],
-    ['/', 'https://api.test/v1/', 200],
-    ['/orders', 'https://api.test/v1/orders', 200],
-    ['/orders', 'https://api.test/orders', 401],
-    ['/../orders', 'https://api.test/orders', 401],
-    ['/', 'http://[2001:DB8::1]:80/', 200],
-    ['/', 'http://[2001:db8:0::1]/', 401],
-    ['/', 'http://127.0.0.1:8080/', 200],
-    ['/', 'http://127.1:8080/', 401],
-    ['/', 'http://0x7f000001:8080/', 401],
-    ['/', 'https://orders.test:80/', 401],
-    ['/', 'http://orders.test/', 401],
-  ])('of the target %s and the htu %s is %i', async (target, url, status) => {
-    const more = ['https://api.test/v1', 'HTTP://[2001:db8::1]', 'http://127.0.0.1:8080']
-    const senderConstraint = { dpop: { baseUrls: [BASE_URL, ...more] } }
-    const ask = await open(way, { senderConstraint })
-    const key = createProofKey()
-    const token = issuer.token({ cnf: { jkt: key.thumbprint } })
-    const facts = { token, method: 'GET', url, now: now / 1000 }
-    const payload = { ...proofPayloadOf(facts), htu: url }
-    const proof = compactToken(proofHeaderOf(key), payload, es256(key.privateKey))
-    const answer = await ask({ target, headers: withProof(token, proof) })
-    expect(answer.status).toBe(status)
-    if (status === 401)
-      expect(answer.event).toMatchObject({ reason: 'proof_invalid', member: 'htu' })
-  })
+  ])('of the target %s and the htu %s is %i', (...row) => expectOfHtu(way, ...row))
 
   it('takes * for a target of OPTIONS only, with an empty path', async () => {
     const senderConstraint = { dpop: { baseUrls: [BASE_URL, 'https://api.test/v1'] } }
@@ -581,10 +588,9 @@ describe.each(WAYS)('a token bound to a key, through $name', (way) => {
     }
   })
 
-  it.each([
-    ['service tokens', issuer],
-    ['OAuth 2.0 access tokens', oauth2Issuer],
-  ])('refuses every hostile proof of %s', async (_, of) => {
+  it('refuses every hostile proof', async () => {
+    // One way suffices for the tokens of the other scheme.
+    const of = way === throughAuthenticate ? oauth2Issuer : issuer
     const store = memoryStore()
     onTestFinished(() => store.close())
     const events: DecisionEvent[] = []

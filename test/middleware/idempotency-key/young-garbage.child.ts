@@ -7,7 +7,7 @@ import express from 'express'
 import { type IdempotencyStore, requireIdempotencyKey, serviceAuth } from 'express-service-auth'
 import { createTestIssuer } from 'express-service-auth/testing'
 
-const REQUESTS = 2000
+const REQUESTS = 700
 
 /** A store that answers a turn later and keeps nothing. */
 function forgetfulStore(): IdempotencyStore {

@@ -27,27 +27,27 @@ async function stage(behaviour: Behaviour) {
   return { ...opened, tokenOf, flood }
 }
 
-it('ten thousand random kids cost two fetches, and a rotated key waits for no more than the budget', async () => {
+it('two thousand random kids cost two fetches, and a rotated key waits for no more than the budget', async () => {
   const { server, clock, receiver, tokenOf, flood } = await stage(before)
   expect(await flood(10)).toEqual(new Map([[401, 10]]))
   expect(server.requests).toHaveLength(3)
   server.behave(after)
   const [flooded, statuses] = await Promise.all([
-    flood(10_000),
+    flood(2000),
     Promise.all(
       Array.from({ length: 100 }, async (_, index) => {
         return (await receiver.call(tokenOf(old, `known-${index}`))).status
       }),
     ),
   ])
-  expect(flooded).toEqual(new Map([[401, 10_000]]))
+  expect(flooded).toEqual(new Map([[401, 2000]]))
   expect(new Set(statuses)).toEqual(new Set([200]))
   expect(server.requests).toHaveLength(3)
   expect((await receiver.call(tokenOf(young))).status).toBe(401)
 
   clock.advance(30)
-  const [again, rotated] = await Promise.all([flood(1000), receiver.call(tokenOf(young))])
-  expect(again).toEqual(new Map([[401, 1000]]))
+  const [again, rotated] = await Promise.all([flood(500), receiver.call(tokenOf(young))])
+  expect(again).toEqual(new Map([[401, 500]]))
   expect(rotated.status).toBe(200)
   expect(server.requests.length).toBeLessThanOrEqual(5)
 })
@@ -55,9 +55,9 @@ it('ten thousand random kids cost two fetches, and a rotated key waits for no mo
 it('a rotated key that comes first, or in the midst of the flood, is found at once', async () => {
   const { server, receiver, tokenOf, flood } = await stage(before)
   server.behave(after)
-  const flooding = flood(2000)
+  const flooding = flood(500)
   expect((await receiver.call(tokenOf(young))).status).toBe(200)
-  expect(await flooding).toEqual(new Map([[401, 2000]]))
+  expect(await flooding).toEqual(new Map([[401, 500]]))
   expect(server.requests.length).toBeLessThanOrEqual(3)
 })
 
@@ -80,13 +80,13 @@ it('tokens with known keys are answered while the fetch that a flood has caused 
   await flooding
 })
 
-it('forty thousand random kids leave no trace in memory', async () => {
+it('twelve thousand random kids leave no trace in memory', async () => {
   const child = await compile(new URL('./flood.child.ts', import.meta.url))
   const options = ['--expose-gc', child]
-  const { stdout } = await promisify(execFile)(process.execPath, options, { timeout: 180_000 })
+  const { stdout } = await promisify(execFile)(process.execPath, options, { timeout: 60_000 })
   const { grownBytes, statuses, fetches } = JSON.parse(stdout)
-  expect(statuses).toEqual([[401, 40_000]])
+  expect(statuses).toEqual([[401, 12_000]])
   // Two in any thirty of 120 seconds, and the first.
   expect(fetches).toBeLessThanOrEqual(11)
-  expect(grownBytes).toBeLessThan(2 * 1024 * 1024)
-}, 200_000)
+  expect(grownBytes).toBeLessThan(768 * 1024)
+})

@@ -6,7 +6,10 @@ import type { Receiver } from '../support/receiver/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
 import { INVALID_TOKEN } from '../support/receiver/refusal-bytes.js'
 
-const issuer = await createTestIssuer()
+/** Seconds since the epoch. */
+const NOW = 1_800_000_000
+let now = NOW
+const issuer = await createTestIssuer({ clock: () => now * 1000 })
 afterAll(() => issuer.close())
 
 describe.each(EXPRESS_MAJORS)(
@@ -52,6 +55,17 @@ describe.each(EXPRESS_MAJORS)(
         const bad = `${tokens[0]?.slice(0, -4)}AAAA`
         expect(await receiver.rawWith(`Bearer ${bad}`)).toBe(INVALID_TOKEN)
       }
+    })
+
+    it('a remembered token is judged by the clock as it stands', async () => {
+      const receiver = await start(issuer.policy({ maxLifetimeSeconds: 300 }))
+      const token = issuer.token({ exp: NOW + 300, nbf: NOW })
+      const statuses: number[] = []
+      for (const at of [0, 304.999, 305, 304, -5, -5.001, 0]) {
+        now = NOW + at
+        statuses.push((await receiver.call(token)).status)
+      }
+      expect(statuses).toEqual([200, 200, 401, 200, 200, 401, 200])
     })
 
     it('a policy of another audience does not see what the first one has remembered', async () => {

@@ -12,7 +12,6 @@ afterAll(() => issuer.close())
 
 const odd = Object.assign(new Error('odd'), { status: 401, statusCode: 200, headers: { a: 'b' } })
 const all = { keys: new Set(), callers: new Set(), tokenIds: new Set() }
-const denying = { has: () => true }
 
 const throwing = (thrown: unknown) => () => {
   throw thrown
@@ -22,31 +21,8 @@ const FAULTS: Record<string, (issuer: string) => unknown> = {
   'that throws': throwing(odd),
   'that throws nothing': throwing(undefined),
   'that throws what says it is a 503': throwing(new ServiceAuthError('unavailable', 'x')),
-  'that is asynchronous': async () => all,
   'that rejects': async () => throwing(odd)(),
-  'that returns null': () => null,
-  'that returns false': () => false,
   'that returns text': () => 'all',
-  'that returns a list': () => [],
-  'that returns nothing in it': () => ({}),
-  'with lists for sets': () => ({ ...all, keys: [issuer.kid] }),
-  'without tokenIds': () => ({ ...all, tokenIds: undefined }),
-  'without callers, and all keys denied': () => ({ keys: denying, tokenIds: denying }),
-  'without keys, and all tokens denied': () => ({ callers: denying, tokenIds: denying }),
-  'without tokenIds, and all callers denied': () => ({ keys: new Set(), callers: denying }),
-  'with a set that answers with a number': () => ({ ...all, callers: { has: () => 0 } }),
-  'with a set that answers nothing': () => ({ ...all, tokenIds: { has() {} } }),
-  'with a set that answers later': () => ({ ...all, keys: { has: async () => false } }),
-  'with a set that rejects': () => ({ ...all, keys: { has: async () => throwing(odd)() } }),
-  'with a set that throws': () => ({ ...all, keys: { has: throwing(odd) } }),
-  'with text as the cut-off': () => ({ ...all, issuedBefore: '0' }),
-  'with null as the cut-off': () => ({ ...all, issuedBefore: null }),
-  'with NaN as the cut-off': () => ({ ...all, issuedBefore: Number.NaN }),
-  'with Infinity as the cut-off, and all keys denied': () => ({
-    ...all,
-    keys: denying,
-    issuedBefore: Number.POSITIVE_INFINITY,
-  }),
 }
 
 class BrokenDenylist extends ManualDenylist {

@@ -158,6 +158,18 @@ describe('a judgement', () => {
     expect(reasonOf({ permissions: [1, 'read'] })).toBe('claim_invalid')
   })
 
+  it.each([0, 0.5, 60])('compares fractions of a second, with a tolerance of %s s', (tolerance) => {
+    const policy = { clockToleranceSeconds: tolerance }
+    for (const [reason, last, first] of [
+      ['token_expired', { exp: NOW - tolerance + 0.25 }, { exp: NOW - tolerance }],
+      ['token_not_yet_valid', { nbf: NOW + tolerance }, { nbf: NOW + tolerance + 0.25 }],
+      ['token_not_yet_valid', { iat: NOW + tolerance }, { iat: NOW + tolerance + 0.25 }],
+    ] as const) {
+      expect(reasonOf(last, policy)).toBe('accepted')
+      expect(reasonOf(first, policy)).toBe(reason)
+    }
+  })
+
   const TIMES = { clockToleranceSeconds: 5, maxLifetimeSeconds: 600 }
 
   it.each([

@@ -114,21 +114,31 @@ describe('what live denylists have against a token', () => {
     expect(denialOf(withoutIat, policyOf(NOTHING))).toBeUndefined()
   })
 
-  it('cannot be told by lists of another shape, whatever they deny', () => {
-    const faulty = [
-      false,
-      { ...NOTHING, keys: ['k'] },
-      { ...NOTHING, keys: new Set(['k']), tokenIds: undefined },
-      { ...NOTHING, callers: { has: () => 1 } },
-      { ...NOTHING, keys: new Set(['k']), issuedBefore: Number.NaN },
-    ]
-    for (const lists of faulty) {
-      const cause = new TypeError(
-        'a live denylist must return sets of callers, keys and tokenIds, and issuedBefore in seconds',
-      )
-      const fault = expect.objectContaining({ code: 'internal', cause })
-      expect(() => denialOf(TOKEN, policyOf(lists))).toThrow(fault)
-    }
+  const denying = { has: () => true }
+  it.each<[string, unknown]>([
+    ['false', false],
+    ['text', 'all'],
+    ['a list', []],
+    ['nothing in it', {}],
+    ['lists for sets', { ...NOTHING, keys: ['k'] }],
+    ['no tokenIds, and all keys denied', { ...NOTHING, keys: denying, tokenIds: undefined }],
+    ['no callers, and all keys denied', { keys: denying, tokenIds: denying }],
+    ['no keys, and all tokens denied', { callers: denying, tokenIds: denying }],
+    ['a set that answers with a number', { ...NOTHING, callers: { has: () => 1 } }],
+    ['a set that answers nothing', { ...NOTHING, tokenIds: { has() {} } }],
+    ['text as the cut-off', { ...NOTHING, issuedBefore: '0' }],
+    ['null as the cut-off', { ...NOTHING, issuedBefore: null }],
+    ['NaN as the cut-off', { ...NOTHING, keys: denying, issuedBefore: Number.NaN }],
+    ['Infinity as the cut-off', { ...NOTHING, issuedBefore: Number.POSITIVE_INFINITY }],
+  ])('cannot be told by lists of another shape: %s', (_what, lists) => {
+    const cause = new TypeError(
+      'a live denylist must return sets of callers, keys and tokenIds, and issuedBefore in seconds',
+    )
+    const fault = expect.objectContaining({ code: 'internal', cause })
+    expect(() => denialOf(TOKEN, policyOf(lists))).toThrow(fault)
+  })
+
+  it('cannot be told by null', () => {
     const fault = expect.objectContaining({ code: 'internal', cause: expect.any(TypeError) })
     expect(() => denialOf(TOKEN, policyOf(null))).toThrow(fault)
   })

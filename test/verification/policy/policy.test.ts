@@ -117,6 +117,13 @@ describe('a policy field', () => {
       [1],
       [null],
       [['x']],
+      new Array(3),
+      Object.assign(['a', 'b'], { length: 3 }),
+      {},
+      { '': ['x'] },
+      { a: [''] },
+      { a: new Array(1) },
+      Object.create({ inherited: ['x'] }),
       new Set(['x']),
       new Map([['x', ['y']]]),
     ],
@@ -395,6 +402,18 @@ describe('a policy', () => {
     expect([...(policy.ceilings.get('billing') ?? [])]).toEqual(['orders:read'])
     expect(policy.permissions).toEqual(['orders:read'])
     expect([...policy.denied.keys]).toEqual(['k'])
+  })
+
+  it('gives each caller of a record a ceiling, and those of a list none', () => {
+    const ceilings = (callers: unknown) => [...parsePolicy({ ...COMPLETE, callers }).ceilings]
+    expect(ceilings(['a', 'b'])).toEqual([
+      ['a', undefined],
+      ['b', undefined],
+    ])
+    expect(ceilings(JSON.parse('{"__proto__":["x","y"],"constructor":[]}'))).toEqual([
+      ['__proto__', new Set(['x', 'y'])],
+      ['constructor', new Set()],
+    ])
   })
 
   it('judges denylists that never change as one', () => {

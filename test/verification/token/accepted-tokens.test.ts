@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { allow, type Decision, deny } from '../../../src/base/decision/reason.js'
-import {
-  createAcceptedTokens,
-  createTokenCache,
-  digestOf,
-} from '../../../src/verification/token/accepted-tokens.js'
+import { createAcceptedTokens, digestOf } from '../../../src/verification/token/accepted-tokens.js'
 
 type Verified = { readonly expiresIn: number }
 const VERIFIED: Verified = { expiresIn: 60 }
@@ -64,12 +60,24 @@ describe('accepted tokens', () => {
     expect(tokens.health()).toEqual({ entries: 0, max: 10, hits: 1, misses: 1 })
   })
 
-  it('take as much room as they are long', async () => {
-    const tokens = create(8)
-    for (const digest of ['a', 'b']) {
-      await tokens.decide('x'.repeat(8000), digest, async () => ACCEPTED)
+  it('make room for another by the one that was longest out of use', async () => {
+    const tokens = create(2)
+    const accept = (digest: string) => tokens.decide('token', digest, async () => ACCEPTED)
+    await Promise.all([accept('a'), accept('b')])
+    tokens.find('a')
+    await accept('c')
+    expect(['a', 'b', 'c'].map(tokens.find)).toEqual([ACCEPTED, undefined, ACCEPTED])
+  })
+
+  it.each([
+    [1, [undefined, undefined, ACCEPTED]],
+    [16, [undefined, ACCEPTED, ACCEPTED]],
+  ])('may have %d KiB together, and one may have 8', async (max, found) => {
+    const tokens = create(max)
+    for (const digest of ['a', 'b', 'c']) {
+      await tokens.decide('x'.repeat(8192), digest, async () => ACCEPTED)
     }
-    expect([tokens.find('a'), tokens.find('b')]).toEqual([undefined, ACCEPTED])
+    expect(['a', 'b', 'c'].map(tokens.find)).toEqual(found)
   })
 
   it('are none where none may be cached', async () => {
@@ -77,55 +85,6 @@ describe('accepted tokens', () => {
     await tokens.decide('token', 'digest', async () => ACCEPTED)
     expect(tokens.find('digest')).toBeUndefined()
     expect(tokens.health()).toEqual({ entries: 0, max: 0, hits: 0, misses: 1 })
-  })
-})
-
-describe('the token cache', () => {
-  it('gives back what was put in, until it is deleted', () => {
-    const cache = createTokenCache<{ n: number }>(10)
-    const entry = { n: 1 }
-    cache.set('a', entry, 500)
-    expect(cache.get('a')).toBe(entry)
-    expect(cache.get('b')).toBeUndefined()
-    cache.delete('a')
-    expect(cache.get('a')).toBeUndefined()
-  })
-
-  it('holds as many entries as it may, and lets the one go that was longest out of use', () => {
-    const cache = createTokenCache<{ n: number }>(2)
-    cache.set('a', { n: 1 }, 500)
-    cache.set('b', { n: 2 }, 500)
-    cache.get('a')
-    cache.set('c', { n: 3 }, 500)
-    expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual([
-      { n: 1 },
-      undefined,
-      { n: 3 },
-    ])
-  })
-
-  it('holds as many KiB of tokens as it may hold entries', () => {
-    const cache = createTokenCache<{ n: number }>(16)
-    for (const name of ['a', 'b', 'c']) cache.set(name, { n: 1 }, 8192)
-    expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual([
-      undefined,
-      { n: 1 },
-      { n: 1 },
-    ])
-  })
-
-  it('of one entry holds even the longest token', () => {
-    const cache = createTokenCache<{ n: number }>(1)
-    cache.set('a', { n: 1 }, 8192)
-    expect(cache.get('a')).toEqual({ n: 1 })
-  })
-
-  it('of none remembers nothing', () => {
-    const cache = createTokenCache<{ n: number }>(0)
-    cache.set('a', { n: 1 }, 1)
-    expect(cache.get('a')).toBeUndefined()
-    cache.delete('a')
-    expect(cache.size).toBe(0)
   })
 })
 

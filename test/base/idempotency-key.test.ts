@@ -51,6 +51,14 @@ describe('readKey', () => {
     expect(readKey([value]).type).toBe('invalid')
   })
 
+  it('takes 255 characters, counted after unescaping', () => {
+    const keys = ['k', '"'].map((character) => character.repeat(255))
+    const values = [keys[0] ?? '', `"${keys[0]}"`, `"${'\\"'.repeat(255)}"`]
+    expect(values.map((value) => readKey([value]))).toEqual(
+      [keys[0], ...keys].map((key) => ({ type: 'key', key })),
+    )
+  })
+
   it('tells a missing header from a repeated one', () => {
     expect(readKey([]).type).toBe('missing')
     expect(readKey(['a', 'a']).type).toBe('invalid')

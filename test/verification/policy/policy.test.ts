@@ -467,6 +467,12 @@ describe('a policy', () => {
     expect(refusalOf({ ...COMPLETE, callers: ['billing'], permissions: ['a'] })).toBe('accepted')
   })
 
+  it('is not refused for permissions beyond ceilings that are no lists', () => {
+    expect(refusalOf({ ...COMPLETE, callers: { a: 'x' }, permissions: ['z'] })).toBe(
+      'serviceAuth policy: callers.a must be a list of non-empty strings',
+    )
+  })
+
   it('names what is wrong with callers and with permissions at once', () => {
     const message = refusalOf({ ...COMPLETE, callers: { a: ['x'], b: 1 }, permissions: ['y'] })
     expect(message).toContain('callers.b')

@@ -2,7 +2,6 @@ import type { Request } from 'express'
 import { ServiceAuthError } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createForge } from '../../src/testing/hostile-tokens/forge.js'
-import { tokenOfLength } from '../../src/testing/hostile-tokens/form-cases.js'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { FAULT_STATUS, type Receiver } from '../support/receiver/open-receiver.js'
@@ -42,14 +41,6 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
       expect(await receiver.raw({ headers: [other, 'X-Between: 1', good] })).toBe(INVALID_TOKEN)
     }
     expect(receiver.handled).toBe(0)
-  })
-
-  it('names its scheme in any case', async () => {
-    const receiver = await start()
-    for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEaReR']) {
-      expect(await receiver.rawWith(`${scheme} ${issuer.token()}`)).toContain(' 200 OK')
-    }
-    expect(receiver.handled).toBe(4)
   })
 
   it('may have blanks around its value, which are no part of it', async () => {
@@ -158,32 +149,23 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
     }
   })
 
-  it('is demanded of OPTIONS too: a preflight request does not bypass it', async () => {
-    const receiver = await start()
-    const headers = [
-      'Origin: https://attacker.invalid',
-      'Access-Control-Request-Method: POST',
-      'Access-Control-Request-Headers: authorization',
-    ]
-    expect(await receiver.raw({ method: 'OPTIONS', headers })).toBe(NO_TOKEN)
-    expect(receiver.handled).toBe(0)
-  })
-
   it('is demanded of every method, and HEAD gets no body', async () => {
     const receiver = await start()
-    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND']) {
+    for (const method of [
+      'GET',
+      'POST',
+      'PUT',
+      'PATCH',
+      'DELETE',
+      'OPTIONS',
+      'TRACE',
+      'PROPFIND',
+    ]) {
       expect(await receiver.raw({ method })).toBe(NO_TOKEN)
     }
     expect(await receiver.raw({ method: 'HEAD' })).toBe(withoutBody(NO_TOKEN))
     const invalid = { method: 'HEAD', headers: ['Authorization: Bearer x'] }
     expect(await receiver.raw(invalid)).toBe(withoutBody(INVALID_TOKEN))
-  })
-
-  it('holds a token of 8 KiB at most', async () => {
-    const receiver = await start()
-    const forge = createForge(issuer)
-    expect(await receiver.rawWith(`Bearer ${tokenOfLength(forge, 8192)}`)).toContain(' 200 OK')
-    expect(await receiver.rawWith(`Bearer ${tokenOfLength(forge, 8193)}`)).toBe(INVALID_TOKEN)
   })
 
   it('is refused at any size that the server lets through', async () => {

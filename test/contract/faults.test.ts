@@ -19,10 +19,6 @@ const BROKEN_CLOCKS: Record<string, () => number> = {
     throw oddError
   },
   'that gives NaN': () => Number.NaN,
-  'that gives Infinity': () => Number.POSITIVE_INFINITY,
-  'that gives text': () => '1' as never,
-  'that gives a Date': () => new Date() as never,
-  'that gives nothing': () => undefined as never,
 }
 
 describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express }) => {

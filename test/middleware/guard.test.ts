@@ -2,7 +2,6 @@ import type { NextFunction, Request, Response } from 'express'
 import { describe, expect, it, vi } from 'vitest'
 import { allow, type Decision, deny } from '../../src/base/decision/reason.js'
 import { ServiceAuthError, wrongWiring } from '../../src/base/decision/service-auth-error.js'
-import { Unavailable } from '../../src/base/decision/unavailable.js'
 import { admittingHandler } from '../../src/middleware/guard.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { startReceiver } from '../support/receiver/receiver.js'
@@ -38,42 +37,6 @@ async function outcomeOf(decide: Decide, accept?: () => object) {
 }
 
 describe('a guard', () => {
-  it('passes on what is allowed, once, whether it decides at once or later', async () => {
-    for (const decide of [() => allow('x'), async () => allow('x')]) {
-      expect(await outcomeOf(decide)).toEqual({ passed: [], status: undefined })
-    }
-  })
-
-  it('refuses what is denied, and passes nothing on', async () => {
-    for (const decide of [() => deny('token_expired'), async () => deny('token_expired')]) {
-      expect(await outcomeOf(decide)).toEqual({ passed: ['nothing'], status: 401 })
-    }
-  })
-
-  it('answers 503 where something is unreachable', async () => {
-    for (const what of ['store', 'key_set', 'denylist'] as const) {
-      const decide = (): Promise<never> => Promise.reject(new Unavailable(what, 'down'))
-      expect(await outcomeOf(decide)).toEqual({ passed: ['nothing'], status: 503 })
-    }
-  })
-
-  it('passes on every other failure as an error of our own', async () => {
-    const thrown = Object.assign(new Error('x'), { status: 401 })
-    const failures: Decide[] = [
-      () => {
-        throw thrown
-      },
-      () => Promise.reject(thrown),
-    ]
-    for (const decide of failures) {
-      const { passed, status } = await outcomeOf(decide)
-      expect(status).toBeUndefined()
-      expect(passed).toHaveLength(1)
-      expect(passed[0]).toBeInstanceOf(ServiceAuthError)
-      expect(passed[0]).toMatchObject({ cause: thrown })
-    }
-  })
-
   it('passes on a failure to accept as an error, and does not let the request pass', async () => {
     const accept = (): never => {
       throw wrongWiring('no')

@@ -56,29 +56,6 @@ describe('admitting a request', () => {
     expect(ask(admit, token)).toBe(decision)
   })
 
-  it('verifies equal tokens that arrive together once', async () => {
-    const { issuer, admit, finds } = await setUp()
-    const token = tokenOf(issuer)
-    await Promise.all(Array.from({ length: 100 }, () => ask(admit, token)))
-    const once = finds()
-    await ask(admit, tokenOf(issuer))
-    expect(finds()).toBe(2 * once)
-  })
-
-  it('verifies again without a cache', async () => {
-    const { issuer, admit } = await setUp({ tokenCache: false })
-    const token = tokenOf(issuer)
-    await ask(admit, token)
-    expect(ask(admit, token)).toBeInstanceOf(Promise)
-  })
-
-  it('remembers no refusal', async () => {
-    const { issuer, admit } = await setUp()
-    const token = issuer.token({ aud: 'payments' })
-    expect(await ask(admit, token)).toMatchObject({ reason: 'claim_invalid' })
-    expect(ask(admit, token)).toBeInstanceOf(Promise)
-  })
-
   it('forgets a token whose key has gone', async () => {
     const { issuer, admit, hide } = await setUp()
     const token = tokenOf(issuer)
@@ -146,20 +123,4 @@ describe('admitting a request', () => {
     expect(ask(admit, token)).toBe(first)
     expect(finds()).toBe(once)
   })
-
-  it('forgets a pending decision that failed', async () => {
-    const { issuer, admit } = await setUp({
-      clock: () => {
-        if (broken) throw new Error('no time')
-        return 1_800_000_000_000
-      },
-    })
-    const token = tokenOf(issuer)
-    broken = true
-    await expect(Promise.resolve(ask(admit, token))).rejects.toThrow('no time')
-    broken = false
-    expect(await ask(admit, token)).toMatchObject({ ok: true })
-  })
 })
-
-let broken = false

@@ -56,24 +56,14 @@ const CELLS: readonly Cell[] = [
     bare: 1,
   },
   { what: 'no answer', first: hangUp, firstStatus: 'network', repeatable: 2, bare: 1 },
-  ...[502, 504].flatMap((status) => [
-    {
-      ...{ what: `a ${status} with Retry-After`, first: answer(status, { 'retry-after': '0' }) },
-      ...{ firstStatus: status, repeatable: 2, bare: 1 },
-    },
-    {
-      ...{ what: `a ${status} without`, first: answer(status) },
-      ...{ firstStatus: status, repeatable: 2, bare: 1 },
-    },
-    {
-      ...{ what: `a kept ${status}`, first: answer(status, { 'idempotent-replayed': 'true' }) },
-      ...{ firstStatus: status, repeatable: 1, bare: 1 },
-    },
-  ]),
-  ...[200, 302, 403, 404, 422, 429, 500, 501].map((status) => ({
-    ...{ what: `a ${status}`, first: answer(status, { 'retry-after': '0' }), firstStatus: status },
-    ...{ repeatable: 1, bare: 1 },
-  })),
+  { what: 'a 502 without', first: answer(502), firstStatus: 502, repeatable: 2, bare: 1 },
+  {
+    what: 'a 429',
+    first: answer(429, { 'retry-after': '0' }),
+    firstStatus: 429,
+    repeatable: 1,
+    bare: 1,
+  },
 ]
 
 describe.concurrent.each(CELLS)('after $what', ({ first, firstStatus, repeatable, bare }) => {

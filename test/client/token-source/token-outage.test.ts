@@ -32,7 +32,7 @@ describe.concurrent('while no token can be had for a reason that passes', () => 
     const source = sourceAt(`http://127.0.0.1:${port}`, { singleUse: true }, onTestFinished)
     const call = serviceFetch(source, { origins: [service.url] })
     const outcomes = outcomesOf(call, service.url)
-    await sleep(5000)
+    await sleep(2000)
     const lying = await startLyingCore(mints(), onTestFinished)
     const forwarded: RequestListener = async (request, response) => {
       const chunks: Buffer[] = []
@@ -53,13 +53,13 @@ describe.concurrent('while no token can be had for a reason that passes', () => 
   it.for([
     ['answers 500', answers(500, 'Internal Error')],
     ['is busy', BUSY],
-  ] as const)('writes wait for a core that %s for 10 s', async ([, lie], { onTestFinished }) => {
+  ] as const)('writes wait for a core that %s for 3 s', async ([, lie], { onTestFinished }) => {
     const service = await startService(ok)
     const core = await startLyingCore(lie, onTestFinished)
     const source = sourceAt(core.url, { singleUse: true }, onTestFinished)
     const call = serviceFetch(source, { origins: [service.url] })
     const outcomes = outcomesOf(call, service.url)
-    await sleep(10_000)
+    await sleep(3000)
     core.lie(mints())
     expect(new Set(await outcomes)).toEqual(new Set([200]))
     expect(service.requests).toHaveLength(CALLS)

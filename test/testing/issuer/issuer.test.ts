@@ -166,7 +166,6 @@ it('the keys are those of an issuer that was made here', () => {
 })
 
 it.each([
-  ['after close', 'await issuer.close()'],
   ['without close', ''],
   [
     'while its key set is slow',

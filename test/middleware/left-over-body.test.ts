@@ -118,13 +118,8 @@ describe.each(EXPRESS_MAJORS)(
       ['null', [nothing, drain]],
     ]
     it.each(LEFT)('is a fault where it was read by hand and left %s', async (_left, readers) => {
-      for (const type of [
-        'application/x-ndjson',
-        'application/vnd.api+json',
-        'text/json',
-        undefined,
-      ]) {
-        for (const framing of ['length', 'chunked', 'gzip'] as const) {
+      for (const type of ['application/vnd.api+json', undefined]) {
+        for (const framing of ['length', 'chunked'] as const) {
           const posts = ['{"a":1}\n', '{"a":2}\n'].map((body) => ({ type, framing, body }))
           await expectFault(readers, posts, UNPARSED)
         }

@@ -2,7 +2,6 @@ import { expect, it } from 'vitest'
 import { type Behaviour, hangUp, respond, serve } from '../../support/issuer/key-set-server.js'
 import { openReceiverOfKeySet } from '../../support/issuer/open-key-set.js'
 import { makeSigningKey, tokenFrom } from '../../support/issuer/signing-keys.js'
-import { nextKeySetEvent } from '../../support/observe/key-set-events.js'
 
 const key = makeSigningKey('d-1')
 const good = serve({ keys: [key.jwk] })
@@ -43,35 +42,4 @@ it('an outage with a set held is felt by nobody, and costs at most ten fetches i
   }
   expect(server.requests.length).toBeGreaterThan(1)
   expect(server.requests.length).toBeLessThanOrEqual(1 + 10)
-})
-
-it('the first request after the back-off finds the server well again', async () => {
-  const { server, clock, keySet, receiver, tokens } = await stage(hangUp)
-  const [token = ''] = tokens
-  for (let failures = 0; failures < 5; failures++) {
-    expect((await receiver.call(token)).status).toBe(503)
-    clock.advance(30)
-  }
-  server.behave(good)
-  expect((await receiver.call(token)).status).toBe(200)
-  expect(keySet.health()).toMatchObject({ state: 'fresh', keys: ['d-1'] })
-})
-
-it('a set that is held outlives the outage to the second that was promised', async () => {
-  const { server, clock, keySet, receiver } = await stage(good)
-  const statusNow = async (): Promise<number> =>
-    (await receiver.call(tokenFrom(key, { now: clock() }))).status
-  expect(await statusNow()).toBe(200)
-  server.behave(hangUp)
-  for (let minutes = 5; minutes < 60; minutes += 5) {
-    clock.advance(300)
-    const failed = nextKeySetEvent('failed', server)
-    expect(await statusNow()).toBe(200)
-    await failed
-  }
-  clock.advance(299.999)
-  expect(await statusNow()).toBe(200)
-  clock.advance(0.001)
-  expect(await statusNow()).toBe(503)
-  expect(keySet.health()).toMatchObject({ state: 'expired', keys: [], lastError: 'network' })
 })

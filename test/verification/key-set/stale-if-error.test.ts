@@ -48,8 +48,6 @@ async function stage(staleIfErrorSeconds: number | undefined, by: string, more: 
 const OUTAGES: readonly [string, Behaviour][] = [
   ['is unreachable', hangUp],
   ['is silent', hang],
-  ['answers 503', respond('503 Service Unavailable', '')],
-  ['answers with a page', respond('200 OK', '<html>')],
 ]
 
 describe.each(['policy', 'key set'])('staleIfErrorSeconds of a %s', (by) => {

@@ -49,7 +49,7 @@ function sizeCases(forge: Forge): Draft[] {
 }
 
 /** A valid token, padded to `length` characters. */
-export function tokenOfLength(forge: Forge, length: number): string {
+function tokenOfLength(forge: Forge, length: number): string {
   // Base64url text cannot have every length; headers of different lengths make up for it.
   for (const x of ['', 'x', 'xx']) {
     const make = (filler: number): string =>

@@ -85,7 +85,7 @@ function authorizationCases({ good }: Forge): HostileToken[] {
 }
 
 /** Tokens whose signature does not match their header and payload. */
-export function signatureCases(forge: Forge): HostileToken[] {
+function signatureCases(forge: Forge): HostileToken[] {
   return [
     ...group('The signature covers header and payload, to the bit', [
       ...bentCases(forge),
@@ -147,7 +147,7 @@ function foreignCases(forge: Forge): Draft[] {
 }
 
 /** Tokens with any algorithm other than RS256. */
-export function algorithmCases(forge: Forge): HostileToken[] {
+function algorithmCases(forge: Forge): HostileToken[] {
   return [
     ...group('The algorithm is exactly RS256', spellingCases(forge)),
     ...group('Unsigned tokens prove nothing', noneCases(forge)),

@@ -86,7 +86,7 @@ const BYTES_PER_ENTRY = 1024
 const MAX_TOKEN_LENGTH = 8192
 
 /** At most `max` entries, and `max` KiB of tokens; `max` of 0 remembers nothing. */
-export function createTokenCache<T extends object>(max: number): TokenCache<T> {
+function createTokenCache<T extends object>(max: number): TokenCache<T> {
   if (max === 0) return { get: () => undefined, set: () => {}, delete: () => {}, size: 0 }
   const maxSize = Math.max(MAX_TOKEN_LENGTH, max * BYTES_PER_ENTRY)
   const entries = new LRUCache<string, T>({ max, maxSize })

@@ -33,10 +33,12 @@ const VISIBLE_ASCII = /^[\x21-\x7e]+$/
  * @throws ServiceCallError; the reason of the caller's signal.
  */
 export async function requestToken(call: Call, refused?: string): Promise<string> {
+  const { source } = call.settings
+  const options = refused === undefined ? undefined : { after: refused }
   for (;;) {
-    const result = await requestTokenOnce(call, refused)
-    if (result.token !== undefined) return result.token
-    const { error } = result
+    const given = await askSource(call, 'token', async () => source.token(options))
+    if (given.value !== undefined) return given.value
+    const { error } = given
     const action = isTransient(error)
       ? decideRetry({ type: 'no_token' }, retryContextOf(call))
       : undefined
@@ -46,26 +48,45 @@ export async function requestToken(call: Call, refused?: string): Promise<string
   }
 }
 
-type TokenResult = { readonly token: string } | { readonly token?: never; readonly error: unknown }
+/**
+ * Requests a proof for this attempt.
+ *
+ * @throws ServiceCallError; the reason of the caller's signal.
+ */
+async function requestProof(call: Call, token: string): Promise<string> {
+  const { source } = call.settings
+  const { method, url } = call.request
+  const given = await askSource(call, 'proof', async () => source.proof?.({ method, url, token }))
+  if (given.value !== undefined) return given.value
+  throw failureOf(call, 'token', given.error)
+}
 
-async function requestTokenOnce(call: Call, refused: string | undefined): Promise<TokenResult> {
-  const { settings } = call
-  let failure: unknown = new TypeError('the source gave something that is no token')
+type Given = { readonly value: string } | { readonly value?: never; readonly error: unknown }
+
+/**
+ * Requests the value of a header from the source.
+ *
+ * @throws ServiceCallError at the deadline; the reason of the caller's signal.
+ */
+async function askSource(
+  call: Call,
+  what: 'token' | 'proof',
+  ask: () => Promise<unknown>,
+): Promise<Given> {
+  let error: unknown
   try {
-    const options = refused === undefined ? undefined : { after: refused }
-    const token: unknown = await withDeadline(limitOf(call, leftMs(call)), async () =>
-      settings.source.token(options),
-    )
+    const value = await withDeadline(limitOf(call, leftMs(call)), ask)
     // The error of `fetch` would repeat a value that a header cannot hold.
-    if (typeof token === 'string' && VISIBLE_ASCII.test(token)) return { token }
-  } catch (error) {
+    if (typeof value === 'string' && VISIBLE_ASCII.test(value)) return { value }
+    error = new TypeError(`the source gave something that is no ${what}`)
+  } catch (thrown) {
     throwIfAborted(call)
-    failure = error
+    error = thrown
   }
-  const isDeadline = failure === DEADLINE_EXCEEDED
+  const isDeadline = error === DEADLINE_EXCEEDED
   recordAttempt(call, { error: isDeadline ? 'deadline' : 'token' })
-  if (isDeadline) throw failureOf(call, 'deadline', failure)
-  return { error: failure }
+  if (isDeadline) throw failureOf(call, 'deadline', error)
+  return { error }
 }
 
 /**
@@ -96,29 +117,6 @@ export async function send(call: Call, token: string): Promise<Attempt> {
     recordAttempt(call, { error: type })
     return { outcome: { type }, cause: error === DEADLINE_EXCEEDED ? error : networkError(error) }
   }
-}
-
-/**
- * Requests a proof for this attempt.
- *
- * @throws ServiceCallError; the reason of the caller's signal.
- */
-async function requestProof(call: Call, token: string): Promise<string> {
-  const { source } = call.settings
-  const { method, url } = call.request
-  let failure: unknown = new TypeError('the source gave something that is no proof')
-  try {
-    const proof: unknown = await withDeadline(limitOf(call, leftMs(call)), async () =>
-      source.proof?.({ method, url, token }),
-    )
-    if (typeof proof === 'string' && VISIBLE_ASCII.test(proof)) return proof
-  } catch (error) {
-    throwIfAborted(call)
-    failure = error
-  }
-  const type = failure === DEADLINE_EXCEEDED ? 'deadline' : 'token'
-  recordAttempt(call, { error: type })
-  throw failureOf(call, type, failure)
 }
 
 function throwIfAborted(call: Call): void {

@@ -27,7 +27,7 @@ export interface BufferControl {
    * Discards the buffered answer and restores the head that the response had before, so that the app can
    * answer again. Returns `false` if it cannot: the first byte has been sent, or the response is closed.
    */
-  discard(): boolean
+  discard(before: InitialState): boolean
 }
 
 /**
@@ -37,7 +37,6 @@ export interface BufferControl {
 export function bufferResponse(options: BufferOptions, observer: BufferObserver): BufferControl {
   const { response } = options
   keepHeadInOrder(response)
-  const initialState = takeSnapshot(response)
   const buffered = replaceFunctions(response, (originals): BufferedResponse => {
     const pipes = watchInterruption({
       response,
@@ -52,7 +51,7 @@ export function bufferResponse(options: BufferOptions, observer: BufferObserver)
     return {
       ...options,
       observer,
-      initialState,
+      initialState: undefined,
       ownWriteHead: response.writeHead,
       onError: (error) => handleSendError(buffered, error),
       originals,
@@ -73,33 +72,35 @@ export function bufferResponse(options: BufferOptions, observer: BufferObserver)
     }
   })
   buffered.ownWriteHead = response.writeHead
-  return { discard: () => discard(buffered) }
+  return { discard: (before) => discard(buffered, before) }
 }
 
 // A second set of functions, because an inner middleware may still call the first set for the discarded
 // response.
 const replaceByDiscarding = createReplacer<BufferedResponse>(discardingFunctions)
 
-function discard(buffered: BufferedResponse): boolean {
+function discard(buffered: BufferedResponse, initialState: InitialState): boolean {
   const { response, chunks, endCallback, pipes, drain, phase } = buffered
   if (response.finished || isHeadSent(response)) return false
   if (advance(phase, 'discarded') === phase) return false
   buffered.isHandlerWriting = buffered.head !== undefined && isWritable(phase)
   dispatch(buffered, 'discarded')
+  buffered.initialState = initialState
   buffered.chunks = []
   drain.stop()
   pipes.unpipe()
   replaceByDiscarding(response, () => buffered)
   clearDeferredHead(buffered)
   Reflect.deleteProperty(response, 'writableEnded')
-  restore(buffered, buffered.initialState)
+  restore(buffered, initialState)
   for (const callback of [...chunks.map((each) => each.callback), endCallback]) {
     if (callback !== undefined) process.nextTick(callback, writeDiscarded())
   }
   return true
 }
 
-function takeSnapshot(response: ServerResponse): InitialState {
+/** Returns what `discard` restores. */
+export function takeSnapshot(response: ServerResponse): InitialState {
   const { statusCode, statusMessage, sendDate, strictContentLength, on } = response
   const fields = { statusCode, statusMessage, sendDate, strictContentLength }
   return { headers: headersOf(response), on, fields }

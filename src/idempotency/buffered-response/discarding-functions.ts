@@ -30,11 +30,10 @@ const untilAnswered =
 
 /** Whether the handler continues its discarded answer: the app has not changed the head. */
 function isFromHandler({ isHandlerWriting, initialState, response }: BufferedResponse): boolean {
-  const { statusCode, statusMessage } = initialState.fields
   return (
     isHandlerWriting &&
-    response.statusCode === statusCode &&
-    response.statusMessage === statusMessage
+    response.statusCode === initialState?.fields.statusCode &&
+    response.statusMessage === initialState.fields.statusMessage
   )
 }
 

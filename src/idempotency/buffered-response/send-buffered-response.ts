@@ -61,7 +61,8 @@ export interface BufferedResponse extends BufferOptions, Sender {
   readonly observer: BufferObserver
   readonly drain: DrainWatch
   readonly pipes: PipeWatch
-  readonly initialState: InitialState
+  /** Set once the response is discarded. */
+  initialState: InitialState | undefined
   /** Our `writeHead`, even if an inner middleware has replaced it. */
   ownWriteHead: ServerResponse['writeHead']
   phase: Phase

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { SignalOf } from '../../base/lazy-signal.js'
-import { bufferResponse } from '../buffered-response/buffer-response.js'
+import { bufferResponse, takeSnapshot } from '../buffered-response/buffer-response.js'
 import type { BufferObserver } from '../buffered-response/send-buffered-response.js'
 import { encodeResult } from '../buffered-response/stored-result.js'
 import type { IdempotencyContext } from '../idempotency-context.js'
@@ -74,6 +74,7 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
     },
     onSendError: onUnsent,
   }
+  const initialState = takeSnapshot(response)
   const buffered = bufferResponse({ response, isHead, maxBytes, storedHeaders }, observer)
   const release = (): void => {
     answer.isReleased = true
@@ -88,7 +89,7 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
     isReleased: false,
     isStorable: false,
     send(): void {},
-    discard: buffered.discard,
+    discard: () => buffered.discard(initialState),
   }
   return answer
 }

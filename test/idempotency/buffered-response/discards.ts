@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, Express, RequestHandler, Response } from 'express'
 import {
-  type BufferControl,
   bufferResponse,
+  takeSnapshot,
 } from '../../../src/idempotency/buffered-response/buffer-response.js'
 import { rawRequest } from '../../support/network/raw-exchange.js'
 import type { ExpressModule } from '../../support/receiver/express-majors.js'
@@ -28,7 +28,7 @@ export interface DiscardBench {
   mount(discarding: Discarding): string
   /** The answers as they are without anything before them. */
   bare(): Promise<{ refuse: string; next: string; head: string }>
-  last(): BufferControl | undefined
+  last(): Held | undefined
   close(): Promise<void>
 }
 
@@ -58,7 +58,7 @@ const setOutside: RequestHandler = (_request, response, next) => {
 export async function openDiscards(express: ExpressModule): Promise<DiscardBench> {
   const app = express().set('env', 'test') as Express
   let mounted = 0
-  let last: BufferControl | undefined
+  let last: Held | undefined
   app.use(setOutside)
   app.get('/bare/refuse', (_request, response) => refuse(response))
   app.get('/bare/next', (_request, _response, next) => next(new Error('discarded')))
@@ -92,13 +92,17 @@ export async function openDiscards(express: ExpressModule): Promise<DiscardBench
   }
 }
 
+interface Held {
+  discard(): boolean
+}
+
 const pass: RequestHandler = (_request, _response, next) => next()
 
 function hold(
   response: Response,
   { moment, answer, limit, told }: Omit<Discarding, 'handler'>,
   next: (error?: unknown) => void,
-): BufferControl {
+): Held {
   const sizes = { held: 1e6, ended: 1e6, opening: 0, never: 1e6 }
   const answerAgain = async (): Promise<void> => {
     const isDiscarded = held.discard()
@@ -108,7 +112,8 @@ function hold(
     else if (answer === 'next') next(new Error('discarded'))
     else setTimeout(() => next(new Error('discarded')), 20)
   }
-  const held = bufferResponse(
+  const before = takeSnapshot(response)
+  const control = bufferResponse(
     {
       response,
       isHead: response.req.method === 'HEAD',
@@ -129,6 +134,7 @@ function hold(
       onSendError() {},
     },
   )
+  const held = { discard: () => control.discard(before) }
   if (moment === 'held') setImmediate(answerAgain)
   return held
 }

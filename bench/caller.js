@@ -1,6 +1,6 @@
 /*
- * A caller: `fetch` and `serviceFetch` by turns of some calls, one call after the other, each until its
- * body is read. Asked over IPC with `{ build, url, token, kind, turns }`; answers with milliseconds of each
+ * A caller: `fetch`, `serviceFetch` and `fetchByHand` by turns of some calls, one call after the other, each
+ * until its body is read. Asked over IPC with `{ build, url, token, kind, turns }`; answers with milliseconds of each
  * call, and microseconds of processor time for a call of each turn.
  */
 import { importEntry } from './build.js'
@@ -16,6 +16,12 @@ function requestOf(kind) {
   return { method: 'POST', body: ORDER, headers }
 }
 
+/** The least that does a part of the job: it has a time limit, and an answer that is cut off is an error. */
+async function fetchByHand(url, init) {
+  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(10_000) })
+  return new Response(await response.arrayBuffer(), response)
+}
+
 async function takeTurns({ build, url, token, kind, turns }) {
   const { serviceFetch } = await importEntry(build, './client')
   const source = { token: async () => token }
@@ -25,12 +31,14 @@ async function takeTurns({ build, url, token, kind, turns }) {
   const contenders = [
     () => fetch(url, { ...request, headers: withToken }),
     () => call(url, request),
+    () => fetchByHand(url, { ...request, headers: withToken }),
   ]
   const times = contenders.map(() => [])
   const cpu = contenders.map(() => [])
   for (let turn = -WARM_UP_TURNS; turn < turns; turn += 1) {
     // Whoever comes first in a turn may find the caches colder.
-    const order = turn % 2 === 0 ? [0, 1] : [1, 0]
+    const order = [...contenders.keys()]
+    if (turn % 2 !== 0) order.reverse()
     for (const index of order) {
       const before = process.cpuUsage()
       for (let call = 0; call < CALLS_PER_TURN; call += 1) {

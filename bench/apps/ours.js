@@ -1,4 +1,4 @@
-import { createPublicKey, randomBytes, verify } from 'node:crypto'
+import { createCipheriv, createHash, createPublicKey, randomBytes, verify } from 'node:crypto'
 import { createServer } from 'node:http'
 import { promisify } from 'node:util'
 import {
@@ -208,6 +208,22 @@ export async function encryptedWrite(settings) {
   return write(settings, requireIdempotencyKey({ store }), createLargeOrder)
 }
 
+/** The least that encryption can be: a nonce, one call of AES-GCM and its tag. Nothing reads it again. */
+export async function encryptedByHand(settings) {
+  const { requireIdempotencyKey } = await importEntry(settings.build)
+  const inner = await storeOf(settings)
+  const key = randomBytes(32)
+  function seal(result) {
+    const nonce = randomBytes(12)
+    const cipher = createCipheriv('aes-256-gcm', key, nonce)
+    const sealed = [nonce, cipher.update(result), cipher.final(), cipher.getAuthTag()]
+    return Buffer.concat(sealed)
+  }
+  const settle = (run, ending) => inner.settle(run, { ...ending, result: seal(ending.result) })
+  const guard = requireIdempotencyKey({ store: { ...inner, settle } })
+  return write(settings, guard, createLargeOrder)
+}
+
 export async function singleUseWrite(settings) {
   const { requireSingleUse } = await importEntry(settings.build)
   const guard = requireSingleUse({ store: await storeOf(settings) })
@@ -231,4 +247,42 @@ export function writeByHand(settings) {
     await redis.set(key, JSON.stringify(order), 'PX', RETENTION_MS)
     res.status(201).json(order)
   })
+}
+
+/**
+ * A middleware as a team writes it: it compares the request and replays what `res.send` got. It has no
+ * lease, retries no lost reply, and sees no other way to answer.
+ */
+export function keyByHand(settings) {
+  const redis = new Redis(settings.redisUrl)
+  return write(
+    settings,
+    async (req, res, next) => {
+      const key = `by-hand:${req.service.name}:${req.headers['idempotency-key']}`
+      const text = JSON.stringify([req.originalUrl, req.body])
+      const request = createHash('sha256').update(text).digest('base64url')
+      const taken = await redis.set(key, JSON.stringify({ request }), 'PX', LEASE_MS, 'NX')
+      if (taken === null) {
+        answerAgain(res, request, JSON.parse(await redis.get(key)))
+        return
+      }
+      const { send } = res
+      res.send = (body) => {
+        res.send = send
+        const answer = { status: res.statusCode, type: res.get('Content-Type'), body }
+        redis
+          .set(key, JSON.stringify({ request, answer }), 'PX', RETENTION_MS)
+          .finally(() => res.send(body))
+        return res
+      }
+      next()
+    },
+    createOrder,
+  )
+}
+
+function answerAgain(res, request, record) {
+  if (record.request !== request) res.sendStatus(422)
+  else if (record.answer === undefined) res.sendStatus(409)
+  else res.status(record.answer.status).type(record.answer.type).send(record.answer.body)
 }

@@ -40,7 +40,7 @@ const schema = z.strictObject({
   readUnencrypted: z.boolean().exactOptional(),
 })
 
-/** Accepts one text per key: without padding, blanks and surplus bits. */
+/** Accepts only canonical base64url. */
 function decodeKey(text: string, context: z.RefinementCtx): Uint8Array {
   const bytes = Buffer.from(text, 'base64url')
   if (bytes.toString('base64url') !== text) context.addIssue({ code: 'custom' })

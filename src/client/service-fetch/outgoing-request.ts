@@ -74,7 +74,7 @@ export function outgoingRequest(
       if (reader !== undefined) cancel(reader)
     },
     send(token, proof, attemptSignal) {
-      // A `fetch` that ignores signals may read the headers of one attempt during the next.
+      // Copied for each attempt, because a `fetch` that ignores its signal may still read those of the last one.
       const own = new Headers(headers)
       own.set('authorization', `${proof === undefined ? 'Bearer' : 'DPoP'} ${token}`)
       if (proof !== undefined) own.set('dpop', proof)

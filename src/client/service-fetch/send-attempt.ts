@@ -78,7 +78,7 @@ async function askSource(
     const value = await withDeadline(limitOf(call, leftMs(call)), ask)
     // The error of `fetch` would repeat a value that a header cannot hold.
     if (typeof value === 'string' && VISIBLE_ASCII.test(value)) return { value }
-    error = new TypeError(`the source gave something that is no ${what}`)
+    error = new TypeError(`the source returned something that is not a ${what}`)
   } catch (thrown) {
     throwIfAborted(call)
     error = thrown

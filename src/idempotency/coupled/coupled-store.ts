@@ -9,7 +9,7 @@ export interface CoupledRequest {
   readonly fingerprint: string
   /** Milliseconds: how long the record is stored, from when it is written. */
   readonly retentionMs: number
-  /** The owner of the transaction, by which the store's own functions find it. */
+  /** The owner of the transaction: `transactionOf` and the like find the run by it. */
   readonly requester: object
   /** Called once, if the handler uses its transaction after the answer. That use fails. */
   readonly onLateUse?: (() => void) | undefined

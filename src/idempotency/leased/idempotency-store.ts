@@ -28,7 +28,7 @@ export interface ReservationRequest extends Omit<Run, 'fence'> {
 export type Reservation =
   /** The handler may run; `fence` grows with every run of the key. */
   | { readonly outcome: 'reserved'; readonly fence: number }
-  /** Another run is under way, whose lease ends in `leaseLeftMs`. */
+  /** Another run is in progress, whose lease ends in `leaseLeftMs`. */
   | { readonly outcome: 'running'; readonly leaseLeftMs: number }
   /** An earlier run has ended; this is its result. */
   | { readonly outcome: 'finished'; readonly result: Uint8Array }
@@ -80,7 +80,7 @@ export function grantedRun(
 export type Ending =
   /** It has a result, which is stored for `retentionMs`. */
   | { readonly type: 'finished'; readonly result: Uint8Array }
-  /** Its response streams without being stored; repeated to renew. Stored for the lease and `retentionMs`. */
+  /** Its response streams without being stored; sent again to renew the lease. Stored for the lease and `retentionMs`. */
   | { readonly type: 'streaming' }
   /** Such a response has ended; stored for `retentionMs`. */
   | { readonly type: 'streamed' }

@@ -1,8 +1,8 @@
 import type { Ending, Reservation, ReservationRequest, Run } from './idempotency-store.js'
 
 /**
- * The record of a key in a store. A `running` record without a lease is abandoned; an `unstored` one has a
- * lease while its response streams. Times in ms.
+ * The record of a key in a store. A `running` record whose lease has expired is abandoned; an `unstored` one
+ * has a lease while its response streams. Times in ms.
  */
 export type IdempotencyRecord = {
   readonly owner: string
@@ -25,7 +25,7 @@ export type IdempotencyRecord = {
     }
 )
 
-/** An answer, and the record that the store must have after it. */
+/** An answer, and the record to store. */
 export interface Transition<Answer> {
   readonly answer: Answer
   readonly record: IdempotencyRecord | undefined

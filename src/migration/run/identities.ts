@@ -102,13 +102,19 @@ function* changesIn(entry: Entry, identities: number): Changes {
       return
     case 'retry':
       yield* loginConflicts(entry)
-      for (const of of readRecordIndexes(entry.records, identities)) yield [of, replaceBy({})]
+      for (const index of readRecordIndexes(entry.records, identities)) {
+        yield [index, replaceBy({})]
+      }
   }
 }
 
 function* loginConflicts({ taken, twice }: Pick<EntryOf<'retry'>, 'taken' | 'twice'>): Changes {
-  for (const [of, heldBy] of taken) yield [of, replaceBy({ code: 'login_taken', heldBy })]
-  for (const [of, text] of twice) yield [of, replaceBy({ code: 'login_twice', text })]
+  for (const [index, heldBy] of taken) {
+    yield [index, replaceBy({ code: 'login_taken', heldBy })]
+  }
+  for (const [index, text] of twice) {
+    yield [index, replaceBy({ code: 'login_twice', text })]
+  }
 }
 
 function* rejected({ users }: ResultOf<'rejected'>): Changes {
@@ -131,14 +137,14 @@ const reasonOf = ({
 })
 
 function* lookedUp({ same, differs, missing, shared, refused }: EntryOf<'looked_up'>): Changes {
-  for (const [of, coreUserId] of same) yield [of, replaceBy({ coreUserId })]
-  for (const [of, coreUserId, differences] of differs) {
-    yield [of, replaceBy({ coreUserId, differences })]
+  for (const [index, coreUserId] of same) yield [index, replaceBy({ coreUserId })]
+  for (const [index, coreUserId, differences] of differs) {
+    yield [index, replaceBy({ coreUserId, differences })]
   }
-  for (const [of, heldBy] of missing) yield [of, replaceBy(heldBy === null ? {} : { heldBy })]
-  for (const [of, coreUserId] of shared) {
+  for (const [index, heldBy] of missing) yield [index, replaceBy(heldBy === null ? {} : { heldBy })]
+  for (const [index, coreUserId] of shared) {
     yield [
-      of,
+      index,
       ({ differences, ...before }) =>
         replaceBy({ coreUserId, ...(differences !== undefined && { differences }) })(before),
     ]
@@ -147,8 +153,8 @@ function* lookedUp({ same, differs, missing, shared, refused }: EntryOf<'looked_
 }
 
 function* corrected({ source, replaced, leftOut, accepted }: EntryOf<'corrected'>): Changes {
-  for (const [of, line] of replaced) yield [of, () => ({ line, corrections: source.name })]
-  for (const [of, , reason] of [...leftOut, ...accepted]) {
-    yield [of, (before) => ({ ...before, reason })]
+  for (const [index, line] of replaced) yield [index, () => ({ line, corrections: source.name })]
+  for (const [index, , reason] of [...leftOut, ...accepted]) {
+    yield [index, (before) => ({ ...before, reason })]
   }
 }

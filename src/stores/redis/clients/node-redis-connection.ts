@@ -18,7 +18,7 @@ export interface NodeRedisOptions {
   readonly url?: string | undefined
   readonly username?: string | undefined
   readonly password?: string | undefined
-  /** Made of user and password, if there is none; it reads both when a connection logs in. */
+  /** Made of `username` and `password` by default; called at each login. */
   readonly credentialsProvider?: unknown
   readonly database?: number | undefined
   readonly name?: string | undefined
@@ -67,7 +67,7 @@ const TEXTS_AS = {
  */
 export function openConnection(source: ConnectionSource, listener: ClientListener): ServerClient {
   const { address, options, keyPrefix } = source
-  const abortion = new AbortController()
+  const aborter = new AbortController()
   let client: NodeRedis | undefined
   let isReady = false
   let isEnded = false
@@ -81,8 +81,8 @@ export function openConnection(source: ConnectionSource, listener: ClientListene
     } catch {
       // node-redis 5 throws if the client has ended already.
     }
-    // Ends also a connection attempt, of which `destroy` knows nothing.
-    abortion.abort()
+    // Also cancels a pending connection attempt, which `destroy` does not.
+    aborter.abort()
   }
 
   function fail(error: Error): void {
@@ -101,7 +101,7 @@ export function openConnection(source: ConnectionSource, listener: ClientListene
         ...options.socket,
         connectTimeout: source.connectTimeoutMs,
         socketTimeout: undefined,
-        signal: abortion.signal,
+        signal: aborter.signal,
         reconnectStrategy(_retries: number, cause: Error) {
           fail(cause)
           return false

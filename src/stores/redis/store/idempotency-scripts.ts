@@ -10,7 +10,7 @@ import { type Script, script } from '../connection/redis-call.js'
 /*
  * The transitions of idempotency/leased/record.ts, each as one atomic step. A record is
  * `1|state|fence|retention|size of owner|size of fingerprint|`, followed by owner, fingerprint and
- * result. The time to live holds the lease: a running record lives for lease plus retention, so its time
+ * result. The states are `r` (running), `d` (done), `u` (done, not stored) and `f` (freed). The time to live holds the lease: a running record lives for lease plus retention, so its time
  * to live minus the retention is the rest of the lease, by the server's clock alone. If a run takes a
  * freed key, the rest of that key's tombstone is added to the requested retention. A script gets the record
  * as the caller would write it, because one argument costs ioredis less than many.

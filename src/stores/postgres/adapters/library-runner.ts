@@ -48,13 +48,13 @@ export function libraryRunner<Tx>(library: Library<Tx>): TransactionRunner<Tx> {
       try {
         const result = await work(tx)
         const commitMs = Math.max(ROLLBACK_MS, Math.ceil(endBy - performance.now()))
-        limitWait(commitMs, noAnswer(commitMs))
+        limitWait(commitMs, () => noAnswer(commitMs))
         // Postgres answers COMMIT in an aborted transaction with ROLLBACK, which libraries take for success.
         if (!alive.has(tx as WeakKey)) await library.query(tx, { text: 'select 1', values: [] })
         return result
       } catch (error) {
         failure = { error }
-        limitWait(ROLLBACK_MS, error)
+        limitWait(ROLLBACK_MS, () => error)
         await dropIfReadOnly(error, (text) => library.query(tx, { text, values: [] }))
         throw error
       }
@@ -92,7 +92,7 @@ export function queryOn<Connection>(
   }
   if (!limits) return open(run)
   return openInTime(open, limits.acquireMs, (connection, limitWait) => {
-    limitWait(limits.statementMs, noAnswer(limits.statementMs))
+    limitWait(limits.statementMs, () => noAnswer(limits.statementMs))
     return run(connection)
   })
 }
@@ -106,8 +106,8 @@ export type Open<Handle> = <R>(
   abandoned?: AbortSignal,
 ) => Promise<R>
 
-/** Limits the rest of the caller's wait to `ms`; after that it is rejected with `reason`. */
-type LimitWait = (ms: number, reason: unknown) => void
+/** Limits the rest of the caller's wait to `ms`; after that it is rejected with what `reason` returns. */
+type LimitWait = (ms: number, reason: () => unknown) => void
 
 /**
  * Waits for `open` no longer than `acquireMs`, whatever the library's pool does: if its connection comes
@@ -132,7 +132,7 @@ function openInTime<Handle, R>(
     timer.unref()
     const limitWait: LimitWait = (ms, reason) => {
       clearTimeout(timer)
-      timer = setTimeout(abandon, ms, reason).unref()
+      timer = setTimeout(() => abandon(reason()), ms).unref()
     }
     open(async (handle) => {
       if (state === 'too late') throw noConnection(acquireMs)

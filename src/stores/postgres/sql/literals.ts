@@ -6,7 +6,7 @@
  */
 
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const UUID = /^[0-9a-f]{32}$/
 const BYTES = /^([0-9a-f]{2})+$/
 const INTEGER = /^-?\d{1,20}$/
 

@@ -4,7 +4,7 @@ import { DEFAULT_SCHEMA } from '../schema-names.js'
 
 /** The ids of a record in the database, and the lock of its runs. */
 export interface RecordIds {
-  /** A UUID: 16 bytes of a digest, without version and variant bits. */
+  /** A UUID without hyphens: 16 bytes of a digest, without version and variant bits. */
   readonly id: string
   /** 16 bytes of a digest, in hexadecimal. */
   readonly fingerprint: string
@@ -21,7 +21,6 @@ export interface TokenIds {
 }
 
 const ID_BYTES = 16
-const UUID_GROUPS = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/
 
 /** Derives the ids from the digest of a key and a fingerprint. */
 export function recordIds(
@@ -52,8 +51,7 @@ export const schemaLock = (work: 'sweep' | 'migration', schema: string): string 
 /** A digest of 32 bytes. The first part names the purpose, so that no two purposes share a digest. */
 const bytesOf = (parts: readonly string[]): Buffer => hash('sha256', textOfParts(parts), 'buffer')
 
-const uuidIn = (bytes: Buffer): string =>
-  bytes.toString('hex', 0, ID_BYTES).replace(UUID_GROUPS, '$1-$2-$3-$4-$5')
+const uuidIn = (bytes: Buffer): string => bytes.toString('hex', 0, ID_BYTES)
 
 /** A lock number from the 8 bytes after the id. */
 const lockIn = (bytes: Buffer): string => bytes.readBigInt64BE(ID_BYTES).toString()

@@ -124,7 +124,7 @@ const attempted = (
   type: 'commit' | 'refuse' = 'commit',
   kept: Uint8Array | undefined = result,
 ) => ({
-  ids: { id: '00000000-0000-0000-0000-000000000000', fingerprint: 'ab', keyLock: '1' },
+  ids: { id: '00000000000000000000000000000000', fingerprint: 'ab', keyLock: '1' },
   isRecorded: true,
   ending: { type, result: kept },
   fence: 7,

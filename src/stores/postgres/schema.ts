@@ -4,8 +4,8 @@ import {
   CONNECTION_CHECK,
   CONNECTION_CHECK_LIMIT,
   lower,
+  RUNNING,
   TIMEOUTS,
-  tryLock,
 } from './sql/begin-statements.js'
 import { lockLiteral, quotedSchema } from './sql/literals.js'
 import { objectFaults } from './sql/object-faults.js'
@@ -133,17 +133,19 @@ const beginRun = (schema: string): string => `\
   #variable_conflict use_column
   declare
     setting pg_catalog.text;
-    lock pg_catalog.text;
+    is_locked boolean;
     stored pg_catalog.text;
   begin
 ${TIMEOUTS.map((setting) => lower(setting, LIMIT)).join('')}\
     if $5 then
 ${lower(CONNECTION_CHECK, CONNECTION_CHECK_LIMIT)}\
     end if;
-    lock := ${tryLock('$3')};
+    is_locked := pg_catalog.pg_try_advisory_xact_lock($3);
     select ${recordText('$2')}
       into stored from ${schema}.idempotency where id OPERATOR(pg_catalog.=) $1;
-    return pg_catalog.concat_ws(' ', lock, stored);
+    -- A transaction gets its id only to write: the id, and the rollback of a transaction that has one, cost.
+    return coalesce(stored,
+      case when is_locked then pg_catalog.pg_current_xact_id()::pg_catalog.text else '${RUNNING}' end);
   end
   $function$;
 `

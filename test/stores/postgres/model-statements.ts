@@ -9,8 +9,8 @@ const statement = (text: string, ...values: unknown[]): Statement => ({ text, va
 
 const opened = (row: Row | undefined, found: unknown): BeginResult => {
   const lock = row?.['lock'] as string
-  const record = found as RecordRow | undefined
-  return lock === 'running' ? { lock, record } : { lock: 'taken', fence: lock, record }
+  if (found !== undefined) return { found: 'record', record: found as RecordRow }
+  return lock === 'running' ? { found: 'run' } : { found: 'nothing', fence: lock }
 }
 
 /** The statements of the store as names of the model's operations. */

@@ -23,12 +23,11 @@ const paused = (): Promise<void> =>
 
 const TRY = 'pg_catalog.pg_try_advisory_xact_lock'
 const PAUSE = `pg_catalog.pg_sleep(${PAUSE_MS / 1000})::text is null`
-const XACT = 'pg_catalog.pg_current_xact_id()::text'
 
 /** The lock of the key as a parameter of the function `begin_run`. */
 const KEY_LOCK = '$3'
-const REAL_LOCKS = /lock := case[^;]*;/
-const REAL_LOOK_UP = /lock := case[^;]*;[^;]*;/
+const REAL_LOCKS = /is_locked := pg[^;]*;/
+const REAL_LOOK_UP = /is_locked := pg[^;]*;[^;]*;/
 
 const AS_IT_IS: Mutation = () => ({})
 
@@ -40,13 +39,13 @@ async function mutate(...given: Parameters<typeof mutatedFunction>): Promise<Mut
 }
 
 it('no handler runs for nothing: the look-up begins after the lock is taken', async () => {
-  const lock = `case when ${PAUSE} then null when not ${TRY}(${KEY_LOCK}) then 'running' else ${XACT} end`
-  const apart = await mutate('apart', REAL_LOCKS, () => `lock := ${lock};`)
+  const lock = `case when ${PAUSE} then null else ${TRY}(${KEY_LOCK}) end`
+  const apart = await mutate('apart', REAL_LOCKS, () => `is_locked := ${lock};`)
   const joined = await mutate(
     'joined',
     REAL_LOOK_UP,
     () => `with locked as materialized (select ${lock} as lock)
-      select locked.lock, found.record into lock, stored
+      select locked.lock, found.record into is_locked, stored
       from locked left join lateral (
         select ${recordText('$2')} as record from service_auth.idempotency where id = $1
       ) as found on true;`,

@@ -60,9 +60,9 @@ export function nextStage(stage: RunStage, event: StageEvent): RunStage {
 }
 
 /** A record takes precedence over the lock: of many simultaneous replays, only one gets the lock. */
-function afterBegin({ lock, record }: BeginResult): RunStage {
-  if (record !== undefined) return { name: 'skipped', finding: findingOf(record) }
-  if (lock === 'running') return { name: 'skipped', finding: { outcome: 'running' } }
+function afterBegin(result: BeginResult): RunStage {
+  if (result.found === 'record') return { name: 'skipped', finding: findingOf(result.record) }
+  if (result.found === 'run') return { name: 'skipped', finding: { outcome: 'running' } }
   return { name: 'running' }
 }
 

@@ -172,7 +172,7 @@ async function begin<Tx>(
 
 /** @throws TypeError if the id of the transaction is not a safe integer. */
 function fenceOf(begun: BeginResult): number {
-  const fence = begun.lock === 'taken' ? Number(begun.fence) : Number.NaN
+  const fence = begun.found === 'nothing' ? Number(begun.fence) : Number.NaN
   if (Number.isSafeInteger(fence)) return fence
   throw new TypeError('the id of a transaction must be a safe integer')
 }

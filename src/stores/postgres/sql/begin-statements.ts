@@ -6,17 +6,11 @@ import { parseRecordRow, type RecordRow } from './record-statements.js'
 
 /** The result of opening a transaction. A record takes precedence over the lock. */
 export type BeginResult =
-  | {
-      readonly lock: 'taken'
-      /** The transaction's id. */
-      readonly fence: string
-      readonly record: RecordRow | undefined
-    }
-  | {
-      /** Another run of the key has the lock. */
-      readonly lock: 'running'
-      readonly record: RecordRow | undefined
-    }
+  /** `fence` is the transaction's id. */
+  | { readonly found: 'nothing'; readonly fence: string }
+  /** Another run of the key has the lock. */
+  | { readonly found: 'run' }
+  | { readonly found: 'record'; readonly record: RecordRow }
 
 export interface BeginOptions {
   /** The time limit of a statement, and of an idle transaction. */
@@ -47,12 +41,10 @@ export function createBeginStatements(schema: string) {
       values: [],
     }),
     readBeginResult(rows: readonly Row[]): BeginResult {
-      const [, lock, record] = BEGIN_RESULT.exec(textIn(onlyRow(rows), 'begun') ?? '') ?? []
-      if (lock === undefined)
-        throw new TypeError('the function begin_run returned an unknown reply')
-      const stored = { record: record === undefined ? undefined : parseRecordRow(record) }
-      if (lock === 'running') return { lock, ...stored }
-      return { lock: 'taken', fence: lock, ...stored }
+      const reply = textIn(onlyRow(rows), 'begun') ?? ''
+      if (reply === RUNNING) return { found: 'run' }
+      if (/^\d+$/.test(reply)) return { found: 'nothing', fence: reply }
+      return { found: 'record', record: parseRecordRow(reply) }
     },
     /**
      * Waits until no run has the key; outside a transaction, so that the lock is free again immediately.
@@ -96,10 +88,5 @@ export const lower = (setting: string, limit: string): string => `\
     end if;
 `
 
-/** An SQL expression, without a table, that tries the lock: the transaction's id, or `running`. */
-export const tryLock = (keyLock: string): string =>
-  `case when pg_catalog.pg_try_advisory_xact_lock(${keyLock}) ` +
-  "then pg_catalog.pg_current_xact_id()::pg_catalog.text else 'running' end"
-
-/** `running`, or the transaction's id; then the record, if there is one. */
-const BEGIN_RESULT = /^(running|\d+)(?: (.*))?$/s
+/** The reply of `begin_run` if another run has the lock. Otherwise it is the record or the transaction's id. */
+export const RUNNING = 'running'

@@ -18,11 +18,7 @@ const commit: RecordedEnding = { type: 'commit', result }
 const refuse: RecordedEnding = { type: 'refuse', result }
 const rollBack: CoupledEnding = { type: 'roll_back' }
 
-const taken = (stored?: RecordRow): BeginResult => ({
-  lock: 'taken',
-  fence: '7',
-  record: stored,
-})
+const nothing: BeginResult = { found: 'nothing', fence: '7' }
 const begun = (result: BeginResult): StageEvent => ({ type: 'begun', result })
 const answered = (ending: CoupledEnding, keepsWrites = false): StageEvent => ({
   type: 'answered',
@@ -42,9 +38,9 @@ const STAGES: Readonly<Record<RunStage['name'], RunStage>> = {
 }
 
 const EVENTS: Readonly<Record<string, StageEvent>> = {
-  'the locks are free': begun(taken()),
-  'the locks are free, and there is a record': begun(taken(record)),
-  'another run has the lock': begun({ lock: 'running', record: undefined }),
+  'the lock is free': begun(nothing),
+  'there is a record': begun({ found: 'record', record }),
+  'another run has the lock': begun({ found: 'run' }),
   'a success': answered(commit),
   'a refusal': answered(refuse),
   'a refusal that keeps its writes': answered(refuse, true),
@@ -58,8 +54,8 @@ const EVENTS: Readonly<Record<string, StageEvent>> = {
 /** Whatever is not here changes nothing. */
 const CHANGES: Readonly<Partial<Record<RunStage['name'], Readonly<Record<string, RunStage>>>>> = {
   beginning: {
-    'the locks are free': { name: 'running' },
-    'the locks are free, and there is a record': { name: 'skipped', finding: findingOf(record) },
+    'the lock is free': { name: 'running' },
+    'there is a record': { name: 'skipped', finding: findingOf(record) },
     'another run has the lock': { name: 'skipped', finding: { outcome: 'running' } },
     'its time limit is reached': { name: 'timed_out', reason: 'store_unavailable' },
   },
@@ -105,11 +101,10 @@ describe('The stage of a run', () => {
       { isSame: false, result: undefined, usedToken: false },
       { outcome: 'mismatch' },
     ],
-  ])('a record %s wins over each lock', (_name, stored, finding) => {
+  ])('a record %s skips the run', (_name, stored, finding) => {
     expect(findingOf(stored)).toEqual(finding)
-    for (const one of [taken(stored), { lock: 'running', record: stored } as const]) {
-      expect(nextStage(STAGES.beginning, begun(one))).toEqual({ name: 'skipped', finding })
-    }
+    const event = begun({ found: 'record', record: stored })
+    expect(nextStage(STAGES.beginning, event)).toEqual({ name: 'skipped', finding })
   })
 
   it('commits only a run that has answered, and never one that timed out or was skipped', () => {

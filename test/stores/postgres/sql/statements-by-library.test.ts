@@ -29,7 +29,7 @@ it.each(BY_LIBRARY)('$name runs all statements and tells their rows', async ({ n
 
   await runner.transaction(async (tx) => {
     const opened = statements.readBeginResult(await ask(tx, statements.begin(ids, opening)))
-    if (opened.lock !== 'taken') throw new Error(opened.lock)
+    if (opened.found !== 'nothing') throw new Error(opened.found)
     const consumed = await ask(tx, statements.consume(tokenIds(name), 0))
     expect(statements.readConsumed(consumed)).toBe(true)
     await ask(tx, statements.insertRecord(ids, { ...KEEPING, fence: opened.fence }))

@@ -84,7 +84,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
   async function begin(client: Client, ids = nextIds()): Promise<string> {
     await client.query('begin')
     const opened = await open(client, ids)
-    if (opened.lock !== 'taken') throw new Error(`the lock is ${opened.lock}`)
+    if (opened.found !== 'nothing') throw new Error(`found a ${opened.found}`)
     return opened.fence
   }
 
@@ -93,18 +93,20 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       const [client, ids] = [await connect(), nextIds()]
       await client.query('begin')
       const opened = await open(client, ids)
-      expect(opened).toEqual({
-        lock: 'taken',
-        fence: expect.stringMatching(/^\d+$/),
-        record: undefined,
-      })
-      if (opened.lock !== 'taken') return
+      expect(opened).toEqual({ found: 'nothing', fence: expect.stringMatching(/^\d+$/) })
+      if (opened.found !== 'nothing') return
       await ask(client, statements.insertRecord(ids, { ...KEEPING, fence: opened.fence }))
       await client.query('commit; begin')
       const again = await open(client, ids)
-      expect(again.record).toEqual({ isSame: true, result: KEEPING.result, usedToken: false })
+      expect(again).toEqual({
+        found: 'record',
+        record: { isSame: true, result: KEEPING.result, usedToken: false },
+      })
       const other = await open(client, { ...ids, fingerprint: recordIds('', 'g').fingerprint })
-      expect(other.record).toEqual({ isSame: false, result: undefined, usedToken: false })
+      expect(other).toEqual({
+        found: 'record',
+        record: { isSame: false, result: undefined, usedToken: false },
+      })
       await client.query('rollback')
     })
 
@@ -133,9 +135,9 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       await one.query('begin')
       await open(one, ids)
       await other.query('begin')
-      expect((await open(other, ids)).lock).toBe('running')
+      expect(await open(other, ids)).toEqual({ found: 'run' })
       await other.query('rollback; begin')
-      expect((await open(other, recordIds('held', 'g'))).lock).toBe('running')
+      expect(await open(other, recordIds('held', 'g'))).toEqual({ found: 'run' })
       await one.query('rollback')
       await other.query('rollback')
     })
@@ -252,7 +254,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     const looked = statements.readRecord(await ask(client, statements.findRecord(ids)))
     expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken })
     await client.query('begin')
-    expect((await open(client, ids)).lock).toBe('taken')
+    expect(await open(client, ids)).toEqual({ found: 'record', record: looked })
     expect(
       statements.readConsumed(await ask(client, statements.consume(tokenIds('parsed'), 1))),
     ).toBe(true)

@@ -269,9 +269,12 @@ function drawCall(
   }
 }
 
+/** A run, of two such parts, ends before the last calls give up. */
+const LONGEST_WORK_MS = 12_000
+
 function drawPlan(random: Random, leaseSeconds: number): Plan {
   const workMs = (): number => {
-    const long = random.chance(0.2) ? leaseSeconds * 4000 : 60
+    const long = random.chance(0.2) ? Math.min(leaseSeconds * 4000, LONGEST_WORK_MS) : 60
     return random.chance(0.3) ? 0 : Math.round(random.next() * long)
   }
   const ending = random.chance(0.6)

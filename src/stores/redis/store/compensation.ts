@@ -35,8 +35,8 @@ export function createCompensation<T>(undo: (work: T) => Promise<unknown>): Comp
   let isClosed = false
 
   async function tryOnce(id: string, entry: Pending<T>): Promise<void> {
-    await undo(entry.work)
     const now = performance.now()
+    await undo(entry.work)
     if (now >= entry.until) pending.delete(id)
     entry.dueAt = Math.min(now + entry.pauseMs, entry.until)
     entry.pauseMs *= 2

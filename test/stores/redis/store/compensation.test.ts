@@ -37,6 +37,20 @@ describe('createCompensation', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  it('ends with a try that begins when its time is over, however slow the store is', async () => {
+    vi.useFakeTimers()
+    const begunAt: number[] = []
+    const startedAt = performance.now()
+    const takeBacks = createCompensation(async () => {
+      begunAt.push(performance.now() - startedAt)
+      await new Promise((resolve) => setTimeout(resolve, 400))
+    })
+    takeBacks.add('a', 'work', 1000)
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(begunAt.at(-1)).toBeGreaterThanOrEqual(1000)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
   it('takes thousands back without a pause once the store answers', async () => {
     vi.useFakeTimers()
     let isUp = false

@@ -1,3 +1,5 @@
+import type { RecordStep } from './records.js'
+
 /** What a story was, for the oracle and for the time line. Times are real, in ms. */
 export interface History {
   readonly calls: CallRecord[]
@@ -6,7 +8,7 @@ export interface History {
   readonly disturbances: Disturbance[]
   readonly losses: Loss[]
   readonly settlements: SettlementRecord[]
-  readonly writes: RecordWrite[]
+  readonly steps: RecordStep[]
   readonly denials: Denial[]
   readonly rotations: Rotation[]
   readonly lines: Line[]
@@ -95,23 +97,6 @@ export interface Loss {
   readonly keys: ReadonlySet<string>
 }
 
-/** A record of a key as the server has it, and when it ends, in ms of the server's clock. */
-export interface StoredText {
-  readonly text: string
-  readonly endsAt: number
-}
-
-/** One step of the record of a key. */
-export interface RecordWrite {
-  readonly recordName: string
-  readonly at: number
-  /** By the server's clock. */
-  readonly now: number
-  readonly before: StoredText | undefined
-  readonly after: StoredText | undefined
-  readonly isFull: boolean
-}
-
 export interface SettlementRecord {
   readonly recordName: string
   readonly as: 'finished' | 'freed'
@@ -149,7 +134,7 @@ export const emptyHistory = (): History => ({
   disturbances: [],
   losses: [],
   settlements: [],
-  writes: [],
+  steps: [],
   denials: [],
   rotations: [],
   lines: [],

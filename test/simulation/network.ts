@@ -4,7 +4,8 @@ import { type Machine, type Simulation, Timer } from './clock.js'
 /** One end of a connection. */
 export interface End {
   readonly machine: Machine
-  onData(data: unknown): void
+  /** `sentAt` is the real time at which it left the other end. */
+  onData(data: unknown, sentAt: number): void
   /** Called once, unless this end has closed the connection. `code` is Node's code of the failure. */
   onClose(code?: string): void
 }
@@ -36,8 +37,9 @@ export class Connection {
   }
 
   send(from: Side, data: unknown): void {
+    const { now } = this.network.simulation
     this.#arrive(from, (end) => {
-      if (this.isOpen) end.onData(data)
+      if (this.isOpen) end.onData(data, now)
     })
     const sender = this.ends[from]?.machine
     if (sender !== undefined) this.network.onMessage(sender)

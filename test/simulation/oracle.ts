@@ -1,15 +1,6 @@
 import { Circumstances } from './circumstances.js'
-import type {
-  Answer,
-  Attempt,
-  CallRecord,
-  Denial,
-  History,
-  RecordWrite,
-  Rotation,
-  Run,
-} from './history.js'
-import { faultOfStep, recordOf } from './records.js'
+import type { Answer, Attempt, CallRecord, Denial, History, Rotation, Run } from './history.js'
+import { faultOfStep, type RecordStep } from './records.js'
 import { RETENTION_SECONDS, type Story } from './story.js'
 
 /*
@@ -33,8 +24,6 @@ export interface Verdict {
 const DENIED_WITHIN_MS = 1000
 /** `max-age`, and the time limits of a fetch under way. */
 const KEYS_KEPT_MS = 10_000 + 2000
-/** A receiver that froze so long before may have reserved only then. */
-const LONG_BEFORE_MS = 10_000
 /** A caller's clock has ticks. */
 const TICK_MS = 20
 /** From the request for a reservation to the start of its run: the time limits of the store and of `WAIT`. */
@@ -144,23 +133,18 @@ class Judgement implements Verdict {
 
   /** When the server gave the key to the run. */
   #reservedAt({ recordName, fence, startedAt }: Run): number {
-    const write = this.#history.writes.find(
-      (each) => each.recordName === recordName && fenceOf(each) === fence,
-    )
-    return write?.at ?? startedAt
+    return this.#firstStep(recordName, fence)?.at ?? startedAt
   }
 
   /** Each step of a record is one that the contract has, and each run has reserved its key. */
   records(): void {
-    for (const write of this.#history.writes) {
-      const fault = faultOfStep(write, this.#story, RETENTION_SECONDS)
-      if (fault !== undefined) this.broken.push(`record: ${write.recordName} ${fault}`)
+    for (const step of this.#history.steps) {
+      if (!step.isWrite) continue
+      const fault = faultOfStep(step, this.#story, RETENTION_SECONDS) ?? this.#faultOfLease(step)
+      if (fault !== undefined) this.broken.push(`record: ${step.recordName} ${fault}`)
     }
     for (const run of this.#history.runs) {
-      const isReserved = this.#history.writes.some(
-        (write) => write.recordName === run.recordName && fenceOf(write) === run.fence,
-      )
-      if (!isReserved)
+      if (this.#firstStep(run.recordName, run.fence) === undefined)
         this.broken.push(`record: run ${run.number} has not reserved ${run.recordName}`)
       const until = this.#reservedAt(run)
       const before = this.#runsOf(run.recordName).find(
@@ -174,10 +158,27 @@ class Judgement implements Verdict {
     }
   }
 
+  /** Nobody asks for the lease of a run that has ended, or that has lasted for too long. */
+  #faultOfLease({ recordName, sentAt, after }: RecordStep): string | undefined {
+    if (after?.state !== 'r' || after.leaseMs <= 0) return undefined
+    const { leaseSeconds, maxRunSeconds } = this.#story
+    if (after.leaseMs > leaseSeconds * 1000) return `has a lease of ${after.leaseMs} ms`
+    const run = this.#runOf(recordName, after.fence)
+    if (run === undefined) return undefined
+    const { number, startedAt, endedAt = Infinity } = run
+    // A call waits until its client has connected, and is sent again if its reply is lost.
+    if (sentAt > endedAt + RESERVED_WITHIN_MS)
+      return `has a lease again after run ${number} has ended`
+    const longestMs = maxRunSeconds * 1000 * (1 + DRIFT) + RESERVED_WITHIN_MS
+    return sentAt > startedAt + longestMs
+      ? `still has a lease, though run ${number} lasts for too long`
+      : undefined
+  }
+
   /** What a run does after an operator has settled it is not stored. */
   settlements(): void {
     for (const { recordName, foundFence, isDone, doneAt = Infinity } of this.#history.settlements) {
-      const run = this.#runsOf(recordName).find(({ fence }) => fence === foundFence)
+      const run = this.#runOf(recordName, foundFence)
       if (!isDone || run === undefined || (run.endedAt ?? 0) <= doneAt) continue
       const isLost = this.#circumstances.isLost(recordName, run.startedAt, Infinity, 'results')
       if (run.reported === 'result_kept' && !isLost)
@@ -225,7 +226,10 @@ class Judgement implements Verdict {
     const others = this.#attemptsOf(recordName).filter(
       (each) => each !== attempt && (each.receivedAt ?? Infinity) <= until,
     )
-    const runs = this.#runsOf(recordName).filter(({ startedAt }) => startedAt <= until)
+    const found = this.#history.steps.filter(
+      ({ recordName: name, by, at }) =>
+        name === recordName && by === attempt.receiver && at >= attempt.sentAt && at <= until,
+    )
     switch (type) {
       case 'idempotency-key-reused':
         return unless(
@@ -234,84 +238,47 @@ class Judgement implements Verdict {
         )
       case 'request-in-progress':
         if (answer.headers['retry-after'] === undefined) return 'key: 409 without Retry-After'
-        return unless(this.#mayBeInProgress(attempt), 'key: in progress, but nobody has a lease')
+        return unless(
+          found.some((step) => step.before?.state === 'r' && this.#mayHaveLease(step)),
+          'key: in progress, but nobody has a lease',
+        )
       case 'result-not-stored':
         return unless(
-          runs.some(({ ending = '' }) => STREAMED.has(ending)),
+          found.some(({ before }) => before?.state === 'u'),
           'key: result not stored, but every result can be stored',
         )
-      case 'outcome-unknown': {
-        const isAbandoned = runs.some((run) => this.#mayBeAbandoned(run, attempt.sentAt, until))
-        const mayBeUnknown =
-          this.#story.whenAbandoned === 'refuse' &&
-          (isAbandoned || this.#mayBeForgotten(recordName, others, until))
-        return unless(mayBeUnknown, 'key: outcome unknown, but every run has ended well')
-      }
+      case 'outcome-unknown':
+        return unless(
+          this.#story.whenAbandoned === 'refuse' && found.some((step) => this.#isAbandoned(step)),
+          'key: outcome unknown, but every run has ended well',
+        )
       default:
         return `key: ${answer.status} ${type}`
     }
   }
 
-  /** Whether somebody may have had the lease when the attempt was sent, or later. */
-  #mayBeInProgress(attempt: Attempt): boolean {
-    const { recordName } = attempt.call
-    const { sentAt: at, gotAt = 0 } = attempt
-    const { leaseSeconds, maxRunSeconds } = this.#story
-    const limitMs = (seconds: number): number => seconds * 1000 * (1 + DRIFT) + RESERVED_WITHIN_MS
-    if (this.#circumstances.hasJumped(gotAt)) return true
-    const isRunning = this.#runsOf(recordName).some((run) => {
-      if (run.attempt === attempt || (run.attempt.receivedAt ?? 0) > gotAt) return false
-      const { reported = '', reportedAt = Infinity } = run
-      const isLost = this.#circumstances.isLost(recordName, run.startedAt, gotAt, 'results')
-      if (reportedAt < at && ENDED_WELL.has(reported) && !isLost) {
-        // A renewal, or a repeated reservation, that was under way may arrive after its run has ended.
-        const isRevived =
-          (reported === 'abandoned' || reported === 'released') &&
-          this.#circumstances.isDisturbed(run.receiver, run.startedAt, at)
-        return isRevived && at <= reportedAt + limitMs(leaseSeconds)
-      }
-      if (this.#hasLeftNothing(run, at)) return false
-      if (run.ending === 'streams' || at <= run.startedAt + limitMs(maxRunSeconds + leaseSeconds)) {
-        return true
-      }
-      // A renewal that was under way when its receiver was cut off may arrive late.
-      return (
-        this.#circumstances.isDisturbed(run.receiver, run.startedAt, at) &&
-        this.#history.writes.some(
-          (write) =>
-            write.recordName === recordName &&
-            fenceOf(write) === run.fence &&
-            write.at <= gotAt &&
-            at <= write.at + limitMs(leaseSeconds),
-        )
-      )
-    })
-    return (
-      isRunning ||
-      this.#attemptsOf(recordName).some((other) => {
-        const { receivedAt = Infinity, receiver = '', answeredStatus = 503 } = other
-        const isLate =
-          answeredStatus === 503 || this.#circumstances.isDisturbed(receiver, receivedAt, gotAt)
-        const isReserving = other !== attempt && receivedAt <= gotAt && isLate
-        if (!isReserving || this.#history.runs.some((run) => run.attempt === other)) return false
-        return (
-          at <= receivedAt + limitMs(leaseSeconds) ||
-          this.#circumstances.isDisturbed(receiver, receivedAt, at)
-        )
-      })
-    )
+  /** Whether the record that was found has a lease, and its run has not given it up. */
+  #mayHaveLease({ recordName, at, before: record }: RecordStep): boolean {
+    if (record === undefined || record.leaseMs <= 0) return false
+    const run = this.#runOf(recordName, record.fence)
+    if (run === undefined) return true
+    const { ending, endedAt = Infinity, reported = '', reportedAt = Infinity } = run
+    const isOver =
+      (ENDED_WELL.has(reported) && reportedAt < at) ||
+      (ending === 'destroys its response' && endedAt + RESERVED_WITHIN_MS < at)
+    return !isOver || this.#circumstances.isDisturbed(run.receiver, run.startedAt, at)
   }
 
-  /** Whether a run ended without a result, and nothing kept it from saying so. */
-  #hasLeftNothing(run: Run, at: number): boolean {
-    const { ending, endedAt = Infinity, receiver, startedAt } = run
-    const isOver = ending === 'destroys its response' && endedAt + RESERVED_WITHIN_MS < at
-    return isOver && !this.#circumstances.isDisturbed(receiver, startedAt, at)
+  /** Whether the record that was found has lost its lease, and nobody could help it. */
+  #isAbandoned({ recordName, at, before: record }: RecordStep): boolean {
+    if (record?.state !== 'r' || record.leaseMs > 0) return false
+    const run = this.#runOf(recordName, record.fence)
+    return run === undefined
+      ? this.#mayBeForgotten(this.#firstStep(recordName, record.fence), at)
+      : this.#mayBeAbandoned(run, at)
   }
 
-  #mayBeAbandoned(run: Run, from: number, until: number): boolean {
-    const { reported = '', reportedAt = Infinity } = run
-    if (reportedAt < from && reported !== 'abandoned' && ENDED_WELL.has(reported)) return false
+  #mayBeAbandoned(run: Run, until: number): boolean {
     if (run.ending === 'destroys its response') return true
     const lastedMs = Math.min(run.endedAt ?? until, until) - run.startedAt
     return (
@@ -320,26 +287,18 @@ class Judgement implements Verdict {
     )
   }
 
-  /** A reservation that no run has seen is taken back, unless its receiver dies, or is cut off when the lease ends. */
-  #mayBeForgotten(recordName: string, attempts: readonly Attempt[], until: number): boolean {
-    const leaseMs = this.#story.leaseSeconds * 1000 * (1 - DRIFT)
-    const runs = this.#runsOf(recordName)
-    const forgotten = this.#history.writes.filter(
-      (write) =>
-        write.recordName === recordName && !runs.some(({ fence }) => fence === fenceOf(write)),
+  /** A reservation that no run has seen is undone, unless its receiver dies, or is cut off when the lease ends. */
+  #mayBeForgotten(reservation: RecordStep | undefined, until: number): boolean {
+    if (reservation === undefined) return false
+    const { by, sentAt, at } = reservation
+    const isDisturbed = (what: ReadonlySet<string>, from: number, to: number): boolean =>
+      this.#circumstances.isDisturbed(by, from, to, (each) => what.has(each))
+    const endsAt = at + this.#story.leaseSeconds * 1000
+    return (
+      this.#circumstances.hasJumped(until) ||
+      isDisturbed(FATAL, sentAt, until) ||
+      isDisturbed(CUT_OFF, endsAt - UNDONE_WITHIN_MS, endsAt)
     )
-    return attempts.some(({ receiver = '', sentAt }) => {
-      const isDisturbed = (by: ReadonlySet<string>, from: number, to = until): boolean =>
-        this.#circumstances.isDisturbed(receiver, from, to, (what) => by.has(what))
-      if (isDisturbed(FATAL, sentAt - LONG_BEFORE_MS)) return true
-      if (this.#circumstances.hasJumped(until)) return true
-      return forgotten.some(({ at }) => {
-        const endsAt = at + leaseMs
-        return (
-          sentAt <= at && endsAt < until && isDisturbed(CUT_OFF, endsAt - UNDONE_WITHIN_MS, endsAt)
-        )
-      })
-    })
   }
 
   #faultOfResult(attempt: Attempt, answer: Answer, own: Run | undefined): string | undefined {
@@ -378,12 +337,12 @@ class Judgement implements Verdict {
     if (this.#circumstances.isLost(recordName, 0, Infinity, 'results')) return undefined
     const later = this.#whoTook(run, endedAt)
     // A run before it may store its result once no record is left, not even a tombstone.
-    const isFreeAgain = this.#history.writes.some(
-      (write) =>
-        write.recordName === recordName &&
-        write.before === undefined &&
-        write.at >= endedAt &&
-        fenceOf(write) === run.fence,
+    const isFreeAgain = this.#history.steps.some(
+      (step) =>
+        step.recordName === recordName &&
+        step.before === undefined &&
+        step.at >= endedAt &&
+        step.after?.fence === run.fence,
     )
     const settled = this.#history.settlements.find(
       (each) =>
@@ -690,8 +649,19 @@ class Judgement implements Verdict {
     for (const key of endlessKeys) this.broken.push(`left: ${key} never expires`)
   }
 
+  /** The step that gave a record its fence. */
+  #firstStep(recordName: string, fence: number): RecordStep | undefined {
+    return this.#history.steps.find(
+      (step) => step.recordName === recordName && step.after?.fence === fence,
+    )
+  }
+
   #attemptsOf(recordName: string): readonly Attempt[] {
     return this.#history.attempts.filter(({ call }) => call.recordName === recordName)
+  }
+
+  #runOf(recordName: string, byFence: number | undefined): Run | undefined {
+    return this.#runsOf(recordName).find(({ fence }) => fence === byFence)
   }
 
   #runsOf(recordName: string): readonly Run[] {
@@ -734,9 +704,6 @@ const HARMLESS_TO_STORED = new Set(['kill receiver', 'stall replicas', 'boot'])
 
 /** A process that starts refuses everybody until it has read the denylist. */
 const isNoBoot = (what: string): boolean => what !== 'boot'
-
-const fenceOf = ({ after, now }: RecordWrite): number =>
-  after === undefined ? 0 : recordOf(after, now).fence
 
 const unless = (isRight: boolean, fault: string): string | undefined =>
   isRight ? undefined : fault

@@ -1,4 +1,4 @@
-import type { RecordWrite, StoredText } from './history.js'
+import type { Stored } from './redis/commands.js'
 import type { Story } from './story.js'
 
 /*
@@ -6,7 +6,21 @@ import type { Story } from './story.js'
  * time, so the history of a key is linearizable if each of its steps is one of these.
  */
 
-interface Record {
+/** A command that has read or written the record of a key, as the server saw it. */
+export interface RecordStep {
+  readonly recordName: string
+  /** Who sent it. */
+  readonly by: string
+  readonly sentAt: number
+  readonly at: number
+  readonly before: KeyRecord | undefined
+  readonly after: KeyRecord | undefined
+  readonly isWrite: boolean
+  readonly isFull: boolean
+}
+
+/** A record, as it was at that step. */
+export interface KeyRecord {
   readonly state: 'r' | 'd' | 'u' | 'f'
   readonly fence: number
   readonly owner: string
@@ -19,15 +33,17 @@ interface Record {
 
 const FORM = /^1\|([rdfu])\|(\d+)\|(\d+)\|(\d+)\|(\d+)\|/
 
-/** @throws Error if it is no record. */
-export function recordOf({ text, endsAt }: StoredText, now: number): Record {
+/** `undefined` if there is none any more. @throws Error if it is no record. */
+export function recordOf(stored: Stored | undefined, now: number): KeyRecord | undefined {
+  if (stored === undefined || stored.endsAt <= now) return undefined
+  const text = stored.type === 'string' ? stored.value : stored.type
   const [head = '', state, ...digits] = FORM.exec(text) ?? []
   if (head === '') throw new Error(`no record: ${text}`)
   const [fence = 0, retention = 0, ownerSize = 0, fingerprintSize = 0] = digits.map(Number)
   const middle = head.length + ownerSize
-  const lastsMs = endsAt - now
+  const lastsMs = stored.endsAt - now
   return {
-    state: state as Record['state'],
+    state: state as KeyRecord['state'],
     fence,
     owner: text.slice(head.length, middle),
     fingerprint: text.slice(middle, middle + fingerprintSize),
@@ -39,14 +55,12 @@ export function recordOf({ text, endsAt }: StoredText, now: number): Record {
 
 /** What is wrong with a step; `undefined` if nothing is. */
 export function faultOfStep(
-  { before, after, now, isFull }: RecordWrite,
+  { before: old, after: next, isFull }: RecordStep,
   { leaseSeconds, whenAbandoned }: Story,
   retentionSeconds: number,
 ): string | undefined {
-  const old = before === undefined || before.endsAt <= now ? undefined : recordOf(before, now)
   // A full server frees a key without leaving a tombstone.
-  if (after === undefined) return isFull ? undefined : 'is deleted'
-  const next = recordOf(after, now)
+  if (next === undefined) return isFull ? undefined : 'is deleted'
   const leastMs = (next.state === 'f' ? leaseSeconds : retentionSeconds) * 1000
   const isShortened = next.lastsMs < (old?.lastsMs ?? Number.POSITIVE_INFINITY)
   if (next.lastsMs < leastMs && isShortened) return `lasts for only ${next.lastsMs} ms`

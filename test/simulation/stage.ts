@@ -5,13 +5,12 @@ import {
   type Disturbance,
   emptyHistory,
   type Run,
-  type StoredText,
 } from './history.js'
 import { Issuer } from './issuer.js'
 import { type Package, surround } from './load.js'
 import { Network } from './network.js'
-import type { Stored } from './redis/commands.js'
-import { RedisServer, type Write } from './redis/server.js'
+import { recordOf } from './records.js'
+import { type Access, RedisServer } from './redis/server.js'
 import { type Plan, SETTLE_MS, type Story } from './story.js'
 
 /** The header that names an attempt, for the history. */
@@ -38,17 +37,20 @@ export class Stage {
     this.network = new Network(this.simulation, story.weather)
     this.redis = new RedisServer(this.simulation.server('Redis', story.redis.clock), story.redis)
     this.issuer = new Issuer(this.simulation.server('issuer'))
-    this.redis.onWrite = (write) => this.#wrote(write)
+    this.redis.onAccess = (access) => this.#accessed(access)
     surround({ simulation: this.simulation, network: this.network, redis: this.redis })
   }
 
-  #wrote({ key, now, before, after, isFull }: Write): void {
+  #accessed(access: Access): void {
+    const { key, now, by, sentAt, isFull } = access
     const [recordName] = [...this.storedAs].find(([, stored]) => key === `esa:k:${stored}`) ?? []
-    const textOf = (stored: Stored | undefined): StoredText | undefined =>
-      stored?.type === 'string' ? { text: stored.value, endsAt: stored.endsAt } : undefined
     if (recordName === undefined) return
-    const step = { at: this.simulation.now, now, before: textOf(before), after: textOf(after) }
-    this.history.writes.push({ recordName, isFull, ...step })
+    const before = recordOf(access.before, now)
+    const isWrite = access.after !== access.before
+    const after = isWrite ? recordOf(access.after, now) : before
+    const at = this.simulation.now
+    const step = { recordName, by, sentAt, at, before, after, isWrite, isFull }
+    this.history.steps.push(step)
   }
 
   note(party: string, text: string): void {

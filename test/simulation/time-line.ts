@@ -1,5 +1,5 @@
-import type { History, Line, RecordWrite } from './history.js'
-import { recordOf } from './records.js'
+import type { History, Line } from './history.js'
+import type { RecordStep } from './records.js'
 import type { Told } from './search.js'
 
 const PARTY_WIDTH = 12
@@ -61,8 +61,8 @@ function styleOf(party: string, text: string): string {
 const REDIS = 'Redis'
 
 /** What happened, with the steps of each record, and without the JSON of a problem. */
-const linesOf = ({ lines, writes }: History): readonly Line[] =>
-  [...lines, ...writes.map(lineOf)]
+const linesOf = ({ lines, steps }: History): readonly Line[] =>
+  [...lines, ...steps.filter(({ isWrite }) => isWrite).map(lineOf)]
     .sort((one, other) => one.at - other.at)
     .map((line) => ({
       ...line,
@@ -71,8 +71,7 @@ const linesOf = ({ lines, writes }: History): readonly Line[] =>
 
 const STATES = { r: 'running', d: 'finished', u: 'not stored', f: 'freed' } as const
 
-function lineOf({ at, now, recordName, after }: RecordWrite): Line {
-  const stored = after && recordOf(after, now)
+function lineOf({ at, recordName, after: stored }: RecordStep): Line {
   const lease =
     stored?.state === 'r' || stored?.state === 'u'
       ? `, lease ${Math.max(0, Math.round(stored.leaseMs))} ms`

@@ -11,11 +11,18 @@ interface Replica {
   stalledUntil: number
 }
 
-/** A command has written a key. `now` is in ms of the server's clock. */
-export interface Write {
+/** Who sent a command, and at what real time. */
+interface Origin {
+  readonly by: string
+  readonly sentAt: number
+}
+
+/** A command has found a key, or written it. `now` is in ms of the server's clock. */
+export interface Access extends Origin {
   readonly key: string
   readonly now: number
   readonly before: Stored | undefined
+  /** The same object as `before` unless it was written. */
   readonly after: Stored | undefined
   /** Whether the server had no memory left. */
   readonly isFull: boolean
@@ -26,9 +33,10 @@ export type OnLoss = (keys: ReadonlySet<string>) => void
 
 interface Client {
   readonly connection: Connection
+  readonly name: string
   buffer: string
   /** The commands behind a `WAIT`. */
-  readonly queue: string[][]
+  readonly queue: { readonly words: string[]; readonly sentAt: number }[]
   writtenOffset: number
   isWaiting: boolean
 }
@@ -46,7 +54,7 @@ export class RedisServer implements Listener {
   isListening = true
   /** Called after a command has run, before its reply leaves, with the number of commands so far. */
   onCommand: (count: number) => void = () => {}
-  onWrite: (write: Write) => void = () => {}
+  onAccess: (access: Access) => void = () => {}
   #commands = 0
   #lagMs: number
   readonly #replicas: Replica[]
@@ -68,11 +76,13 @@ export class RedisServer implements Listener {
   }
 
   accept(connection: Connection): End {
-    const client: Client = { connection, buffer: '', queue: [], writtenOffset: 0, isWaiting: false }
+    const name = connection.ends.client?.machine.name ?? ''
+    const state = { buffer: '', queue: [], writtenOffset: 0, isWaiting: false }
+    const client: Client = { connection, name, ...state }
     this.#clients.add(client)
     return {
       machine: this.machine,
-      onData: (data) => this.#onData(client, data as Buffer),
+      onData: (data, sentAt) => this.#onData(client, data as Buffer, sentAt),
       onClose: () => {
         this.#clients.delete(client)
         connection.close('server')
@@ -82,7 +92,7 @@ export class RedisServer implements Listener {
 
   /** Runs a command at the server itself. */
   command(...words: string[]): Reply {
-    return this.#execute(words)
+    return this.#execute(words, { by: '', sentAt: this.machine.simulation.now })
   }
 
   calm(): void {
@@ -146,13 +156,13 @@ export class RedisServer implements Listener {
     })
   }
 
-  #onData(client: Client, data: Buffer): void {
+  #onData(client: Client, data: Buffer, sentAt: number): void {
     client.buffer += data.toString('latin1')
     for (;;) {
       const parsed = parseCommand(client.buffer)
       if (parsed === undefined) break
       client.buffer = client.buffer.slice(parsed.length)
-      client.queue.push(parsed.words)
+      client.queue.push({ words: parsed.words, sentAt })
     }
     this.#serve(client)
   }
@@ -160,12 +170,13 @@ export class RedisServer implements Listener {
   #serve(client: Client): void {
     let replies = ''
     while (!client.isWaiting) {
-      const words = client.queue.shift()
-      if (words === undefined) break
+      const command = client.queue.shift()
+      if (command === undefined) break
+      const { words, sentAt } = command
       if (words[0]?.toUpperCase() === 'WAIT') this.#wait(client, words)
       else {
         const before = this.#offset
-        replies += encode(this.#execute(words))
+        replies += encode(this.#execute(words, { by: client.name, sentAt }))
         if (this.#offset > before) client.writtenOffset = this.#offset
         this.onCommand(++this.#commands)
       }
@@ -203,11 +214,18 @@ export class RedisServer implements Listener {
     })
   }
 
-  #execute(words: readonly string[]): Reply {
+  #execute(words: readonly string[], origin: Origin): Reply {
     const { keys } = this
     keys.timeUs = Math.floor(this.machine.wallMs() * 1000)
     keys.written.clear()
     const reply = this.#reply(words)
+    const [, , , key = ''] = words
+    for (const name of new Set([key, ...keys.written.keys()])) {
+      const after = keys.values.get(name)
+      const before = keys.written.has(name) ? keys.written.get(name) : after
+      const { timeMs: now, isFull } = keys
+      this.onAccess({ ...origin, key: name, now, before, after, isFull })
+    }
     if (keys.written.size > 0) this.#replicate()
     return reply
   }
@@ -251,8 +269,6 @@ export class RedisServer implements Listener {
     const written = [...keys.written.keys()].map((key) => [key, keys.values.get(key)] as const)
     for (const [key, before] of keys.written) {
       this.#journal.push({ at: simulation.now, key, before })
-      const { timeMs: now, isFull } = keys
-      this.onWrite({ key, now, before, after: keys.values.get(key), isFull })
     }
     for (const replica of this.#replicas) {
       const lag = simulation.random.next() * this.#lagMs

@@ -27,6 +27,8 @@ const LAST = {
 const KEPT_MS = 13_000
 /** Less than a key set lasts that is refreshed in time. */
 const REFRESHED_MS = 4000
+/** Longer than the client of an operator waits for a reply before it reconnects. */
+const CLOSED_MS = 10_000
 const NOW = { at: 0, unit: 'ms', which: 0, ms: 0, drops: [] } as const
 
 /** Tells a story from its beginning to the last answer. */
@@ -97,7 +99,7 @@ export class World {
     )
     for (const receiver of this.receivers) receiver.stop()
     this.operator.close()
-    await this.#pass(5000)
+    await this.#pass(CLOSED_MS)
   }
 
   async #pass(ms: number): Promise<void> {

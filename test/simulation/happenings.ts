@@ -1,7 +1,7 @@
 import type { Operator } from './operator.js'
 import type { Receiver } from './receiver.js'
 import type { Stage } from './stage.js'
-import { FAULTS, type Happening, LONGEST_DELAY_MS } from './story.js'
+import { CALM_AT_MS, FAULTS, type Happening, LONGEST_DELAY_MS } from './story.js'
 
 /** Whom it happens to. */
 interface Parties {
@@ -75,7 +75,7 @@ function fault(parties: Parties, happening: Happening, sender?: Receiver): strin
         for (const connection of linksOf('client')) connection.silent.add('client')
       else network.ended(machine)
       simulation.after(ms, redis.machine, () => {
-        if (!receiver.isListening) receiver.start()
+        if (!receiver.isListening && simulation.now < CALM_AT_MS) receiver.start()
       })
       return `${name} ${which % 3 === 0 ? 'loses its power' : 'is killed'}, for ${ms} ms`
     case 'stop receiver':
@@ -83,7 +83,7 @@ function fault(parties: Parties, happening: Happening, sender?: Receiver): strin
       disturb(name, ms)
       receiver.stop()
       simulation.after(ms, redis.machine, () => {
-        if (!receiver.isListening) receiver.start()
+        if (!receiver.isListening && simulation.now < CALM_AT_MS) receiver.start()
       })
       return `${name} closes, for ${ms} ms`
     case 'freeze receiver':

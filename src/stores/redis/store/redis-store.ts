@@ -119,7 +119,8 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
         }
         return reservation
       } catch (error) {
-        if (error instanceof NotConfirmed && error.mayHaveRun) undo(request)
+        const mayArrive = error instanceof NotConfirmed ? error.mayHaveRun : state.isRepeated
+        if (mayArrive) undo(request)
         throw error
       }
     },

@@ -173,6 +173,28 @@ describe('a reservation that arrives late', () => {
     })
   })
 
+  it('is taken back when its second attempt got an error', async () => {
+    const redis = await ownRedis()
+    const proxy = await proxyOf(redis)
+    const { store } = openStore(proxy, { timeoutMs: 5000 })
+    const { store: other } = openStore(redis, { timeoutMs: 5000 })
+    const request = requestFor({ leaseMs: 5000 })
+    await store.consume(randomUUID(), 1000)
+    await other.consume(randomUUID(), 1000)
+    proxy.hold()
+    const reserving = store.reserve(request)
+    await sleep(20)
+    await redis.command('CONFIG', 'SET', 'maxmemory', '1')
+    await proxy.strand()
+    await expect(reserving).rejects.toThrow('OOM')
+    await redis.command('CONFIG', 'SET', 'maxmemory', '0')
+    proxy.release()
+    await until('a retry runs the handler', async () => {
+      const { outcome } = await other.reserve(retryOf(request))
+      return outcome === 'reserved'
+    })
+  })
+
   it('leaves a run alone that its second attempt has begun', async () => {
     const redis = await ownRedis()
     const proxy = await proxyOf(redis)

@@ -36,7 +36,15 @@ export function createCompensation<T>(undo: (work: T) => Promise<unknown>): Comp
 
   async function tryOnce(id: string, entry: Pending<T>): Promise<void> {
     const now = performance.now()
-    await undo(entry.work)
+    entry.dueAt = Number.POSITIVE_INFINITY
+    try {
+      await undo(entry.work)
+    } catch (error) {
+      entry.dueAt = now
+      // It goes last, so that the entries of a server that is down do not hold up those of others.
+      if (pending.delete(id)) pending.set(id, entry)
+      throw error
+    }
     if (now >= entry.until) pending.delete(id)
     entry.dueAt = Math.min(now + entry.pauseMs, entry.until)
     entry.pauseMs *= 2
@@ -83,7 +91,7 @@ export function createCompensation<T>(undo: (work: T) => Promise<unknown>): Comp
 /**
  * Undoes a reservation. ARGV: the record after its fence, time to live, the fence that the reservation was granted
  * (0 for none): such a record stays. Leaves a freed record for a while, which blocks a reservation of this
- * owner that arrives even later.
+ * owner that arrives even later, unless the record of the granted run is gone.
  */
 export const UNDO_RESERVE: Script = script(`${PRELUDE}
 local behind, ttl, granted = unpack(ARGV)

@@ -66,6 +66,20 @@ describe('createCompensation', () => {
     expect(done.size).toBe(5000)
   })
 
+  it('does not make others wait for those that fail', async () => {
+    vi.useFakeTimers()
+    let undone = 0
+    const compensation = createCompensation(async (server: 'down' | 'up') => {
+      if (server === 'down') throw new Error('down')
+      undone += 1
+    })
+    for (let work = 0; work < 300; work++) compensation.add(String(work), 'down', 0)
+    compensation.add('other', 'up', 2000)
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(undone).toBe(5)
+    compensation.close()
+  })
+
   it('forgets everything when it is closed, and takes nothing after', async () => {
     vi.useFakeTimers()
     const attempt = vi.fn(() => Promise.reject(new Error('down')))

@@ -24,8 +24,8 @@ const replaceFunctions = createReplacer<BufferedResponse>(replacementFunctions)
 /** Discards a buffered response. */
 export interface BufferControl {
   /**
-   * Discards the buffered answer and restores the head that the response had before, so that the app can
-   * answer again. Returns `false` if it cannot: the first byte has been sent, or the response is closed.
+   * Discards the buffered answer and restores the head, a snapshot taken before `bufferResponse`, so that the app
+   * can answer again. Returns `false` if it cannot: the first byte has been sent, or the response is closed.
    */
   discard(before: InitialState): boolean
 }

@@ -80,7 +80,7 @@ export function grantedRun(
 export type Ending =
   /** It has a result, which is stored for `retentionMs`. */
   | { readonly type: 'finished'; readonly result: Uint8Array }
-  /** Its response streams without being stored; sent again to renew the lease. Stored for the lease and `retentionMs`. */
+  /** Its response streams without being stored; repeated to renew the lease. Stored for it and `retentionMs`. */
   | { readonly type: 'streaming' }
   /** Such a response has ended; stored for `retentionMs`. */
   | { readonly type: 'streamed' }

@@ -63,7 +63,7 @@ export async function runCoupled(
     })
     answerRequest(exchange, settings, { started, outcome })
   } catch (error) {
-    // The store or this package has failed. The handler's writes may not have been committed, so its answer is discarded.
+    // The store or this package has failed. The handler's writes may not be committed, so its answer is discarded.
     started?.answer.discard()
     if (!(error instanceof ServiceAuthError)) reportStoreFailure(settings, exchange.state)
     throw error

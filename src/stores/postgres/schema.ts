@@ -143,7 +143,7 @@ ${lower(CONNECTION_CHECK, CONNECTION_CHECK_LIMIT)}\
     is_locked := pg_catalog.pg_try_advisory_xact_lock($3);
     select ${recordText('$2')}
       into stored from ${schema}.idempotency where id OPERATOR(pg_catalog.=) $1;
-    -- A transaction gets its id only to write: the id, and the rollback of a transaction that has one, cost.
+    -- Only to write: both the id and the rollback of a transaction that has one are expensive.
     return coalesce(stored,
       case when is_locked then pg_catalog.pg_current_xact_id()::pg_catalog.text else '${RUNNING}' end);
   end

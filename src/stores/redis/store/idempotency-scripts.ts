@@ -10,10 +10,11 @@ import { type Script, script } from '../connection/redis-call.js'
 /*
  * The transitions of idempotency/leased/record.ts, each as one atomic step. A record is
  * `1|state|fence|retention|size of owner|size of fingerprint|`, followed by owner, fingerprint and
- * result. The states are `r` (running), `d` (done), `u` (done, not stored) and `f` (freed). The time to live holds the lease: a running record lives for lease plus retention, so its time
- * to live minus the retention is the rest of the lease, by the server's clock alone. If a run takes a
- * freed key, the rest of that key's tombstone is added to the requested retention. A script gets the record
- * as the caller would write it, because one argument costs ioredis less than many.
+ * result. The states are `r` (running), `d` (done), `u` (done, not stored) and `f` (freed). The time to live
+ * holds the lease: a running record lives for lease plus retention, so its time to live minus the retention is
+ * the rest of the lease, by the server's clock alone. If a run takes a freed key, the rest of that key's
+ * tombstone is added to the requested retention. A script gets the record as the caller would write it, because
+ * one argument costs ioredis less than many.
  */
 export const PRELUDE = `
 local FORM = '^1|([rduf])|(%d+)|(%d+)|(%d+)|(%d+)|()'

@@ -94,7 +94,7 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
       isReserved,
     })
   })
-  /** Once it has arrived, its lease protects it for as long as it may be late. */
+  /** A message is assumed to be late by at most a lease. */
   const undo = (request: ReservationRequest, granted = 0): void =>
     compensation.add(request.owner, { request, granted }, request.leaseMs)
 

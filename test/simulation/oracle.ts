@@ -159,10 +159,13 @@ class Judgement implements Verdict {
   }
 
   /** Nobody asks for the lease of a run that has ended, or that has lasted for too long. */
-  #faultOfLease({ recordName, sentAt, after }: RecordStep): string | undefined {
+  #faultOfLease({ recordName, at, sentAt, after }: RecordStep): string | undefined {
     if (after?.state !== 'r' || after.leaseMs <= 0) return undefined
     const { leaseSeconds, maxRunSeconds } = this.#story
-    if (after.leaseMs > leaseSeconds * 1000) return `has a lease of ${after.leaseMs} ms`
+    // When the clock of Redis is set back, what is left of a lease grows.
+    if (after.leaseMs > leaseSeconds * 1000 && !this.#circumstances.hasJumped(at)) {
+      return `has a lease of ${after.leaseMs} ms`
+    }
     const run = this.#runOf(recordName, after.fence)
     if (run === undefined) return undefined
     const { number, startedAt, endedAt = Infinity } = run
@@ -398,6 +401,8 @@ class Judgement implements Verdict {
     return (
       at - from > this.#story.maxRunSeconds * 1000 * (1 - DRIFT) ||
       this.#circumstances.isDisturbed(receiver, from, at) ||
+      // Where its record was lost, an undone reservation may have left a tombstone.
+      this.#circumstances.isLost(recordName, from, at) ||
       this.#whoTook(run, at) !== undefined ||
       this.#history.settlements.some((each) => each.recordName === recordName && each.sentAt <= at)
     )

@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import type {
+  ReservationRequest,
+  Run,
+} from '../../../../src/idempotency/leased/idempotency-store.js'
+import type { Store } from '../../../../src/stores/memory-store.js'
 import { createCompensation } from '../../../../src/stores/redis/store/compensation.js'
 import { until } from '../../../support/until.js'
 import { answers, begin, openStore, ownRedis, proxyOf, requestFor, retryOf } from '../kit.js'
@@ -93,6 +98,29 @@ describe('createCompensation', () => {
   })
 })
 
+/** A store behind a proxy and one without, both connected, and a request for them. */
+async function behindProxy(leaseMs: number) {
+  const redis = await ownRedis()
+  const proxy = await proxyOf(redis)
+  const { store } = openStore(proxy, { timeoutMs: 5000 })
+  const { store: other } = openStore(redis, { timeoutMs: 5000 })
+  await store.consume(randomUUID(), 1000)
+  await other.consume(randomUUID(), 1000)
+  return { redis, proxy, store, other, request: requestFor({ leaseMs }) }
+}
+
+const untilTakenAfter = (run: Run, store: Store): Promise<void> =>
+  until('the first attempt has the key', async () => {
+    const view = await store.inspect(run.key)
+    return view !== undefined && view.fence > run.fence
+  })
+
+const untilFree = (request: ReservationRequest, store: Store): Promise<void> =>
+  until('a retry runs the handler', async () => {
+    const { outcome } = await store.reserve(retryOf(request))
+    return outcome === 'reserved'
+  })
+
 describe('a reservation that arrives late', () => {
   it.each([1000, 30_000])('is taken back with a lease of %i ms', async (leaseMs) => {
     const redis = await ownRedis()
@@ -135,12 +163,7 @@ describe('a reservation that arrives late', () => {
   })
 
   it('is taken back when its second attempt was refused, and the key is free again', async () => {
-    const redis = await ownRedis()
-    const proxy = await proxyOf(redis)
-    const { store } = openStore(proxy, { timeoutMs: 5000 })
-    const { store: other } = openStore(redis, { timeoutMs: 5000 })
-    const request = requestFor({ leaseMs: 5000 })
-    await store.consume(randomUUID(), 1000)
+    const { proxy, store, other, request } = await behindProxy(5000)
     const run = await begin(other, retryOf(request))
     proxy.hold()
     const reserving = store.reserve(request)
@@ -149,26 +172,14 @@ describe('a reservation that arrives late', () => {
     expect(await reserving).toMatchObject({ outcome: 'running' })
     await other.settle(run, { type: 'released' })
     proxy.release()
-    await until('the first attempt has the key', async () => {
-      const view = await other.inspect(request.key)
-      return view !== undefined && view.fence > run.fence
-    })
+    await untilTakenAfter(run, other)
     const takenAt = performance.now()
-    await until('a retry runs the handler', async () => {
-      const { outcome } = await other.reserve(retryOf(request))
-      return outcome === 'reserved'
-    })
+    await untilFree(request, other)
     expect(performance.now() - takenAt).toBeLessThan(2000)
   })
 
   it('does not keep the key when its run and another have released it before', async () => {
-    const redis = await ownRedis()
-    const proxy = await proxyOf(redis)
-    const { store } = openStore(proxy, { timeoutMs: 5000 })
-    const { store: other } = openStore(redis, { timeoutMs: 5000 })
-    const request = requestFor({ leaseMs: 5000 })
-    await store.consume(randomUUID(), 1000)
-    await other.consume(randomUUID(), 1000)
+    const { proxy, store, other, request } = await behindProxy(5000)
     proxy.hold()
     const reserving = begin(store, request)
     await sleep(20)
@@ -177,24 +188,12 @@ describe('a reservation that arrives late', () => {
     const run = await begin(other, retryOf(request))
     await other.settle(run, { type: 'released' })
     proxy.release()
-    await until('the first attempt has the key', async () => {
-      const view = await other.inspect(request.key)
-      return view !== undefined && view.fence > run.fence
-    })
-    await until('a retry runs the handler', async () => {
-      const { outcome } = await other.reserve(retryOf(request))
-      return outcome === 'reserved'
-    })
+    await untilTakenAfter(run, other)
+    await untilFree(request, other)
   })
 
   it('is taken back when its second attempt got an error', async () => {
-    const redis = await ownRedis()
-    const proxy = await proxyOf(redis)
-    const { store } = openStore(proxy, { timeoutMs: 5000 })
-    const { store: other } = openStore(redis, { timeoutMs: 5000 })
-    const request = requestFor({ leaseMs: 5000 })
-    await store.consume(randomUUID(), 1000)
-    await other.consume(randomUUID(), 1000)
+    const { redis, proxy, store, other, request } = await behindProxy(5000)
     proxy.hold()
     const reserving = store.reserve(request)
     await sleep(20)
@@ -203,18 +202,11 @@ describe('a reservation that arrives late', () => {
     await expect(reserving).rejects.toThrow('OOM')
     await redis.command('CONFIG', 'SET', 'maxmemory', '0')
     proxy.release()
-    await until('a retry runs the handler', async () => {
-      const { outcome } = await other.reserve(retryOf(request))
-      return outcome === 'reserved'
-    })
+    await untilFree(request, other)
   })
 
   it('leaves a run alone that its second attempt has begun', async () => {
-    const redis = await ownRedis()
-    const proxy = await proxyOf(redis)
-    const { store } = openStore(proxy, { timeoutMs: 5000 })
-    const request = requestFor({ leaseMs: 500 })
-    await store.consume(randomUUID(), 1000)
+    const { proxy, store, request } = await behindProxy(500)
     proxy.hold()
     const reserving = begin(store, request)
     await sleep(20)

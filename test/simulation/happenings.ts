@@ -59,6 +59,10 @@ function fault(parties: Parties, happening: Happening, sender?: Receiver): strin
   if (receiver === undefined) return undefined
   const { name, machine } = receiver
   const disturb = (who: string, forMs = 0): void => void stage.disturb(what, who, forMs)
+  const startAgain = (): void =>
+    void simulation.after(ms, redis.machine, () => {
+      if (!receiver.isListening && simulation.now < CALM_AT_MS) receiver.start()
+    })
   const linksOf = (side: 'client' | 'server') =>
     [...network.connections].filter(
       ({ ends }) =>
@@ -74,17 +78,13 @@ function fault(parties: Parties, happening: Happening, sender?: Receiver): strin
       if (which % 3 === 0)
         for (const connection of linksOf('client')) connection.silent.add('client')
       else network.ended(machine)
-      simulation.after(ms, redis.machine, () => {
-        if (!receiver.isListening && simulation.now < CALM_AT_MS) receiver.start()
-      })
+      startAgain()
       return `${name} ${which % 3 === 0 ? 'loses its power' : 'is killed'}, for ${ms} ms`
     case 'stop receiver':
       if (!receiver.isListening) return undefined
       disturb(name, ms)
       receiver.stop()
-      simulation.after(ms, redis.machine, () => {
-        if (!receiver.isListening && simulation.now < CALM_AT_MS) receiver.start()
-      })
+      startAgain()
       return `${name} closes, for ${ms} ms`
     case 'freeze receiver':
       disturb(name, ms)

@@ -13,7 +13,13 @@ import {
 import { denialNow } from './policy/denial.js'
 import { type Policy, refusesStaticKey } from './policy/policy.js'
 import { createAcceptedTokens, digestOf, type TokenCacheHealth } from './token/accepted-tokens.js'
-import { type ParsedToken, parseToken, verifySignature, withPayload } from './token/signed-token.js'
+import {
+  type ParsedToken,
+  parseToken,
+  type VerifiedToken,
+  verifySignature,
+  withPayload,
+} from './token/signed-token.js'
 
 /** The policy and keys that a receiver checks tokens with. */
 interface Dependencies {
@@ -31,8 +37,11 @@ export interface TokenVerifier {
   readonly policy: Policy
   /** The decision on a token that was accepted earlier, by its digest; `undefined` for any other. */
   recall(digest: string): ClaimsDecision | undefined
-  /** Decides on a token that was not recalled. Rejects with `Unavailable` if the key set is unreachable. */
-  verify(token: Token): Promise<ClaimsDecision>
+  /**
+   * Decides on a token that was not recalled; synchronously if its signature need not be verified. Rejects
+   * with `Unavailable` if the key set is unreachable.
+   */
+  verify(token: Token): ClaimsDenial | Promise<ClaimsDecision>
   /** Checks that the request matches the binding of its token. */
   readonly confirm: Confirm
   /** Counters of the cache of verified tokens. */
@@ -154,17 +163,22 @@ function chooseByIssuer(
 }
 
 /** Form, key, signature, claims: the first failing check decides. */
-async function admitToken(
+function admitToken(
   token: string,
   deps: Dependencies,
   read?: ParsedToken,
-): Promise<ClaimsDecision<Admitted>> {
+): ClaimsDenial | Promise<ClaimsDecision<Admitted>> {
   const parsed = read === undefined ? parseToken(token) : allow(read)
   if (!parsed.ok) return parsed
   if (!isOfType(parsed.value, deps.policy)) return deny('token_type_invalid')
   const keyCheck = checkKey(parsed.value, deps)
   if (!keyCheck.ok) return keyCheck
-  const verified = await verifySignature(parsed.value, deps.keySource)
+  const verified = verifySignature(parsed.value, deps.keySource)
+  return verified instanceof Promise ? verified.then((decision) => judge(decision, deps)) : verified
+}
+
+/** Checks the claims of a token whose signature has been verified. */
+function judge(verified: Decision<VerifiedToken>, deps: Dependencies): ClaimsDecision<Admitted> {
   if (!verified.ok) return verified
   const { key, payload } = verified.value
   const checked = checkClaims({ keyId: key.kid, payload }, deps.policy, secondsNow(deps))

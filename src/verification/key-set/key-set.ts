@@ -43,11 +43,10 @@ export interface KeySource {
   /** The key with this id that may be used now; never waits. */
   current(kid: string): VerificationKey | undefined
   /**
-   * Returns the key, after a fetch if one is needed; `undefined` if the core does not publish it.
-   *
-   * @throws Unavailable when that cannot be known.
+   * The key, or a promise of it if a fetch is needed; `undefined` if the core does not publish it. The promise
+   * rejects with `Unavailable` if that cannot be known.
    */
-  find(kid: string): Promise<VerificationKey | undefined>
+  find(kid: string): VerificationKey | undefined | Promise<VerificationKey | undefined>
 }
 
 const sources = new WeakMap<object, KeySource>()

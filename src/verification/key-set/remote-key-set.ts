@@ -154,21 +154,22 @@ function createRemoteSource(options: RefresherOptions): KeySource & KeySet {
 
   return {
     current: refresher.current,
-    async find(kid) {
+    find(kid) {
       const startedBefore = refresher.fetches.lastStarted
-      for (;;) {
+      const search = (): ReturnType<KeySource['find']> => {
         const key = refresher.current(kid)
         if (key !== undefined) return key
         if (refresher.inFlight === undefined) {
           const state = refresher.state()
           const step = nextSearchStep(state, startedBefore)
           if (step === 'absent') return undefined
-          if (step === 'unavailable') throw unavailable(options.jwksUri, state)
+          if (step === 'unavailable') return Promise.reject(unavailable(options.jwksUri, state))
           if (step === 'fetch_within_budget' && !budget.take(state.now)) return undefined
           refresher.fetch()
         }
-        await refresher.inFlight
+        return Promise.resolve(refresher.inFlight).then(search)
       }
+      return search()
     },
     async ready() {
       const { fetches } = refresher

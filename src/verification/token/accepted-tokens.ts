@@ -30,7 +30,11 @@ export interface AcceptedTokens<T, No extends Denial = Denial> {
   /** The decision on a token that was accepted earlier and still is. */
   find(digest: string): Accepted<T> | undefined
   /** Decides on a token that was not found. Equal tokens that arrive together share one decision. */
-  decide(token: string, digest: string, by: () => Promise<Outcome<T, No>>): Promise<Outcome<T, No>>
+  decide(
+    token: string,
+    digest: string,
+    by: () => No | Promise<Outcome<T, No>>,
+  ): No | Promise<Outcome<T, No>>
   health(): TokenCacheHealth
 }
 
@@ -60,6 +64,7 @@ export function createAcceptedTokens<T extends object, No extends Denial = Denia
       const pending = inFlight.get(digest)
       if (pending !== undefined) return pending
       const decision = by()
+      if (!(decision instanceof Promise)) return decision
       inFlight.set(digest, decision)
       const settle = (settled?: Outcome<T, No>): void => {
         inFlight.delete(digest)

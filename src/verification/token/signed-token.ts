@@ -6,7 +6,7 @@ import {
   readJsonObject,
   segmentsOf,
 } from '../../base/compact-jws.js'
-import { allow, type Decision, deny } from '../../base/decision/reason.js'
+import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
 import type { KeySource, VerificationKey } from '../key-set/key-set.js'
 
 /** A token whose form and header have been checked, and nothing else. */
@@ -57,17 +57,27 @@ export interface VerifiedToken {
   readonly payload: JsonObject
 }
 
+type UnverifiedToken = Pick<ParsedToken, 'token' | 'kid' | 'payload'>
+
 /**
  * Verifies the signature with the key that `kid` selects, and reads the payload only then (RFC 7515,
- * section 5.2).
- *
- * @throws Unavailable if the key set cannot be fetched.
+ * section 5.2). Refuses an unknown key at once unless the key set has to be fetched. Rejects with
+ * `Unavailable` if it cannot be fetched.
  */
-export async function verifySignature(
-  { token, kid, payload: unverified }: Pick<ParsedToken, 'token' | 'kid' | 'payload'>,
+export function verifySignature(
+  token: UnverifiedToken,
+  keySource: KeySource,
+): Denial | Promise<Decision<VerifiedToken>> {
+  const found = keySource.find(token.kid)
+  return found === undefined ? deny('key_unknown') : verifyWith(found, token, keySource)
+}
+
+async function verifyWith(
+  found: VerificationKey | Promise<VerificationKey | undefined>,
+  { token, kid, payload: unverified }: UnverifiedToken,
   keySource: KeySource,
 ): Promise<Decision<VerifiedToken>> {
-  const candidate = keySource.current(kid) ?? (await keySource.find(kid))
+  const candidate = found instanceof Promise ? await found : found
   if (candidate === undefined) return deny('key_unknown')
   if (!(await isSignedBy(candidate.publicKey, token))) {
     return deny('signature_invalid', { keyId: kid })

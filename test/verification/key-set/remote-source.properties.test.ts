@@ -83,7 +83,7 @@ async function follow(steps: readonly Step[]): Promise<void> {
       if (next.type !== 'ask') continue
       // What is under way may arrive after the set has answered and before the answer is looked at.
       const before = core.usable()
-      const found = await source?.find(next.kid).catch(() => undefined)
+      const found = await Promise.resolve(source?.find(next.kid)).catch(() => undefined)
       if (found !== undefined) expect([...before, ...core.usable()]).toContain(next.kid)
       expect(source?.current(next.kid) !== undefined).toBe(core.usable().includes(next.kid))
     }

@@ -4,7 +4,7 @@ import { type HostileToken, hostileTokens } from 'express-service-auth/testing'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
 import { collectEvents } from '../support/observe/channel-events.js'
-import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { EXPRESS_MAJORS, type ExpressMajor } from '../support/receiver/express-majors.js'
 import type { Receiver } from '../support/receiver/open-receiver.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
 import { FORBIDDEN, INVALID_TOKEN } from '../support/receiver/refusal-bytes.js'
@@ -12,6 +12,8 @@ import { serve } from '../support/receiver/serve.js'
 import { recordingStore } from '../support/stores/recording-store.js'
 
 const issuer = await createTestIssuer()
+/** Made once: an RSA key is made with them. */
+const cases = hostileTokens(issuer)
 afterAll(() => issuer.close())
 
 const expectedBytes = ({ expect }: HostileToken): string =>
@@ -27,15 +29,16 @@ async function misjudged(receiver: Receiver, cases: readonly HostileToken[]): Pr
   return wrong
 }
 
-describe.each(EXPRESS_MAJORS)('the hostile tokens, on $major', ({ express }) => {
+describe('the hostile tokens', () => {
   it.each([
-    ['service tokens', createTestIssuer],
-    ['OAuth 2.0 access tokens', createOAuth2TestIssuer],
-  ])('of %s each get the bytes of their row, and nothing else happens', async (_, create) => {
+    ['service tokens', EXPRESS_MAJORS[0], createTestIssuer],
+    ['OAuth 2.0 access tokens', EXPRESS_MAJORS[1], createOAuth2TestIssuer],
+  ] as const)('of %s each get the bytes of their row', async (_, major, create) => {
     const own = await create()
     onTestFinished(() => own.close())
     const { store, asked } = recordingStore()
     const auth = authFor(own.policy())
+    const { express } = major as ExpressMajor
     const receiver = await startReceiver({
       express,
       mount: (app) =>
@@ -54,15 +57,12 @@ describe.each(EXPRESS_MAJORS)('the hostile tokens, on $major', ({ express }) => 
     // One to become ready and the two that unknown key ids may cause.
     expect(own.fetches).toBeLessThanOrEqual(3)
   })
-})
 
-describe('the hostile tokens', () => {
   it('get the same all at once', async () => {
     const receiver = await startReceiver({
       express: express5,
       mount: (app) => app.use(authFor(issuer.policy())),
     })
-    const cases = hostileTokens(issuer)
     const answers = await Promise.all(
       cases.map(({ authorization }) => receiver.rawWith(authorization)),
     )
@@ -90,18 +90,15 @@ describe('the hostile tokens', () => {
     expect(visits).toBe(0)
   })
 
-  it('get the same with a warm token cache and without any', async () => {
-    for (const tokenCache of [{ max: 1 }, false] as const) {
-      const receiver = await startReceiver({
-        express: express5,
-        mount: (app) => app.use(authFor(issuer.policy({ tokenCache }))),
-      })
-      const good = issuer.token()
-      const cases = hostileTokens(issuer)
-      expect((await receiver.call(good)).status).toBe(200)
-      expect(await misjudged(receiver, cases)).toEqual([])
-      expect((await receiver.call(good)).status).toBe(200)
-    }
+  it('get the same with a warm token cache', async () => {
+    const receiver = await startReceiver({
+      express: express5,
+      mount: (app) => app.use(authFor(issuer.policy({ tokenCache: { max: 1 } }))),
+    })
+    const good = issuer.token()
+    expect((await receiver.call(good)).status).toBe(200)
+    expect(await misjudged(receiver, cases)).toEqual([])
+    expect((await receiver.call(good)).status).toBe(200)
   })
 
   it('leave nothing of theirs in any event', async () => {
@@ -112,7 +109,6 @@ describe('the hostile tokens', () => {
       mount: (app) =>
         app.use(authFor(issuer.policy({ onDecision: (event) => events.push(event) }))),
     })
-    const cases = hostileTokens(issuer)
     for (const { authorization } of cases) await receiver.rawWith(authorization)
     expect(events).toHaveLength(cases.length)
     expect(published).toEqual(events)

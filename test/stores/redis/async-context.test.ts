@@ -53,8 +53,6 @@ const STORES = CHOSEN_LIBRARIES.flatMap(
     const connectCluster: Connect = (port) => libraryOf.connectCluster(nodes(port))
     return [
       [library, connect, {}],
-      [`${library} with replicas`, connect, NO_REPLICA],
-      [`a cluster of ${library}`, connectCluster, {}],
       [`a cluster of ${library} with replicas`, connectCluster, NO_REPLICA],
     ]
   },

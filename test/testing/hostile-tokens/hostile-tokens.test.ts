@@ -10,30 +10,31 @@ import { authFor, startReceiver } from '../../support/receiver/receiver.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())
+const cases = hostileTokens(issuer)
 
 describe('the catalogue', () => {
   it('has one name for each case, the same in every run', async () => {
     const other = await createTestIssuer({ http: false })
-    const names = hostileTokens(issuer).map(({ name }) => name)
+    const names = cases.map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)
     expect(hostileTokens(other).map(({ name }) => name)).toEqual(names)
     await other.close()
   })
 
   it('has no case that the issuer would have made', () => {
-    const values = hostileTokens(issuer).map(({ authorization }) => authorization)
+    const values = cases.map(({ authorization }) => authorization)
     // Two are there under two names.
     expect(new Set(values).size).toBe(448)
     expect(values).not.toContain(`Bearer ${issuer.token()}`)
   })
 
   it('says of each case why, and which status it must get', () => {
-    for (const hostile of hostileTokens(issuer)) {
+    for (const hostile of cases) {
       expect(Object.keys(hostile).sort()).toEqual(['authorization', 'expect', 'name', 'why'])
       expect(hostile.why).not.toBe('')
       expect([401, 403]).toContain(hostile.expect)
     }
-    const forbidden = hostileTokens(issuer).filter(({ expect }) => expect === 403)
+    const forbidden = cases.filter(({ expect }) => expect === 403)
     expect(forbidden.every(({ name }) => name.startsWith('sub '))).toBe(true)
   })
 
@@ -42,7 +43,7 @@ describe('the catalogue', () => {
       express: EXPRESS_MAJORS[1]?.express as never,
       mount: (app) => app.use(authFor(issuer.policy())),
     })
-    for (const hostile of hostileTokens(issuer)) {
+    for (const hostile of cases) {
       const { authorization, expect: status, name } = hostile
       expect(() => new Headers({ authorization })).not.toThrow()
       const sent = request(receiver.url, { headers: { authorization } }).end()

@@ -43,6 +43,10 @@ const OF_THE_SYSTEM = [
   'test/stores/postgres/{races,races-mutants,pools,answers-on-the-wire,effects}*.test.ts',
   'test/stores/postgres/check/*.test.ts',
   'test/stores/postgres/adapters/runners.test.ts',
+  // Of the stand-in core, its recordings prove the same.
+  'test/core/{bad-users,direct-import,job,look-ups,operations}.test.ts',
+  // The tests' own support.
+  'test/support/**/{planted,secret-search,temporary-home}.test.ts',
 ]
 
 /** Stops the clock of its process, also for what an earlier test file has left to end by itself. */

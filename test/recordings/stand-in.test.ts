@@ -20,18 +20,24 @@ const recordings = new Map(
   await Promise.all(FILES.map(async ([name]) => [name, await readRecordings(name)] as const)),
 )
 
+const cores = new Map<CoreVersion, StandInCore>()
+
+beforeAll(async () => {
+  for (const version of ['10.1', '11.4'] as const) {
+    const tenants = [{ tenantId: 'acme', thirdPartyIds: [] }]
+    const core = await startStandInCore({ version, tenants, roles: ['editor'] })
+    cores.set(version, core)
+    await stageOne(core)
+  }
+})
+afterAll(() => Promise.all([...cores.values()].map((core) => core.close())))
+
 describe.each(FILES)('%s', (name, version) => {
   const lines = recordings.get(name) ?? []
   const replies = new Map<Recording, Json>()
-  let core: StandInCore
 
   beforeAll(async () => {
-    core = await startStandInCore({
-      version,
-      tenants: [{ tenantId: 'acme', thirdPartyIds: [] }],
-      roles: ['editor'],
-    })
-    await stageOne(core)
+    const core = cores.get(version) as StandInCore
     // In the order of the file: look-ups come after what they look up.
     for (const line of lines) {
       await prepare(line, core)
@@ -39,7 +45,6 @@ describe.each(FILES)('%s', (name, version) => {
       replies.set(line, masked(reply, line.reply))
     }
   })
-  afterAll(() => core?.close())
 
   const kinds = [...new Set(lines.map(({ kind }) => kind))]
   const linesOf = (kind: string) => lines.filter((line) => line.kind === kind)

@@ -13,6 +13,7 @@ import { createOAuth2TestIssuer } from '../../support/issuer/test-issuer.js'
 
 const oauth2Issuer = await createOAuth2TestIssuer()
 afterAll(() => oauth2Issuer.close())
+const oauth2Cases = hostileTokens(oauth2Issuer)
 const key = makeSigningKey('d-1')
 const other = makeSigningKey('d-1')
 const { keys } = readKeySet({ keys: [key.jwk] }, undefined)
@@ -119,16 +120,16 @@ describe('the verdict on a token', () => {
 
 describe('every hostile token', () => {
   it.each([
-    ['service tokens', issuer, {}],
-    ['OAuth 2.0 access tokens', oauth2Issuer, {}],
-    ['OAuth 2.0 access tokens of any typ', oauth2Issuer, { accessTokenType: 'any' }],
-  ])('of %s gets the verdict of admit, at a step that fits its reason', async (_, each, change) => {
+    ['service tokens', issuer, hostileTokens(issuer), {}],
+    ['OAuth 2.0 access tokens', oauth2Issuer, oauth2Cases, {}],
+    ['OAuth 2.0 access tokens of any typ', oauth2Issuer, oauth2Cases, { accessTokenType: 'any' }],
+  ])('of %s gets the verdict of admit, at its step', async (_, each, cases, change) => {
     const own = parsePolicy({ ...each.policy(), ...change })
     const source = sourceOf(each.keySet)
     if (source === undefined) throw new Error('the issuer has a key set')
     const admit = createAdmit(createVerifier(own, source))
     let judged = 0
-    for (const { name, authorization } of hostileTokens(each)) {
+    for (const { name, authorization } of cases) {
       if (!/^bearer /i.test(authorization)) continue
       const rawHeaders = ['Authorization', authorization]
       const decision = await admit({ rawHeaders, headers: {} }, () => expect.unreachable())

@@ -1,17 +1,15 @@
 import { Readable } from 'node:stream'
+import express from 'express'
 import { memoryStore } from 'express-service-auth'
 import { issuer } from '../../support/issuer/issuer.js'
-import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
 
 /** A receiver that pipes 48 MiB, as a process of its own, so that its memory can be measured. */
 const MIB = 1024 * 1024
 const READS_PER_REPORT = 8
-const chosen = EXPRESS_MAJORS.find(({ major }) => major === process.argv[2])
-if (chosen === undefined) throw new Error('Which Express?')
 
 const receiver = await openOrders({
-  express: chosen.express,
+  express,
   store: memoryStore(),
   handler(_request, response) {
     let sent = 0

@@ -8,7 +8,7 @@ import { memoryJournal } from './support/memory-journal.js'
 import { sourceOf } from './support/people.js'
 import { listOf } from './support/scene.js'
 
-const USERS = 40
+const USERS = 24
 const FIVE_MINUTES = 300_000
 
 const LOGINS = [
@@ -89,7 +89,7 @@ async function migrate(
 }
 
 it.for([
-  ['10.1', 12],
+  ['10.1', 8],
   ['11.4', 1],
 ] as const)(
   'as core %s imports, each of %i users whose login is taken is named, after a few runs of the job',

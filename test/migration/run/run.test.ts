@@ -54,6 +54,9 @@ interface Limit {
   readonly headers?: Record<string, string>
 }
 
+/** Users of a run before a proxy: more requests than it lets through at once. */
+const LIMITED = 30
+
 describe('a run on the stand-in core', () => {
   let standIn: StandInCore
   let folder: string
@@ -106,22 +109,22 @@ describe('a run on the stand-in core', () => {
   })
 
   it.each<[string, Limit, CoreAt]>([
-    ['refuses requests for half a second after every 50', { requests: 50, pauseMs: 500 }, {}],
+    ['refuses requests for half a second after every 25', { requests: 25, pauseMs: 500 }, {}],
     [
       'asks to wait for longer than a call may take',
-      { requests: 90, pauseMs: 1500, headers: { 'retry-after': '60' } },
+      { requests: 45, pauseMs: 1500, headers: { 'retry-after': '60' } },
       { timeoutMs: 3000, stageTimeoutMs: 3000 },
     ],
   ])('finishes, slower, before a proxy that %s', async (name, limit, at) => {
     const limiter = await startLimiter(standIn.url, limit)
     const prefix = `limited-${limit.requests}`
     const options = { baseUrl: limiter.url, ...at }
-    const migration = await open(name, people(60, prefix), nothing, options)
+    const migration = await open(name, people(LIMITED, prefix), nothing, options)
     const report = await migration.run()
-    expect(report).toMatchObject({ state: 'complete', counts: { reconciled: 60 } })
+    expect(report).toMatchObject({ state: 'complete', counts: { reconciled: LIMITED } })
     expect(limiter.refused()).toBeGreaterThan(0)
     const accounts = await accountsByExternalId(standIn)
-    for (let user = 0; user < 60; user++) expect(accounts.has(`${prefix}-${user}`)).toBe(true)
+    for (let user = 0; user < LIMITED; user++) expect(accounts.has(`${prefix}-${user}`)).toBe(true)
     await migration.close()
   })
 

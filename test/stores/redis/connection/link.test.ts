@@ -26,8 +26,8 @@ const SENTINEL_MS = 5000
 const server = await sharedRedis()
 
 interface Program {
-  /** The package's name. */
-  readonly ioredis: string
+  /** The package's name, by default that of ioredis 6. */
+  readonly ioredis?: string
   /** Makes the user's client. */
   readonly client: string
   readonly body: string
@@ -38,7 +38,7 @@ interface Program {
  * Resolves with what it prints, and how long it then waited, rather than worked, until it ended.
  */
 async function runProgram({
-  ioredis,
+  ioredis = 'ioredis',
   client,
   body,
 }: Program): Promise<{ output: string; ms: number }> {
@@ -66,7 +66,8 @@ async function runProgram({
 
 const single = (port: number): string => `new Redis({ port: ${port}, lazyConnect: true })`
 
-describe.each(['ioredis', 'ioredis5'])('a process that closes the store, on %s', (ioredis) => {
+// For other libraries, and older releases: clients/process.test.ts.
+describe('a process that closes the store', () => {
   let hanging: RedisServer
   let cluster: RedisCluster
   beforeAll(async () => {
@@ -78,7 +79,6 @@ describe.each(['ioredis', 'ioredis5'])('a process that closes the store, on %s',
 
   it.concurrent('ends at once', async () => {
     const { output, ms } = await runProgram({
-      ioredis,
       client: single(server.port),
       body: `await store.check(); console.log(await store.consume('${randomUUID()}', 1000))`,
     })
@@ -88,7 +88,6 @@ describe.each(['ioredis', 'ioredis5'])('a process that closes the store, on %s',
 
   it.concurrent('learns that Redis is down, and ends at once', async () => {
     const { output, ms } = await runProgram({
-      ioredis,
       client: single(1),
       body: 'await store.check().catch((error) => console.log(error.message))',
     })
@@ -99,7 +98,6 @@ describe.each(['ioredis', 'ioredis5'])('a process that closes the store, on %s',
   it.concurrent('ends at once while Redis hangs and a reservation is to be taken back', async () => {
     const request = JSON.stringify({ key: 'k', owner: 'o', fingerprint: 'f', leaseMs: 9e5 })
     const { output, ms } = await runProgram({
-      ioredis,
       client: single(hanging.port),
       body: `await store.reserve(${request}).catch((error) => console.log(error.message))`,
     })
@@ -107,19 +105,21 @@ describe.each(['ioredis', 'ioredis5'])('a process that closes the store, on %s',
     expect(ms).toBeLessThan(AT_ONCE_MS)
   })
 
-  it.concurrent('ends when a sentinel says nothing', async () => {
-    const { output, ms } = await runProgram({
-      ioredis,
-      client: `new Redis({ sentinels: [{ port: ${hanging.port} }], name: 'orders', lazyConnect: true })`,
-      body: `await store.check().catch((error) => console.log(error.message))`,
-    })
-    expect(output).toContain('unreachable')
-    expect(ms).toBeLessThan(SENTINEL_MS)
-  })
+  it.concurrent.each(['ioredis', 'ioredis5'])(
+    'ends when a sentinel says nothing, on %s',
+    async (ioredis) => {
+      const { output, ms } = await runProgram({
+        ioredis,
+        client: `new Redis({ sentinels: [{ port: ${hanging.port} }], name: 'orders', lazyConnect: true })`,
+        body: `await store.check().catch((error) => console.log(error.message))`,
+      })
+      expect(output).toContain('unreachable')
+      expect(ms).toBeLessThan(SENTINEL_MS)
+    },
+  )
 
   it.concurrent('ends at once when the store is a cluster’s', async () => {
     const { output, ms } = await runProgram({
-      ioredis,
       client: `new Cluster(${JSON.stringify(cluster.startupNodes)}, { lazyConnect: true })`,
       body: `for (let first; first === undefined;) {
         first = await store.consume(crypto.randomUUID(), 1000).catch(() => undefined)

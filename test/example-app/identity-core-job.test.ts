@@ -1,12 +1,8 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
 import { ALL_FEATURES } from '../../example-app/identity-core/users/users.js'
-import { person, withPassword } from '../core/people.js'
-import {
-  accountsByExternalId,
-  runJobToEnd,
-  startStandInCore,
-} from '../support/core/stand-in-core.js'
+import { person } from '../core/people.js'
+import { accountsByExternalId, startStandInCore } from '../support/core/stand-in-core.js'
 
 const MAX_BODY_BYTES = 500_000
 
@@ -113,60 +109,6 @@ describe('a run of the job', () => {
     expect([...(await failures()).values()]).toEqual(users.map(() => chunkFault))
   })
 
-  it('fails all beside a device without a name, and quotes its key as the core does', async () => {
-    const secretKey = 'JBSWY3DPEHPK3PXP'
-    await stage([person({ totpDevices: [{ secretKey }] }), ...people(3)])
-    await core.runJob()
-    const texts = [...(await failures()).values()]
-    expect(texts).toHaveLength(3)
-    expect(new Set(texts).size).toBe(1)
-    expect(texts[0]).toMatch(/^E036: .*JBSWY3DPEHPK3PXP/)
-  })
-
-  it('fails all beside a primary method without the feature', async () => {
-    const primary = withPassword('primary@example.com', { isPrimary: true })
-    await stage([person({ loginMethods: [primary] }), ...people(3)])
-    core.setFeatures([])
-    await core.runJob()
-    expect([...(await failures()).values()]).toEqual(
-      Array(3).fill(
-        'E019: Account linking feature is not enabled for this app. Please contact support to enable it.',
-      ),
-    )
-  })
-
-  it('checks each user again, and lists what is wrong by now', async () => {
-    const good = person()
-    const login = withPassword('late@example.com', { tenantIds: ['shop', 'public'] })
-    const bad = person({ loginMethods: [login], totpDevices: [] })
-    await stage([good, bad])
-    core.setFeatures([])
-    await runJobToEnd(core)
-    expect(await failures()).toEqual(
-      new Map([
-        [
-          bad.externalUserId,
-          '[MFA must be enabled to import totp devices., Multitenancy must be enabled before importing users to a different tenant.]',
-        ],
-      ]),
-    )
-    expect((await accountsByExternalId(core)).has(good.externalUserId)).toBe(true)
-  })
-
-  it('fails as a duplicate whom it had imported before it could delete the row', async () => {
-    const user = person()
-    await stage([user])
-    const beforeDelete = () => {
-      throw new Error('a crash')
-    }
-    await expect(core.runJob({ beforeDelete })).rejects.toThrow('a crash')
-    await core.runJob()
-    expect([...(await failures())]).toEqual([
-      [user.externalUserId, expect.stringMatching(/^E003: /)],
-    ])
-    expect((await accountsByExternalId(core)).has(user.externalUserId)).toBe(true)
-  })
-
   it('lets requests pass between its chunks', async () => {
     const busy = await startStandInCore({ job: { intervalMs: 'off', parallelism: 12 } })
     await call('/bulk-import/users', { users: people(60) }, busy)
@@ -211,11 +153,6 @@ describe('the stand-in', () => {
     expect(text).toBe('{"status":"OK"}\n')
     await expect.poll(async () => (await accountsByExternalId(older)).size).toBe(1)
     await older.close()
-  })
-
-  it('shares its folder with no other', async () => {
-    const again = startStandInCore({ database: core.folder })
-    await expect(again).rejects.toThrow(`the database ${core.folder} is in use by another core`)
   })
 
   it('keeps nothing without a database', async () => {

@@ -106,10 +106,12 @@ const throughAuthenticate: Way = {
   },
 }
 
-const WAYS: readonly Way[] = [
-  ...EXPRESS_MAJORS.map(({ major, express }) => throughExpress(major, express)),
-  throughAuthenticate,
-]
+const [EXPRESS_4, EXPRESS_5] = EXPRESS_MAJORS.map(({ major, express }) =>
+  throughExpress(major, express),
+) as [Way, Way]
+/** That Express 4 hands on the same method, target and headers is shown behind other middlewares. */
+const WAYS: readonly Way[] = [EXPRESS_5, throughAuthenticate]
+const ALL_WAYS: readonly Way[] = [EXPRESS_4, ...WAYS]
 
 async function open(way: Way, policy: Partial<ServiceAuthPolicy>, store?: SingleUseStore) {
   const events: DecisionEvent[] = []
@@ -630,7 +632,7 @@ describe.each(WAYS)('a token bound to a key, through $name', (way) => {
 })
 
 describe('several issuers', () => {
-  it.each(WAYS)('have one challenge, and each its own binding, through $name', async (way) => {
+  it.each(ALL_WAYS)('have one challenge, and each its own binding, through $name', async (way) => {
     const other = await createTestIssuer({ clock, issuer: 'https://other.test' })
     onTestFinished(() => other.close())
     const events: DecisionEvent[] = []

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CoreClient } from '../../../src/migration/core/core-client.js'
 import type { ImportLoginMethod, ImportUser } from '../../../src/migration/core/import-user.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
+import { importAccount } from '../../../src/migration/endpoint/import-under-key.js'
 import type { MigrationOptions } from '../../../src/migration/run/migration.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import { type StandInCore, startStandInCore } from '../../support/core/stand-in-core.js'
@@ -376,6 +377,42 @@ describe('a login of two records', () => {
     expect(await listOf(migration.identities())).toMatchObject([
       { state: 'invalid', code: 'login_taken', heldBy: holder },
     ])
+  })
+})
+
+/** With a trunk prefix, which the core removes. */
+const TRUNK_NUMBERS = [
+  '+410446681900',
+  '+41 (0) 44 668 19 01',
+  '+4901511234567',
+  '+784957654321',
+  '+5215512345678',
+  '+116502530000',
+]
+
+describe('a number that the core spells differently', () => {
+  const userOf = (number: string): ImportUser => withMethods(`of ${number}`, phone(number))
+
+  it('is reconciled with a trunk prefix, and known to the endpoint again', async () => {
+    const { open } = begin()
+    const users = TRUNK_NUMBERS.map(userOf)
+    expect(await (await open(users)).run()).toMatchObject({
+      state: 'complete',
+      counts: { reconciled: users.length },
+    })
+    for (const user of users) {
+      expect(await importAccount(client, user)).toMatchObject({ reason: 'existing' })
+    }
+  })
+
+  it('is one login of two records in two spellings', async () => {
+    expect(await importAccount(client, userOf('+41 44 668 19 09'))).toMatchObject({
+      reason: 'created',
+    })
+    expect(await importAccount(client, userOf('+41-(0)44-668-19-09'))).toEqual({
+      ...{ ok: false, type: 'refused' },
+      ...{ reason: 'account_conflict', faults: ['E007'] },
+    })
   })
 })
 

@@ -14,8 +14,10 @@ export interface KeyScope {
 }
 
 /** The name of a key's record. */
-export const recordKey = ({ issuer, audience, caller, operation }: KeyScope, key: string): string =>
-  digestOfParts([issuer, audience, caller, operation, key])
+export const deriveRecordId = (
+  { issuer, audience, caller, operation }: KeyScope,
+  key: string,
+): string => digestOfParts([issuer, audience, caller, operation, key])
 
 /** The default operation: method, mount path as sent and route pattern. */
 export const operationOf = (method: string, mountPath: string, route: unknown): string =>

@@ -55,7 +55,7 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
 
   function sweep(now: number): void {
     for (const [id, expiresAt] of consumed) if (expiresAt <= now) consumed.delete(id)
-    for (const [key, record] of stored) if (record.expiresAt <= now) stored.delete(key)
+    for (const [id, record] of stored) if (record.expiresAt <= now) stored.delete(id)
   }
 
   /** Returns a fence above all earlier ones, including those of earlier processes. */
@@ -64,9 +64,9 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
     return fence
   }
 
-  function apply<T>(key: string, step: records.Transition<T>): T {
-    if (step.record === undefined) stored.delete(key)
-    else stored.set(key, step.record)
+  function apply<T>(recordId: string, step: records.Transition<T>): T {
+    if (step.record === undefined) stored.delete(recordId)
+    else stored.set(recordId, step.record)
     return step.answer
   }
 
@@ -78,16 +78,16 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
   }
 
   const keeper = createRecordKeeper({
-    read: (key) =>
+    read: (recordId) =>
       whileOpen((now) => {
-        const record = records.liveRecord(stored.get(key), now)
+        const record = records.liveRecord(stored.get(recordId), now)
         return record && { record, now }
       }),
-    replace: (key, snapshot, next) =>
+    replace: (recordId, snapshot, next) =>
       whileOpen((now) => {
         // Each call of a run replaces the object.
-        const isUnchanged = records.liveRecord(stored.get(key), now) === snapshot.record
-        if (isUnchanged) stored.set(key, next)
+        const isUnchanged = records.liveRecord(stored.get(recordId), now) === snapshot.record
+        if (isUnchanged) stored.set(recordId, next)
         return isUnchanged
       }),
   })
@@ -103,12 +103,17 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
     reserve: (request) =>
       whileOpen((now) => {
         const times = { now, minFence: minFence() }
-        return apply(request.key, records.reserve(stored.get(request.key), request, times))
+        return apply(
+          request.recordId,
+          records.reserve(stored.get(request.recordId), request, times),
+        )
       }),
     renew: (run) =>
-      whileOpen((now) => apply(run.key, records.renew(stored.get(run.key), run, now))),
+      whileOpen((now) => apply(run.recordId, records.renew(stored.get(run.recordId), run, now))),
     settle: (run, ending) =>
-      whileOpen((now) => apply(run.key, records.settle(stored.get(run.key), { run, ending }, now))),
+      whileOpen((now) =>
+        apply(run.recordId, records.settle(stored.get(run.recordId), { run, ending }, now)),
+      ),
     check: () => whileOpen(() => []),
     health: health.read,
     close() {

@@ -56,7 +56,7 @@ async function orphaned({ express, keeper }: Bench, maxRunSeconds: number): Prom
   const store = watchedStore({
     ...keeper,
     reserve(request) {
-      record = request.key
+      record = request.recordId
       return keeper.reserve(request)
     },
   })

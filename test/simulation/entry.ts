@@ -2,7 +2,7 @@
 export { Redis } from 'ioredis'
 export { serviceFetch } from '../../src/client/index.js'
 export { encodeResult } from '../../src/idempotency/buffered-response/stored-result.js'
-export { recordKey } from '../../src/idempotency/fingerprint.js'
+export { deriveRecordId as recordKey } from '../../src/idempotency/fingerprint.js'
 export {
   remoteKeySet,
   requireIdempotencyKey,

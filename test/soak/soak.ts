@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createTestIssuer } from 'express-service-auth/testing'
-import { recordKey } from '../../src/idempotency/fingerprint.js'
+import { deriveRecordId } from '../../src/idempotency/fingerprint.js'
 import { freePort } from '../support/network/free-port.js'
 import type { Network } from '../support/network/own-network.js'
 import { createCaller } from './caller.js'
@@ -127,7 +127,7 @@ export async function soak({ store, seconds, ...options }: SoakOptions): Promise
   await primaries.recovered().catch(end)
   const rows = await scene.readTable()
   const scope = { issuer: issuer.url, audience: 'orders', caller: 'billing', operation: OPERATION }
-  const shardOf = (key: string): string => scene.shardOf(recordKey(scope, key))
+  const shardOf = (key: string): string => scene.shardOf(deriveRecordId(scope, key))
   const answers = [...caller.answers.values()]
   const { failovers } = primaries
   const { explained, unexplained, ...found } = judge({ rows, answers, failovers, shardOf })

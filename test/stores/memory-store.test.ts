@@ -18,7 +18,7 @@ describe('memoryStore, as any store', () => {
 })
 
 const request = () => ({
-  key: randomUUID(),
+  recordId: randomUUID(),
   owner: randomUUID(),
   fingerprint: 'f',
   leaseMs: 1000,
@@ -89,7 +89,7 @@ describe('memoryStore', () => {
     vi.advanceTimersByTime(60_000)
     const names = deleted.mock.calls.map(([name]) => name)
     expect(names).toContain('id')
-    expect(names).toContain(reservation.key)
+    expect(names).toContain(reservation.recordId)
     store.close()
   })
 

@@ -5,7 +5,7 @@ import {
   encodeResult,
   NEVER_STORED_HEADERS,
 } from '../../idempotency/buffered-response/stored-result.js'
-import { operationOf, recordKey } from '../../idempotency/fingerprint.js'
+import { deriveRecordId, operationOf } from '../../idempotency/fingerprint.js'
 import type { Resolution } from '../../idempotency/leased/record-view.js'
 import { textOf } from '../denylist/change-options.js'
 import type { Arguments, OptionSpecs } from '../frame/arguments.js'
@@ -196,7 +196,7 @@ async function recordOfKey(context: Named): Promise<string> {
   const audience = args.text('audience') ?? policy?.audience ?? args.required('audience')
   const header = readKey([await readStandardInput(context, 'the key')])
   if (header.type === 'key') {
-    return recordKey({ issuer, audience, caller, operation }, header.key)
+    return deriveRecordId({ issuer, audience, caller, operation }, header.key)
   }
   throw usageError(
     'input',

@@ -4,7 +4,7 @@ import type { SingleUseStore } from '../single-use.js'
 /** A request whose handler runs inside a transaction. */
 export interface CoupledRequest {
   /** The digest of the key and its scope. Without a key nothing is looked up or stored. */
-  readonly key: string | undefined
+  readonly recordId: string | undefined
   /** The digest of the parts that must be identical in a retry; empty without a key. */
   readonly fingerprint: string
   /** Milliseconds: how long the record is stored, from when it is written. */

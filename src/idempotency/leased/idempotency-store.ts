@@ -5,7 +5,7 @@ import { isRecord } from '../../base/options.js'
 /** A run of a handler under a reserved key, as its store knows it. */
 export interface Run {
   /** The digest of the key and its scope. */
-  readonly key: string
+  readonly recordId: string
   /** Unique to the run. */
   readonly owner: string
   /** Grows with every run of the key. */
@@ -57,8 +57,8 @@ export function grantedRun(
     case 'reserved': {
       const { fence } = reservation
       if (!Number.isSafeInteger(fence)) throw fault('a safe integer as fence')
-      const { key, owner, fingerprint, leaseMs, retentionMs } = request
-      return { key, owner, fence, fingerprint, leaseMs, retentionMs }
+      const { recordId, owner, fingerprint, leaseMs, retentionMs } = request
+      return { recordId, owner, fence, fingerprint, leaseMs, retentionMs }
     }
     case 'running':
       if (!Number.isFinite(reservation.leaseLeftMs)) throw fault('a number as leaseLeftMs')

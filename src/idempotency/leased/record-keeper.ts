@@ -19,12 +19,12 @@ export interface RecordSnapshot {
 
 /** Where a store has its records. */
 export interface RecordAccess<S extends RecordSnapshot> {
-  read(record: string): Promise<S | undefined>
+  read(recordId: string): Promise<S | undefined>
   /**
    * One atomic step: `false`, and nothing changes, when the record has changed since it was read, or
    * its run has renewed its lease meanwhile.
    */
-  replace(record: string, snapshot: S, next: ResolvedRecord): Promise<boolean>
+  replace(recordId: string, snapshot: S, next: ResolvedRecord): Promise<boolean>
 }
 
 /** The operator's functions on the records of a store. */
@@ -32,20 +32,20 @@ export function createRecordKeeper<S extends RecordSnapshot>(
   access: RecordAccess<S>,
 ): RecordKeeper {
   return {
-    async inspect(record, canRead = mayBeReadable) {
-      checkRecord(record)
-      const snapshot = await access.read(record)
+    async inspect(recordId, canRead = mayBeReadable) {
+      checkRecordId(recordId)
+      const snapshot = await access.read(recordId)
       return snapshot && viewOf(await inspect(snapshot, canRead))
     },
-    async resolve(record, fence, as) {
-      checkRecord(record)
+    async resolve(recordId, fence, as) {
+      checkRecordId(recordId)
       checkFence(fence)
       checkResolution(as)
-      const snapshot = await access.read(record)
+      const snapshot = await access.read(recordId)
       if (snapshot === undefined) return false
       const canRead = (as.type === 'finished' ? as.canRead : undefined) ?? mayBeReadable
       const next = resolve(await inspect(snapshot, canRead), { fence, as, owner: randomUUID() })
-      return next !== undefined && access.replace(record, snapshot, next)
+      return next !== undefined && access.replace(recordId, snapshot, next)
     },
   }
 }
@@ -64,8 +64,8 @@ async function inspect(
   return { record, now, isResultReadable }
 }
 
-function checkRecord(record: unknown): void {
-  if (typeof record !== 'string' || record === '') {
+function checkRecordId(recordId: unknown): void {
+  if (typeof recordId !== 'string' || recordId === '') {
     throw new TypeError('record must be a non-empty string')
   }
 }

@@ -61,7 +61,7 @@ export interface RecordKeeper {
    *
    * @throws TypeError (as a rejection) when an argument is of the wrong type.
    */
-  inspect(record: string, canRead?: CanRead): Promise<RecordView | undefined>
+  inspect(recordId: string, canRead?: CanRead): Promise<RecordView | undefined>
   /**
    * Ends an abandoned record as `freed` or `finished`, one whose result is not stored or cannot be read as
    * `finished`, one that cannot be read as `freed`, and any record of a run that has finished as `forgotten`,
@@ -71,5 +71,5 @@ export interface RecordKeeper {
    *
    * @throws TypeError (as a rejection) when an argument is of the wrong type or out of its range.
    */
-  resolve(record: string, fence: number, as: Resolution): Promise<boolean>
+  resolve(recordId: string, fence: number, as: Resolution): Promise<boolean>
 }

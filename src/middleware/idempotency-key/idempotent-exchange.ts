@@ -38,7 +38,7 @@ export interface RequestKey {
   /** As the caller sent it, unquoted. */
   readonly key: string
   /** The digest of the key and its scope. */
-  readonly record: string
+  readonly recordId: string
   readonly fingerprint: string
 }
 

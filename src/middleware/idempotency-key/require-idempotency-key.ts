@@ -6,13 +6,13 @@ import { type KeyHeader, readKey } from '../../base/idempotency-key.js'
 import { headerValues } from '../../base/raw-headers.js'
 import { isDisconnected } from '../../idempotency/buffered-response/client-connection.js'
 import {
+  deriveRecordId,
   fingerprintOf,
   type KeyScope,
   mediaTypeOf,
   operationOf,
   type RequestBody,
   readRequestBody,
-  recordKey,
 } from '../../idempotency/fingerprint.js'
 import type { IdempotencyContext } from '../../idempotency/idempotency-context.js'
 import { type AnyRouteHandler, fitAnyRoute } from '../any-route.js'
@@ -95,9 +95,9 @@ function handleRequest(
   const { caller } = scope
   const key =
     header.type === 'key'
-      ? { key: header.key, record: recordKey(scope, header.key), fingerprint }
+      ? { key: header.key, recordId: deriveRecordId(scope, header.key), fingerprint }
       : undefined
-  const publish = createEmitter(request, caller, key?.record)
+  const publish = createEmitter(request, caller, key?.recordId)
   const emit: Emit = (event) => {
     reportStore(event, settings, state)
     publish(event)
@@ -123,8 +123,8 @@ function runWithoutKey(
   next()
 }
 
-/** `record` names the key's record, once there is a key. */
-function createEmitter(request: Request, caller: string, record?: string): Emit {
+/** `recordId` is `undefined` without a key. */
+function createEmitter(request: Request, caller: string, recordId?: string): Emit {
   return (event) =>
     announceIdempotency(() => {
       const requestId = requestIdOf(request)
@@ -132,7 +132,7 @@ function createEmitter(request: Request, caller: string, record?: string): Emit 
         ...event,
         by: MIDDLEWARE,
         caller,
-        ...(record !== undefined && { record }),
+        ...(recordId !== undefined && { record: recordId }),
         ...(requestId !== undefined && { requestId }),
       }
     })

@@ -34,7 +34,7 @@ export async function runCoupled(
   const { store, retentionMs } = settings
   let started: StartedRun | undefined
   const coupledRequest = {
-    key: key?.record,
+    recordId: key?.recordId,
     fingerprint: key?.fingerprint ?? '',
     retentionMs,
     requester: request,

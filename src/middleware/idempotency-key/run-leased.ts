@@ -32,10 +32,10 @@ type KeyedExchange = IdempotentExchange & RequestKey
 
 /** Reserves the key, and runs the handler under a lease of it. */
 export async function runLeased(exchange: KeyedExchange, settings: LeasedSettings): Promise<void> {
-  const { state, request, response, next, emit, record: key, fingerprint } = exchange
+  const { state, request, response, next, emit, recordId, fingerprint } = exchange
   const { store, retentionMs, leaseMs, rerunAbandoned } = settings
   const owner = randomUUID()
-  const reservation = { key, owner, fingerprint, leaseMs, retentionMs, rerunAbandoned }
+  const reservation = { recordId, owner, fingerprint, leaseMs, retentionMs, rerunAbandoned }
   const reservedAt = performance.now()
   let reply: Reservation
   try {

@@ -50,7 +50,7 @@ export async function importUnderKey(
   const { core, store, leaseMs, retentionMs } = settings
   const { record: key, externalUserId, user } = keyed
   const request: ReservationRequest = {
-    key,
+    recordId: key,
     owner: randomUUID(),
     // Other parts of a request may differ in a retry, because a login may have been added since.
     fingerprint: key,

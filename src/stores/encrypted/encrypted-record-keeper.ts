@@ -17,9 +17,9 @@ export function encryptedKeeper(
   { open, seal, keys }: CipherWithKeys,
 ): RecordKeeper {
   const decryptFirst =
-    (record: string, canRead: CanRead = isResult): CanRead =>
+    (recordId: string, canRead: CanRead = isResult): CanRead =>
     (stored, fingerprint) => {
-      const result = open(stored, { record, fingerprint })
+      const result = open(stored, { recordId, fingerprint })
       return result !== undefined && canRead(result, fingerprint)
     }
 
@@ -30,24 +30,24 @@ export function encryptedKeeper(
   }
 
   return {
-    async inspect(record, canRead = isResult) {
+    async inspect(recordId, canRead = isResult) {
       const sizes: { resultBytes?: number } = {}
       const measureResult: CanRead = (result, fingerprint) => {
         sizes.resultBytes = result.byteLength
         return canRead(result, fingerprint)
       }
-      const view = await store.inspect(record, decryptFirst(record, measureResult))
+      const view = await store.inspect(recordId, decryptFirst(recordId, measureResult))
       return view && { ...view, ...sizes }
     },
-    async resolve(record, fence, as) {
-      if (as.type !== 'finished') return store.resolve(record, fence, as)
+    async resolve(recordId, fence, as) {
+      if (as.type !== 'finished') return store.resolve(recordId, fence, as)
       // Without a fingerprint, the record cannot be finished: the inner store reports that.
-      const { fingerprint = '' } = (await store.inspect(record)) ?? {}
-      const result = seal(as.result, { record, fingerprint })
-      const canReadDecrypted = decryptFirst(record, as.canRead)
+      const { fingerprint = '' } = (await store.inspect(recordId)) ?? {}
+      const result = seal(as.result, { recordId, fingerprint })
+      const canReadDecrypted = decryptFirst(recordId, as.canRead)
       const canRead: CanRead = (stored, fingerprint) =>
         hasUnknownKey(stored) || canReadDecrypted(stored, fingerprint)
-      return store.resolve(record, fence, { type: 'finished', result, canRead })
+      return store.resolve(recordId, fence, { type: 'finished', result, canRead })
     },
   }
 }

@@ -10,10 +10,10 @@ import type { ResultCipher } from './result-cipher.js'
 /** Returns a `run` that stores results only encrypted. */
 export function encryptedRun(store: CoupledStore, cipher: ResultCipher): CoupledStore['run'] {
   return async (request, work) => {
-    const { key: record, fingerprint } = request
+    const { recordId, fingerprint } = request
     // Nothing is stored.
-    if (record === undefined) return store.run(request, work)
-    const associatedData = { record, fingerprint }
+    if (recordId === undefined) return store.run(request, work)
+    const associatedData = { recordId, fingerprint }
     const seal = (result: Uint8Array) => cipher.seal(result, associatedData)
     const open = (stored: Uint8Array) => cipher.open(stored, associatedData)
     const outcome = await store.run(request, async (run) => sealEnding(await work(run), seal))

@@ -186,10 +186,10 @@ const ownedBy = <Owned extends { readonly owner: string }>(keyId: string, run: O
 })
 
 const associatedDataOf = (run: {
-  readonly key: string
+  readonly recordId: string
   readonly fingerprint: string
 }): AssociatedData => ({
-  record: run.key,
+  recordId: run.recordId,
   fingerprint: run.fingerprint,
 })
 

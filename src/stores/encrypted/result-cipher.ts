@@ -10,7 +10,7 @@ import { textOfParts } from '../../base/digest.js'
 
 /** The record and the fingerprint that a result is bound to, and without which it cannot be decrypted. */
 export interface AssociatedData {
-  readonly record: string
+  readonly recordId: string
   readonly fingerprint: string
 }
 
@@ -94,8 +94,8 @@ function isAuthentic(decipher: DecipherGCM): boolean {
 }
 
 /** Encodes the length of each part, so that no part of a result can be taken for the prefix. */
-const prefixOf = ({ record, fingerprint }: AssociatedData): Buffer =>
-  Buffer.from(textOfParts([record, fingerprint]))
+const prefixOf = ({ recordId, fingerprint }: AssociatedData): Buffer =>
+  Buffer.from(textOfParts([recordId, fingerprint]))
 
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)

@@ -129,8 +129,8 @@ export function postgresStore<Tx>(
       if (typeof name !== 'string' || name === '') {
         throw new TypeError('effectId: name must be a non-empty string')
       }
-      const { key } = liveRuns.of(req, 'effectId')
-      if (key !== undefined) return effectIdOf(key, name)
+      const { recordId } = liveRuns.of(req, 'effectId')
+      if (recordId !== undefined) return effectIdOf(recordId, name)
       throw wrongWiring("effectId needs a request with an Idempotency-Key (missingKey: 'run')")
     },
     check: AsyncResource.bind(() =>
@@ -151,8 +151,8 @@ const VARIANT = 0x80
  * A UUID of version 8 (RFC 9562, section 5.8) of a record and a name: the first bytes of SHA-256, except
  * for the version and variant bits.
  */
-export function effectIdOf(record: string, name: string): string {
-  const bytes = Buffer.from(digestOfParts(['effect', record, name]), 'base64url')
+export function effectIdOf(recordId: string, name: string): string {
+  const bytes = Buffer.from(digestOfParts(['effect', recordId, name]), 'base64url')
   bytes[6] = VERSION_8 | ((bytes[6] ?? 0) & 0x0f)
   bytes[8] = VARIANT | ((bytes[8] ?? 0) & 0x3f)
   const hex = bytes.toString('hex', 0, 16)

@@ -184,7 +184,7 @@ const ENDING_RULES: StoreRules<IdempotencyStore> = {
 
   'a renewal and a result write a record that is gone again': async (store) => {
     const request = requestWith()
-    const run = { ...(await begin(store, requestWith())), key: request.key }
+    const run = { ...(await begin(store, requestWith())), recordId: request.recordId }
     assert.equal(await store.renew(run), true)
     const retry = retryOf(request, { fingerprint: run.fingerprint })
     assert.equal(await outcomeOf(store, retry), 'running')

@@ -138,7 +138,7 @@ const RESOLUTION_RULES: StoreRules<KeptStore> = {
       const { request, run } = await abandoned(store)
       const wanted: readonly Resolution[] = round % 2 === 0 ? [FREED, FINISHED] : [FINISHED, FREED]
       const answers: boolean[] = await Promise.all(
-        wanted.map((as) => store.resolve(run.key, run.fence, as)),
+        wanted.map((as) => store.resolve(run.recordId, run.fence, as)),
       )
       assert.equal(answers.filter((isDone) => isDone).length, 1)
       const winner = wanted[answers.indexOf(true)]
@@ -153,7 +153,11 @@ const RESOLUTION_RULES: StoreRules<KeptStore> = {
       const run = await begin(store, requestWith())
       await store.settle(run, { type: 'finished', result: Buffer.from('damaged') })
       const resolve = (): Promise<boolean> =>
-        store.resolve(run.key, run.fence, { type: 'finished', result: OPERATORS_RESULT, canRead })
+        store.resolve(run.recordId, run.fence, {
+          type: 'finished',
+          result: OPERATORS_RESULT,
+          canRead,
+        })
       const answers: boolean[] = await Promise.all([resolve(), resolve()])
       assert.equal(answers.filter((isDone) => isDone).length, 1)
     }
@@ -162,7 +166,7 @@ const RESOLUTION_RULES: StoreRules<KeptStore> = {
   'of a resolution and a run that renews at once one wins': async (store) => {
     for (let round = 0; round < ROUNDS; round++) {
       const { run } = await abandoned(store)
-      const resolve = (): Promise<boolean> => store.resolve(run.key, run.fence, FINISHED)
+      const resolve = (): Promise<boolean> => store.resolve(run.recordId, run.fence, FINISHED)
       const renew = (): Promise<boolean> => store.renew(run)
       const calls = round % 2 === 0 ? [resolve, renew] : [renew, resolve]
       const answers: boolean[] = await Promise.all(calls.map((call) => call()))
@@ -218,7 +222,7 @@ const FORGETTING_RULES: StoreRules<KeptStore> = {
   'of operators who forget at once one wins': async (store) => {
     for (let round = 0; round < ROUNDS; round++) {
       const { run } = await finished(store, RESULT_KEPT)
-      const forget = (): Promise<boolean> => store.resolve(run.key, run.fence, FORGOTTEN)
+      const forget = (): Promise<boolean> => store.resolve(run.recordId, run.fence, FORGOTTEN)
       const answers: boolean[] = await Promise.all([forget(), forget()])
       assert.equal(answers.filter((isDone) => isDone).length, 1)
     }
@@ -227,7 +231,7 @@ const FORGETTING_RULES: StoreRules<KeptStore> = {
   'of an operator who forgets and a response that still streams one wins': async (store) => {
     for (let round = 0; round < ROUNDS; round++) {
       const { run } = await finished(store, { type: 'streamed' })
-      const forget = (): Promise<boolean> => store.resolve(run.key, run.fence, FORGOTTEN)
+      const forget = (): Promise<boolean> => store.resolve(run.recordId, run.fence, FORGOTTEN)
       const stream = (): Promise<boolean> => store.settle(run, { type: 'streaming' })
       const calls = round % 2 === 0 ? [forget, stream] : [stream, forget]
       const answers: boolean[] = await Promise.all(calls.map((call) => call()))

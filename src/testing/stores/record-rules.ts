@@ -82,8 +82,11 @@ export async function abandoned(
   return { request, run }
 }
 
-export async function seen(store: KeptStore, { key }: { key: string }): Promise<RecordView> {
-  const view = await store.inspect(key)
+export async function seen(
+  store: KeptStore,
+  { recordId }: { recordId: string },
+): Promise<RecordView> {
+  const view = await store.inspect(recordId)
   assert.ok(view !== undefined, 'there is a record')
   return view
 }
@@ -101,7 +104,7 @@ export async function expectReplayed(store: KeptStore, request: ReservationReque
 }
 
 export async function expectResolved(store: KeptStore, run: Run, as: Resolution): Promise<void> {
-  assert.equal(await store.resolve(run.key, run.fence, as), true, as.type)
+  assert.equal(await store.resolve(run.recordId, run.fence, as), true, as.type)
   const { state, fence } = await seen(store, run)
   const expected = as.type === 'forgotten' ? 'freed' : as.type
   assert.deepEqual({ state, fence }, { state: expected, fence: run.fence })
@@ -109,7 +112,7 @@ export async function expectResolved(store: KeptStore, run: Run, as: Resolution)
 
 export async function expectUnchanged(store: KeptStore, run: Run, as: Resolution): Promise<void> {
   const before = await lasting(store, run)
-  assert.equal(await store.resolve(run.key, run.fence, as), false, as.type)
+  assert.equal(await store.resolve(run.recordId, run.fence, as), false, as.type)
   assert.deepEqual(await lasting(store, run), before)
 }
 
@@ -129,7 +132,7 @@ const STATE_RULES: StoreRules<KeptStore> = Object.fromEntries(
         const bytes = ending?.type === 'finished' ? RUNS_RESULT.byteLength : undefined
         assert.equal(view.resultBytes, bytes)
         for (const fence of [run.fence - 1, run.fence + 1, 0]) {
-          assert.equal(await store.resolve(run.key, fence, as), false, `fence ${fence}`)
+          assert.equal(await store.resolve(run.recordId, fence, as), false, `fence ${fence}`)
         }
         if (allowedResolutions.includes(as)) await expectResolved(store, run, as)
         else await expectUnchanged(store, run, as)
@@ -143,11 +146,12 @@ export const RECORD_RULES: StoreRules<KeptStore> = {
 
   'a missing record is neither shown nor created': async (store) => {
     const request = requestWith()
-    assert.equal(await store.inspect(request.key), undefined)
+    assert.equal(await store.inspect(request.recordId), undefined)
     for (const as of ALL_RESOLUTIONS) {
-      for (const fence of [0, 1]) assert.equal(await store.resolve(request.key, fence, as), false)
+      for (const fence of [0, 1])
+        assert.equal(await store.resolve(request.recordId, fence, as), false)
     }
-    assert.equal(await store.inspect(request.key), undefined)
+    assert.equal(await store.inspect(request.recordId), undefined)
     await begin(store, request)
   },
 
@@ -173,10 +177,10 @@ export const RECORD_RULES: StoreRules<KeptStore> = {
       told.push([Buffer.from(result).toString(), fingerprint])
       return false
     }
-    const view = await store.inspect(run.key, canRead)
+    const view = await store.inspect(run.recordId, canRead)
     assert.deepEqual([view?.state, view?.fence], ['unreadable', run.fence])
     assert.deepEqual(told, [[RUNS_RESULT.toString(), run.fingerprint]])
-    const resolve = (as: Resolution): Promise<boolean> => store.resolve(run.key, run.fence, as)
+    const resolve = (as: Resolution): Promise<boolean> => store.resolve(run.recordId, run.fence, as)
     assert.equal(await resolve({ ...FINISHED, canRead: () => true }), false)
     assert.equal(await resolve(FREED), false)
     assert.equal(await resolve({ ...FINISHED, canRead }), true)
@@ -185,7 +189,7 @@ export const RECORD_RULES: StoreRules<KeptStore> = {
 
   'arguments of the wrong type throw a TypeError': async (store) => {
     const { run } = await abandoned(store)
-    const { key, fence } = run
+    const { recordId, fence } = run
     const isTypeError = (error: unknown) => error instanceof TypeError
     const wrongRecords = [undefined, 7, '', {}] as unknown[]
     for (const record of wrongRecords) {
@@ -193,11 +197,14 @@ export const RECORD_RULES: StoreRules<KeptStore> = {
       await assert.rejects(async () => store.resolve(record as string, fence, FREED), isTypeError)
     }
     for (const wrong of [undefined, '1', -1, 1.5, Number.NaN, 2 ** 53] as unknown[]) {
-      await assert.rejects(async () => store.resolve(key, wrong as number, FREED), isTypeError)
+      await assert.rejects(async () => store.resolve(recordId, wrong as number, FREED), isTypeError)
     }
     const wrongEnds = [undefined, null, 'freed', {}, { type: 'released' }, { type: 'finished' }]
     for (const wrong of [...wrongEnds, { type: 'finished', result: 'text' }] as unknown[]) {
-      await assert.rejects(async () => store.resolve(key, fence, wrong as Resolution), isTypeError)
+      await assert.rejects(
+        async () => store.resolve(recordId, fence, wrong as Resolution),
+        isTypeError,
+      )
     }
     assert.equal((await seen(store, run)).state, 'abandoned')
   },

@@ -13,7 +13,7 @@ const SHORT_LEASE_MS = 300
 const RETENTION_MS = 600_000
 
 export const requestWith = (changes: Partial<ReservationRequest> = {}): ReservationRequest => ({
-  key: randomUUID(),
+  recordId: randomUUID(),
   owner: randomUUID(),
   fingerprint: randomUUID(),
   leaseMs: LEASE_MS,
@@ -128,9 +128,9 @@ export const RESERVATION_RULES: StoreRules<IdempotencyStore> = {
   },
 
   'keys are told apart to the letter': async (store) => {
-    const { key } = requestWith()
-    for (const variant of [key, key.toUpperCase(), `${key} `, key.slice(1)]) {
-      await begin(store, requestWith({ key: variant }))
+    const { recordId } = requestWith()
+    for (const variant of [recordId, recordId.toUpperCase(), `${recordId} `, recordId.slice(1)]) {
+      await begin(store, requestWith({ recordId: variant }))
     }
   },
 }

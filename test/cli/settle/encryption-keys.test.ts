@@ -40,22 +40,22 @@ const contentsOf = (record: string): Promise<string> => server.command('GET', `e
 const viewFrom = async (record: string, ...options: string[]): Promise<RecordView> =>
   (await settle(server, record, '--json', ...options)).json()['view'] as RecordView
 
-async function findAgain(store: IdempotencyStore, run: { key: string; fingerprint: string }) {
+async function findAgain(store: IdempotencyStore, run: { recordId: string; fingerprint: string }) {
   const [owner, leaseMs, retentionMs, rerunAbandoned] = ['b', 1000, 60_000, true] as const
-  const { key, fingerprint } = run
-  return store.reserve({ key, fingerprint, owner, leaseMs, retentionMs, rerunAbandoned })
+  const { recordId, fingerprint } = run
+  return store.reserve({ recordId, fingerprint, owner, leaseMs, retentionMs, rerunAbandoned })
 }
 
 describe('an abandoned record of an encrypted store', () => {
   it('is not done without a word about its keys', async () => {
-    const { key, fence } = await made(encrypted, 'abandoned')
-    const { stdout } = await settle(server, key)
+    const { recordId, fence } = await made(encrypted, 'abandoned')
+    const { stdout } = await settle(server, recordId)
     expect(stdout).toMatch(/^key +june$/m)
     expect(stdout).toMatch(/--done STATUS .* --body FILE --keys FILE/)
-    const ran = await settle(server, key, '--fence', String(fence), ...ANSWER)
+    const ran = await settle(server, recordId, '--fence', String(fence), ...ANSWER)
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
     expect(ran.stderr).toMatch(/^service-auth: --done needs --keys or --unencrypted: .*\n$/)
-    expect((await plain.inspect(key))?.state).toBe('abandoned')
+    expect((await plain.inspect(recordId))?.state).toBe('abandoned')
   })
 
   it('is done with the keys, encrypted by the current one', async () => {
@@ -63,11 +63,11 @@ describe('an abandoned record of an encrypted store', () => {
     const file = await fileOf(KEYS, 'july')
     const body = ['--body', await temporaryFile(BODY)]
     const options = ['--fence', String(run.fence), '--keys', file, ...ANSWER, ...body]
-    const ran = await settle(server, run.key, ...options)
+    const ran = await settle(server, run.recordId, ...options)
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(await contentsOf(run.key)).not.toContain(BODY)
+    expect(await contentsOf(run.recordId)).not.toContain(BODY)
     expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'finished' })
-    const { stdout } = await settle(server, run.key, '--keys', file)
+    const { stdout } = await settle(server, run.recordId, '--keys', file)
     expect(stdout).toMatch(/^state +finished: its answer is stored$/m)
     expect(stdout).toMatch(/^key +july$/m)
   })
@@ -75,7 +75,7 @@ describe('an abandoned record of an encrypted store', () => {
   it('is done with --unencrypted as it stands', async () => {
     const run = await made(encrypted, 'abandoned')
     const options = ['--fence', String(run.fence), '--unencrypted', ...ANSWER]
-    expect(await settle(server, run.key, ...options)).toMatchObject({ exitCode: 0 })
+    expect(await settle(server, run.recordId, ...options)).toMatchObject({ exitCode: 0 })
     expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'unreadable' })
     const during = encryptedStore(plain, { keys: KEYS, current: 'june', readUnencrypted: true })
     expect(await findAgain(during, run)).toMatchObject({ outcome: 'finished' })
@@ -83,7 +83,7 @@ describe('an abandoned record of an encrypted store', () => {
 
   it('is freed without the keys', async () => {
     const run = await made(encrypted, 'abandoned')
-    const ran = await settle(server, run.key, '--fence', String(run.fence), '--free')
+    const ran = await settle(server, run.recordId, '--fence', String(run.fence), '--free')
     expect(ran).toMatchObject({ exitCode: 0 })
     expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'reserved' })
   })
@@ -99,27 +99,27 @@ it.each([
 ])('a finished record of an encrypted store is forgotten %s', async (_name, keysOf) => {
   const run = await made(encrypted, 'finished')
   const options = ['--fence', String(run.fence), '--forget', '--reason', 'refunded']
-  const ran = await settle(server, run.key, ...options, ...(await keysOf()))
+  const ran = await settle(server, run.recordId, ...options, ...(await keysOf()))
   expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
   expect(ran.stdout).toBe('forgotten: the next request runs the handler again (refunded)\n')
-  expect((await plain.inspect(run.key))?.reason).toBe('refunded')
+  expect((await plain.inspect(run.recordId))?.reason).toBe('refunded')
   expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'reserved' })
 })
 
 describe('an abandoned record of a store that does not encrypt', () => {
   it('is not done with keys, which its receivers may lack', async () => {
     const run = await made(plain, 'abandoned')
-    const before = await contentsOf(run.key)
+    const before = await contentsOf(run.recordId)
     const keys = ['--keys', await fileOf(KEYS, 'july')]
-    const { stdout } = await settle(server, run.key, ...keys)
+    const { stdout } = await settle(server, run.recordId, ...keys)
     expect(stdout).toMatch(/--body FILE /)
     expect(stdout).not.toContain('--keys')
     const options = ['--fence', String(run.fence), ...ANSWER]
-    const ran = await settle(server, run.key, ...options, ...keys)
+    const ran = await settle(server, run.recordId, ...options, ...keys)
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
     expect(ran.stderr).toMatch(/^service-auth: the store of the record does not encrypt: .*\n$/)
-    expect(await contentsOf(run.key)).toBe(before)
-    expect(await settle(server, run.key, ...options)).toMatchObject({ exitCode: 0 })
+    expect(await contentsOf(run.recordId)).toBe(before)
+    expect(await settle(server, run.recordId, ...options)).toMatchObject({ exitCode: 0 })
     expect(await findAgain(plain, run)).toMatchObject({ outcome: 'finished' })
   })
 
@@ -129,7 +129,7 @@ describe('an abandoned record of a store that does not encrypt', () => {
     const contents = { current: 'june', keys, readUnencrypted: false }
     const file = await temporaryFile(JSON.stringify(contents))
     const options = ['--fence', String(run.fence), '--keys', file, ...ANSWER]
-    expect(await settle(server, run.key, ...options)).toMatchObject({ exitCode: 0 })
+    expect(await settle(server, run.recordId, ...options)).toMatchObject({ exitCode: 0 })
     expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'finished' })
   })
 })
@@ -140,16 +140,23 @@ describe('a result that opens is never written over', () => {
     ['with --unencrypted', async () => ['--unencrypted'], 2],
     ['with the keys', async () => ['--keys', await fileOf(KEYS, 'july')], 1],
   ] as const)('%s', async (_how, keys, exitCode) => {
-    const { key, fence } = await made(encrypted, 'finished')
-    const before = await contentsOf(key)
-    const ran = await settle(server, key, '--fence', String(fence), ...ANSWER, ...(await keys()))
+    const { recordId, fence } = await made(encrypted, 'finished')
+    const before = await contentsOf(recordId)
+    const ran = await settle(
+      server,
+      recordId,
+      '--fence',
+      String(fence),
+      ...ANSWER,
+      ...(await keys()),
+    )
     expect(ran).toMatchObject({ exitCode, stdout: '' })
     expect(ran.stderr).toMatch(
       exitCode === 1
         ? /the record is finished: its answer is stored$/m
         : /--done needs --keys to check .* june,/,
     )
-    expect(await contentsOf(key)).toBe(before)
+    expect(await contentsOf(recordId)).toBe(before)
   })
 
   it.each([
@@ -158,67 +165,74 @@ describe('a result that opens is never written over', () => {
     ['with the keys', async () => ['--keys', await fileOf(KEYS, 'july')]],
     ['with other keys', async () => ['--keys', await fileOf({ x: KEYS.july }, 'x')]],
   ] as const)('where it is plain, %s', async (_how, keys) => {
-    const { key, fence } = await made(plain, 'finished')
-    const before = await contentsOf(key)
-    const ran = await settle(server, key, '--fence', String(fence), ...ANSWER, ...(await keys()))
+    const { recordId, fence } = await made(plain, 'finished')
+    const before = await contentsOf(recordId)
+    const ran = await settle(
+      server,
+      recordId,
+      '--fence',
+      String(fence),
+      ...ANSWER,
+      ...(await keys()),
+    )
     expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(await contentsOf(key)).toBe(before)
+    expect(await contentsOf(recordId)).toBe(before)
   })
 
   it('nor is one that its run has stored since the command looked', async () => {
     const run = await made(encrypted, 'abandoned')
     const keeper = keeperFor(plain, { type: 'unencrypted' })
-    expect(await keeper.inspect(run.key)).toMatchObject({ state: 'abandoned' })
+    expect(await keeper.inspect(run.recordId)).toMatchObject({ state: 'abandoned' })
     expect(await encrypted.settle(run, { type: 'finished', result: RESULT })).toBe(true)
-    const before = await contentsOf(run.key)
+    const before = await contentsOf(run.recordId)
     const as = { type: 'finished', result: RESULT } as const
-    expect(await keeper.resolve(run.key, run.fence, as)).toBe(false)
-    expect(await contentsOf(run.key)).toBe(before)
+    expect(await keeper.resolve(run.recordId, run.fence, as)).toBe(false)
+    expect(await contentsOf(run.recordId)).toBe(before)
   })
 })
 
 describe('a result that does not open', () => {
   it('because its key is not given is shown so, and not replaced', async () => {
-    const { key, fence } = await made(encrypted, 'finished')
-    expect((await viewFrom(key)).state).toBe('finished')
-    const unsure = await settle(server, key)
+    const { recordId, fence } = await made(encrypted, 'finished')
+    expect((await viewFrom(recordId)).state).toBe('finished')
+    const unsure = await settle(server, recordId)
     expect(unsure.stdout).toMatch(/^state +finished: its answer is stored$/m)
     expect(unsure.stdout).toMatch(
       /^key +june; use --keys to check whether the result can be decrypted$/m,
     )
     const withoutJune = ['--keys', await fileOf({ july: KEYS.july }, 'july')]
-    expect((await viewFrom(key, ...withoutJune)).state).toBe('unreadable')
-    const { stdout } = await settle(server, key, ...withoutJune)
+    expect((await viewFrom(recordId, ...withoutJune)).state).toBe('unreadable')
+    const { stdout } = await settle(server, recordId, ...withoutJune)
     expect(stdout).toMatch(/^key +june, which the --keys file lacks$/m)
     expect(stdout).toMatch(/add it to the --keys file.*"june": null/s)
     expect(stdout).not.toContain('--done')
-    const before = await contentsOf(key)
+    const before = await contentsOf(recordId)
     const options = ['--fence', String(fence), ...withoutJune]
-    const ran = await settle(server, key, ...options, ...ANSWER)
+    const ran = await settle(server, recordId, ...options, ...ANSWER)
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
     expect(ran.stderr).toMatch(/^service-auth: the --keys file lacks the key june, .*\n$/)
-    expect((await settle(server, key, ...options, '--free')).exitCode).toBe(1)
-    expect(await contentsOf(key)).toBe(before)
+    expect((await settle(server, recordId, ...options, '--free')).exitCode).toBe(1)
+    expect(await contentsOf(recordId)).toBe(before)
   })
 
   it('because its key is gone, as the file says, is done, and the key named', async () => {
     const run = await made(encrypted, 'finished')
     const file = await fileOf({ june: null, july: KEYS.july }, 'july')
     const options = ['--fence', String(run.fence), '--keys', file]
-    const ran = await settle(server, run.key, ...options, ...ANSWER)
+    const ran = await settle(server, run.recordId, ...options, ...ANSWER)
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
     expect(ran.stdout).toMatch(/^finished: .* instead of the one encrypted with june\n$/)
     expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'finished' })
   })
 
   it('because it is damaged is not done with --unencrypted', async () => {
-    const { key, fence } = await made(encrypted, 'finished')
-    await server.command('APPEND', `esa:k:${key}`, 'x')
+    const { recordId, fence } = await made(encrypted, 'finished')
+    await server.command('APPEND', `esa:k:${recordId}`, 'x')
     const options = ['--fence', String(fence), ...ANSWER]
-    const ran = await settle(server, key, ...options, '--unencrypted')
+    const ran = await settle(server, recordId, ...options, '--unencrypted')
     expect(ran).toMatchObject({ exitCode: 2 })
     const keys = ['--keys', await fileOf(KEYS, 'june')]
-    expect((await settle(server, key, ...options, ...keys)).exitCode).toBe(0)
+    expect((await settle(server, recordId, ...options, ...keys)).exitCode).toBe(0)
   })
 })
 
@@ -240,9 +254,9 @@ describe('the --keys file', () => {
     ['with a bad id', { current: 'a b', keys: { 'a b': good } }],
     ['with a key for an id', { current: good, keys: { [good]: 'june' } }],
   ])('is refused %s', async (_what, contents) => {
-    const { key } = await made(encrypted, 'abandoned')
+    const { recordId } = await made(encrypted, 'abandoned')
     const file = await temporaryFile(JSON.stringify(contents))
-    const ran = await settle(server, key, '--keys', file)
+    const ran = await settle(server, recordId, '--keys', file)
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
     expect(ran.stderr).toMatch(/^service-auth: the --keys file must contain .*\n$/)
   })

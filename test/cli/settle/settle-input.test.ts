@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Run, Store } from 'express-service-auth'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { operationOf, recordKey } from '../../../src/idempotency/fingerprint.js'
+import { deriveRecordId, operationOf } from '../../../src/idempotency/fingerprint.js'
 import { begin, openStore, requestFor } from '../../stores/redis/kit.js'
 import { type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { knowSecret } from '../../support/secret-search/index.js'
@@ -18,9 +18,9 @@ beforeAll(async () => {
 beforeEach(async () => {
   store = openStore(server, { timeoutMs: 5000 }).store
   do run = await made(store, 'abandoned')
-  while (run.key.startsWith('-'))
+  while (run.recordId.startsWith('-'))
   onTestFinished(async () => {
-    expect((await store.inspect(run.key))?.state).toBe('abandoned')
+    expect((await store.inspect(run.recordId))?.state).toBe('abandoned')
   })
 })
 
@@ -113,12 +113,12 @@ describe('what is wrong of an order ends with 2, one line, and nothing changed',
     ['a key where none goes', ['--caller', 'billing'], '--caller requires --key-stdin'],
     ['an empty mount', ['--mount', ''], '--mount requires --key-stdin'],
   ])('%s', async (_what, options, why) => {
-    await expectRefused([run.key, ...options], why)
+    await expectRefused([run.recordId, ...options], why)
   })
 
   it('a body that is a folder', async () => {
     const body = ['--body', await temporaryFolder()]
-    await expectRefused([run.key, '--fence', '1', '--done', '201', ...body], 'a regular file')
+    await expectRefused([run.recordId, '--fence', '1', '--done', '201', ...body], 'a regular file')
   })
 })
 
@@ -190,8 +190,8 @@ it.each([
   const key = randomUUID()
   knowSecret('an idempotency key', key)
   const scope = { issuer: 'https://core.test', audience: 'orders', caller: 'billing', operation }
-  const record = recordKey(scope, key)
-  const found = await begin(store, requestFor({ key: record }))
+  const record = deriveRecordId(scope, key)
+  const found = await begin(store, requestFor({ recordId: record }))
   await store.settle(found, { type: 'abandoned' })
   const { issuer, audience, caller } = scope
   const named = ['--issuer', issuer, '--audience', audience, '--caller', caller, ...options]

@@ -14,7 +14,7 @@ export type Made = 'running' | 'abandoned' | 'finished' | 'not_stored' | 'flowin
 
 /** A record in this state. */
 export async function made(store: IdempotencyStore, state: Made): Promise<Run> {
-  const run = await begin(store, requestFor({ key: digestOfParts([randomUUID()]) }))
+  const run = await begin(store, requestFor({ recordId: digestOfParts([randomUUID()]) }))
   switch (state) {
     case 'abandoned':
       await store.settle(run, { type: 'abandoned' })

@@ -31,7 +31,7 @@ async function orphaned(around = (store: IdempotencyStore) => store) {
   const inner: IdempotencyStore = {
     ...store,
     reserve(request) {
-      record = request.key
+      record = request.recordId
       return store.reserve(request)
     },
     renew: () => Promise.reject(new Error('unreachable')),
@@ -120,7 +120,7 @@ describe('a write settled by hand', () => {
       store: {
         ...store,
         reserve(request) {
-          record = request.key
+          record = request.recordId
           return store.reserve(request)
         },
       },

@@ -26,12 +26,12 @@ async function recordIn(state: State): Promise<{ record: string; fence: string }
   const isFinished = state === 'unreadable'
   const isBroken = isFinished || state === 'damaged' || state === 'of another version'
   const run = await made(store, isBroken ? 'finished' : state)
-  const name = nameOf(run.key)
+  const name = nameOf(run.recordId)
   if (isFinished) await server.command('APPEND', name, 'x')
   else if (isBroken) {
     await server.command('SET', name, state === 'damaged' ? 'garbage' : '2|x', 'PX', '90000000')
   }
-  return { record: run.key, fence: String(isBroken && !isFinished ? 0 : run.fence) }
+  return { record: run.recordId, fence: String(isBroken && !isFinished ? 0 : run.fence) }
 }
 
 const REASON = 'rolled back by hand'
@@ -137,17 +137,17 @@ it('what was done is a member of the object', async () => {
     [['--free'], 'freed'],
     [ANSWER, 'finished'],
   ] as const) {
-    const { key, fence } = await made(store, 'abandoned')
-    const ran = await settle(server, key, '--json', '--fence', String(fence), ...action)
+    const { recordId, fence } = await made(store, 'abandoned')
+    const ran = await settle(server, recordId, '--json', '--fence', String(fence), ...action)
     expect(ran.json()).toMatchObject({ ok: true, view: { state: 'abandoned' }, done: ending })
   }
 })
 
 it('the lines to copy name the same Redis and begin no option with the record', async () => {
   const other = openStore(server, { prefix: "it's:" }).store
-  const { key } = await made(other, 'abandoned')
-  const { stdout } = await settle(server, key, '--prefix', "it's:")
-  const start = key.startsWith('-') ? '' : ` ${key}`
+  const { recordId } = await made(other, 'abandoned')
+  const { stdout } = await settle(server, recordId, '--prefix', "it's:")
+  const start = recordId.startsWith('-') ? '' : ` ${recordId}`
   expect(stdout).toContain(`service-auth settle${start} --fence `)
   expect(stdout).toContain("--prefix='it'\\''s:' --timeout=5s")
   await server.command('SET', `${nameOf('-'.repeat(24))}`, 'garbage', 'PX', '60000')
@@ -158,15 +158,15 @@ it('the lines to copy name the same Redis and begin no option with the record', 
 
 it('of two that settle at once one wins, and the other says how it is now', async () => {
   for (let round = 0; round < 20; round++) {
-    const { key, fence } = await made(store, 'abandoned')
+    const { recordId, fence } = await made(store, 'abandoned')
     const options = ['--fence', String(fence)]
     const ran = await Promise.all([
-      settle(server, key, ...options, '--free'),
-      settle(server, key, ...options, ...ANSWER),
+      settle(server, recordId, ...options, '--free'),
+      settle(server, recordId, ...options, ...ANSWER),
     ])
     expect(ran.map(({ exitCode }) => exitCode).toSorted()).toEqual([0, 1])
     const winner = ran[0]?.exitCode === 0 ? 'freed' : 'finished'
-    expect((await store.inspect(key))?.state).toBe(winner)
+    expect((await store.inspect(recordId))?.state).toBe(winner)
     const loser = ran.find(({ exitCode }) => exitCode === 1)
     expect(loser?.stderr).toMatch(new RegExp(`^service-auth: nothing changed: .*is ${winner}:`))
   }
@@ -177,8 +177,8 @@ it('of two that forget at once one wins, and the next request runs once', async 
     const run = await made(store, 'finished')
     const options = ['--fence', String(run.fence), ...FORGET]
     const ran = await Promise.all([
-      settle(server, run.key, ...options),
-      settle(server, run.key, ...options),
+      settle(server, run.recordId, ...options),
+      settle(server, run.recordId, ...options),
     ])
     expect(ran.map(({ exitCode }) => exitCode).toSorted()).toEqual([0, 1])
     const loser = ran.find(({ exitCode }) => exitCode === 1)
@@ -188,37 +188,46 @@ it('of two that forget at once one wins, and the next request runs once', async 
     // The fence of the old run does not forget the new one, running or finished.
     for (const ending of [undefined, { type: 'finished', result: RESULT }] as const) {
       if (ending) await store.settle(next, ending)
-      expect((await settle(server, run.key, ...options)).exitCode).toBe(1)
+      expect((await settle(server, run.recordId, ...options)).exitCode).toBe(1)
     }
-    expect((await store.inspect(run.key))?.state).toBe('finished')
+    expect((await store.inspect(run.recordId))?.state).toBe('finished')
   }
 })
 
 it('the reason is a member of the object, and shown with the record', async () => {
-  const { key, fence } = await made(store, 'finished')
+  const { recordId, fence } = await made(store, 'finished')
   const reason = 'refunded\u202e; see #12 (ä\u{1f600})'
   const options = ['--fence', String(fence), '--forget', '--reason', reason]
-  const { exitCode, json } = await settle(server, key, '--json', ...options)
+  const { exitCode, json } = await settle(server, recordId, '--json', ...options)
   expect(exitCode).toBe(0)
   expect(json()).toMatchObject({ done: 'forgotten', reason, view: { state: 'finished' } })
-  expect((await store.inspect(key))?.reason).toBe(reason)
-  const { stdout } = await settle(server, key)
+  expect((await store.inspect(recordId))?.reason).toBe(reason)
+  const { stdout } = await settle(server, recordId)
   expect(stdout).toContain('reason   refunded\\u202e; see #12 (ä\u{1f600})\n')
   const other = await made(store, 'abandoned')
   const more = ['--fence', String(other.fence), '--free', '--reason', 'nothing there']
-  expect((await settle(server, other.key, ...more)).stdout).toBe(
+  expect((await settle(server, other.recordId, ...more)).stdout).toBe(
     'freed: the write did not happen, and the next retry runs (nothing there)\n',
   )
-  expect((await store.inspect(other.key))?.reason).toBe('nothing there')
+  expect((await store.inspect(other.recordId))?.reason).toBe('nothing there')
 })
 
 it('it is the same in a process of its own', async () => {
-  const { key, fence } = await made(store, 'abandoned')
+  const { recordId, fence } = await made(store, 'abandoned')
   const env = { REDIS_URL: server.url }
-  const argv = ['settle', '--timeout=9s', '--json', '--fence', String(fence), '--free', '--', key]
+  const argv = [
+    'settle',
+    '--timeout=9s',
+    '--json',
+    '--fence',
+    String(fence),
+    '--free',
+    '--',
+    recordId,
+  ]
   const ran = await runChild(argv, { env, stdin: '' })
   expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
-  expect(ran.json()).toMatchObject({ ok: true, record: key, done: 'freed' })
+  expect(ran.json()).toMatchObject({ ok: true, record: recordId, done: 'freed' })
 })
 
 describe('Redis unreachable', () => {
@@ -234,26 +243,26 @@ describe('Redis unreachable', () => {
   it('while it writes ends with 3, and says that it is not known', async () => {
     const proxy = await startTcpProxy(server)
     onTestFinished(() => proxy.close())
-    const { key, fence } = await made(store, 'abandoned')
+    const { recordId, fence } = await made(store, 'abandoned')
     // What Redis answers to the write.
     proxy.loseReplies(':1\r\n')
-    const options = ['--timeout=500ms', '--fence', String(fence), '--free', '--', key]
+    const options = ['--timeout=500ms', '--fence', String(fence), '--free', '--', recordId]
     const env = { REDIS_URL: `redis://127.0.0.1:${proxy.port}` }
     const ran = await runHere(['settle', ...options], { env })
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
     expect(ran.stderr).toMatch(
       /^service-auth: it is unknown whether the change was written; check with/,
     )
-    expect((await store.inspect(key))?.state).toBe('freed')
+    expect((await store.inspect(recordId))?.state).toBe('freed')
   })
 
   it('because it is full ends with 3, and nothing was changed', async () => {
-    const { key, fence } = await made(store, 'abandoned')
+    const { recordId, fence } = await made(store, 'abandoned')
     await server.command('CONFIG', 'SET', 'maxmemory', '1')
-    const ran = await settle(server, key, '--fence', String(fence), ...ANSWER)
+    const ran = await settle(server, recordId, '--fence', String(fence), ...ANSWER)
     await server.command('CONFIG', 'SET', 'maxmemory', '0')
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
     expect(ran.stderr).toMatch(/OOM.*; nothing changed\n$/)
-    expect((await store.inspect(key))?.state).toBe('abandoned')
+    expect((await store.inspect(recordId))?.state).toBe('abandoned')
   })
 })

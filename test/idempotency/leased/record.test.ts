@@ -59,7 +59,7 @@ class World {
     const { answer, record } = reserve(
       this.record,
       {
-        key: 'k',
+        recordId: 'k',
         owner: actor.owner,
         fingerprint: actor.fingerprint,
         leaseMs: LEASE_MS,
@@ -99,7 +99,7 @@ class World {
 
   private runOf({ owner, fingerprint }: Actor, fence: number): Run {
     const times = { leaseMs: LEASE_MS, retentionMs: RETENTION_MS }
-    return { key: 'k', owner, fence, fingerprint, ...times }
+    return { recordId: 'k', owner, fence, fingerprint, ...times }
   }
 
   renew(actor: Actor): void {
@@ -180,7 +180,7 @@ describe('The record of a key', () => {
   })
 
   const run: Run = {
-    key: 'k',
+    recordId: 'k',
     owner: 'a',
     fence: 1,
     fingerprint: 'same',

@@ -17,7 +17,7 @@ import {
 const NOW = 1000
 const DAY_MS = 86_400_000
 const RUN: Run = {
-  key: 'k',
+  recordId: 'k',
   owner: 'a',
   fence: 1_700_000_000_999_999,
   fingerprint: 'same',

@@ -41,7 +41,7 @@ describe.each(EXPRESS_MAJORS)('A request under a key, $major', ({ express }) => 
     const options = { operation: () => secret, fingerprint: () => secret }
     const [asked] = await reservations(options, [{ key, body: '{"a":"secret"}' }])
     expect(asked).toMatchObject({
-      key: expect.stringMatching(DIGEST),
+      recordId: expect.stringMatching(DIGEST),
       fingerprint: expect.stringMatching(DIGEST),
       leaseMs: 30_000,
       retentionMs: 86_400_000,
@@ -64,7 +64,7 @@ describe.each(EXPRESS_MAJORS)('A request under a key, $major', ({ express }) => 
       { key, path: '/orders/1' },
       { key, path: '/orders/2' },
     ])
-    expect(second?.key).toBe(first?.key)
+    expect(second?.recordId).toBe(first?.recordId)
     expect(second?.fingerprint).not.toBe(first?.fingerprint)
   })
 })

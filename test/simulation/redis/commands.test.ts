@@ -94,7 +94,7 @@ function drawer(random: Random): (twin: Keyspace) => Step {
     const leaseMs = random.pick([10, 60_000, 60_000])
     const retentionMs = random.pick([10, 600_000, 900_000])
     const run: Run = {
-      key,
+      recordId: key,
       leaseMs,
       retentionMs,
       owner: random.pick(['me', 'you']),

@@ -50,7 +50,7 @@ const memory: InnerStore = {
       ...inner,
       async reserve(request) {
         const reservation = await inner.reserve(request)
-        const result = kept.get(request.key)
+        const result = kept.get(request.recordId)
         if (reservation.outcome !== 'finished' || result === undefined) return reservation
         return { outcome: 'finished', result }
       },
@@ -58,7 +58,7 @@ const memory: InnerStore = {
     return {
       store,
       async read(key) {
-        const reservation = await store.reserve(requestFor({ key }))
+        const reservation = await store.reserve(requestFor({ recordId: key }))
         if (reservation.outcome !== 'finished') throw new Error(reservation.outcome)
         return Buffer.from(reservation.result)
       },

@@ -39,7 +39,7 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ name, open }) => 
 
   it('is a compact JWE with its key id, and no plaintext', async () => {
     const request = await finish(make(), PLAIN)
-    const kept = await inner.read(request.key)
+    const kept = await inner.read(request.recordId)
     const header = { alg: 'dir', enc: 'A256GCM', kid: '2026-01' }
     expect(headerOf(kept)).toEqual(header)
     expect(partsOf(kept)).toHaveLength(5)
@@ -52,7 +52,7 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ name, open }) => 
     const kept = new Set<string>()
     for (let count = 0; count < 50; count += 1) {
       const request = await finish(make(), PLAIN)
-      kept.add(partsOf(await inner.read(request.key))[2] ?? '')
+      kept.add(partsOf(await inner.read(request.recordId))[2] ?? '')
     }
     expect(kept.size).toBe(50)
   })
@@ -60,20 +60,20 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ name, open }) => 
   it('is unreadable once any bit of it is another', async () => {
     const request = await finish(make(), PLAIN)
     const stores = both.map(make)
-    const kept = await inner.read(request.key)
+    const kept = await inner.read(request.recordId)
     for (let index = 0; index < kept.byteLength; index += 1) {
       // Redis takes its time for each.
       const bits = name === 'memory' ? [0, 1, 2, 3, 4, 5, 6, 7] : [index % 8]
       for (const bit of bits) {
         const damaged = Buffer.from(kept)
         damaged[index] = (kept[index] ?? 0) ^ (1 << bit)
-        await inner.write(request.key, damaged)
+        await inner.write(request.recordId, damaged)
         for (const store of stores) {
           expect(await retry(store, request), `bit ${bit} of ${index}`).toEqual(UNREADABLE)
         }
       }
     }
-    await inner.write(request.key, kept)
+    await inner.write(request.recordId, kept)
     expect((await retry(make(), request)).outcome).toBe('finished')
   })
 
@@ -81,7 +81,7 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ name, open }) => 
     const store = make()
     const mine = await finish(store, PLAIN)
     const other = await finish(store, PLAIN)
-    await inner.write(other.key, await inner.read(mine.key))
+    await inner.write(other.recordId, await inner.read(mine.recordId))
     expect(await retry(store, other)).toEqual(UNREADABLE)
     expect((await retry(store, mine)).outcome).toBe('finished')
   })
@@ -91,8 +91,8 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ name, open }) => 
     const newer = make({ current: '2026-02' })
     const first = await finish(older, Buffer.from('[1]'))
     const second = await finish(newer, Buffer.from('[2]'))
-    expect(headerOf(await inner.read(first.key))).toMatchObject({ kid: '2026-01' })
-    expect(headerOf(await inner.read(second.key))).toMatchObject({ kid: '2026-02' })
+    expect(headerOf(await inner.read(first.recordId))).toMatchObject({ kid: '2026-01' })
+    expect(headerOf(await inner.read(second.recordId))).toMatchObject({ kid: '2026-02' })
     for (const store of [older, newer]) {
       expect(await found(store, first)).toBe('[1]')
       expect(await found(store, second)).toBe('[2]')
@@ -133,13 +133,13 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ name, open }) => 
 
   it.each(HEADERS)('is unreadable with %s', async (_, header) => {
     const request = await finish(make(), PLAIN)
-    await inner.write(request.key, withHeader(await inner.read(request.key), header))
+    await inner.write(request.recordId, withHeader(await inner.read(request.recordId), header))
     for (const more of both) expect(await retry(make(more), request)).toEqual(UNREADABLE)
   })
 
   it('is unreadable when a member was added by whoever has the key', async () => {
     const request = await finish(make(), PLAIN)
-    const plaintext = Buffer.from(`${request.key.length}:${request.key}11:fingerprint[1]`)
+    const plaintext = Buffer.from(`${request.recordId.length}:${request.recordId}11:fingerprint[1]`)
     for (const [more, expected] of [
       [{}, 'finished'],
       [{ typ: 'x' }, 'unreadable'],
@@ -149,7 +149,7 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ name, open }) => 
       const jwe = await new CompactEncrypt(plaintext)
         .setProtectedHeader(header)
         .encrypt(KEYS['2026-01'])
-      await inner.write(request.key, Buffer.from(jwe))
+      await inner.write(request.recordId, Buffer.from(jwe))
       expect((await retry(make(), request)).outcome).toBe(expected)
     }
   })
@@ -162,15 +162,15 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ name, open }) => 
     ['the start of a plain result', '['],
   ])('is unreadable when it is %s', async (_, text) => {
     const request = await finish(make(), PLAIN)
-    await inner.write(request.key, Buffer.from(text))
+    await inner.write(request.recordId, Buffer.from(text))
     expect(await retry(make(), request)).toEqual(UNREADABLE)
   })
 
   it('is unreadable in other spellings of base64url', async () => {
     const request = await finish(make(), PLAIN)
-    const kept = (await inner.read(request.key)).toString()
+    const kept = (await inner.read(request.recordId)).toString()
     for (const spelling of [`${kept}==`, `${kept}\n`, ` ${kept}`, `${kept}.`, `${kept}.x`]) {
-      await inner.write(request.key, Buffer.from(spelling))
+      await inner.write(request.recordId, Buffer.from(spelling))
       expect(await retry(make(), request), JSON.stringify(spelling)).toEqual(UNREADABLE)
     }
   })
@@ -181,7 +181,7 @@ describe.each(INNER_STORES)('an encrypted result on $name', ({ name, open }) => 
     const lenient = make({ readUnencrypted: true })
     expect(await retry(lenient, request)).toEqual({ outcome: 'finished', result: PLAIN })
     const later = await finish(lenient, PLAIN)
-    expect(headerOf(await inner.read(later.key))).toMatchObject({ kid: '2026-01' })
+    expect(headerOf(await inner.read(later.recordId))).toMatchObject({ kid: '2026-01' })
   })
 })
 
@@ -221,16 +221,16 @@ describe('the cipher', () => {
 
   it.each([
     [
-      { key: 'a', fingerprint: 'bc' },
-      { key: 'ab', fingerprint: 'c' },
+      { recordId: 'a', fingerprint: 'bc' },
+      { recordId: 'ab', fingerprint: 'c' },
     ],
     [
-      { key: 'a', fingerprint: '' },
-      { key: '', fingerprint: 'a' },
+      { recordId: 'a', fingerprint: '' },
+      { recordId: '', fingerprint: 'a' },
     ],
     [
-      { key: '1:a', fingerprint: 'b' },
-      { key: '1', fingerprint: ':a1:b' },
+      { recordId: '1:a', fingerprint: 'b' },
+      { recordId: '1', fingerprint: ':a1:b' },
     ],
   ])('tells %j from %j', async (mine, other) => {
     let kept: Uint8Array = new Uint8Array()
@@ -264,7 +264,7 @@ describe('the cipher', () => {
 })
 
 describe('the format', () => {
-  const BOUND = { record: 'r', fingerprint: 'f' }
+  const BOUND = { recordId: 'r', fingerprint: 'f' }
   const PREFIX = '1:r1:f'
   const KEY = KEYS['2026-01']
   const cipher = createResultCipher(new Map(Object.entries(KEYS)), '2026-01')

@@ -152,7 +152,7 @@ class World {
       receiver.cutOff.add(cut)
       const requester = {}
       let start: Start | undefined
-      const request = { key: call.key, fingerprint: call.body, retentionMs: 1000, requester }
+      const request = { recordId: call.key, fingerprint: call.body, retentionMs: 1000, requester }
       const work = (run: CoupledRun): Promise<CoupledEnding> => {
         start = this.#start({ call, plan, fence: run.fence, home: receiver })
         return handle({ receiver, requester, run, start })

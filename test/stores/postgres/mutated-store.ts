@@ -71,7 +71,7 @@ export function openMutated(url: string, mutation: Mutation, isolation?: Isolati
     },
     write(key, body) {
       const requester = {}
-      const request = { key, fingerprint: body, retentionMs: 60_000, requester }
+      const request = { recordId: key, fingerprint: body, retentionMs: 60_000, requester }
       return run(request, async (handling) => {
         handled += 1
         const tx = live.of(requester, 'the test').transaction()

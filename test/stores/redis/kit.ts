@@ -81,7 +81,7 @@ export function storeOn(redis: RedisClientLike, options: RedisStoreOptions = {})
 }
 
 export const requestFor = (changes: Partial<ReservationRequest> = {}): ReservationRequest => ({
-  key: randomUUID(),
+  recordId: randomUUID(),
   owner: randomUUID(),
   fingerprint: 'fingerprint',
   leaseMs: 30_000,

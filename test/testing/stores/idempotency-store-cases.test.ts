@@ -99,9 +99,9 @@ function twoSteps(): IdempotencyStore {
   return {
     ...good,
     async reserve(request) {
-      if (seen.has(request.key)) return good.reserve(request)
+      if (seen.has(request.recordId)) return good.reserve(request)
       await turn()
-      seen.add(request.key)
+      seen.add(request.recordId)
       return { outcome: 'reserved', fence: 1 }
     },
   }

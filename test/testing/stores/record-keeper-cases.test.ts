@@ -55,7 +55,7 @@ describe('recordKeeperCases', () => {
             if (isDone) keys.add(record)
             return isDone
           },
-          settle: async (run, ending) => (await settle(run, ending)) || keys.has(run.key),
+          settle: async (run, ending) => (await settle(run, ending)) || keys.has(run.recordId),
         }
       }),
     ],

@@ -18,7 +18,7 @@ requireSingleUse({ store: singleUse })
 const idempotency: IdempotencyStore = {
   async reserve(request) {
     if (request.rerunAbandoned) return { outcome: 'reserved', fence: 1 }
-    if (request.key === 'done') return { outcome: 'finished', result: new Uint8Array() }
+    if (request.recordId === 'done') return { outcome: 'finished', result: new Uint8Array() }
     return { outcome: 'running', leaseLeftMs: request.leaseMs }
   },
   renew: async (run) => run.fence > 0,

@@ -18,7 +18,7 @@ export function createRun<Tx>(
 
   return async (request, work) => {
     // Without a key, the ids are of no other request, and no record is written.
-    const ids = recordIds(request.key ?? randomUUID(), request.fingerprint, store.schema)
+    const ids = recordIds(request.recordId ?? randomUUID(), request.fingerprint, store.schema)
     if (await inFlight.isRunning(ids.id)) return { outcome: 'running' }
     const { markRunning, finish } = inFlight.start(ids.id)
     try {

@@ -15,7 +15,7 @@ export interface UsedToken {
 /** A handler that runs inside its transaction. */
 export interface LiveRun<Tx> {
   /** The digest of the key and its scope; `undefined` without a key. */
-  readonly key: string | undefined
+  readonly recordId: string | undefined
   readonly tx: Tx
   /** Returns the handler's proxy of the transaction object. */
   transaction(): Tx
@@ -40,11 +40,11 @@ export interface ServerFailure {
   isUndone: boolean
 }
 
-type BegunRequest = Pick<CoupledRequest, 'requester' | 'key' | 'onLateUse'>
+type BegunRequest = Pick<CoupledRequest, 'requester' | 'recordId' | 'onLateUse'>
 
 /** The runs whose handlers have not answered yet. */
 export interface LiveRuns<Tx> {
-  begin({ requester, key, onLateUse }: BegunRequest, tx: Tx): LiveRun<Tx>
+  begin({ requester, recordId, onLateUse }: BegunRequest, tx: Tx): LiveRun<Tx>
   /** Ends a run's handler: its later calls on the transaction are not sent. */
   end(requester: object): void
   /**
@@ -61,7 +61,7 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
   const entries: { readonly requester: object; readonly run: LiveRun<Tx>; stop(): void }[] = []
 
   return {
-    begin({ requester, key, onLateUse }, tx) {
+    begin({ requester, recordId, onLateUse }, tx) {
       let revocable: RevocableTransaction<Tx> | undefined
       let wasUsedLate = false
       const recordFailure = (error: unknown): void => {
@@ -78,7 +78,7 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
         },
       }
       const run = {
-        key,
+        recordId,
         tx,
         usedTransaction: false,
         serverFailure: undefined as ServerFailure | undefined,

@@ -46,7 +46,7 @@ async function outcomeByStage<Tx>(
       if (stage.name === 'writing_record') assertRolledBack(settled)
       if (settled === 'committed') return { outcome: 'committed', usedTransaction }
       const { ending } = stage
-      const isRecorded = input.request.key !== undefined
+      const isRecorded = input.request.recordId !== undefined
       const commit = { ids: input.ids, isRecorded, ending, fence, usedTransaction }
       if (settled === undefined) return resolveUnansweredCommit(store, commit)
       if (isEndedByHandler(settled.error)) return uncoupled(store, input, result)
@@ -87,7 +87,7 @@ async function rolledBack<Tx>(
   if (stage.name !== 'rolling_back') return { outcome: 'rolled_back' }
   const { ending } = stage
   if (isUncoupled) return uncoupled(store, input, result)
-  if (ending.type === 'roll_back' || input.request.key === undefined) {
+  if (ending.type === 'roll_back' || input.request.recordId === undefined) {
     return { outcome: 'rolled_back' }
   }
   const inserted = await insertRecord(store, input, recordOf(result, ending.result))
@@ -102,7 +102,7 @@ async function uncoupled<Tx>(
   input: RunInput<Tx>,
   result: AttemptResult,
 ): Promise<CoupledOutcome> {
-  if (input.request.key === undefined) return { outcome: 'uncoupled', isKept: false }
+  if (input.request.recordId === undefined) return { outcome: 'uncoupled', isKept: false }
   const { stage } = result
   const answer =
     'ending' in stage && stage.ending.type !== 'roll_back' ? stage.ending.result : undefined

@@ -197,11 +197,11 @@ async function writeRecord<Tx>(context: AttemptContext<Tx>, tx: Tx, fence: numbe
   const { runner, statements } = store
   const { stage } = control
   if (stage.name !== 'writing_record') throw ROLLBACK
-  const { key, retentionMs } = input.request
+  const { recordId, retentionMs } = input.request
   const usedToken = run !== undefined && run.usedTokens.length > 0
   const record = { fence: String(fence), result: stage.ending.result, retentionMs, usedToken }
   const last =
-    key === undefined
+    recordId === undefined
       ? statements.assertInTransaction(record.fence)
       : statements.insertRecord(input.ids, record)
   if (runner.commitWith === undefined) {

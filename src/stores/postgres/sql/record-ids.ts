@@ -22,15 +22,15 @@ export interface TokenIds {
 
 const ID_BYTES = 16
 
-/** Derives the ids from the digest of a key and a fingerprint. */
+/** Derives the ids from the id of a record and a fingerprint. */
 export function recordIds(
-  key: string,
+  recordId: string,
   fingerprint: string,
   schema: string = DEFAULT_SCHEMA,
 ): RecordIds {
   // All schemas of a database share the locks, but not the rows.
-  const ofKey = bytesOf(['record', schema, key])
-  const ofRequest = bytesOf(['request', schema, key, fingerprint])
+  const ofKey = bytesOf(['record', schema, recordId])
+  const ofRequest = bytesOf(['request', schema, recordId, fingerprint])
   return {
     id: uuidIn(ofKey),
     fingerprint: ofRequest.toString('hex', 0, ID_BYTES),

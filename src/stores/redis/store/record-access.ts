@@ -17,7 +17,7 @@ interface ValueSnapshot extends RecordSnapshot {
 interface RecordAccessOptions {
   readonly timeoutMs: number
   /** Returns the key of a record in Redis. */
-  keyOf(record: string): string
+  keyOf(recordId: string): string
 }
 
 const ANY_TTL_MS = Number.MAX_SAFE_INTEGER
@@ -28,8 +28,8 @@ export function createRecordAccess(
   { timeoutMs, keyOf }: RecordAccessOptions,
 ): RecordAccess<ValueSnapshot> {
   return {
-    async read(record) {
-      const call = { script: READ_RECORD, key: keyOf(record), args: [] }
+    async read(recordId) {
+      const call = { script: READ_RECORD, key: keyOf(recordId), args: [] }
       const reply = await connection.run(call).catch((error) => {
         // Nothing was written, even if the script ran.
         throw error instanceof NotConfirmed ? notWrittenError(error) : error
@@ -39,14 +39,14 @@ export function createRecordAccess(
       // All times of the record are relative to this read.
       return { stored, record: parseRecord(stored), now: 0 }
     },
-    async replace(record, snapshot, next) {
+    async replace(recordId, snapshot, next) {
       const args = [
         digestOf(snapshot.stored),
         maxTtlMs(snapshot),
         encodeRecord(next),
         String(Math.ceil(next.expiresAt)),
       ]
-      const call = { script: REPLACE, key: keyOf(record), args }
+      const call = { script: REPLACE, key: keyOf(recordId), args }
       const state = startRedisCall(timeoutMs)
       const reply = await connection.run(call, state).catch((error: Error) => {
         throw state.isRepeated ? uncertainError(error.message) : error

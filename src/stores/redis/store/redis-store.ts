@@ -82,14 +82,14 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
       ? connection
       : openReplicated(clients, connection, { timeoutMs, replicas })
   const tokenKey = (id: string): string => `${prefix}t:${id}`
-  const recordKey = (key: string): string => `${prefix}k:${key}`
+  const redisKeyOf = (recordId: string): string => `${prefix}k:${recordId}`
   const compensation = createCompensation(({ request, granted }: LateReservation) => {
     const args = undoArguments(request, granted)
     const isReserved = (): boolean => false
     // On the connection of the reservation, which it must not overtake.
     return reservations.run({
       script: UNDO_RESERVE,
-      key: recordKey(request.key),
+      key: redisKeyOf(request.recordId),
       args,
       isReserved,
     })
@@ -99,7 +99,7 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
     compensation.add(request.owner, { request, granted }, request.leaseMs)
 
   return {
-    ...createRecordKeeper(createRecordAccess(connection, { timeoutMs, keyOf: recordKey })),
+    ...createRecordKeeper(createRecordAccess(connection, { timeoutMs, keyOf: redisKeyOf })),
     async consume(id, ttlMs) {
       const args = [randomUUID(), String(Math.max(MIN_TTL_MS, Math.ceil(ttlMs)))]
       const call = { script: CONSUME, key: tokenKey(id), args, isReserved: isConsumed }
@@ -108,7 +108,7 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
     async reserve(request) {
       const args = scripts.reserveArguments(request)
       const { isReserved } = scripts
-      const call = { script: scripts.RESERVE, key: recordKey(request.key), args, isReserved }
+      const call = { script: scripts.RESERVE, key: redisKeyOf(request.recordId), args, isReserved }
       const state = startRedisCall(timeoutMs + (replicas?.timeoutMs ?? 0))
       try {
         const reply = await reservations.run(call, state)
@@ -126,12 +126,12 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
     },
     async renew(run) {
       const args = scripts.renewArguments(run)
-      const call = { script: scripts.RENEW, key: recordKey(run.key), args }
+      const call = { script: scripts.RENEW, key: redisKeyOf(run.recordId), args }
       return (await connection.run(call)) === 1
     },
     async settle(run, ending) {
       const args = scripts.settleArguments(run, ending)
-      const call = { script: scripts.SETTLE, key: recordKey(run.key), args }
+      const call = { script: scripts.SETTLE, key: redisKeyOf(run.recordId), args }
       return (await connection.run(call)) === 1
     },
     // It may open connections, which outlive the caller.

@@ -40,7 +40,7 @@ describe.each([...ADAPTERS, ELSEWHERE])('on $name', ({ open }) => {
     const seen: (number | undefined)[] = []
     const runs = [0, 1, 2, 3, 4].map((request) =>
       context.run(request, async () => {
-        const asked = { key: randomUUID(), fingerprint: 'f', retentionMs: 1000, requester: {} }
+        const asked = { recordId: randomUUID(), fingerprint: 'f', retentionMs: 1000, requester: {} }
         const outcome = await store.run(asked, async () => {
           seen[request] = context.getStore()
           return { type: 'commit', result: undefined }

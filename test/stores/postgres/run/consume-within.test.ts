@@ -30,7 +30,7 @@ function consuming(found: readonly Row[] = []) {
   const usedTokens: (typeof token)[] = []
   const tx = {}
   const run: LiveRun<object> = {
-    key: 'key',
+    recordId: 'key',
     tx,
     transaction: () => tx,
     endCalls: () => Promise.resolve(),

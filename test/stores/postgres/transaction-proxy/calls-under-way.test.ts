@@ -51,7 +51,7 @@ async function run(
   ending: CoupledEnding = COMMIT,
 ) {
   const requester = {}
-  const request = { key: randomUUID(), fingerprint: 'same', retentionMs: 60_000, requester }
+  const request = { recordId: randomUUID(), fingerprint: 'same', retentionMs: 60_000, requester }
   return store.run(request, async (coupled) => {
     await handler(requester as never)
     coupled.answered()

@@ -261,7 +261,7 @@ describe.each(NODE_REDIS)('a client of $major', ({ createClient, createCluster }
       expect(await to.command('CLUSTER', 'COUNTKEYSINSLOT', slot)).toBe('1')
       expect(await store.consume(before, 60_000)).toBe(false)
 
-      for (const key of [`t:${before}`, `k:${request.key}`]) {
+      for (const key of [`t:${before}`, `k:${request.recordId}`]) {
         const moved = await from.command(
           'MIGRATE',
           to.host,

@@ -167,7 +167,7 @@ describe('what a store rejects with', () => {
     const redis = await ownRedis(config)
     const password = 'requirepass' in config ? { password: 'a-secret-password' } : {}
     const store = storeOn(connect({ port: redis.port, ...password }))
-    const request = requestFor({ key: 'a-secret-key', fingerprint: 'a-secret-body' })
+    const request = requestFor({ recordId: 'a-secret-key', fingerprint: 'a-secret-body' })
     const asked = [
       store.consume('a-secret-token', 1000),
       store.reserve(request),

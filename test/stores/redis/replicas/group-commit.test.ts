@@ -66,7 +66,7 @@ describe('a store whose replicas keep up', () => {
     const request = requestFor()
     const id = randomUUID()
     await Promise.all([begin(store, request), store.consume(id, 60_000)])
-    expect(await replica.command('EXISTS', `esa:k:${request.key}`, `esa:t:${id}`)).toBe('2')
+    expect(await replica.command('EXISTS', `esa:k:${request.recordId}`, `esa:t:${id}`)).toBe('2')
   })
 
   it('waits once for all reservations that are under way', async () => {
@@ -95,7 +95,7 @@ describe('a store whose replica is paused', () => {
     expect(ms).toBeLessThan(250 + REPLICAS.timeoutMs + SLACK_MS)
     // Nothing but a mark that nobody minds, and only for the lease.
     await until('it was taken back', async () =>
-      (await primary.command('GET', `esa:k:${request.key}`)).startsWith('1|f|'),
+      (await primary.command('GET', `esa:k:${request.recordId}`)).startsWith('1|f|'),
     )
     replica.resume()
     await begin(store, retryOf(request))
@@ -167,7 +167,7 @@ describe('a store that needs more replicas than there are', () => {
     const request = requestFor({ leaseMs: 1000 })
     await expect(store.reserve(request)).rejects.toThrow('1 of 2 replicas')
     await until('nothing is left', async () => {
-      return (await primary.command('EXISTS', `esa:k:${request.key}`)) === '0'
+      return (await primary.command('EXISTS', `esa:k:${request.recordId}`)) === '0'
     })
   })
 })
@@ -177,7 +177,7 @@ it('undoes a reservation on its own connection, so that it cannot overtake it', 
   const { store } = openStore(server, { replicas: { min: 1, timeoutMs: 50 } })
   const request = requestFor()
   await expect(store.reserve(request)).rejects.toThrow('0 of 1 replicas')
-  const name = `esa:k:${request.key}`
+  const name = `esa:k:${request.recordId}`
   await until('it is undone', async () => (await server.command('GET', name)).startsWith('1|f|'))
   const client = new Redis(server.url)
   onTestFinished(() => client.disconnect())
@@ -252,6 +252,6 @@ it('a user of Redis who may not wait gets no reservation, and none stays', async
   const request = requestFor()
   await expect(store.reserve(request)).rejects.toThrow('NOPERM')
   await until('it was taken back', async () =>
-    (await primary.command('GET', `esa:k:${request.key}`)).startsWith('1|f|'),
+    (await primary.command('GET', `esa:k:${request.recordId}`)).startsWith('1|f|'),
   )
 })

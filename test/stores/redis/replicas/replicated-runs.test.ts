@@ -89,7 +89,7 @@ describe('a cluster with faults', () => {
         try {
           const found = await store.reserve(request)
           if (found.outcome === 'reserved') {
-            runs.set(request.key, (runs.get(request.key) ?? 0) + 1)
+            runs.set(request.recordId, (runs.get(request.recordId) ?? 0) + 1)
           }
         } catch {
           refusals++

@@ -111,7 +111,7 @@ async function behindProxy(leaseMs: number) {
 
 const untilTakenAfter = (run: Run, store: Store): Promise<void> =>
   until('the first attempt has the key', async () => {
-    const view = await store.inspect(run.key)
+    const view = await store.inspect(run.recordId)
     return view !== undefined && view.fence > run.fence
   })
 

@@ -55,8 +55,8 @@ describe('redisStore', () => {
     const ttl = async (key: string) => Number(await server.command('PTTL', key))
     expect(await ttl(`orders:t:${id}`)).toBeGreaterThan(15_000)
     expect(await ttl(`orders:t:${id}`)).toBeLessThanOrEqual(20_000)
-    expect(await ttl(`orders:k:${request.key}`)).toBeGreaterThan(50_000)
-    expect(await ttl(`orders:k:${request.key}`)).toBeLessThanOrEqual(60_000)
+    expect(await ttl(`orders:k:${request.recordId}`)).toBeGreaterThan(50_000)
+    expect(await ttl(`orders:k:${request.recordId}`)).toBeLessThanOrEqual(60_000)
   })
 
   it('is shared by every client with the same prefix', async () => {
@@ -107,9 +107,9 @@ describe('redisStore', () => {
   it.each([0, 10, 100, 300, 500, 700, 900])(
     'needs at most 350 bytes of Redis for a record beyond its result of %i bytes',
     async (bytes) => {
-      const key = 'k'.repeat(24)
+      const recordId = 'k'.repeat(24)
       const { store: own } = openStore(server, { prefix: `${bytes}:` })
-      const run = await begin(own, requestFor({ key, fingerprint: 'f'.repeat(24) }))
+      const run = await begin(own, requestFor({ recordId, fingerprint: 'f'.repeat(24) }))
       await own.settle(run, { type: 'finished', result: Buffer.alloc(bytes, 'x') })
       const usage = await server.command('MEMORY', 'USAGE', `${bytes}:k:${key}`)
       expect(Number(usage) - bytes).toBeLessThanOrEqual(350)

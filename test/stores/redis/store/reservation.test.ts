@@ -14,8 +14,8 @@ describe('what a caller asks', () => {
     const texts = ['', '|', 'a\n\0', 'žluť', '😀', 'half \ud83d', '\ude00 of one']
     for (const owner of texts) {
       for (const fingerprint of texts) {
-        const key = `k\r\n|é{x}${randomUUID()}`
-        const request = requestFor({ key, owner, fingerprint })
+        const recordId = `k\r\n|é{x}${randomUUID()}`
+        const request = requestFor({ recordId, owner, fingerprint })
         const run = await begin(store, request)
         expect(await store.reserve(request)).toEqual({ outcome: 'reserved', fence: run.fence })
         expect(await store.renew(run)).toBe(true)
@@ -118,7 +118,7 @@ function player(store: Store, expire: (key: string) => Promise<void>) {
     owner: number,
     fingerprint = fingerprints.get(`${key}:${owner}`) ?? 0,
   ) => ({
-    key: `${session}:${key}`,
+    recordId: `${session}:${key}`,
     owner: `owner ${owner}`,
     fingerprint: `fingerprint ${fingerprint}`,
     leaseMs: LEASE_MS,
@@ -132,7 +132,7 @@ function player(store: Store, expire: (key: string) => Promise<void>) {
       case 'consume':
         return store.consume(`${session}:${command.id}`, LEASE_MS)
       case 'expire':
-        await expire(runOf(command.key, 0).key)
+        await expire(runOf(command.key, 0).recordId)
         return 'expired'
       case 'reserve': {
         const { key, owner, fingerprint, rerun } = command
@@ -149,15 +149,15 @@ function player(store: Store, expire: (key: string) => Promise<void>) {
         return `reserved ${isNew ? `again, the greatest: ${isGreatest}` : 'again'}`
       }
       case 'inspect': {
-        const view = await store.inspect(runOf(command.key, 0).key)
+        const view = await store.inspect(runOf(command.key, 0).recordId)
         const { fence, begunAt, leaseLeftMs, expiresInMs, ...rest } = view ?? {}
         return { ...rest, isLeased: leaseLeftMs !== undefined, isLatest: fence === granted.at(-1) }
       }
       case 'resolve': {
         const { as: type, isReadable } = command
-        const { key, fence } = runOf(command.key, command.owner)
+        const { recordId, fence } = runOf(command.key, command.owner)
         const result = resultOf('by an operator', isReadable)
-        return store.resolve(key, fence, type === 'finished' ? { type, result } : { type })
+        return store.resolve(recordId, fence, type === 'finished' ? { type, result } : { type })
       }
       case 'renew':
         return store.renew(runOf(command.key, command.owner))
@@ -193,16 +193,16 @@ it('the record on Redis answers every sequence of commands as the pure one does'
 
 /** A store of which keys can be forgotten: from then on it knows them by another name. */
 function forgetful(store: Store, forgotten: ReadonlyMap<string, number>): Store {
-  const renamed = <T extends { key: string }>(asked: T): T => ({
+  const renamed = <T extends { recordId: string }>(asked: T): T => ({
     ...asked,
-    key: `${asked.key}:${forgotten.get(asked.key) ?? 0}`,
+    recordId: `${asked.recordId}:${forgotten.get(asked.recordId) ?? 0}`,
   })
   return {
     ...store,
     reserve: (request) => store.reserve(renamed(request)),
     renew: (run) => store.renew(renamed(run)),
     settle: (run, ending) => store.settle(renamed(run), ending),
-    inspect: (record) => store.inspect(renamed({ key: record }).key),
-    resolve: (record, fence, as) => store.resolve(renamed({ key: record }).key, fence, as),
+    inspect: (recordId) => store.inspect(renamed({ recordId }).recordId),
+    resolve: (recordId, fence, as) => store.resolve(renamed({ recordId }).recordId, fence, as),
   }
 }

@@ -15,10 +15,11 @@ const FINISHED: Resolution = { type: 'finished', result: RESULT }
 
 const server = await sharedRedis()
 
-const nameOf = ({ key }: { key: string }): string => `esa:k:${key}`
-const ttlOf = async (request: { key: string }): Promise<number> =>
+const nameOf = ({ recordId }: { recordId: string }): string => `esa:k:${recordId}`
+const ttlOf = async (request: { recordId: string }): Promise<number> =>
   Number(await server.command('PTTL', nameOf(request)))
-const textOf = (request: { key: string }): Promise<string> => server.command('GET', nameOf(request))
+const textOf = (request: { recordId: string }): Promise<string> =>
+  server.command('GET', nameOf(request))
 
 async function abandonedIn(store: Store) {
   const request = requestFor()
@@ -39,15 +40,15 @@ async function expectUnreadable(store: Store, request: ReturnType<typeof request
 
 async function expectFreed(store: Store, request: ReturnType<typeof requestFor>): Promise<void> {
   const microseconds = Date.now() * 1000
-  expect(await store.resolve(request.key, 0, FINISHED)).toBe(false)
-  expect(await store.resolve(request.key, 1, FREED)).toBe(false)
-  expect(await store.resolve(request.key, 0, FREED)).toBe(true)
-  const view = await store.inspect(request.key)
+  expect(await store.resolve(request.recordId, 0, FINISHED)).toBe(false)
+  expect(await store.resolve(request.recordId, 1, FREED)).toBe(false)
+  expect(await store.resolve(request.recordId, 0, FREED)).toBe(true)
+  const view = await store.inspect(request.recordId)
   expect(view?.state).toBe('freed')
   expect(view?.fence).toBeGreaterThan(microseconds - 60e6)
   expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
   expect(await store.renew({ ...request, fence: view?.fence ?? 0 })).toBe(false)
-  expect(await store.resolve(request.key, 0, FREED)).toBe(false)
+  expect(await store.resolve(request.recordId, 0, FREED)).toBe(false)
   const next = await begin(store, retryOf(request))
   expect(next.fence).toBeGreaterThan(view?.fence ?? 0)
 }
@@ -74,7 +75,7 @@ describe('a record that cannot be read', () => {
     await server.command('SET', nameOf(request), value, 'PX', '60000')
     await expectUnreadable(store, request)
     expect(await textOf(request)).toBe(value)
-    const { expiresInMs, ...view } = (await store.inspect(request.key)) ?? {}
+    const { expiresInMs, ...view } = (await store.inspect(request.recordId)) ?? {}
     expect(view).toEqual({ fence: 0, state: 'unreadable' })
     expect(expiresInMs).toBeLessThanOrEqual(60_000)
     await expectFreed(store, request)
@@ -85,7 +86,7 @@ describe('a record that cannot be read', () => {
     const request = requestFor()
     await server.command(command, nameOf(request), 'x')
     await expectUnreadable(store, request)
-    expect(await store.inspect(request.key)).toEqual({ fence: 0, state: 'unreadable' })
+    expect(await store.inspect(request.recordId)).toEqual({ fence: 0, state: 'unreadable' })
     await expectFreed(store, request)
   })
 
@@ -93,7 +94,7 @@ describe('a record that cannot be read', () => {
     const { store } = openStore(server)
     const request = requestFor()
     await server.command('SET', nameOf(request), 'garbage', 'PX', String(3 * DAY_MS))
-    expect(await store.resolve(request.key, 0, FREED)).toBe(true)
+    expect(await store.resolve(request.recordId, 0, FREED)).toBe(true)
     expect(await ttlOf(request)).toBeGreaterThan(3 * DAY_MS - 60_000)
   })
 
@@ -107,9 +108,9 @@ describe('a record that cannot be read', () => {
       await server.command('SET', nameOf(request), value)
       await expectUnreadable(store, request)
       const view = { fence: 0, state: 'unreadable', recordVersion }
-      expect(await store.inspect(request.key)).toEqual(view)
+      expect(await store.inspect(request.recordId)).toEqual(view)
       for (const as of [FREED, FINISHED]) {
-        expect(await store.resolve(request.key, 0, as)).toBe(false)
+        expect(await store.resolve(request.recordId, 0, as)).toBe(false)
       }
       expect(await textOf(request)).toBe(value)
     }
@@ -125,14 +126,14 @@ describe('a record that somebody keeps forever', () => {
     const request = requestFor()
     const run = await begin(store, request)
     await server.command('PERSIST', nameOf(request))
-    const view = await store.inspect(request.key)
+    const view = await store.inspect(request.recordId)
     expect(view).toMatchObject({ state: 'running', fence: run.fence })
     expect(view?.leaseLeftMs).toBeGreaterThan(DAY_MS - 60_000)
     const retry = retryOf(request, { rerunAbandoned: true })
     expect(await store.reserve(retry)).toEqual({ outcome: 'unreadable' })
     for (const fence of [0, run.fence]) {
       for (const as of [FREED, FINISHED]) {
-        expect(await store.resolve(request.key, fence, as)).toBe(false)
+        expect(await store.resolve(request.recordId, fence, as)).toBe(false)
       }
     }
     expect(await store.settle(run, { type: 'finished', result: RESULT })).toBe(true)
@@ -143,11 +144,11 @@ describe('a record that somebody keeps forever', () => {
     const request = requestFor()
     const [younger, older] = [agoMs(DAY_MS - 60_000), agoMs(DAY_MS + 1000)]
     await server.command('SET', nameOf(request), textAt(younger))
-    expect((await store.inspect(request.key))?.state).toBe('running')
-    expect(await store.resolve(request.key, younger, as)).toBe(false)
+    expect((await store.inspect(request.recordId))?.state).toBe('running')
+    expect(await store.resolve(request.recordId, younger, as)).toBe(false)
     await server.command('SET', nameOf(request), textAt(older))
-    expect((await store.inspect(request.key))?.state).toBe('abandoned')
-    expect(await store.resolve(request.key, older, as)).toBe(true)
+    expect((await store.inspect(request.recordId))?.state).toBe('abandoned')
+    expect(await store.resolve(request.recordId, older, as)).toBe(true)
     expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
   })
 
@@ -157,9 +158,9 @@ describe('a record that somebody keeps forever', () => {
     const run = { ...request, fence: agoMs(DAY_MS + 1000), owner: 'owner' }
     await server.command('SET', nameOf(request), textAt(run.fence))
     // It is renewed after it was looked at.
-    const resolving = store.resolve(request.key, run.fence, FREED)
+    const resolving = store.resolve(request.recordId, run.fence, FREED)
     expect(await Promise.all([resolving, store.renew(run)])).toEqual([false, true])
-    expect((await store.inspect(request.key))?.state).toBe('running')
+    expect((await store.inspect(request.recordId))?.state).toBe('running')
   })
 
   it('ends with a time to live, however it is resolved', async () => {
@@ -167,11 +168,11 @@ describe('a record that somebody keeps forever', () => {
     const { request, run } = await abandonedIn(store)
     expect(await store.settle(run, { type: 'streamed' })).toBe(true)
     await server.command('PERSIST', nameOf(request))
-    const view = await store.inspect(request.key)
+    const view = await store.inspect(request.recordId)
     expect(view).toMatchObject({ state: 'not_stored', fence: run.fence })
     expect(view).not.toHaveProperty('expiresInMs')
     expect(view).not.toHaveProperty('leaseLeftMs')
-    expect(await store.resolve(request.key, run.fence, FINISHED)).toBe(true)
+    expect(await store.resolve(request.recordId, run.fence, FINISHED)).toBe(true)
     expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
   })
 })
@@ -182,13 +183,13 @@ describe('a result that cannot be read', () => {
     const request = requestFor()
     const run = await begin(store, request)
     await store.settle(run, { type: 'finished', result: RESULT })
-    expect(await store.resolve(request.key, run.fence, FINISHED)).toBe(false)
+    expect(await store.resolve(request.recordId, run.fence, FINISHED)).toBe(false)
     await server.command('APPEND', nameOf(request), 'x')
-    const view = await store.inspect(request.key)
+    const view = await store.inspect(request.recordId)
     expect(view).toMatchObject({ state: 'unreadable', fence: run.fence })
     expect(view?.resultBytes).toBe(RESULT.byteLength + 1)
-    expect(await store.resolve(request.key, run.fence, FREED)).toBe(false)
-    expect(await store.resolve(request.key, run.fence, FINISHED)).toBe(true)
+    expect(await store.resolve(request.recordId, run.fence, FREED)).toBe(false)
+    expect(await store.resolve(request.recordId, run.fence, FINISHED)).toBe(true)
     const found = await store.reserve(retryOf(request))
     expect(found).toEqual({ outcome: 'finished', result: RESULT })
   })
@@ -197,13 +198,16 @@ describe('a result that cannot be read', () => {
     const { store } = openStore(server)
     const request = requestFor({ owner: sealedOwner('june', 'a') })
     const run = await begin(store, request)
-    expect(await store.inspect(request.key)).toMatchObject({ state: 'running', keyId: 'june' })
+    expect(await store.inspect(request.recordId)).toMatchObject({ state: 'running', keyId: 'june' })
     const header = Buffer.from('{"alg":"dir","enc":"A256GCM","kid":"july"}').toString('base64url')
     const result = Buffer.from(`${header}..aXY.dGV4dA.dGFn`)
     await store.settle(run, { type: 'finished', result })
-    expect(await store.inspect(request.key)).toMatchObject({ state: 'finished', keyId: 'july' })
+    expect(await store.inspect(request.recordId)).toMatchObject({
+      state: 'finished',
+      keyId: 'july',
+    })
     const canRead = () => false
-    expect(await store.inspect(request.key, canRead)).toMatchObject({ state: 'unreadable' })
+    expect(await store.inspect(request.recordId, canRead)).toMatchObject({ state: 'unreadable' })
   })
 })
 
@@ -221,10 +225,10 @@ describe('a reply that is lost on the wire', () => {
     const { request, run } = await abandonedIn(store)
     const opened = proxy.opened
     proxy.loseReply(DONE)
-    expect(await store.resolve(request.key, run.fence, as)).toBe(true)
+    expect(await store.resolve(request.recordId, run.fence, as)).toBe(true)
     expect(proxy.opened).toBe(opened + 1)
-    expect((await store.inspect(request.key))?.state).toBe(as.type)
-    expect(await store.resolve(request.key, run.fence, as)).toBe(false)
+    expect((await store.inspect(request.recordId))?.state).toBe(as.type)
+    expect(await store.resolve(request.recordId, run.fence, as)).toBe(false)
   })
 
   it('is never taken for a refusal when somebody has taken the key meanwhile', async () => {
@@ -236,7 +240,7 @@ describe('a reply that is lost on the wire', () => {
       const { request, run } = await abandonedIn(store)
       proxy.loseReply(DONE)
       const asked = store
-        .resolve(request.key, run.fence, FREED)
+        .resolve(request.recordId, run.fence, FREED)
         .catch((error: NotConfirmed) => (error.mayHaveRun ? 'not known' : error))
       while ((await other.reserve(retryOf(request))).outcome !== 'reserved');
       outcomes.add(await asked)
@@ -250,11 +254,11 @@ describe('a reply that is lost on the wire', () => {
     const { proxy, store } = await proxied()
     const { request, run } = await abandonedIn(store)
     proxy.hold()
-    const outcome = await store.resolve(request.key, run.fence, FREED).catch((error) => error)
+    const outcome = await store.resolve(request.recordId, run.fence, FREED).catch((error) => error)
     proxy.release()
     expect(outcome).toBeInstanceOf(NotConfirmed)
     expect(outcome).toMatchObject({ mayHaveRun: false })
-    expect((await store.inspect(request.key))?.state).toBe('abandoned')
+    expect((await store.inspect(request.recordId))?.state).toBe('abandoned')
   })
 })
 
@@ -262,15 +266,15 @@ it('a server that is full is an error, and nothing changes', async () => {
   const { store } = openStore(server)
   const { request, run } = await abandonedIn(store)
   await server.command('CONFIG', 'SET', 'maxmemory', '1')
-  await expect(store.resolve(request.key, run.fence, FINISHED)).rejects.toThrow('OOM')
+  await expect(store.resolve(request.recordId, run.fence, FINISHED)).rejects.toThrow('OOM')
   await server.command('CONFIG', 'SET', 'maxmemory', '0')
-  expect((await store.inspect(request.key))?.state).toBe('abandoned')
+  expect((await store.inspect(request.recordId))?.state).toBe('abandoned')
 })
 
 describe('the mark of a key that was freed', () => {
   async function freedIn(store: Store) {
     const { request, run } = await abandonedIn(store)
-    expect(await store.resolve(request.key, run.fence, FREED)).toBe(true)
+    expect(await store.resolve(request.recordId, run.fence, FREED)).toBe(true)
     return { request, run }
   }
 
@@ -283,7 +287,7 @@ describe('the mark of a key that was freed', () => {
       .rejects.toThrow('Redis')
       .finally(() => server.resume())
     await until('it is taken back', async () => {
-      const view = await store.inspect(request.key).catch(() => undefined)
+      const view = await store.inspect(request.recordId).catch(() => undefined)
       return view?.state === 'freed' && view.fence > run.fence
     })
     expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
@@ -321,12 +325,12 @@ it('of two that ask on connections of their own one wins, and neither over a run
   for (let round = 0; round < 50; round++) {
     const { request, run } = await abandonedIn(first)
     const answers = await Promise.all([
-      first.resolve(request.key, run.fence, FREED),
-      second.resolve(request.key, run.fence, FINISHED),
+      first.resolve(request.recordId, run.fence, FREED),
+      second.resolve(request.recordId, run.fence, FINISHED),
       ...(round % 2 === 0 ? [third.renew(run)] : []),
     ])
     expect(answers.filter((isDone) => isDone)).toHaveLength(1)
     const winner = ['freed', 'finished', 'running'][answers.indexOf(true)]
-    expect((await first.inspect(request.key))?.state).toBe(winner)
+    expect((await first.inspect(request.recordId))?.state).toBe(winner)
   }
 })

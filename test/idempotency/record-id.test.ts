@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest'
-import { operationOf, recordKey } from '../../src/idempotency/fingerprint.js'
+import { deriveRecordId, operationOf } from '../../src/idempotency/fingerprint.js'
 
 const SCOPE = { issuer: 'i', audience: 'a', caller: 'c', operation: 'o' }
 
 describe('The name of a record', () => {
   it('is another for every part of its scope, wherever the parts are cut', () => {
     const names = [
-      recordKey(SCOPE, 'k'),
-      recordKey({ ...SCOPE, issuer: 'x' }, 'k'),
-      recordKey({ ...SCOPE, audience: 'x' }, 'k'),
-      recordKey({ ...SCOPE, caller: 'x' }, 'k'),
-      recordKey({ ...SCOPE, operation: 'x' }, 'k'),
-      recordKey(SCOPE, 'x'),
-      recordKey({ ...SCOPE, operation: 'ok' }, ''),
-      recordKey({ ...SCOPE, caller: 'co', operation: '' }, 'k'),
-      recordKey({ ...SCOPE, issuer: 'a', audience: 'i' }, 'k'),
+      deriveRecordId(SCOPE, 'k'),
+      deriveRecordId({ ...SCOPE, issuer: 'x' }, 'k'),
+      deriveRecordId({ ...SCOPE, audience: 'x' }, 'k'),
+      deriveRecordId({ ...SCOPE, caller: 'x' }, 'k'),
+      deriveRecordId({ ...SCOPE, operation: 'x' }, 'k'),
+      deriveRecordId(SCOPE, 'x'),
+      deriveRecordId({ ...SCOPE, operation: 'ok' }, ''),
+      deriveRecordId({ ...SCOPE, caller: 'co', operation: '' }, 'k'),
+      deriveRecordId({ ...SCOPE, issuer: 'a', audience: 'i' }, 'k'),
     ]
     expect(new Set(names).size).toBe(names.length)
     for (const name of names) expect(name).toMatch(/^[\w-]{24}$/)

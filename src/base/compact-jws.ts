@@ -1,4 +1,4 @@
-import { isRecord } from './options.js'
+import { isObject } from './options.js'
 
 /** Three base64url segments without padding (RFC 7515, section 7.1). */
 const COMPACT_JWS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
@@ -44,7 +44,7 @@ export function readJsonObject(bytes: Uint8Array): JsonObject | undefined {
     const text = utf8.decode(bytes)
     const members: unknown = JSON.parse(text)
     // Only own members count.
-    return isRecord(members) ? { members: Object.setPrototypeOf(members, null), text } : undefined
+    return isObject(members) ? { members: Object.setPrototypeOf(members, null), text } : undefined
   } catch {
     return undefined
   }

@@ -27,7 +27,7 @@ export function parseOptions<Schema extends z.ZodType>(
   const mistaken = result.success ? undefined : mistakenObject(input, names)
   if (mistaken !== undefined) throw new TypeError(`${subject}: ${mistaken}`)
   const faults = result.error?.issues.flatMap((issue) => describeIssue(issue, names)) ?? []
-  if (isRecord(input)) faults.push(...crossOptionCheck(input))
+  if (isObject(input)) faults.push(...crossOptionCheck(input))
   if (result.success && faults.length === 0) return result.data
   throw new TypeError(`${subject}: ${[...new Set(faults)].join('; ')}`)
 }
@@ -37,7 +37,7 @@ const MAX_UNKNOWN = 3
 
 /** Says what is wrong if a whole request or store is passed by mistake. */
 function mistakenObject(input: unknown, names: readonly string[]): string | undefined {
-  if (!isRecord(input) || names.length === 0) return undefined
+  if (!isObject(input) || names.length === 0) return undefined
   if ('httpVersion' in input) {
     return 'got a request: call the function, and use what it returns as the middleware'
   }
@@ -48,7 +48,7 @@ function mistakenObject(input: unknown, names: readonly string[]): string | unde
 
 /** Ignores properties inherited from `Object.prototype`. */
 const ownMembers = (input: unknown): unknown =>
-  isRecord(input) && Object.getPrototypeOf(input) === Object.prototype
+  isObject(input) && Object.getPrototypeOf(input) === Object.prototype
     ? { __proto__: null, ...input }
     : input
 
@@ -58,13 +58,13 @@ export function lazy<T>(create: () => T): () => T {
   return () => (value ??= create())
 }
 
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
+export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The longest text that an operator or a caller gives, such as a reason. */
 export const MAX_TEXT_LENGTH = 256
 
-export const isText = (value: unknown): value is string =>
+export const isShortText = (value: unknown): value is string =>
   typeof value === 'string' &&
   value.length >= 1 &&
   value.length <= MAX_TEXT_LENGTH &&
@@ -133,5 +133,5 @@ export const storeWith = <Store extends object>(
 
 /** Whether it is an object with these functions, own or inherited. */
 export function hasFunctions(value: unknown, names: readonly string[]): boolean {
-  return isRecord(value) && names.every((name) => typeof value[name] === 'function')
+  return isObject(value) && names.every((name) => typeof value[name] === 'function')
 }

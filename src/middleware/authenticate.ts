@@ -15,7 +15,7 @@ import {
 } from '../base/decision/reason.js'
 import { toServiceAuthError, wrongWiring } from '../base/decision/service-auth-error.js'
 import { Unavailable } from '../base/decision/unavailable.js'
-import { hasFunctions, isRecord } from '../base/options.js'
+import { hasFunctions, isObject } from '../base/options.js'
 import type { WireHeaders } from '../base/raw-headers.js'
 import type { SingleUseStore } from '../idempotency/single-use.js'
 import type { Admit } from '../verification/admit.js'
@@ -25,7 +25,7 @@ import type { ValidIdentity } from '../verification/policy/check-claims.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 import { eventOf, undecided } from './guard.js'
 import { type HeadersInput, requestIdIn, wireHeaders } from './headers-input.js'
-import { refusalOf, resultOf } from './refusal-table.js'
+import { decisionResult, refusalOf } from './refusal-table.js'
 import type { Terms } from './request-state.js'
 import { requireEach } from './require-permissions.js'
 import { consumeOnce } from './require-single-use.js'
@@ -169,7 +169,7 @@ function answerTo(reason: Reason, schemes: Schemes): Authentication {
     .map(([name, value]) => [name.toLowerCase(), value] as const)
     .filter(([name]) => name !== 'content-length')
   return Object.freeze({
-    ...resultOf(reason),
+    ...decisionResult(reason),
     headers: Object.freeze(Object.fromEntries(sent)),
     body,
   }) as Authentication
@@ -182,7 +182,7 @@ const TARGET = /^(?:[/*]|[a-z][a-z\d+.-]*:\/\/)/i
 
 /** @throws ServiceAuthError `wrong_wiring`. */
 function parseOptions(options: AuthenticateOptions): Requirements {
-  if (!isRecord(options)) throw wrongWiring('authenticate: the options must be an object')
+  if (!isObject(options)) throw wrongWiring('authenticate: the options must be an object')
   for (const name of Object.keys(options)) {
     if (!OPTIONS.includes(name)) throw wrongWiring(`authenticate: ${name} is not an option`)
   }
@@ -193,10 +193,10 @@ function parseOptions(options: AuthenticateOptions): Requirements {
   if (certificate !== undefined && !isDer(certificate)) {
     throw wrongWiring('authenticate: certificate must be the client certificate in DER')
   }
-  if (method !== undefined && !isText(method)) {
+  if (method !== undefined && !isNonEmptyString(method)) {
     throw wrongWiring('authenticate: method must be a non-empty string')
   }
-  if (url !== undefined && !(isText(url) && TARGET.test(url))) {
+  if (url !== undefined && !(isNonEmptyString(url) && TARGET.test(url))) {
     throw wrongWiring('authenticate: url must be a path with query, or an absolute URL')
   }
   // The app may change the bytes while a decision is awaited.
@@ -204,7 +204,8 @@ function parseOptions(options: AuthenticateOptions): Requirements {
   return { permissions: namesIn(permissions), singleUse, certificate: der, method, url }
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+const isNonEmptyString = (value: unknown): value is string =>
+  typeof value === 'string' && value !== ''
 
 /** A copy, in which a hole of the list is `undefined`. */
 function namesIn(permissions: unknown): readonly string[] {

@@ -17,7 +17,7 @@ import { toServiceAuthError } from '../base/decision/service-auth-error.js'
 import { Unavailable } from '../base/decision/unavailable.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 import { type AnyRouteHandler, fitAnyRoute } from './any-route.js'
-import { refusalOf, resultOf, sendRefusal } from './refusal-table.js'
+import { decisionResult, refusalOf, sendRefusal } from './refusal-table.js'
 import { requestIdOf } from './request-id.js'
 import {
   type AdmittedState,
@@ -67,16 +67,16 @@ function handlerOf<State extends RequestState, T>(
       next(toServiceAuthError(guard.by, error))
       return
     }
-    const exchange = { state, response, next }
+    const context = { state, response, next }
     let decision: Decision<T> | Promise<Decision<T>>
     try {
       decision = guard.decide(state)
     } catch (error) {
-      fail(guard, error, exchange)
+      fail(guard, error, context)
       return
     }
-    if (decision instanceof Promise) concludeLater(guard, decision, exchange)
-    else conclude(guard, decision, exchange)
+    if (decision instanceof Promise) concludeLater(guard, decision, context)
+    else conclude(guard, decision, context)
   })
 }
 
@@ -95,17 +95,17 @@ interface GuardContext<State> {
 function concludeLater<State extends RequestState, T>(
   guard: Guard<State, T>,
   decision: Promise<Decision<T>>,
-  exchange: GuardContext<State>,
+  context: GuardContext<State>,
 ): void {
   decision.then(
-    (settled) => conclude(guard, settled, exchange),
+    (settled) => conclude(guard, settled, context),
     (error: unknown) => {
       // Only `Unavailable` becomes a 503; everything else goes to `next(error)`.
       if (error instanceof Unavailable)
-        conclude(guard, undecided(error, guard.dependencies(exchange.state)), exchange)
+        conclude(guard, undecided(error, guard.dependencies(context.state)), context)
       else {
-        exchange.state.reservation?.release()
-        fail(guard, error, exchange)
+        context.state.reservation?.release()
+        fail(guard, error, context)
       }
     },
   )
@@ -181,7 +181,7 @@ export function eventOf(
 ): DecisionEvent {
   const id = requestId === undefined ? undefined : { requestId }
   if (!decision.ok) {
-    return Object.freeze({ ...resultOf(decision.reason), by, ...decision.evidence, ...id })
+    return Object.freeze({ ...decisionResult(decision.reason), by, ...decision.evidence, ...id })
   }
   return Object.freeze({ outcome: 'accepted', by, ...(identity && factsOf(identity)), ...id })
 }

@@ -1,5 +1,5 @@
 import { wrongWiring } from '../base/decision/service-auth-error.js'
-import { isRecord } from '../base/options.js'
+import { isObject } from '../base/options.js'
 import type { WireHeaders } from '../base/raw-headers.js'
 import { requestIdOf } from './request-id.js'
 
@@ -34,7 +34,7 @@ const NO_HEADERS =
   'authenticate: the headers must be a Node request, a Headers or an object of names and values'
 
 function isNodeRequest(input: unknown): input is WireHeaders {
-  if (!isRecord(input) || !Array.isArray(input['rawHeaders'])) return false
+  if (!isObject(input) || !Array.isArray(input['rawHeaders'])) return false
   // In an object of names and values it is a header that a caller has named so.
   if (isPlain(input) && Object.keys(input).some((name) => !PARTS.has(name))) return false
   if (input['rawHeaders'].every((each) => typeof each === 'string')) return true

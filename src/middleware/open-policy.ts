@@ -2,7 +2,7 @@ import { dependencyOf } from '../base/decision/dependency.js'
 import type { Schemes } from '../base/decision/problem.js'
 import { createVerifier, type TokenVerifier } from '../verification/admit.js'
 import type { DenylistHealth } from '../verification/denylist/live-denylist.js'
-import { type KeySet, type KeySetHealth, sourceOf } from '../verification/key-set/key-set.js'
+import { type KeySet, type KeySetHealth, keySourceOf } from '../verification/key-set/key-set.js'
 import { remoteKeySet } from '../verification/key-set/remote-key-set.js'
 import type { KeySetAddress } from '../verification/policy/key-set-address.js'
 import type { Policy } from '../verification/policy/policy.js'
@@ -36,7 +36,7 @@ export interface OpenPolicy {
  */
 export function openPolicy(policy: Policy, schemes: Schemes, input: object): OpenPolicy {
   const { keySet, close } = openKeySet(policy.keySet, policy.clock)
-  const source = sourceOf(keySet)
+  const source = keySourceOf(keySet)
   if (source === undefined) throw new TypeError('serviceAuth policy: keySet has no source')
   const { issuer, liveDenylists, clock, clockToleranceSeconds, onDecision } = policy
   const verifier = createVerifier(policy, source)

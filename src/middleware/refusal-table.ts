@@ -101,7 +101,7 @@ const PROBLEMS: Record<UndecidedReason, Refusal<503>> &
 const isUndecided = (reason: Reason): reason is UndecidedReason => Object.hasOwn(PROBLEMS, reason)
 
 /** The part of a decision's event that follows from its reason. */
-export const resultOf = (reason: Reason): DecisionResult =>
+export const decisionResult = (reason: Reason): DecisionResult =>
   isUndecided(reason)
     ? { outcome: 'undecided', reason, status: PROBLEMS[reason].status }
     : { outcome: 'refused', reason, status: REFUSALS[reason].Bearer.status }

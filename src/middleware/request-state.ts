@@ -3,7 +3,7 @@ import type { DecisionObserver } from '../base/decision/decision-event.js'
 import type { Dependency } from '../base/decision/dependency.js'
 import type { Schemes } from '../base/decision/problem.js'
 import { wrongWiring } from '../base/decision/service-auth-error.js'
-import { isRecord } from '../base/options.js'
+import { isObject } from '../base/options.js'
 import type { Proof } from '../verification/confirmation/check-proof.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 
@@ -70,7 +70,7 @@ type Carrier = Request & { [STATE]?: RequestState }
 
 /** The state of this very request; it begins with a `serviceAuth` or an `acceptOneOf`. */
 export function beginState(request: Request): RequestState {
-  const known = stateOf(request)
+  const known = findState(request)
   if (known !== undefined) return known
   const state: RequestState = {
     request,
@@ -86,7 +86,7 @@ export function beginState(request: Request): RequestState {
   return state
 }
 
-function stateOf(request: Carrier): RequestState | undefined {
+function findState(request: Carrier): RequestState | undefined {
   const state = request[STATE]
   return state?.request === request ? state : undefined
 }
@@ -97,7 +97,7 @@ function stateOf(request: Carrier): RequestState | undefined {
  * @throws ServiceAuthError when there was none, or one that has not accepted.
  */
 export function admittedState(request: Request, by: string): AdmittedState {
-  const state = stateOf(request)
+  const state = findState(request)
   if (state?.admission === undefined || state.unaccepted > 0) {
     throw wrongWiring(`${by} needs a serviceAuth before it on the request`)
   }
@@ -151,7 +151,7 @@ export function assertAfterKey({ reservation }: RequestState, by: string, store:
  * ```
  */
 export function serviceOf(request: Request): ServiceIdentity {
-  if (!isRecord(request)) throw new TypeError('serviceOf: must be given the request')
+  if (!isObject(request)) throw new TypeError('serviceOf: must be given the request')
   return admittedState(request, 'serviceOf').admission.identity
 }
 
@@ -161,7 +161,7 @@ export function serviceOf(request: Request): ServiceIdentity {
  * @throws ServiceAuthError when it has accepted nothing.
  */
 export function credentialBy(middleware: object, request: Request): AcceptedCredential {
-  const credential = stateOf(request)?.credentials?.get(middleware)
+  const credential = findState(request)?.credentials?.get(middleware)
   if (credential !== undefined) return credential
   throw wrongWiring('credentialOf needs its acceptOneOf before it on the request')
 }

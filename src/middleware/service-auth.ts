@@ -4,7 +4,7 @@ import { ServiceAuthError } from '../base/decision/service-auth-error.js'
 import { createAdmit, createAdmitByIssuer } from '../verification/admit.js'
 import { peerCertificate } from '../verification/confirmation/peer-certificate.js'
 import type { Sender } from '../verification/confirmation/sender.js'
-import { addressOf, withAddress } from '../verification/key-set/address.js'
+import { keySetAddressOf, withKeySetAddress } from '../verification/key-set/address.js'
 import type { ValidIdentity } from '../verification/policy/check-claims.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
 import { permissionSet } from '../verification/policy/permission-set.js'
@@ -110,7 +110,7 @@ export function serviceAuth(
   const middleware = middlewareOf(terms, (headers, senderOf) => admit(headers, senderOf))
   const auth = Object.assign(middleware, { ready, health, close })
   serviceAuths.set(auth, terms.schemes)
-  return withAddress(auth, addressOf(opened.keySet))
+  return withKeySetAddress(auth, keySetAddressOf(opened.keySet))
 }
 
 const isList = (input: AnyPolicy | readonly AnyPolicy[]): input is readonly AnyPolicy[] =>
@@ -137,7 +137,7 @@ function severalIssuers(inputs: readonly AnyPolicy[]): MultiIssuerAuth {
     },
     health: () => ({
       policies: opened.map(({ verifier, keySet, health }) =>
-        withAddress({ issuer: verifier.policy.issuer, ...health() }, addressOf(keySet)),
+        withKeySetAddress({ issuer: verifier.policy.issuer, ...health() }, keySetAddressOf(keySet)),
       ),
     }),
     close() {

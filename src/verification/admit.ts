@@ -10,9 +10,13 @@ import {
   checkClaims,
   type ValidIdentity,
 } from './policy/check-claims.js'
-import { denialNow } from './policy/denial.js'
+import { checkLiveDenylists } from './policy/check-denylists.js'
 import { type Policy, refusesStaticKey } from './policy/policy.js'
-import { createAcceptedTokens, digestOf, type TokenCacheHealth } from './token/accepted-tokens.js'
+import {
+  createAcceptedTokens,
+  digestToken,
+  type TokenCacheHealth,
+} from './token/accepted-tokens.js'
 import {
   type ParsedToken,
   parseToken,
@@ -68,7 +72,7 @@ export function createVerifier(policy: Policy, keySource: KeySource): TokenVerif
       if (decision === undefined) return undefined
       // A new decision checks the live denylists; this token may have been denied since.
       const { identity, binding } = decision.value
-      const denial = denialNow(identity, policy)
+      const denial = checkLiveDenylists(identity, policy)
       return denial === undefined ? decision : { ...denial, binding }
     },
     verify: ({ token, digest, parsed }) =>
@@ -93,7 +97,7 @@ export function createAdmit(verifier: TokenVerifier): Admit {
     const presented = readToken(headers)
     if (!presented.ok) return presented
     const { token } = presented
-    const digest = digestOf(token)
+    const digest = digestToken(token)
     const decision = verifier.recall(digest) ?? verifier.verify({ token, digest })
     return verifier.confirm(decision, presented, headers, senderOf)
   }
@@ -117,7 +121,7 @@ export function createAdmitByIssuer(
     const presented = readToken(headers)
     if (!presented.ok) return presented
     const { token } = presented
-    const digest = digestOf(token)
+    const digest = digestToken(token)
     for (const verifier of verifiers) {
       const recalled = recall(verifier, digest, onChosen)
       if (recalled !== undefined) return verifier.confirm(recalled, presented, headers, senderOf)

@@ -41,7 +41,7 @@ export function createConfirm(policy: Policy): Confirm {
     if (binding === 'none') {
       return presented.scheme === 'Bearer'
         ? decision
-        : deny('confirmation_missing', keyOf(decision))
+        : deny('confirmation_missing', keyEvidence(decision))
     }
     const confirmed =
       binding.kind === 'dpop'
@@ -97,10 +97,10 @@ interface InvalidProof {
 function refuse(decision: ClaimsDecision, reason: Denial['reason'], evidence?: Evidence): Denial {
   // The name of a caller that is not approved could be anything.
   const caller = decision.ok ? { caller: decision.value.identity.name } : undefined
-  return deny(reason, { ...caller, ...keyOf(decision), ...evidence })
+  return deny(reason, { ...caller, ...keyEvidence(decision), ...evidence })
 }
 
-function keyOf(decision: ClaimsDecision): Evidence {
+function keyEvidence(decision: ClaimsDecision): Evidence {
   const { keyId } = decision.ok ? decision.value.identity : decision.evidence
   return keyId === undefined ? {} : { keyId }
 }

@@ -6,7 +6,7 @@ import {
   flag,
   functionOf,
   integerBetween,
-  isRecord,
+  isObject,
   lazy,
   nonEmptyString,
   numberBetween,
@@ -128,6 +128,6 @@ describe('options', () => {
 })
 
 it('a record is an object that is no list', () => {
-  expect([{}, Object.create(null), new Map()].every(isRecord)).toBe(true)
-  expect([null, undefined, [], 'x', 1, () => {}].some(isRecord)).toBe(false)
+  expect([{}, Object.create(null), new Map()].every(isObject)).toBe(true)
+  expect([null, undefined, [], 'x', 1, () => {}].some(isObject)).toBe(false)
 })

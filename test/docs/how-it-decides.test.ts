@@ -2,7 +2,7 @@ import express from 'express'
 import { type DecisionEvent, serviceAuth } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
 import type { Reason } from '../../src/base/decision/reason.js'
-import { resultOf } from '../../src/middleware/refusal-table.js'
+import { decisionResult } from '../../src/middleware/refusal-table.js'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { rawRequest } from '../support/network/raw-exchange.js'
 import { serve } from '../support/receiver/serve.js'
@@ -59,7 +59,7 @@ describe('the order of the checks', () => {
 })
 
 const verdictStatus = (reason: string): unknown => {
-  const verdict = resultOf(reason as Reason)
+  const verdict = decisionResult(reason as Reason)
   return 'status' in verdict ? verdict.status : undefined
 }
 

@@ -8,7 +8,12 @@ import type { IdempotencyRefusal } from '../../src/base/decision/idempotency-eve
 import type { Schemes } from '../../src/base/decision/problem.js'
 import type { Reason } from '../../src/base/decision/reason.js'
 import { ServiceAuthError } from '../../src/base/decision/service-auth-error.js'
-import { refusalOf, refuse, resultOf, sendRefusal } from '../../src/middleware/refusal-table.js'
+import {
+  decisionResult,
+  refusalOf,
+  refuse,
+  sendRefusal,
+} from '../../src/middleware/refusal-table.js'
 import { rawRequest } from '../support/network/raw-exchange.js'
 import {
   FORBIDDEN,
@@ -94,7 +99,7 @@ describe('a refusal', () => {
   })
 
   it.each(rows)('for %s is told with the status that it has', (reason, bytes) => {
-    const verdict = resultOf(reason)
+    const verdict = decisionResult(reason)
     expect(verdict).toMatchObject({ reason, status: Number(bytes.slice(9, 12)) })
     expect(verdict.outcome).toBe(bytes === UNAVAILABLE ? 'undecided' : 'refused')
   })

@@ -383,14 +383,14 @@ export const MUTANTS: Readonly<Record<string, readonly Mutation[]>> = {
     '',
   ),
   'a denied caller passes': one(
-    'verification/policy/denial.ts',
+    'verification/policy/check-denylists.ts',
     "return isCallerDenied ? 'caller_denied' : undefined",
     'return undefined',
   ),
   'a cached token is not looked up in the denylist': one(
     'verification/admit.ts',
-    'const denial = denialNow(identity, policy)',
-    'const denial = undefined as ReturnType<typeof denialNow>',
+    'const denial = checkLiveDenylists(identity, policy)',
+    'const denial = undefined as ReturnType<typeof checkLiveDenylists>',
   ),
   'a cached token outlives its key': one(
     'verification/admit.ts',
@@ -399,7 +399,7 @@ export const MUTANTS: Readonly<Record<string, readonly Mutation[]>> = {
   ),
   'a key set is never refreshed': one(
     KEY_SET,
-    'return state.current !== undefined && isStale(state.current, now)',
+    'return state.current !== undefined && isPastRefresh(state.current, now)',
     'return false',
   ),
   'a key set never expires': one(
@@ -424,7 +424,7 @@ export const MUTANTS: Readonly<Record<string, readonly Mutation[]>> = {
   ),
   'a refused token is not replaced': one(
     RETRY,
-    "return isHarmless && !context.hasChangedToken ? { type: 'another_token' } : END",
+    "return isSafeToRepeat && !context.hasChangedToken ? { type: 'another_token' } : END",
     'return END',
   ),
   'a caller does not retry a lost answer': one(

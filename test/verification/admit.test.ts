@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { TestIssuer } from '../../src/testing/issuer/issuer.js'
 import { type Admit, createAdmit, createVerifier } from '../../src/verification/admit.js'
 import type { KeySource, VerificationKey } from '../../src/verification/key-set/key-set.js'
-import { sourceOf } from '../../src/verification/key-set/key-set.js'
+import { keySourceOf } from '../../src/verification/key-set/key-set.js'
 import { parsePolicy } from '../../src/verification/policy/policy.js'
 import type { ServiceAuthPolicy } from '../../src/verification/policy/policy-options.js'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
@@ -14,7 +14,7 @@ async function setUp(policy: Partial<ServiceAuthPolicy> = {}) {
     ...(policy.clock && { clock: policy.clock }),
   })
   onTestFinished(() => issuer.close())
-  const source = sourceOf(issuer.keySet) as KeySource
+  const source = keySourceOf(issuer.keySet) as KeySource
   let finds = 0
   let hidden = false
   const counted: KeySource = {

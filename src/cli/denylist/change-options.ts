@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import { isText } from '../../base/options.js'
+import { isShortText } from '../../base/options.js'
 import type { OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
@@ -45,7 +45,7 @@ export function readEnd(lasts: string): (serverSeconds: number) => number | null
 
 /** @throws CommandFailure (2), without the text. */
 export function textOf(name: string, text: string): string {
-  if (isText(text)) return text
+  if (isShortText(text)) return text
   throw usageError('usage', `${name} must be a well-formed string of 1 to 256 characters`)
 }
 

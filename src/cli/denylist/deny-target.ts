@@ -1,5 +1,5 @@
 import { withoutQuery } from '../../base/decision/key-set-event.js'
-import { isText } from '../../base/options.js'
+import { isShortText } from '../../base/options.js'
 import type { DeniedKind } from '../../verification/denylist/denylist-entry.js'
 import { formatFailure } from '../../verification/key-set/fetch-key-set.js'
 import type { UsableKeys } from '../../verification/key-set/usable-keys.js'
@@ -140,7 +140,7 @@ async function tokenIdOf(text: string, named: NamedIssuer): Promise<string> {
   }
   const { iss, jti } = verified.value.payload.members
   if (iss !== named.issuer) throw usageError('input', 'the token is from another issuer')
-  if (isText(jti)) return jti
+  if (isShortText(jti)) return jti
   throw usageError(
     'input',
     'the token has no jti of 1 to 256 characters: deny its caller, or all tokens with issued-before',

@@ -1,5 +1,5 @@
 import { parseJson } from '../../base/json.js'
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import type { DeniedEntry } from '../../stores/redis/denylist/operations.js'
 import { checkEntry, MAX_LIST_LENGTH } from '../../verification/denylist/check-entry.js'
 import type { DenylistEntry } from '../../verification/denylist/denylist-entry.js'
@@ -168,7 +168,7 @@ function linesOf(text: string): Line[] {
 
 function objectOf(line: string, number: number): Record<string, unknown> {
   const json = parseJson(line)
-  if (isRecord(json)) return json
+  if (isObject(json)) return json
   throw usageError('file', `line ${number} of --file is not a JSON object`)
 }
 

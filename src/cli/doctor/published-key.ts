@@ -1,6 +1,6 @@
 import { isStaticKeyId } from '../../base/compact-jws.js'
 import type { SkipReason } from '../../base/decision/key-set-event.js'
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import type { UsableKeys } from '../../verification/key-set/usable-keys.js'
 import { type Policy, refusesStaticKey } from '../../verification/policy/policy.js'
 
@@ -47,11 +47,11 @@ export function publishedKeys(
   { keys, skipped }: UsableKeys,
   { policy, nowMs }: { readonly policy: Policy; readonly nowMs: number },
 ): PublishedKey[] {
-  const members = isRecord(document) && Array.isArray(document['keys']) ? document['keys'] : []
+  const members = isObject(document) && Array.isArray(document['keys']) ? document['keys'] : []
   // `skipped` has the order of the document.
   const reasons = skipped.values()
   return members.map((member: unknown): PublishedKey => {
-    const fields = isRecord(member) ? member : {}
+    const fields = isObject(member) ? member : {}
     const kid = typeof fields['kid'] === 'string' ? fields['kid'] : null
     const isScreened = kid !== null && keys.has(kid)
     const reason = isScreened ? policyReason(kid, policy) : reasons.next().value?.reason

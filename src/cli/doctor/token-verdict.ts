@@ -1,6 +1,6 @@
 import { type Denial, deny, type Reason } from '../../base/decision/reason.js'
 import { Unavailable } from '../../base/decision/unavailable.js'
-import { resultOf } from '../../middleware/refusal-table.js'
+import { decisionResult } from '../../middleware/refusal-table.js'
 import {
   type Admit,
   createAdmit,
@@ -71,7 +71,7 @@ export async function checkToken(
   const isVerified = failed > all.indexOf('payload')
   const { permission, claim, member } = denial?.evidence ?? {}
   return {
-    ...(denial === undefined ? { outcome: 'accepted' } : resultOf(denial.reason)),
+    ...(denial === undefined ? { outcome: 'accepted' } : decisionResult(denial.reason)),
     steps: all.map((step, index) => ({ step, result: resultAt(index, failed) })),
     ...(isVerified && { claims: await claimsOf(token, policy, keySource) }),
     ...(permission !== undefined && { missingPermission: permission }),
@@ -125,7 +125,7 @@ export async function checkTokenByIssuer(
     step: name,
     result: resultAt(index, failed),
   }))
-  return { verdict: { ...resultOf(denial.reason), steps }, policy: undefined }
+  return { verdict: { ...decisionResult(denial.reason), steps }, policy: undefined }
 }
 
 function resultAt(index: number, failed: number): VerdictStepResult {

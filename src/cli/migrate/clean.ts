@@ -41,7 +41,7 @@ async function filesThere(named: readonly OriginFile[]): Promise<string[]> {
   const files = new Set<string>()
   for (const { path, digest } of named) {
     if (!(await isThere(path))) continue
-    if ((await digestOf(path)) !== digest) {
+    if ((await digestFile(path)) !== digest) {
       throw usageError(
         'file',
         `nothing was deleted: ${path} is not the file that the journal recorded`,
@@ -53,7 +53,7 @@ async function filesThere(named: readonly OriginFile[]): Promise<string[]> {
 }
 
 /** Does not follow links, because deleting a link would leave its target. */
-async function digestOf(path: string): Promise<string> {
+async function digestFile(path: string): Promise<string> {
   const hash = createHash('sha256')
   const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants
   try {

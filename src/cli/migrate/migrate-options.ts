@@ -128,7 +128,7 @@ export const MIGRATE_OPTIONS: OptionSpecs = Object.assign(
 )
 
 /** The options that only some steps accept. */
-const OF_SOME_STEPS: Readonly<Record<string, readonly Subcommand[]>> = {
+const STEP_OPTIONS: Readonly<Record<string, readonly Subcommand[]>> = {
   corrections: ['correct'],
   again: ['correct'],
   yes: ['unblock', 'clean'],
@@ -146,7 +146,7 @@ export function readStep(args: Arguments): Subcommand {
     const what = word === undefined ? 'a step is missing' : 'unknown step'
     throw usageError('usage', `${what}: use one of ${STEPS.join(', ')}`)
   }
-  for (const [name, owners] of Object.entries(OF_SOME_STEPS)) {
+  for (const [name, owners] of Object.entries(STEP_OPTIONS)) {
     if (owners.includes(step) || !args.flag(name)) continue
     throw usageError('usage', `--${name} is for ${owners.join(' and ')} only`)
   }

@@ -42,7 +42,7 @@ import {
   verdictOn,
 } from './report-lines.js'
 import { showProgress } from './show-progress.js'
-import { type NeedingPerson, NOBODY, writeReports } from './write-reports.js'
+import { type NeedingPerson, NO_ACTION_NEEDED, writeReports } from './write-reports.js'
 
 /** Creates the command with the functions that it calls. */
 export const migrateWith = (parts: MigrateParts): Command => ({
@@ -88,7 +88,7 @@ async function runStep(parts: MigrateParts, context: CommandContext): Promise<Co
   args.required('source')
   const settings = readSettings(args)
   const { directory } = settings
-  if (!BEGINNING.includes(step)) await requireJournal(directory)
+  if (!CREATES_JOURNAL.includes(step)) await requireJournal(directory)
   const core = await openCore(parts, context)
   const { onProgress, end } = showProgress(context)
   try {
@@ -116,7 +116,7 @@ const INTERRUPTED =
   'interrupted: finishing the work in progress; send the same signal again to exit immediately'
 
 /** The steps that may create a journal. Another step would create an empty one for a misspelt path. */
-const BEGINNING: readonly Subcommand[] = ['check', 'run']
+const CREATES_JOURNAL: readonly Subcommand[] = ['check', 'run']
 
 /** @throws CommandFailure (2) */
 async function requireJournal(directory: string): Promise<void> {
@@ -163,7 +163,7 @@ async function statusOf(
   if (isShared) return underWay(report)
   const [source] = files
   const isCleaned = report.state === 'complete' && source && !(await isThere(source.path))
-  const needing = isCleaned ? NOBODY : undefined
+  const needing = isCleaned ? NO_ACTION_NEEDED : undefined
   return reported('status', { report, verdict: verdictOn(report), needing, migration, directory })
 }
 

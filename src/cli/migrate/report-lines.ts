@@ -52,7 +52,7 @@ export function verdictOfCheck(report: MigrationReport): ExitStatus {
 
 function numbered(number: number, noun: string): string {
   if (number === 0) return ''
-  return `${numberInWords(number)} ${noun}${number === 1 ? '' : 's'}`
+  return `${formatNumber(number)} ${noun}${number === 1 ? '' : 's'}`
 }
 
 /** First the states that need a person, last those that are done. */
@@ -72,17 +72,17 @@ const ORDER: readonly (keyof MigrationCounts)[] = [
 const DIGITS = new Intl.NumberFormat('en-US')
 
 /** Formats a number with commas between thousands. */
-export const numberInWords = (number: number): string => DIGITS.format(number)
+export const formatNumber = (number: number): string => DIGITS.format(number)
 
 /** Returns the counts that are not 0. */
-export const countsThatAre = (counts: MigrationCounts): [name: string, count: string][] =>
+export const nonZeroCounts = (counts: MigrationCounts): [name: string, count: string][] =>
   ORDER.filter((name) => counts[name] > 0).map((name) => [
     name.replace('_', ' '),
-    numberInWords(counts[name]),
+    formatNumber(counts[name]),
   ])
 
-export const countsInWords = (counts: MigrationCounts): string =>
-  countsThatAre(counts)
+export const formatCounts = (counts: MigrationCounts): string =>
+  nonZeroCounts(counts)
     .map((words) => words.join(' '))
     .join(', ')
 
@@ -119,8 +119,8 @@ export function summaryLines(
   return columns([
     ['State', standing],
     ['Started', `${formatTime(Math.floor(startedAt / 1000))}, ${lasted} before this report`],
-    ['Identities', numberInWords(identities)],
-    ...countsThatAre(counts).map(([name, count]) => [`  ${name}`, count]),
+    ['Identities', formatNumber(identities)],
+    ...nonZeroCounts(counts).map(([name, count]) => [`  ${name}`, count]),
   ])
 }
 
@@ -131,7 +131,7 @@ function findingLines(findings: MigrationReport['findings']): string[] {
     severity,
     code,
     line === undefined ? '' : `line ${line}`,
-    records === undefined || records === 1 ? '' : `${numberInWords(records)} records`,
+    records === undefined || records === 1 ? '' : `${formatNumber(records)} records`,
     message,
   ])
   return ['', ...columns(rows)]
@@ -149,7 +149,7 @@ function identityLines({ count, shown }: NeedingPerson): string[] {
   return [
     '',
     ...columns([['line', 'external id', 'state', 'reason'], ...rows]),
-    ...(more > 0 ? [`and ${numberInWords(more)} more`] : []),
+    ...(more > 0 ? [`and ${formatNumber(more)} more`] : []),
   ]
 }
 
@@ -188,7 +188,7 @@ function stalledRowLines(rows: readonly RowLeft[] = [], shown: number = SHOWN): 
   const more = rows.length - cells.length
   return [
     ...columns([['row', 'external id', 'status', ''], ...cells]),
-    ...(more > 0 ? [`and ${numberInWords(more)} more`] : []),
+    ...(more > 0 ? [`and ${formatNumber(more)} more`] : []),
   ]
 }
 

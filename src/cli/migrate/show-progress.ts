@@ -1,7 +1,7 @@
 import type { MigrationProgress } from '../../base/decision/migration-event.js'
 import type { CommandContext, Screen } from '../frame/command.js'
 import { formatDuration } from '../output/format-time.js'
-import { countsInWords, countsThatAre, numberInWords } from './report-lines.js'
+import { formatCounts, formatNumber, nonZeroCounts } from './report-lines.js'
 
 type Shown = Pick<CommandContext, 'note' | 'event' | 'screen'>
 
@@ -65,7 +65,7 @@ function bar(screen: Screen, now: () => number) {
     if (!isNew && measured.done < measured.total && now() - drawnAt < DRAW_EVERY_MS) return
     drawnAt = now()
     const rate = phase && rateOf(measured, phase, now())
-    const counts = countsThatAre(event.counts).map((words) => words.join(' '))
+    const counts = nonZeroCounts(event.counts).map((words) => words.join(' '))
     screen.draw(barLine({ measured, rate, counts, columns: screen.columns }))
   }
 }
@@ -95,19 +95,19 @@ const WHAT_HAPPENED: Readonly<Partial<Record<MigrationProgress['type'], string>>
 /** A line for a log; `undefined` for an event that is not shown. */
 function plainLine(event: MigrationProgress, measured: Measure | undefined): string | undefined {
   if (measured !== undefined) {
-    const counts = countsInWords(event.counts)
+    const counts = formatCounts(event.counts)
     return [`${measured.phase}: ${progressOf(measured)}`, counts].filter(Boolean).join('; ')
   }
   const what = WHAT_HAPPENED[event.type]
   if (what === undefined) return undefined
-  const batch = event.batch === undefined ? '' : `batch ${numberInWords(event.batch)}: `
+  const batch = event.batch === undefined ? '' : `batch ${formatNumber(event.batch)}: `
   const concerned = event.type === 'preflight' ? event.identities : event.users
-  const users = concerned === undefined ? '' : ` (${numberInWords(concerned)})`
+  const users = concerned === undefined ? '' : ` (${formatNumber(concerned)})`
   return `${batch}${what}${users}`
 }
 
 const progressOf = ({ done, total }: Measure): string =>
-  `${numberInWords(done)} of ${numberInWords(total)}`
+  `${formatNumber(done)} of ${formatNumber(total)}`
 
 const BAR_WIDTH = 20
 
@@ -154,7 +154,7 @@ function barLine({ measured, rate, counts, columns }: Bar): string {
 const fits = (line: string, columns: number): boolean => line.length < columns
 
 const rateInWords = (rate: number): string =>
-  rate < 1 ? `${numberInWords(Math.round(rate * 60))}/min` : `${numberInWords(Math.round(rate))}/s`
+  rate < 1 ? `${formatNumber(Math.round(rate * 60))}/min` : `${formatNumber(Math.round(rate))}/s`
 
 const timeLeft = ({ done, total }: Measure, rate: number): string =>
   `${formatDuration((total - done) / rate)} left`

@@ -26,7 +26,7 @@ export interface NeedingPerson {
   readonly shown: readonly IdentityReport[]
 }
 
-export const NOBODY: NeedingPerson = { count: 0, shown: [] }
+export const NO_ACTION_NEEDED: NeedingPerson = { count: 0, shown: [] }
 
 const SHOWN = 20
 

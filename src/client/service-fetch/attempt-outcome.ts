@@ -1,14 +1,14 @@
 import { INVALID_TOKEN, PROBLEM_MEDIA_TYPE, problemType } from '../../base/decision/problem.js'
 import { parseJson } from '../../base/json.js'
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import { retryAfterMs } from '../../base/retry-after.js'
 
 /** The outcome of an attempt, as far as it matters for the retry decision. */
 export type Outcome =
   /** A stored result, which a retry would return again. */
   | { readonly type: 'replayed' }
-  /** `isOfContract`: byte for byte the response that `serviceAuth` sends before any handler runs. */
-  | { readonly type: 'token_refused'; readonly isOfContract: boolean }
+  /** `isFromServiceAuth`: byte for byte the response that `serviceAuth` sends before any handler runs. */
+  | { readonly type: 'token_refused'; readonly isFromServiceAuth: boolean }
   /** Without `retryAfterMs`, a gateway has no answer and does not say when to retry. */
   | { readonly type: 'unavailable'; readonly retryAfterMs: number | undefined }
   | { readonly type: 'in_progress'; readonly retryAfterMs: number }
@@ -32,11 +32,11 @@ export interface ClassifiedResponse {
 }
 
 /** `now` is in ms since the epoch. */
-export function outcomeOf(answer: ClassifiedResponse, now: number): Outcome {
+export function classifyResponse(answer: ClassifiedResponse, now: number): Outcome {
   const { status, headers } = answer
   if (headers.has('idempotent-replayed')) return { type: 'replayed' }
   if (status === 401 && refusesToken(headers)) {
-    return { type: 'token_refused', isOfContract: isRefusalOfContract(answer) }
+    return { type: 'token_refused', isFromServiceAuth: isRefusalOfContract(answer) }
   }
   const isFromGateway = status === 502 || status === 504
   if (status !== 503 && status !== 409 && !isFromGateway) return { type: 'answered' }
@@ -71,5 +71,5 @@ function isInProgress({ headers, body }: ClassifiedResponse): boolean {
   const [mediaType = ''] = (headers.get('content-type') ?? '').split(';', 1)
   if (body === undefined || mediaType.trim().toLowerCase() !== PROBLEM_MEDIA_TYPE) return false
   const problem = parseJson(new TextDecoder().decode(body))
-  return isRecord(problem) && problem['type'] === IN_PROGRESS
+  return isObject(problem) && problem['type'] === IN_PROGRESS
 }

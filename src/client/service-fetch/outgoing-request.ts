@@ -4,8 +4,8 @@ import { type ByteReader, cancel, readBytes } from './read-bytes.js'
 import {
   assertRedirect,
   headersOf,
+  initMembers,
   type Members,
-  membersOf,
   plainRequestOf,
   READS,
   requestError,
@@ -46,7 +46,7 @@ export function outgoingRequest(
   input: Input,
   init: RequestInit | undefined,
 ): OutgoingRequest {
-  const members = membersOf(init)
+  const members = initMembers(init)
   const signal = signalOf(input, members)
   assertRedirect(members.redirect)
   const prepared = prepare(settings, input, members)

@@ -20,7 +20,7 @@ const MEMBERS = [
 export type Members = { readonly [name in (typeof MEMBERS)[number]]?: unknown }
 
 /** Reads each member once, also inherited ones, as `fetch` does, because the object may change later. */
-export function membersOf(init: RequestInit | null | undefined): Members {
+export function initMembers(init: RequestInit | null | undefined): Members {
   const members: Record<string, unknown> = {}
   if (init === undefined || init === null) return members
   if (typeof init !== 'object') throw requestError('init must be an object')

@@ -41,8 +41,8 @@ function desiredAction(outcome: Outcome, context: RetryContext): RetryAction {
   const { isRepeatable } = context
   switch (outcome.type) {
     case 'token_refused': {
-      const isHarmless = isRepeatable || outcome.isOfContract
-      return isHarmless && !context.hasChangedToken ? { type: 'another_token' } : END
+      const isSafeToRepeat = isRepeatable || outcome.isFromServiceAuth
+      return isSafeToRepeat && !context.hasChangedToken ? { type: 'another_token' } : END
     }
     case 'in_progress':
       return isRepeatable ? { type: 'again', afterMs: outcome.retryAfterMs } : END

@@ -1,7 +1,7 @@
 import { withDeadline } from '../../base/deadline.js'
 import { pause } from '../../base/pause.js'
 import { isTransient } from '../token-source/token-source-error.js'
-import { type Failed, type Outcome, outcomeOf } from './attempt-outcome.js'
+import { classifyResponse, type Failed, type Outcome } from './attempt-outcome.js'
 import {
   type Call,
   DEADLINE_EXCEEDED,
@@ -109,7 +109,7 @@ export async function send(call: Call, token: string): Promise<Attempt> {
   try {
     const answer = await exchange
     recordAttempt(call, { status: answer.response.status })
-    return { outcome: outcomeOf(classifiedResponse(answer), Date.now()), answer }
+    return { outcome: classifyResponse(classifiedResponse(answer), Date.now()), answer }
   } catch (error) {
     throwIfAborted(call)
     const isDeadline = error === DEADLINE_EXCEEDED && left <= settings.attemptTimeoutMs

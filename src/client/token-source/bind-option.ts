@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { z } from 'zod'
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import { hash } from '../../base/supported-node.js'
 import type { DpopKey } from './dpop-key.js'
 import type { RequestedConfirmation } from './token-request.js'
@@ -20,7 +20,7 @@ export type Bind = 'dpop' | { readonly thumbprint: string }
 export const bindOption = () =>
   z.unknown().transform((value, context): Bind => {
     if (value === 'dpop') return value
-    const thumbprint = isRecord(value) ? thumbprintIn(value) : undefined
+    const thumbprint = isObject(value) ? thumbprintIn(value) : undefined
     if (thumbprint !== undefined) return { thumbprint }
     const message = "must be 'dpop' or { certificate: a certificate in PEM or DER }"
     context.addIssue({ code: 'custom', message })

@@ -1,5 +1,5 @@
 import { parseJson } from '../../base/json.js'
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import { type Core, type CoreAnswer, callCore } from '../core/call-core.js'
 import { CoreFailure, type CoreFailureCode } from '../core/core-failure.js'
 import {
@@ -68,7 +68,7 @@ async function answerTo(
 function tokenIn(answer: CoreAnswer): string {
   const { status, text } = answer
   if (status !== 200) throw refusalOf(answer)
-  const { status: outcome, jwt } = membersOf(text)
+  const { status: outcome, jwt } = parseMembers(text)
   if (outcome === 'UNSUPPORTED_ALGORITHM_ERROR') throw new TokenSourceError('algorithm_unsupported')
   if (outcome !== 'OK' || typeof jwt !== 'string') throw new TokenSourceError('response_malformed')
   return jwt
@@ -90,7 +90,7 @@ function codeOfStatus(status: number): TokenSourceErrorCode {
   return status >= 500 ? 'core_failed' : 'core_rejected'
 }
 
-function membersOf(text: string | undefined): Readonly<Record<string, unknown>> {
+function parseMembers(text: string | undefined): Readonly<Record<string, unknown>> {
   const value = text === undefined ? undefined : parseJson(text)
-  return isRecord(value) ? value : {}
+  return isObject(value) ? value : {}
 }

@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import type { ProofRequest } from './token-source-interface.js'
 
 interface ParsedProofRequest {
@@ -17,7 +17,7 @@ const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/
  * @throws TypeError that does not repeat the values.
  */
 export function parseProofRequest(request: ProofRequest): ParsedProofRequest {
-  const { method, url, token } = (isRecord(request) ? request : {}) as Partial<ProofRequest>
+  const { method, url, token } = (isObject(request) ? request : {}) as Partial<ProofRequest>
   if (typeof method !== 'string' || !TOKEN.test(method)) {
     throw new TypeError('proof: method must be the method of the request')
   }

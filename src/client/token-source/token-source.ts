@@ -5,7 +5,7 @@ import {
   flag,
   functionOf,
   integerBetween,
-  isRecord,
+  isObject,
   lazy,
   nonEmptyString,
   numberBetween,
@@ -186,7 +186,7 @@ export function tokenSource(options: TokenSourceOptions): CoreTokenSource {
 
 function faultsOf(options: Readonly<Record<string, unknown>>): string[] {
   const { core, allowInsecureHttp } = options
-  const baseUrl = isRecord(core) ? core['baseUrl'] : undefined
+  const baseUrl = isObject(core) ? core['baseUrl'] : undefined
   return [...baseUrlFaults('core.baseUrl', { baseUrl, allowInsecureHttp }), ...bindFaults(options)]
 }
 

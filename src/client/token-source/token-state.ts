@@ -140,7 +140,7 @@ export function healthOf({ current, lastFailure }: TokenState, now: number): Tok
     ageSeconds: Math.max(0, now - current.requestedAt) / 1000,
     usableSeconds: isUsable(current, now) ? (current.usableUntil - now) / 1000 : 0,
   }
-  return { state: stateOf(current, now), ...age, ...failureHealth(lastFailure, now) }
+  return { state: healthState(current, now), ...age, ...failureHealth(lastFailure, now) }
 }
 
 export function failureHealth(
@@ -152,7 +152,7 @@ export function failureHealth(
   return { lastError: lastFailure.error.code, retrySeconds }
 }
 
-function stateOf(current: CurrentToken | undefined, now: number): TokenSourceHealth['state'] {
+function healthState(current: CurrentToken | undefined, now: number): TokenSourceHealth['state'] {
   if (current === undefined) return 'cold'
   if (!isUsable(current, now)) return 'expired'
   return now < current.renewAt ? 'fresh' : 'stale'

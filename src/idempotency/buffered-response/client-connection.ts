@@ -69,9 +69,10 @@ function watchSocket(socket: ServedSocket): Set<ConnectionWatcher> {
   /** Whether a call by which this process ends the connection waits for the response on it. */
   function isDeferred(destroyOrEnd: () => void): boolean {
     const [first] = watchers
-    const isOnly = watchers.size === 1 && first?.response.socket === socket
-    const isOurs = !socket.readableEnded && !isTimeout && socket.server?.listening !== false
-    if (!isOnly || !isOurs) return false
+    const isOnlyResponse = watchers.size === 1 && first?.response.socket === socket
+    const isEndedByThisProcess =
+      !socket.readableEnded && !isTimeout && socket.server?.listening !== false
+    if (!isOnlyResponse || !isEndedByThisProcess) return false
     if (first.deferDestroy(destroyOrEnd)) return true
     first.onInterrupt()
     return false

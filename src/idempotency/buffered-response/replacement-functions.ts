@@ -81,11 +81,8 @@ export function flushHeaders(buffered: BufferedResponse): void {
 }
 
 /** An outer middleware may end the response later, by calling the response itself. */
-const isFromOuterMiddleware = ({
-  callsUnderWay: depth,
-  phase,
-  response,
-}: BufferedResponse): boolean => depth > 0 || (phase === 'sent' && !response.finished)
+const isFromOuterMiddleware = ({ callsUnderWay, phase, response }: BufferedResponse): boolean =>
+  callsUnderWay > 0 || (phase === 'sent' && !response.finished)
 
 /**
  * The app may answer instead of a response that could not be sent. If that fails too, the error is dropped:

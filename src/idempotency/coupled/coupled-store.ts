@@ -55,7 +55,7 @@ export type CoupledOutcome =
   /** Rolled back, and the answer is stored. */
   | { readonly outcome: 'refusal_kept' }
   /** Rolled back, and the answer could not be stored: another run committed first, or the store failed. */
-  | { readonly outcome: 'refusal_lost'; readonly to: 'conflict' | 'failure' }
+  | { readonly outcome: 'refusal_lost'; readonly to: 'overtaken' | 'failure' }
   /** Rolled back, and nothing is stored. */
   | { readonly outcome: 'rolled_back' }
   /** The handler ended the transaction itself. */

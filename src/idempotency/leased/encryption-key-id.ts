@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 
 /** The form of an encryption key's id. */
 export const KEY_ID_FORM: RegExp = /^[A-Za-z0-9._-]{1,64}$/
@@ -24,7 +24,7 @@ export function keyIdOfResult({ buffer, byteOffset, byteLength }: Uint8Array): s
   if (others.length === 0) return undefined
   try {
     const header: unknown = JSON.parse(Buffer.from(encodedHeader, 'base64url').toString())
-    const keyId = isRecord(header) ? header['kid'] : undefined
+    const keyId = isObject(header) ? header['kid'] : undefined
     return typeof keyId === 'string' && KEY_ID_FORM.test(keyId) ? keyId : undefined
   } catch {
     return undefined

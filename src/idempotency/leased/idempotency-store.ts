@@ -1,6 +1,6 @@
 import { DependencyError, dependencyOf } from '../../base/decision/dependency.js'
 import { callStore } from '../../base/decision/store-call.js'
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 
 /** A run of a handler under a reserved key, as its store knows it. */
 export interface Run {
@@ -52,7 +52,7 @@ export function grantedRun(
   store: IdempotencyStore,
 ): Run | undefined {
   const fault = (must: string): DependencyError => wrongValue(store, 'reserve', must)
-  if (!isRecord(reservation)) throw fault('an object')
+  if (!isObject(reservation)) throw fault('an object')
   switch (reservation.outcome) {
     case 'reserved': {
       const { fence } = reservation

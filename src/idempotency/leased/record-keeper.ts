@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isRecord, isText, MAX_TEXT_LENGTH } from '../../base/options.js'
+import { isObject, isShortText, MAX_TEXT_LENGTH } from '../../base/options.js'
 import { decodeResult } from '../buffered-response/stored-result.js'
 import { keyIdOfResult } from './encryption-key-id.js'
 import type { CanRead, RecordKeeper, Resolution } from './record-view.js'
@@ -77,11 +77,11 @@ function checkFence(fence: unknown): void {
 }
 
 function checkResolution(as: Resolution): void {
-  if (!isRecord(as) || !['freed', 'finished', 'forgotten'].includes(as.type)) {
+  if (!isObject(as) || !['freed', 'finished', 'forgotten'].includes(as.type)) {
     throw new TypeError("as.type must be 'freed', 'finished' or 'forgotten'")
   }
   if (as.type !== 'finished') {
-    if (as.reason === undefined || isText(as.reason)) return
+    if (as.reason === undefined || isShortText(as.reason)) return
     throw new TypeError(
       `as.reason must be a well-formed string of 1 to ${MAX_TEXT_LENGTH} characters`,
     )

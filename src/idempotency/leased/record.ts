@@ -1,7 +1,7 @@
 import type { Ending, Reservation, ReservationRequest, Run } from './idempotency-store.js'
 
 /**
- * The record of a key in a store. A `running` record whose lease has expired is abandoned; an `unstored` one
+ * The record of a key in a store. A `running` record whose lease has expired is abandoned; a `not_stored` one
  * has a lease while its response streams. Times in ms.
  */
 export type IdempotencyRecord = {
@@ -16,7 +16,7 @@ export type IdempotencyRecord = {
   /** When the record may be deleted. */
   readonly expiresAt: number
 } & (
-  | { readonly state: 'running' | 'unstored'; readonly leaseUntil: number }
+  | { readonly state: 'running' | 'not_stored'; readonly leaseUntil: number }
   | { readonly state: 'finished'; readonly result: Uint8Array }
   | {
       readonly state: 'freed'
@@ -75,7 +75,7 @@ export function reserve(
     return isOwn ? refuse({ outcome: 'running', leaseLeftMs: 0 }) : grant()
   if (record.fingerprint !== request.fingerprint) return refuse({ outcome: 'mismatch' })
   if (record.state === 'finished') return refuse({ outcome: 'finished', result: record.result })
-  if (record.state === 'unstored') return refuse({ outcome: 'result_not_stored' })
+  if (record.state === 'not_stored') return refuse({ outcome: 'result_not_stored' })
   // The reply to an earlier attempt was lost.
   if (isOwn) return refuse({ outcome: 'reserved', fence: record.fence })
   const leaseLeftMs = record.leaseUntil - now
@@ -113,7 +113,7 @@ export function settle(
     return { answer: ending.type === confirmedType, record }
   }
   // Bytes have been sent: `abandoned`, which may lead to a rerun, comes too late.
-  if (record.state === 'unstored' && ending.type === 'abandoned') return { answer: false, record }
+  if (record.state === 'not_stored' && ending.type === 'abandoned') return { answer: false, record }
   return end()
 }
 
@@ -131,12 +131,12 @@ function ended(
     case 'streaming':
       return {
         ...base,
-        state: 'unstored',
+        state: 'not_stored',
         leaseUntil: now + leaseMs,
         expiresAt: now + leaseMs + retentionMs,
       }
     case 'streamed':
-      return { ...base, state: 'unstored', leaseUntil: now }
+      return { ...base, state: 'not_stored', leaseUntil: now }
     case 'abandoned':
       return { ...base, state: 'running', leaseUntil: now }
     case 'released':

@@ -34,17 +34,15 @@ const MICROSECONDS_PER_SECOND = 1_000_000
 
 /** The end of the lease of a handler that may be at work; 0 if none is. */
 const leaseUntil = (record: StoredRecord): number =>
-  record.state === 'running' || record.state === 'unstored' ? record.leaseUntil : 0
+  record.state === 'running' || record.state === 'not_stored' ? record.leaseUntil : 0
 
 const hasLease = ({ record, now }: InspectedRecord): boolean => leaseUntil(record) > now
 
-function stateOf(inspected: InspectedRecord): RecordView['state'] {
+function viewState(inspected: InspectedRecord): RecordView['state'] {
   const { record, isResultReadable } = inspected
   switch (record.state) {
     case 'running':
       return hasLease(inspected) ? 'running' : 'abandoned'
-    case 'unstored':
-      return 'not_stored'
     case 'finished':
       return isResultReadable ? 'finished' : 'unreadable'
     default:
@@ -59,7 +57,7 @@ export function viewOf(inspected: InspectedRecord): RecordView {
   const { record, now } = inspected
   const { expiresAt } = record
   const common = {
-    state: stateOf(inspected),
+    state: viewState(inspected),
     ...(hasLease(inspected) && { leaseLeftMs: Math.ceil(leaseUntil(record) - now) }),
     ...(Number.isFinite(expiresAt) && { expiresInMs: Math.ceil(expiresAt - now) }),
   }
@@ -118,7 +116,7 @@ export function resolve(
 function maySettle(inspected: InspectedRecord, as: Resolution['type']): boolean {
   const { record } = inspected
   if (record.state === 'unreadable') return as === 'freed' && record.version === undefined
-  const state = stateOf(inspected)
+  const state = viewState(inspected)
   if (state === 'abandoned') return as !== 'forgotten'
   const isWithoutResult = state === 'unreadable' || (state === 'not_stored' && !hasLease(inspected))
   if (as === 'forgotten') return isWithoutResult || state === 'finished'

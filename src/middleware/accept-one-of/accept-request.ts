@@ -11,7 +11,7 @@ import type { Schemes } from '../../base/decision/problem.js'
 import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
 import { toServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
 import { factsOf } from '../guard.js'
-import { refusalOf, resultOf, sendRefusal } from '../refusal-table.js'
+import { decisionResult, refusalOf, sendRefusal } from '../refusal-table.js'
 import { requestIdOf } from '../request-id.js'
 import { type AcceptedCredential, assertBeforeKey, type RequestState } from '../request-state.js'
 import type { CheckedChoice } from './choice.js'
@@ -133,11 +133,11 @@ const errorOf = (end: Exclude<HandlerEnd, { type: 'passed' }>, handler: string):
   end.type === 'misused' ? wrongWiring(`${BY}: ${handler} ${end.misuse}`) : end.error
 
 function refuseCredential(denial: Denial, context: AcceptContext, credential?: string): void {
-  withdraw(context)
+  revokeAcceptance(context)
   try {
     sendRefusal(context.response, refusalOf(denial.reason, context.schemes))
     emit(context, () => ({
-      ...resultOf(denial.reason),
+      ...decisionResult(denial.reason),
       by: BY,
       ...denial.evidence,
       ...(credential !== undefined && { credential }),
@@ -158,12 +158,12 @@ function reportFailure(
 }
 
 function passError(error: unknown, context: AcceptContext): void {
-  withdraw(context)
+  revokeAcceptance(context)
   context.next(error)
 }
 
 /** Withdraws what was accepted here, even if an error handler continues the request. */
-function withdraw(context: AcceptContext): void {
+function revokeAcceptance(context: AcceptContext): void {
   context.state.unaccepted += 1
   clearCredential(context)
 }

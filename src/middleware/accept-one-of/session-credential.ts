@@ -11,7 +11,7 @@ import {
   parseOptions,
 } from '../../base/options.js'
 import { findSession } from '../../verification/credential/find-session.js'
-import { keyDenialNow } from '../../verification/policy/denial.js'
+import { checkKeyDenylists } from '../../verification/policy/check-denylists.js'
 import {
   type DenylistOption,
   type Denylists,
@@ -138,7 +138,7 @@ function objectionTo(
   const { kid } = session.header
   // Without it, a denied key could not be recognised.
   if (typeof kid !== 'string') return deny('session_token_malformed')
-  return keyDenialNow(kid, denylists)
+  return checkKeyDenylists(kid, denylists)
 }
 
 function sessionOf(request: Request): unknown {

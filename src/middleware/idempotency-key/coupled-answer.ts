@@ -37,7 +37,7 @@ export function answerRun(exchange: IdempotentExchange, ended: EndedRun): void {
       return
     case 'refusal_lost':
       answer.send()
-      emit({ ...accepted, reason: outcome.to === 'conflict' ? 'conflict' : 'result_lost' })
+      emit({ ...accepted, reason: outcome.to === 'overtaken' ? 'conflict' : 'result_lost' })
       return
     case 'rolled_back':
       answer.send()

@@ -5,7 +5,7 @@ import {
   functionOf,
   hasFunctions,
   integerBetween,
-  isRecord,
+  isObject,
   lazy,
   numberBetween,
   optionsObject,
@@ -184,7 +184,7 @@ const SUBJECT = 'requireIdempotencyKey options'
 
 /** @throws TypeError when an option is unknown, of the wrong type or out of its range. */
 export function parseIdempotencyOptions(input: unknown): IdempotencySettings {
-  const store = isRecord(input) ? input['store'] : undefined
+  const store = isObject(input) ? input['store'] : undefined
   if (!hasFunctions(store, ['run'])) return leasedSettings(input)
   if (!LEASED.some((name) => hasFunctions(store, [name]))) return coupledSettings(input)
   throw new TypeError(`${SUBJECT}: store must be leased or coupled, and this one is both`)

@@ -58,7 +58,7 @@ export async function runLeased(exchange: KeyedExchange, settings: LeasedSetting
   }
   // Other code (such as a timeout) has answered while the key was being reserved.
   if (response.headersSent) {
-    await release(exchange, settings, run)
+    await releaseKey(exchange, settings, run)
     throw wrongWiring('the response had begun before the key was reserved')
   }
   const context = beginRun(exchange, settings, { run, reservedAt })
@@ -89,7 +89,7 @@ function answerExisting(exchange: IdempotentExchange, reservation: Reservation):
   }
 }
 
-async function release(
+async function releaseKey(
   { state }: KeyedExchange,
   settings: LeasedSettings,
   run: Run,
@@ -114,7 +114,7 @@ function beginRun(
   settings: LeasedSettings,
   { run, reservedAt }: Granted,
 ): IdempotencyContext {
-  const { store, maxBytes, maxRunMs, storedHeaders: keptHeaders } = settings
+  const { store, maxBytes, maxRunMs, storedHeaders } = settings
   const { fence, leaseMs } = run
   const isHead = response.req.method === 'HEAD'
   let isReleased = false
@@ -182,7 +182,7 @@ function beginRun(
     onSendError: (error) =>
       reportUnsentAnswer({ next, emit }, { error, status: response.statusCode, fence }),
   }
-  bufferResponse({ response, isHead, maxBytes, storedHeaders: keptHeaders }, observer)
+  bufferResponse({ response, isHead, maxBytes, storedHeaders }, observer)
 
   const release = (): void => {
     isReleased = true

@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import type {
   CallOptions,
   CoreClient,
@@ -110,7 +110,7 @@ function compareObjects(wanted: Metadata, given: Metadata, field: string): strin
     if (value === null) continue
     const there = Object.hasOwn(given, name) ? given[name] : undefined
     if (value === there) continue
-    if (isRecord(value) && isRecord(there)) {
+    if (isObject(value) && isObject(there)) {
       differences.push(...compareObjects(value, there, fieldOf(field, name)))
     } else if (!isSame(value, there)) differences.push(fieldOf(field, name))
   }
@@ -123,7 +123,7 @@ function isSame(wanted: unknown, given: unknown): boolean {
     if (!Array.isArray(given) || given.length !== wanted.length) return false
     return wanted.every((element, index) => isSame(element, given[index]))
   }
-  if (isRecord(wanted)) return isRecord(given) && compareObjects(wanted, given, '').length === 0
+  if (isObject(wanted)) return isObject(given) && compareObjects(wanted, given, '').length === 0
   return wanted === given
 }
 

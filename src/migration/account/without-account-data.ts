@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import { blamesTheUser, duplicateIn, errorCodeOf, saysLoginIsTaken } from '../core/core-messages.js'
 import { secretsOf } from '../core/cut-secrets.js'
 import { CUT, KNOWN_TEXTS, NAME, PLACEHOLDERS } from '../core/known-texts.js'
@@ -24,10 +24,10 @@ export function withoutAccountData(text: string, record: unknown): string {
 }
 
 function loginsOf(record: unknown): string[] {
-  const methods = isRecord(record) ? record['loginMethods'] : undefined
+  const methods = isObject(record) ? record['loginMethods'] : undefined
   if (!Array.isArray(methods)) return []
   return methods
-    .filter(isRecord)
+    .filter(isObject)
     .flatMap((method) => [method['email'], method['phoneNumber'], method['thirdPartyUserId']])
     .filter((value) => typeof value === 'string')
 }

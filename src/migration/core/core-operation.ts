@@ -42,7 +42,7 @@ export const formed =
  *
  * @throws TypeError if a parameter has a lone surrogate, which would be sent as another character.
  */
-export function addressOf({ prefix = '', path, query = {} }: Operation<unknown>): string {
+export function operationPath({ prefix = '', path, query = {} }: Operation<unknown>): string {
   const pairs: string[] = []
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue

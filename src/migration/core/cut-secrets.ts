@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import { blamesTheUser, duplicateIn, writtenCodeOf } from './core-messages.js'
 import { CUT, isValidationText } from './known-texts.js'
 
@@ -48,7 +48,7 @@ function isOfKnownForm(text: string): boolean {
 
 /** Returns the passwords, hashes and TOTP keys of a record or a row. */
 export function secretsOf(record: unknown): string[] {
-  if (!isRecord(record)) return []
+  if (!isObject(record)) return []
   const methods = recordsIn(record['loginMethods'])
   const found = methods.flatMap((method) => [method['passwordHash'], method['plainTextPassword']])
   const keys = recordsIn(record['totpDevices']).map((device) => device['secretKey'])
@@ -56,7 +56,7 @@ export function secretsOf(record: unknown): string[] {
 }
 
 const recordsIn = (value: unknown): Record<string, unknown>[] =>
-  Array.isArray(value) ? value.filter(isRecord) : []
+  Array.isArray(value) ? value.filter(isObject) : []
 
 const isLongEnough = (value: unknown): value is string =>
   typeof value === 'string' && value.length >= SHORTEST_SECRET

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import type { AccountInfo, CoreTenant, CoreTotpDevice, CoreUser } from './core-client.js'
 import { formed, MAX_ANSWER_BYTES, MAX_RECORDS_BYTES, type Operation } from './core-operation.js'
 
@@ -95,7 +95,7 @@ export const findRolesOf = (tenantId: string, userId: string): Operation<readonl
 
 const userMetadata = z.object({
   status: ok,
-  metadata: z.custom<Record<string, unknown>>(isRecord),
+  metadata: z.custom<Record<string, unknown>>(isObject),
 })
 
 export const findMetadataOf = (userId: string): Operation<Readonly<Record<string, unknown>>> =>

@@ -5,7 +5,7 @@ import { type Core, type CoreAnswer, callCore } from '../../client/core/call-cor
 import { CoreFailure, type CoreFailureCode } from '../../client/core/core-failure.js'
 import { CoreError, type CoreErrorCode } from './core-error.js'
 import { plainRefusalIn, saysInMemory, saysNotFound } from './core-messages.js'
-import { type Accepted, addressOf, type Operation } from './core-operation.js'
+import { type Accepted, type Operation, operationPath } from './core-operation.js'
 
 /** The core, and the time limits of one attempt in milliseconds. */
 export interface Reach {
@@ -61,7 +61,7 @@ async function attempt<T>(
   const { method, body, time, maxAnswerBytes } = operation
   const request = {
     method,
-    path: addressOf(operation),
+    path: operationPath(operation),
     headers: { accept: 'application/json' },
     ...(body !== undefined && { body }),
     timeoutMs: timeoutMs[time],

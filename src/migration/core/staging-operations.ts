@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import type { DirectImport, RowQuery, RowStatus, StagedRow, Staging } from './core-client.js'
 import {
   type Accepted,
@@ -109,7 +109,7 @@ const row = z.object({
   createdAt: z.number(),
   updatedAt: z.number(),
   externalUserId: z.exactOptional(text),
-  userMetadata: z.exactOptional(z.custom<Record<string, unknown>>(isRecord)),
+  userMetadata: z.exactOptional(z.custom<Record<string, unknown>>(isObject)),
   userRoles: z.exactOptional(z.array(z.object({ role: text, tenantIds: texts }))),
   totpDevices: z.exactOptional(
     z.array(

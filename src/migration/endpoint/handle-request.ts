@@ -37,12 +37,12 @@ export async function judge(
   const { name, allowed } = issuer.value
   const { externalUserId } = asked.value
   context.externalUserId = externalUserId
-  const limit = { limiter: settings.limits.user, key: keyOf('user', name, externalUserId) }
+  const limit = { limiter: settings.limits.user, key: limiterKey('user', name, externalUserId) }
   const limited = await judgeLimit(limit, context, 'user_limited')
   if (!limited.ok) return limited
   const user = await userFor({ request: asked.value, allowed, issuer: name }, context, settings)
   if (!user.ok) return user
-  const record = keyOf('import', name, externalUserId)
+  const record = limiterKey('import', name, externalUserId)
   return importUnderKey({ record, externalUserId, user: user.value }, context, settings)
 }
 
@@ -61,14 +61,14 @@ async function authenticate(
   context.issuer = issuer.name
   const limit = {
     limiter: limits.credential,
-    key: keyOf('credential', issuer.name, bearer.value),
+    key: limiterKey('credential', issuer.name, bearer.value),
   }
   const limited = await judgeLimit(limit, context, 'credential_limited')
   return limited.ok ? pass(issuer) : limited
 }
 
 /** Returns the key of a limit, or of the idempotency record of an import. */
-const keyOf = (kind: 'credential' | 'user' | 'import', issuer: string, id: string): string =>
+const limiterKey = (kind: 'credential' | 'user' | 'import', issuer: string, id: string): string =>
   digestOfParts(['migrationEndpoint', kind, issuer, id])
 
 async function judgeLimit(

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
 import { textOfParts } from '../../base/digest.js'
-import { isRecord, nonEmptyString, optionsObject } from '../../base/options.js'
+import { isObject, nonEmptyString, optionsObject } from '../../base/options.js'
 import { hash } from '../../base/supported-node.js'
 import type { RecipeId } from '../core/import-user.js'
 import { coreTenantId } from '../record-validation/stored-form.js'
@@ -95,7 +95,7 @@ const byName = <Schema extends z.ZodType>(of: Schema) =>
   z
     .unknown()
     .superRefine((given, context) => {
-      if (!isRecord(given) || !Object.hasOwn(given, DROPPED)) return
+      if (!isObject(given) || !Object.hasOwn(given, DROPPED)) return
       context.addIssue({ code: 'custom', message: 'must have another name', path: [DROPPED] })
     })
     .pipe(
@@ -204,12 +204,12 @@ const TOKEN = /^[\x21-\x7e]{32,8192}$/
 
 const isToken = (value: unknown): value is string => typeof value === 'string' && TOKEN.test(value)
 
-const digestOf = (token: string): Buffer => hash('sha256', token, 'buffer')
+const digestToken = (token: string): Buffer => hash('sha256', token, 'buffer')
 
 /** Stores only the digests of a list. */
 function tokenDigests(tokens: TokenList): TokenDigests {
   if (typeof tokens !== 'function') {
-    const digests = Promise.resolve(tokens.map(digestOf))
+    const digests = Promise.resolve(tokens.map(digestToken))
     return () => digests
   }
   return async () => {
@@ -217,7 +217,7 @@ function tokenDigests(tokens: TokenList): TokenDigests {
     if (!Array.isArray(given) || !given.every(isToken)) {
       throw new TypeError('tokens must return a list of 32 or more visible ASCII characters each')
     }
-    return given.map(digestOf)
+    return given.map(digestToken)
   }
 }
 
@@ -230,7 +230,7 @@ export async function issuerOf(
   issuers: readonly Issuer[],
   token: string,
 ): Promise<Issuer | undefined> {
-  const presented = digestOf(token)
+  const presented = digestToken(token)
   const lists = await Promise.all(issuers.map(({ tokens }) => tokens()))
   const found = issuers.filter((_, index) => isAmong(lists[index] ?? [], presented))
   if (found.length > 1) {

@@ -61,7 +61,7 @@ export function requestReader(
     const { data: rest } = form.safeParse(members)
     if (rest === undefined || !isOrganization) return undefined
     const request = { ...rest, ...(organizationId !== undefined && { organizationId }) }
-    return namesIn(json.text) === membersOf(request) ? request : undefined
+    return namesIn(json.text) === countMembers(request) ? request : undefined
   }
 }
 
@@ -74,6 +74,6 @@ function namesIn(json: string): number {
   return count
 }
 
-const membersOf = (request: MigrationRequest): number =>
+const countMembers = (request: MigrationRequest): number =>
   Object.keys(request).length +
   request.identities.reduce((count, one) => count + Object.keys(one).length, 0)

@@ -71,14 +71,14 @@ function accountInfosOf(method: LoginSource): AccountInfo[] {
  * account. The keys contain account data.
  */
 export const loginKeysOf = (holder: LoginHolder): string[] => [
-  ...new Set([...loginsOf(holder)].map(keyOf)),
+  ...new Set([...loginsOf(holder)].map(loginKey)),
 ]
 
 /** Returns the keys of the logins to sign in with, without the keys for primary users. */
 export const recipeKeysOf = (holder: LoginHolder): string[] =>
-  [...loginsOf(holder)].filter(({ scope }) => scope !== PRIMARY).map(keyOf)
+  [...loginsOf(holder)].filter(({ scope }) => scope !== PRIMARY).map(loginKey)
 
-function keyOf({ scope, tenantId, info }: Login): string {
+function loginKey({ scope, tenantId, info }: Login): string {
   const stored = 'phoneNumber' in info ? { phoneNumber: corePhoneNumber(info.phoneNumber) } : info
   return JSON.stringify([scope, tenantId, stored])
 }

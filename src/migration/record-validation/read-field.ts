@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import type { RecipeId } from '../core/import-user.js'
 import { isBlank } from './stored-form.js'
 import type { FindingCollector } from './user-finding.js'
@@ -31,12 +31,12 @@ type MemberType = keyof Values
  * not zod schemas, because those took a quarter more time for a whole record.
  */
 const IS_OF: { readonly [Type in MemberType]: (value: unknown) => value is Values[Type] } = {
-  string: isText,
+  string: isNotBlank,
   integer: (value): value is number => typeof value === 'number' && Number.isFinite(value),
   boolean: (value) => typeof value === 'boolean',
-  object: isRecord,
-  'array of string': (value) => isListOf(value, isText),
-  'array of object': (value) => isListOf(value, isRecord),
+  object: isObject,
+  'array of string': (value) => isListOf(value, isNotBlank),
+  'array of object': (value) => isListOf(value, isObject),
 }
 
 /** Checks holes too, which `every` would skip. */
@@ -47,7 +47,7 @@ function isListOf<Member>(
   return Array.isArray(value) && value.findIndex((member) => !isOfType(member)) === -1
 }
 
-function isText(value: unknown): value is string {
+function isNotBlank(value: unknown): value is string {
   return typeof value === 'string' && !isBlank(value)
 }
 

@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import type { ImportUser } from '../core/import-user.js'
 import { becomesPrimary, repeatedMethodsOf } from './login-keys.js'
 import { type ReadMethod, readLoginMethod } from './login-method.js'
@@ -55,7 +55,7 @@ export function validateUser(value: unknown, context: UserContext = {}): UserVal
   checkContext(context)
   const findings = openFindings()
   const { errors, warnings } = findings
-  if (!isRecord(value)) {
+  if (!isObject(value)) {
     findings.refuse('wrong_type', '', 'A user should be of type object.')
     return { ok: false, errors, warnings }
   }

@@ -6,7 +6,7 @@ import type { IndexedRecord, SourceIndex } from './source-index.js'
 import { REPORTED_STATE } from './state/identity-state.js'
 import type { Entry, EntryOf, ResultOf } from './state/journal-entry.js'
 import { readRecordIndexes } from './state/record-indexes.js'
-import { sizeOf, stateOf } from './state/run-state.js'
+import { identityCode, sizeOf } from './state/run-state.js'
 
 /** Number of identities whose details are in memory at a time. The journal is read once per window. */
 const WINDOW = 20_000
@@ -31,7 +31,7 @@ function reportOn(
   record: IndexedRecord,
   { wasRejected, ...details }: IdentityDetails,
 ): IdentityReport {
-  const status = REPORTED_STATE[stateOf(state, record.recordIndex)] ?? 'pending'
+  const status = REPORTED_STATE[identityCode(state, record.recordIndex)] ?? 'pending'
   const report = { externalUserId: record.externalUserId, line: record.line, state: status }
   if (status !== 'invalid' || wasRejected === true) return { ...report, ...details }
   const validation = validateUser(record.value)

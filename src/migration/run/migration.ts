@@ -5,7 +5,7 @@ import {
   functionOf,
   hasFunctions,
   integerBetween,
-  isRecord,
+  isObject,
   lazy,
   numberBetween,
   optionsObject,
@@ -162,10 +162,14 @@ export const parseSettings = (input: unknown): MigrationSettings =>
   parseOptions('openMigration options', schema, input)
 
 export function isSource(value: unknown): value is Source {
-  if (!isRecord(value)) return false
+  if (!isObject(value)) return false
   const names = Object.keys(value).sort().join()
-  if (names === 'file') return isText(value['file'])
-  return names === 'name,records' && isText(value['name']) && typeof value['records'] === 'function'
+  if (names === 'file') return isNonEmptyString(value['file'])
+  return (
+    names === 'name,records' &&
+    isNonEmptyString(value['name']) &&
+    typeof value['records'] === 'function'
+  )
 }
 
-const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
+const isNonEmptyString = (value: unknown): boolean => typeof value === 'string' && value !== ''

@@ -13,7 +13,7 @@ import {
 import type { MigrationContext } from './migration-context.js'
 import { SYSTEM_TIMING, type Timing } from './migration-context.js'
 import type { MigrationReport } from './report.js'
-import { reportOf } from './report-of.js'
+import { createReport } from './report-of.js'
 import {
   check,
   correctAndRun,
@@ -116,7 +116,7 @@ function migrationOf(opened: OpenedMigration): Migration {
     },
     reconcile: (options = {}) => take(options, reverify),
     unblock: (options = {}) => take(options, unblock),
-    status: async () => reportOf(journaled.state, { now: timing.now() }),
+    status: async () => createReport(journaled.state, { now: timing.now() }),
     async *identities() {
       const index = await readIndex(closing.signal)
       yield* identityReports(journaled, index, closing.signal)
@@ -178,7 +178,7 @@ async function runStep(
     await journaled.write({ type: 'ended', ...result, findings })
   }
   emit('ended')
-  return reportOf(journaled.state, { result, now: timing.now() })
+  return createReport(journaled.state, { result, now: timing.now() })
 }
 
 export type ReadMigrationOptions = Pick<
@@ -199,7 +199,7 @@ export async function readMigration(settings: ReadMigrationOptions): Promise<Mig
   const journaled = await openJournaledState(settings.journal)
   const closing = new AbortController()
   return {
-    status: async () => reportOf(journaled.state, { now: now() }),
+    status: async () => createReport(journaled.state, { now: now() }),
     async *identities() {
       const index = await createSourceIndex({ settings, journaled, now }, closing.signal)
       yield* identityReports(journaled, index, closing.signal)

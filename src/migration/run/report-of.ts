@@ -3,9 +3,9 @@ import type { MigrationReport, MigrationState, RowLeft } from './report.js'
 import type { StepResult } from './run-steps.js'
 import { IDENTITY_STATE, type IdentityCode, numberOf } from './state/identity-state.js'
 import { runStatus } from './state/next-step.js'
-import { countsOf, type RunState, sizeOf, stateOf } from './state/run-state.js'
+import { countsOf, identityCode, type RunState, sizeOf } from './state/run-state.js'
 
-export function reportOf(state: RunState, { result, now }: ReportInput): MigrationReport {
+export function createReport(state: RunState, { result, now }: ReportInput): MigrationReport {
   const status = result?.state ?? runStatus(state)
   const findings = result?.findings ?? (state.ended?.findings as StepResult['findings'] | undefined)
   return {
@@ -149,7 +149,7 @@ function countWith(state: RunState, code: string, status: IdentityCode): number 
   const number = numberOf(code)
   let records = 0
   state.failureCodes.forEach((each, recordIndex) => {
-    if (each === number && stateOf(state, recordIndex) === status) records += 1
+    if (each === number && identityCode(state, recordIndex) === status) records += 1
   })
   return records
 }

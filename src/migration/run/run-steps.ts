@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import { CoreError, type CoreErrorCode } from '../core/core-error.js'
 import { openCorrections } from '../source/corrections.js'
 import type { Source } from '../source/source.js'
@@ -131,7 +131,7 @@ export type CorrectionRequest = Source | { readonly again: readonly string[] }
 /** @throws TypeError if `input` is neither a source nor a list of codes. */
 export function parseCorrectionRequest(input: unknown): CorrectionRequest {
   if (isSource(input)) return input
-  const codes = isRecord(input) && Object.keys(input).length === 1 ? input['again'] : undefined
+  const codes = isObject(input) && Object.keys(input).length === 1 ? input['again'] : undefined
   if (Array.isArray(codes) && codes.length > 0 && codes.every(isFailureCode))
     return { again: codes }
   throw new TypeError(

@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import { MigrationError } from '../run/migration-error.js'
 import { createDigestTable } from './digest-table.js'
 import { type OpenSource, openSource } from './open-source.js'
@@ -79,7 +79,7 @@ function replacement(
   user: unknown,
   { line, maxBytes }: { readonly line: number; readonly maxBytes: number },
 ): Correction | string {
-  if (!isRecord(user)) return FORMS
+  if (!isObject(user)) return FORMS
   if (user['externalUserId'] !== externalUserId) {
     return 'the user must have the externalUserId that it replaces'
   }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { parseJson } from '../../base/json.js'
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 
 /** A source of records. It is read several times and must return the same records each time. */
 export type Source =
@@ -64,7 +64,7 @@ export function parseLine({ number, bytes, ended }: SourceLine, maxBytes: number
   const value = parseJson(text)
   if (ARRAY.test(text)) return fault(AN_ARRAY)
   if (value === undefined) return fault(ended ? NOT_JSON : CUT)
-  if (!isRecord(value)) return fault(NOT_AN_OBJECT)
+  if (!isObject(value)) return fault(NOT_AN_OBJECT)
   return { type: 'record', record: { line: number, value, text, bytes: content.length } }
 }
 
@@ -72,7 +72,7 @@ export function parseLine({ number, bytes, ended }: SourceLine, maxBytes: number
 export function parseRecord(given: unknown, line: number, maxBytes: number): ParsedLine {
   const text = writeJson(given)
   const value = text === undefined ? undefined : parseJson(text)
-  if (text === undefined || !isRecord(value)) return fault(NOT_AN_OBJECT)
+  if (text === undefined || !isObject(value)) return fault(NOT_AN_OBJECT)
   const bytes = Buffer.byteLength(text)
   if (bytes > maxBytes) return fault(`this record is longer than ${maxBytes} bytes`)
   return { type: 'record', record: { line, value, text, bytes } }

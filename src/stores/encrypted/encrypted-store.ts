@@ -3,7 +3,7 @@ import { z } from 'zod'
 import {
   flag,
   hasFunctions,
-  isRecord,
+  isObject,
   lazy,
   optionsObject,
   parseOptions,
@@ -64,7 +64,7 @@ const NO_KEY = `must be a Uint8Array of ${KEY_BYTES} bytes, such as Buffer.from(
 
 const schema = lazy(() =>
   optionsObject({
-    keys: z.custom<object>(isRecord, { error: 'must be an object' }).transform(parseKeys),
+    keys: z.custom<object>(isObject, { error: 'must be an object' }).transform(parseKeys),
     current: z.string({ error: 'must be a string' }),
     readUnencrypted: flag().default(false),
   }),
@@ -120,7 +120,7 @@ export function encryptedStore<Store extends IdempotencyStore | CoupledStore>(
   options: EncryptedStoreOptions,
 ): EncryptedStore<Store> {
   const parsed = parseOptions('encryptedStore options', schema, options, ({ keys, current }) =>
-    isRecord(keys) && typeof current === 'string' && !Object.keys(keys).includes(current)
+    isObject(keys) && typeof current === 'string' && !Object.keys(keys).includes(current)
       ? ['current must be one of the ids in keys']
       : [],
   )

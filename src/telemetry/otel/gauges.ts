@@ -1,7 +1,7 @@
 import type { Attributes, BatchObservableCallback, Meter, Observable } from '@opentelemetry/api'
 import type { StopListening } from '../../base/decision/observers.js'
 import type { DenylistHealth } from '../../verification/denylist/live-denylist.js'
-import { addressOf } from '../../verification/key-set/address.js'
+import { keySetAddressOf } from '../../verification/key-set/address.js'
 import type { KeySetHealth } from '../../verification/key-set/key-set.js'
 import { ATTRIBUTE, METRIC } from './metric-names.js'
 
@@ -35,8 +35,8 @@ export function observeHealth(
       try {
         const health = auth.health()
         if ('policies' in health) {
-          for (const policy of health.policies) addValues(policy, addressOf(policy), values)
-        } else addValues(health, addressOf(auth), values)
+          for (const policy of health.policies) addValues(policy, keySetAddressOf(policy), values)
+        } else addValues(health, keySetAddressOf(auth), values)
       } catch {
         // Still report the others.
       }

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { readJsonObject, segmentsOf } from '../../base/compact-jws.js'
 import { type P256Key, PRIVATE_MEMBERS, thumbprintOf } from '../../base/jwk.js'
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import { hash } from '../../base/supported-node.js'
 import type { Confirmation } from './confirmation.js'
 import { type BaseUrl, normalizeHttpUri, pathOfTarget, pathUnder } from './http-uri.js'
@@ -83,7 +83,7 @@ const keys = new WeakMap<Confirmation, KeyObject>()
 
 /** The public key that the token is bound to, if the proof has it. */
 function keyIn(jwk: unknown, confirmation: Confirmation): KeyObject | undefined {
-  if (!isRecord(jwk) || PRIVATE_MEMBERS.some((name) => Object.hasOwn(jwk, name))) return undefined
+  if (!isObject(jwk) || PRIVATE_MEMBERS.some((name) => Object.hasOwn(jwk, name))) return undefined
   const { kty, crv, x, y } = jwk
   if (kty !== 'EC' || crv !== 'P-256' || !isCoordinate(x) || !isCoordinate(y)) return undefined
   const publicKey: P256Key = { kty, crv, x, y }

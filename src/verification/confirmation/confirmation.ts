@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 
 /** What a token is bound to (`cnf`, RFC 7800). Frozen. */
 export interface Confirmation {
@@ -16,7 +16,7 @@ export type Binding = Confirmation | 'none'
  * members are ignored (RFC 7800, section 3.1).
  */
 export function readConfirmation(cnf: unknown): Confirmation | undefined {
-  if (!isRecord(cnf)) return undefined
+  if (!isObject(cnf)) return undefined
   const isCertificate = Object.hasOwn(cnf, 'x5t#S256')
   if (isCertificate === Object.hasOwn(cnf, 'jkt')) return undefined
   const thumbprint = isCertificate ? cnf['x5t#S256'] : cnf['jkt']

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isText, lazy, MAX_TEXT_LENGTH, parseOptions } from '../../base/options.js'
+import { isShortText, lazy, MAX_TEXT_LENGTH, parseOptions } from '../../base/options.js'
 import type { DenylistEntry, DenylistTarget } from './denylist-entry.js'
 
 /** A larger number is one of milliseconds. */
@@ -9,7 +9,7 @@ const TEXT_ERROR = { error: `must be a well-formed text of 1 to ${MAX_TEXT_LENGT
 const SECONDS_ERROR = { error: 'must be a number of seconds (not ms) since the epoch' }
 const KIND_ERROR = { error: "must be 'caller', 'key', 'token' or 'issued-before'" }
 
-const text = () => z.custom<string>(isText, TEXT_ERROR)
+const text = () => z.custom<string>(isShortText, TEXT_ERROR)
 const seconds = () =>
   z.number(SECONDS_ERROR).min(0, SECONDS_ERROR).max(LATEST_SECOND, SECONDS_ERROR)
 const namedKind = () => z.enum(['caller', 'key', 'token'])

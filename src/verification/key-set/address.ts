@@ -7,7 +7,7 @@ export const KEY_SET_PATHS =
 const addresses = new WeakMap<object, string>()
 
 /** Remembers the key set of an object that users hold. */
-export function withAddress<Holder extends object>(
+export function withKeySetAddress<Holder extends object>(
   holder: Holder,
   jwksUri: string | undefined,
 ): Holder {
@@ -16,4 +16,4 @@ export function withAddress<Holder extends object>(
 }
 
 /** The address of the object's key set, without its query; `undefined` for other objects. */
-export const addressOf = (holder: object): string | undefined => addresses.get(holder)
+export const keySetAddressOf = (holder: object): string | undefined => addresses.get(holder)

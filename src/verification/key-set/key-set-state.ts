@@ -3,7 +3,11 @@ import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
 import type { Validators } from './fetch-key-set.js'
 import type { KeySetHealth, VerificationKey } from './key-set.js'
 
-/** When a set is refreshed and how long it is used, in seconds; minimums are already applied. */
+/**
+ * When a set is refreshed and how long it is used, in seconds; minimums are already applied. The options and the
+ * health use "stale" differently: `maxStaleSeconds` counts from the fetch, `staleIfErrorSeconds` from the end of
+ * `max-age`, and the health is `stale` once a refresh is due.
+ */
 export interface Lifespan {
   readonly refreshSeconds: number
   readonly maxStaleSeconds: number
@@ -176,11 +180,11 @@ export const nextFetchAt = ({ current, expired, lastFailure }: KeySetState): num
 export function isRefreshDue(state: KeySetState, now: number): boolean {
   if (isBackingOff(state, now)) return false
   if (state.lastFailure !== undefined || state.expired !== undefined) return true
-  return state.current !== undefined && isStale(state.current, now)
+  return state.current !== undefined && isPastRefresh(state.current, now)
 }
 
 /** A set fetched in the future means that the clock was set back: it is refreshed. */
-const isStale = ({ refreshAt, fetchedAt }: CurrentSet, now: number): boolean =>
+const isPastRefresh = ({ refreshAt, fetchedAt }: CurrentSet, now: number): boolean =>
   now >= refreshAt || now < fetchedAt
 
 export function healthOf(state: KeySetState, now: number): KeySetHealth {
@@ -192,14 +196,14 @@ export function healthOf(state: KeySetState, now: number): KeySetHealth {
     expiresAt: (until ?? known.expiresAt) / 1000,
   }
   return {
-    state: stateOf(state, now),
+    state: healthState(state, now),
     ...age,
     keys: current === undefined ? [] : [...current.keys.keys()],
     ...(lastFailure !== undefined && { lastError: lastFailure.code }),
   }
 }
 
-function stateOf({ current, expired }: KeySetState, now: number): KeySetHealth['state'] {
-  if (current !== undefined) return isStale(current, now) ? 'stale' : 'fresh'
+function healthState({ current, expired }: KeySetState, now: number): KeySetHealth['state'] {
+  if (current !== undefined) return isPastRefresh(current, now) ? 'stale' : 'fresh'
   return expired === undefined ? 'cold' : 'expired'
 }

@@ -57,5 +57,5 @@ export function withSource(keySet: KeySet, source: KeySource): KeySet {
   return keySet
 }
 
-export const sourceOf = (keySet: unknown): KeySource | undefined =>
+export const keySourceOf = (keySet: unknown): KeySource | undefined =>
   typeof keySet === 'object' && keySet !== null ? sources.get(keySet) : undefined

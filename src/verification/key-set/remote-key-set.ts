@@ -6,14 +6,14 @@ import { addressFault } from '../../base/http-address.js'
 import {
   flag,
   functionOf,
-  isRecord,
+  isObject,
   lazy,
   nonEmptyString,
   numberBetween,
   optionsObject,
   parseOptions,
 } from '../../base/options.js'
-import { withAddress } from './address.js'
+import { withKeySetAddress } from './address.js'
 import { formatFailure } from './fetch-key-set.js'
 import { nextSearchStep, type SearchState } from './find-key-step.js'
 import { type KeySet, type KeySource, withSource } from './key-set.js'
@@ -73,7 +73,7 @@ export const staleIfErrorOption = (): z.ZodNumber =>
 /** Kept as text, so that later changes to the object have no effect. */
 function documentText(): z.ZodType<string> {
   const error = 'must be a parsed JWKS document: an object with a list of keys'
-  return z.custom<object>(isRecord, { error }).transform((document, context) => {
+  return z.custom<object>(isObject, { error }).transform((document, context) => {
     const text = jsonOf(document)
     if (text !== undefined && hasListOfKeys(JSON.parse(text))) return text
     context.addIssue({ code: 'custom', message: error })
@@ -90,7 +90,7 @@ function jsonOf(value: object): string | undefined {
 }
 
 const hasListOfKeys = (document: unknown): boolean =>
-  isRecord(document) && Array.isArray(document['keys'])
+  isObject(document) && Array.isArray(document['keys'])
 
 const schema = lazy(() =>
   optionsObject({
@@ -134,7 +134,7 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
   })
   const { ready, health, close } = source
   const keySet = withSource(Object.freeze({ ready, health, close }), source)
-  return withAddress(keySet, parsed.jwksUri)
+  return withKeySetAddress(keySet, parsed.jwksUri)
 }
 
 function addressFaults({

@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import { isKeyId } from '../../base/compact-jws.js'
 import type { SkipReason } from '../../base/decision/key-set-event.js'
 import { PRIVATE_MEMBERS } from '../../base/jwk.js'
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 import { hash } from '../../base/supported-node.js'
 import { FetchFailure } from './fetch-key-set.js'
 import type { VerificationKey } from './key-set.js'
@@ -31,7 +31,7 @@ export function readKeySet(
   document: unknown,
   current: ReadonlyMap<string, VerificationKey> | undefined,
 ): UsableKeys {
-  const members = isRecord(document) ? document['keys'] : undefined
+  const members = isObject(document) ? document['keys'] : undefined
   if (!Array.isArray(members)) throw new FetchFailure('malformed')
   if (members.length > MAX_MEMBERS) throw new FetchFailure('too_many_keys')
   const keys = new Map<string, VerificationKey>()
@@ -49,11 +49,11 @@ function readMember(
   members: readonly unknown[],
   current: ReadonlyMap<string, VerificationKey> | undefined,
 ): VerificationKey | SkippedKey {
-  if (!isRecord(member)) return { reason: 'malformed' }
+  if (!isObject(member)) return { reason: 'malformed' }
   const { kid } = member
   if (!isKeyId(kid)) return { reason: 'key_id_invalid' }
   const isRepeated = members.some(
-    (other) => isRecord(other) && other['kid'] === kid && !isSameKey(other, member),
+    (other) => isObject(other) && other['kid'] === kid && !isSameKey(other, member),
   )
   const reason = isRepeated ? 'key_id_repeated' : useProblem(member)
   if (reason !== undefined) return { reason, keyId: kid }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isRecord } from '../../base/options.js'
+import { isObject } from '../../base/options.js'
 
 /** Approved callers: a list of names, or an object of names and the permissions each may have. */
 export type CallersOption = readonly string[] | Readonly<Record<string, readonly string[]>>
@@ -15,7 +15,7 @@ export const callersOption = (): z.ZodPipe<z.ZodUnknown, z.ZodTransform<Ceilings
       context.issues.push({ code: 'custom', message, path, input })
     }
     if (Array.isArray(input)) return fromList(input, fault)
-    if (isRecord(input)) return fromRecord(input, fault)
+    if (isObject(input)) return fromRecord(input, fault)
     fault('must be a list of caller names or an object of caller names with their permissions')
     return new Map()
   })
@@ -50,7 +50,7 @@ function fromRecord(record: Record<string, unknown>, fault: ReportFault): Ceilin
 /** Required permissions must fit at least one ceiling, or everybody would be refused. */
 export function unreachablePermissions(policy: Readonly<Record<string, unknown>>): string[] {
   const { callers, permissions } = policy
-  if (!isRecord(callers) || !Array.isArray(permissions) || permissions.length === 0) return []
+  if (!isObject(callers) || !Array.isArray(permissions) || permissions.length === 0) return []
   const ceilings = Object.values(callers).filter(Array.isArray)
   const reachable = ceilings.some((ceiling) => permissions.every((name) => ceiling.includes(name)))
   return reachable || ceilings.length === 0

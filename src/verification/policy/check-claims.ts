@@ -1,9 +1,9 @@
 import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
-import { isText } from '../../base/options.js'
+import { isShortText } from '../../base/options.js'
 import type { Proof } from '../confirmation/check-proof.js'
 import { type Binding, readConfirmation } from '../confirmation/confirmation.js'
 import { isSupported } from '../confirmation/sender-constraint.js'
-import { denialOf } from './denial.js'
+import { checkDenylists } from './check-denylists.js'
 import { identityOf, type ServiceIdentity } from './identity.js'
 import { type PermissionSet, permissionSet } from './permission-set.js'
 import type { Policy, TokenRules } from './policy.js'
@@ -51,7 +51,7 @@ export function checkClaims(token: SignedClaims, policy: Policy, now: number): C
   const timeError = timeDenial(times, policy, now)
   if (timeError !== undefined) return withKeyId(timeError, keyId)
   const { caller, tokenId, iat, exp } = times
-  const denial = denialOf({ name: caller, keyId, tokenId, issuedAt: iat }, policy)
+  const denial = checkDenylists({ name: caller, keyId, tokenId, issuedAt: iat }, policy)
   const { binding } = times
   if (denial !== undefined) return { ...denial, binding }
   const granted = grantedTo(caller, times.permissions, policy)
@@ -100,7 +100,7 @@ function readClaims(claims: Claims, policy: Policy): Decision<ReadClaims> {
   if (!isFiniteNumber(exp)) return claimDenial('exp', exp)
   if (iat !== undefined && !isFiniteNumber(iat)) return claimDenial('iat', iat)
   if (nbf !== undefined && !isFiniteNumber(nbf)) return claimDenial('nbf', nbf)
-  if (jti !== undefined && !isText(jti)) return claimDenial('jti', jti)
+  if (jti !== undefined && !isShortText(jti)) return claimDenial('jti', jti)
   const binding = bindingOf(claims, policy)
   if (typeof binding === 'object' && 'reason' in binding) return binding
   return allow({ caller: sub, permissions, exp, iat, nbf, tokenId: jti, binding })
@@ -153,9 +153,10 @@ function permissionsIn(value: unknown, tokens: TokenRules): readonly string[] | 
   if (tokens.kind === 'oauth2') {
     const { permissionsClaim } = tokens
     if (value === undefined) return []
-    const isText = permissionsClaim === 'scope' || permissionsClaim === 'scp'
+    const isSpaceSeparated = permissionsClaim === 'scope' || permissionsClaim === 'scp'
     // RFC 6749, section 3.3: names separated by spaces.
-    if (isText && typeof value === 'string') return value.split(' ').filter((name) => name !== '')
+    if (isSpaceSeparated && typeof value === 'string')
+      return value.split(' ').filter((name) => name !== '')
     if (permissionsClaim === 'scope') return undefined
   }
   return isStringList(value) ? value : undefined

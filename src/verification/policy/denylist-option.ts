@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { hasFunctions, isRecord, lazy, nonEmptyString, optionsObject } from '../../base/options.js'
+import { hasFunctions, isObject, lazy, nonEmptyString, optionsObject } from '../../base/options.js'
 import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
 
 /** Refuses valid tokens, for example because a key or a token was stolen. */
@@ -88,7 +88,7 @@ function parseStatic(
   path: readonly number[],
   report: ReportIssue,
 ): Static | undefined {
-  if (!isRecord(value)) {
+  if (!isObject(value)) {
     const list = path.length === 0 ? ', or a list of both' : ''
     report(fault(`must be ${STATIC_FORM}, or ${LIVE_FORM}${list}`, path, value))
     return undefined

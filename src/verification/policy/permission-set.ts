@@ -71,7 +71,7 @@ export class PermissionSet implements ReadonlySet<string> {
   }
 
   union<T>(other: SetLike<T>): Set<string | T> {
-    return new Set<string | T>([...this.names, ...membersOf(other)])
+    return new Set<string | T>([...this.names, ...listMembers(other)])
   }
 
   intersection<T>(other: SetLike<T>): Set<string & T> {
@@ -84,7 +84,7 @@ export class PermissionSet implements ReadonlySet<string> {
   }
 
   symmetricDifference<T>(other: SetLike<T>): Set<string | T> {
-    const others = membersOf(other).filter((member) => !this.has(member as string))
+    const others = listMembers(other).filter((member) => !this.has(member as string))
     return new Set<string | T>([...this.difference(other), ...others])
   }
 
@@ -93,7 +93,7 @@ export class PermissionSet implements ReadonlySet<string> {
   }
 
   isSupersetOf(other: SetLike<unknown>): boolean {
-    return membersOf(other).every((member) => this.has(member as string))
+    return listMembers(other).every((member) => this.has(member as string))
   }
 
   isDisjointFrom(other: SetLike<unknown>): boolean {
@@ -118,7 +118,7 @@ function isIn<T>(other: SetLike<T>): (name: string) => name is string & T {
 }
 
 /** `keys()` of what is only like a set may give an iterator that is not iterable. */
-function membersOf<T>(other: SetLike<T>): T[] {
+function listMembers<T>(other: SetLike<T>): T[] {
   assertSetLike(other)
   const members: T[] = []
   const keys = other.keys()

@@ -18,7 +18,7 @@ import {
 } from '../confirmation/sender-constraint.js'
 import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
 import type { KeySet } from '../key-set/key-set.js'
-import { sourceOf } from '../key-set/key-set.js'
+import { keySourceOf } from '../key-set/key-set.js'
 import { staleIfErrorOption } from '../key-set/remote-key-set.js'
 import { type Ceilings, callersOption, unreachablePermissions } from './callers.js'
 import { denylistOption } from './denylist-option.js'
@@ -71,7 +71,7 @@ const commonShape = () => ({
   permissions: strings().min(1, { error: 'must not be empty' }).default([]),
   jwksUri: nonEmptyString().optional(),
   keySet: z
-    .custom<KeySet>((value) => sourceOf(value) !== undefined, {
+    .custom<KeySet>((value) => keySourceOf(value) !== undefined, {
       error: 'must be a key set made by remoteKeySet',
     })
     .optional(),

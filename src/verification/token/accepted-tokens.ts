@@ -109,4 +109,4 @@ function createTokenCache<T extends object>(max: number): TokenCache<T> {
   }
 }
 
-export const digestOf = (token: string): string => hash('sha256', token, 'binary')
+export const digestToken = (token: string): string => hash('sha256', token, 'binary')

@@ -4,7 +4,7 @@ import { Unavailable } from '../../../src/base/decision/unavailable.js'
 import { checkToken, type TokenVerdict } from '../../../src/cli/doctor/token-verdict.js'
 import { stepOf, stepsOf, type VerdictStep } from '../../../src/cli/doctor/verdict-step.js'
 import { createAdmit, createVerifier } from '../../../src/verification/admit.js'
-import { type KeySource, sourceOf } from '../../../src/verification/key-set/key-set.js'
+import { type KeySource, keySourceOf } from '../../../src/verification/key-set/key-set.js'
 import { readKeySet } from '../../../src/verification/key-set/usable-keys.js'
 import { parsePolicy } from '../../../src/verification/policy/policy.js'
 import { issuer } from '../../support/issuer/issuer.js'
@@ -125,7 +125,7 @@ describe('every hostile token', () => {
     ['OAuth 2.0 access tokens of any typ', oauth2Issuer, oauth2Cases, { accessTokenType: 'any' }],
   ])('of %s gets the verdict of admit, at its step', async (_, each, cases, change) => {
     const own = parsePolicy({ ...each.policy(), ...change })
-    const source = sourceOf(each.keySet)
+    const source = keySourceOf(each.keySet)
     if (source === undefined) throw new Error('the issuer has a key set')
     const admit = createAdmit(createVerifier(own, source))
     let judged = 0

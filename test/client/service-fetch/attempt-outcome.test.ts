@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import {
   type ClassifiedResponse,
-  outcomeOf,
+  classifyResponse,
 } from '../../../src/client/service-fetch/attempt-outcome.js'
 
 const NOW = Date.UTC(2026, 0, 1)
@@ -20,7 +20,7 @@ interface Given extends Partial<Omit<ClassifiedResponse, 'headers' | 'body'>> {
 
 function judge({ status = 200, headers = {}, ...given }: Given) {
   const body = 'body' in given ? given.body && Buffer.from(given.body) : new Uint8Array(0)
-  return outcomeOf({ status, headers: new Headers(headers), body: body || undefined }, NOW)
+  return classifyResponse({ status, headers: new Headers(headers), body: body || undefined }, NOW)
 }
 
 describe('what came of an attempt', () => {
@@ -43,7 +43,7 @@ describe('what came of an attempt', () => {
   it('the refusal of the contract', () => {
     expect(judge({ status: 401, headers: REFUSAL_HEADERS, body: REFUSAL })).toEqual({
       type: 'token_refused',
-      isOfContract: true,
+      isFromServiceAuth: true,
     })
   })
 
@@ -54,7 +54,7 @@ describe('what came of an attempt', () => {
     const headers = { ...REFUSAL_HEADERS, 'www-authenticate': challenge }
     expect(judge({ status: 401, headers, body: REFUSAL })).toEqual({
       type: 'token_refused',
-      isOfContract: true,
+      isFromServiceAuth: true,
     })
   })
 
@@ -78,7 +78,7 @@ describe('what came of an attempt', () => {
     const all = { ...REFUSAL_HEADERS, ...headers }
     expect(judge({ status: 401, headers: all, body: REFUSAL, ...given })).toEqual({
       type: 'token_refused',
-      isOfContract: false,
+      isFromServiceAuth: false,
     })
   })
 

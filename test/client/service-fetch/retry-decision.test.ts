@@ -29,12 +29,12 @@ interface Row {
 const TABLE: Record<string, Row> = {
   'a kept result': { came: { type: 'replayed' }, repeatable: END, bareWrite: END },
   'the refusal of the contract': {
-    came: { type: 'token_refused', isOfContract: true },
+    came: { type: 'token_refused', isFromServiceAuth: true },
     repeatable: ANOTHER_TOKEN,
     bareWrite: ANOTHER_TOKEN,
   },
   'another refusal of the token': {
-    came: { type: 'token_refused', isOfContract: false },
+    came: { type: 'token_refused', isFromServiceAuth: false },
     repeatable: ANOTHER_TOKEN,
     bareWrite: END,
   },
@@ -83,7 +83,7 @@ describe.each(Object.entries(TABLE))('after %s', (_name, { came, repeatable, bar
 
 it.each([true, false])('asks for another token once in a call (repeatable: %s)', (isRepeatable) => {
   const standing = { ...FIRST, attempts: 2, isRepeatable, hasChangedToken: true }
-  expect(decideRetry({ type: 'token_refused', isOfContract: true }, standing)).toEqual(END)
+  expect(decideRetry({ type: 'token_refused', isFromServiceAuth: true }, standing)).toEqual(END)
 })
 
 it.each([

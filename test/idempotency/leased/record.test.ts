@@ -109,7 +109,7 @@ class World {
     const { answer, record } = renew(this.record, actor.run, this.now)
     if (before && before.owner !== actor.owner) expect([answer, record]).toEqual([false, before])
     if (before?.state === 'finished' || before?.state === 'freed') expect(answer).toBe(false)
-    if (before?.state === 'unstored') expect(record).toEqual(before)
+    if (before?.state === 'not_stored') expect(record).toEqual(before)
     if (answer) expect(record).toMatchObject({ state: 'running', owner: actor.owner })
     if (!before && answer) this.runsOfKey = 1
     this.record = record
@@ -122,8 +122,8 @@ class World {
     const { answer, record } = settle(this.record, { run: actor.run, ending }, this.now)
     if (before && before.owner !== actor.owner) expect([answer, record]).toEqual([false, before])
     if (before?.state === 'finished' || before?.state === 'freed') expect(record).toEqual(before)
-    if (before?.state === 'unstored')
-      expect(['unstored', 'finished', 'freed']).toContain(record?.state)
+    if (before?.state === 'not_stored')
+      expect(['not_stored', 'finished', 'freed']).toContain(record?.state)
     if (!before) this.runsOfKey = 1
     if (record?.state === 'finished' && record !== before) {
       expect(record.fence).toBeGreaterThanOrEqual(this.resultFence ?? 0)
@@ -224,7 +224,7 @@ describe('The record of a key', () => {
 
   it('never lets what comes late make a run that has flowed one that may be rerun', () => {
     const record = endedBy({ type: 'abandoned' }, endedBy({ type: 'streaming' }))
-    expect(record?.state).toBe('unstored')
+    expect(record?.state).toBe('not_stored')
     expect(ask(record, 1, { rerunAbandoned: true }).answer.outcome).toBe('result_not_stored')
   })
 

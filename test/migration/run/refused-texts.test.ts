@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { CallOptions } from '../../../src/migration/core/core-client.js'
-import { addressOf } from '../../../src/migration/core/core-operation.js'
+import { operationPath } from '../../../src/migration/core/core-operation.js'
 import { person, sourceOf } from './support/people.js'
 import { listOf, scene } from './support/scene.js'
 
@@ -26,7 +26,7 @@ it('records that the core would break are named by line and field, and the rest 
     async coreIdOf(userId: string, options?: CallOptions) {
       // As the client does.
       const query = { userId }
-      addressOf({ method: 'GET', path: '/', query, time: 'usual', maxAnswerBytes: 1, accept })
+      operationPath({ method: 'GET', path: '/', query, time: 'usual', maxAnswerBytes: 1, accept })
       return simulated.coreIdOf(userId, options)
     },
   })

@@ -5,7 +5,7 @@ import {
   serviceAuth,
 } from 'express-service-auth'
 import { onTestFinished } from 'vitest'
-import { type KeySource, sourceOf } from '../../../src/verification/key-set/key-set.js'
+import { type KeySource, keySourceOf } from '../../../src/verification/key-set/key-set.js'
 import { type ManualClock, manualClock } from '../manual-clock.js'
 import { behind, startReceiver } from '../receiver/receiver.js'
 import { type Behaviour, type KeySetServer, startKeySetServer } from './key-set-server.js'
@@ -35,7 +35,7 @@ export async function openKeySet(
   const clock = manualClock()
   const keySet = remoteKeySet({ jwksUri: server.url, clock, ...options })
   onTestFinished(() => keySet.close())
-  const source = sourceOf(keySet)
+  const source = keySourceOf(keySet)
   if (source === undefined) throw new Error('the key set has no source')
   return { server, clock, keySet, source }
 }

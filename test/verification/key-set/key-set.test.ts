@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import {
   type KeySet,
   type KeySource,
-  sourceOf,
+  keySourceOf,
   withSource,
 } from '../../../src/verification/key-set/key-set.js'
 
@@ -15,13 +15,13 @@ const source: KeySource = { current: () => undefined, find: async () => undefine
 
 it('gives a key set an inside that only this package reaches', () => {
   const made = withSource({ ...keySet }, source)
-  expect(sourceOf(made)).toBe(source)
+  expect(keySourceOf(made)).toBe(source)
   expect(Object.keys(made).sort()).toEqual(['close', 'health', 'ready'])
 })
 
 it.each([undefined, null, 1, 'keys', {}, keySet, { ...keySet, ...source }])(
   'finds no inside in what was not made here: %j',
   (value) => {
-    expect(sourceOf(value)).toBeUndefined()
+    expect(keySourceOf(value)).toBeUndefined()
   },
 )

@@ -4,7 +4,7 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 import { type KeySetEvent, remoteKeySet } from 'express-service-auth'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { sourceOf } from '../../../src/verification/key-set/key-set.js'
+import { keySourceOf } from '../../../src/verification/key-set/key-set.js'
 import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 import { type ManualClock, manualClock } from '../../support/manual-clock.js'
 
@@ -67,7 +67,7 @@ async function follow(steps: readonly Step[]): Promise<void> {
   const { fetch } = core
   const jwksUri = `https://core.example/${randomUUID()}`
   const keySet = remoteKeySet({ jwksUri, fetch, clock, maxStaleSeconds: MAX_STALE_SECONDS })
-  const source = sourceOf(keySet)
+  const source = keySourceOf(keySet)
   const onEvent = (event: unknown): void => {
     const { type, jwksUri: from } = event as KeySetEvent
     if (type === 'fetched' && from === jwksUri) core.arrived()

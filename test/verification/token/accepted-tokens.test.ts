@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { allow, type Decision, deny } from '../../../src/base/decision/reason.js'
-import { createAcceptedTokens, digestOf } from '../../../src/verification/token/accepted-tokens.js'
+import {
+  createAcceptedTokens,
+  digestToken,
+} from '../../../src/verification/token/accepted-tokens.js'
 
 type Verified = { readonly expiresIn: number }
 const VERIFIED: Verified = { expiresIn: 60 }
@@ -89,7 +92,7 @@ describe('accepted tokens', () => {
 })
 
 it('a digest is of 256 bits, and does not hold the token', () => {
-  expect(digestOf('a.b.c')).toHaveLength(32)
-  expect(digestOf('a.b.c')).not.toBe(digestOf('a.b.d'))
-  expect(digestOf('é')).not.toBe(digestOf('e'))
+  expect(digestToken('a.b.c')).toHaveLength(32)
+  expect(digestToken('a.b.c')).not.toBe(digestToken('a.b.d'))
+  expect(digestToken('é')).not.toBe(digestToken('e'))
 })

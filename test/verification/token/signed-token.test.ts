@@ -6,7 +6,7 @@ import { Unavailable } from '../../../src/base/decision/unavailable.js'
 import { createForge } from '../../../src/testing/hostile-tokens/forge.js'
 import {
   type KeySource,
-  sourceOf,
+  keySourceOf,
   type VerificationKey,
 } from '../../../src/verification/key-set/key-set.js'
 import {
@@ -21,7 +21,7 @@ const issuer = await createTestIssuer({ http: false })
 afterAll(() => issuer.close())
 const forge = createForge(issuer)
 const { kid } = issuer
-const source = sourceOf(issuer.keySet) as KeySource
+const source = keySourceOf(issuer.keySet) as KeySource
 const key = (await source.find(kid)) as VerificationKey
 
 describe('verification', () => {

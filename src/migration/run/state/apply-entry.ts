@@ -10,6 +10,7 @@ import type { Entry, EntryOf } from './journal-entry.js'
 import { assertRecordIndex } from './record-indexes.js'
 import {
   countOf,
+  identityCode,
   markUnreconciled,
   markUnsettled,
   mayRestart,
@@ -18,7 +19,6 @@ import {
   setIdentity,
   setOne,
   sizeOf,
-  stateOf,
 } from './run-state.js'
 
 /** Applies the next journal entry to the state. */
@@ -127,14 +127,14 @@ function applyRow(state: RunState, entry: EntryOf<'row'>): void {
       return
     case 'duplicate':
       state.toDelete.add(row)
-      if (stateOf(state, record) !== IDENTITY_STATE.failed) return
+      if (identityCode(state, record) !== IDENTITY_STATE.failed) return
       setIdentity(state, record, IDENTITY_STATE.staged)
       markUnreconciled(state)
       return
     case 'unresolved':
       state.toDelete.add(row)
       state.toResolve.add(row)
-      if (!UNCHANGED.has(stateOf(state, record))) {
+      if (!UNCHANGED.has(identityCode(state, record))) {
         setIdentity(state, record, IDENTITY_STATE.unresolved)
       }
       markUnreconciled(state)
@@ -169,7 +169,7 @@ function lookUpAgain(state: RunState): void {
   if (countOf(state, IDENTITY_STATE.pending, IDENTITY_STATE.retry) === 0)
     state.hasUnverifiedCall = false
   for (let recordIndex = 0; recordIndex < sizeOf(state); recordIndex++) {
-    if (LOOKED_UP_AGAIN.has(stateOf(state, recordIndex)))
+    if (LOOKED_UP_AGAIN.has(identityCode(state, recordIndex)))
       setIdentity(state, recordIndex, IDENTITY_STATE.staged)
   }
   if (!state.blocked) return
@@ -213,6 +213,6 @@ function applyCorrections(state: RunState, entry: EntryOf<'corrected'>): void {
  */
 function deleteRowsOfUnfailed(state: RunState): void {
   for (const [row, recordIndex] of state.rows) {
-    if (stateOf(state, recordIndex) !== IDENTITY_STATE.failed) state.toDelete.add(row)
+    if (identityCode(state, recordIndex) !== IDENTITY_STATE.failed) state.toDelete.add(row)
   }
 }

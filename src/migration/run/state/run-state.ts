@@ -91,11 +91,11 @@ export const mayRestart = ({ started, corrections }: RunState): boolean =>
 
 export const sizeOf = (state: RunState): number => state.identities.length
 
-export const stateOf = (state: RunState, recordIndex: number): IdentityCode =>
+export const identityCode = (state: RunState, recordIndex: number): IdentityCode =>
   state.identities[recordIndex] as IdentityCode
 
 export function setIdentity(state: RunState, recordIndex: number, code: IdentityCode): void {
-  const before = stateOf(state, recordIndex)
+  const before = identityCode(state, recordIndex)
   state.tally[before] = (state.tally[before] ?? 0) - 1
   state.tally[code] = (state.tally[code] ?? 0) + 1
   state.identities[recordIndex] = code

@@ -8,7 +8,7 @@ import { MigrationError } from '../migration-error.js'
 import { replacementsIn, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import type { EntryOf } from '../state/journal-entry.js'
-import { stateOf } from '../state/run-state.js'
+import { identityCode } from '../state/run-state.js'
 import { readCatalogue } from './examine-source.js'
 import { createLoginIndex, type LoginIndex, lookUpLogins } from './login-conflicts.js'
 import { recordPosition } from './records.js'
@@ -117,7 +117,7 @@ function recordIndexOf(
   if (recordIndex === undefined) {
     throw new MigrationError('bad_corrections', 'the source has no such identity', line)
   }
-  if (!FITTING[type].includes(stateOf(ctx.journaled.state, recordIndex))) {
+  if (!FITTING[type].includes(identityCode(ctx.journaled.state, recordIndex))) {
     const message = `this identity cannot be ${FITTING_IN_WORDS[type]}`
     throw new MigrationError('bad_corrections', message, line)
   }

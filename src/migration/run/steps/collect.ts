@@ -4,7 +4,7 @@ import { inChunks } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import type { EntryOf } from '../state/journal-entry.js'
-import { stateOf } from '../state/run-state.js'
+import { identityCode } from '../state/run-state.js'
 import { type OwnRow, ownRows, rowEntry } from './records.js'
 import { takenText } from './resolve-identities.js'
 
@@ -54,7 +54,7 @@ const isBelieved = ({ kind, code }: RowError): boolean =>
 
 /** Whether the row is from an earlier attempt, since which a person or the run has decided on the identity. */
 const isDecided = ({ journaled }: MigrationContext, recordIndex: number): boolean =>
-  DECIDED.has(stateOf(journaled.state, recordIndex))
+  DECIDED.has(identityCode(journaled.state, recordIndex))
 
 const DECIDED: ReadonlySet<IdentityCode> = new Set([
   IDENTITY_STATE.retry,

@@ -5,7 +5,7 @@ import type { MigrationContext } from '../migration-context.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry } from '../state/journal-entry.js'
-import { type RunState, stateOf } from '../state/run-state.js'
+import { identityCode, type RunState } from '../state/run-state.js'
 import { currentRecords, ownRows } from './records.js'
 
 /** Looks up each identity that is due, then checks that the core has no unrecorded row of this run. */
@@ -46,9 +46,9 @@ function dueRecords(ctx: MigrationContext): AsyncGenerator<IndexedRecord> {
   return currentRecords(ctx, (recordIndex) => {
     // An invalid record without a code failed validation, so the core would not accept it.
     const isRefused =
-      stateOf(state, recordIndex) === IDENTITY_STATE.invalid &&
+      identityCode(state, recordIndex) === IDENTITY_STATE.invalid &&
       state.failureCodes[recordIndex] === 0
-    return DUE.has(stateOf(state, recordIndex)) && !waiting.has(recordIndex) && !isRefused
+    return DUE.has(identityCode(state, recordIndex)) && !waiting.has(recordIndex) && !isRefused
   })
 }
 
@@ -61,7 +61,7 @@ async function lookUp(
   accounts: SharedAccounts,
 ): Promise<((results: LookedUp) => void) | undefined> {
   const { recordIndex, externalUserId } = record
-  if (MAY_HAVE_ACCOUNT_SINCE.has(stateOf(journaled.state, recordIndex))) {
+  if (MAY_HAVE_ACCOUNT_SINCE.has(identityCode(journaled.state, recordIndex))) {
     const coreUserId = await core.coreIdOf(externalUserId, { signal })
     if (coreUserId === undefined) return undefined
   }
@@ -100,7 +100,7 @@ interface SharedAccounts {
   add(recordIndex: number, account: Account): readonly number[]
 }
 
-const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([
+const NOT_COMPARED: ReadonlySet<IdentityCode> = new Set([
   IDENTITY_STATE.pending,
   IDENTITY_STATE.retry,
   IDENTITY_STATE.to_import,
@@ -111,7 +111,7 @@ const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([
 
 /** Excludes identities that a person decided on and those that were not staged. */
 const hasAccount = (state: RunState, recordIndex: number): boolean =>
-  !WITHOUT_ACCOUNT.has(stateOf(state, recordIndex))
+  !NOT_COMPARED.has(identityCode(state, recordIndex))
 
 /** Starts with the accounts that earlier processes journaled since the last `reconcile` was requested. */
 async function readSharedAccounts({

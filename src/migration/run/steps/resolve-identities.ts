@@ -10,7 +10,7 @@ import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry, type RefusedRecord } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
-import { countOf, stateOf } from '../state/run-state.js'
+import { countOf, identityCode } from '../state/run-state.js'
 import { currentRecords } from './records.js'
 import { countLostReply } from './resolve-lost-reply.js'
 import { withGracePeriod } from './send-call.js'
@@ -27,7 +27,7 @@ const resolveEach = (
   resolveOne: (record: IndexedRecord) => Promise<Resolution | undefined>,
 ): Promise<void> =>
   inChunks(
-    currentRecords(ctx, (recordIndex) => stateOf(ctx.journaled.state, recordIndex) === code),
+    currentRecords(ctx, (recordIndex) => identityCode(ctx.journaled.state, recordIndex) === code),
     ctx.settings.lookUps,
     resolveOne,
     async (resolved) => {

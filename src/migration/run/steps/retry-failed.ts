@@ -3,7 +3,7 @@ import { MigrationError } from '../migration-error.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode, numberOf } from '../state/identity-state.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
-import { stateOf } from '../state/run-state.js'
+import { identityCode } from '../state/run-state.js'
 import {
   conflictEntries,
   createLoginIndex,
@@ -40,7 +40,7 @@ export async function retryFailed(ctx: MigrationContext, codes: readonly string[
   )
   const recordIndexes = [...free].filter((recordIndex) => !twice.has(recordIndex))
   const isHeldBack = ([recordIndex]: readonly [number, string]): boolean =>
-    stateOf(ctx.journaled.state, recordIndex) === IDENTITY_STATE.invalid
+    identityCode(ctx.journaled.state, recordIndex) === IDENTITY_STATE.invalid
   const conflicts = conflictEntries(
     new Map([...taken].filter(isHeldBack)),
     new Map([...twice].filter(isHeldBack)),
@@ -66,7 +66,7 @@ function withCode(
   const recordIndexes = new Set<number>()
   state.failureCodes.forEach((number, recordIndex) => {
     if (number === 0 || !numbers.has(number)) return
-    const code = stateOf(state, recordIndex)
+    const code = identityCode(state, recordIndex)
     if (code === IDENTITY_STATE.failed || code === IDENTITY_STATE.invalid)
       recordIndexes.add(recordIndex)
   })
@@ -74,7 +74,7 @@ function withCode(
 }
 
 /** States in which an identity gets no account from its record in force. */
-const WITHOUT_ACCOUNT: ReadonlySet<IdentityCode> = new Set([
+const HOLDS_NO_LOGIN: ReadonlySet<IdentityCode> = new Set([
   IDENTITY_STATE.invalid,
   IDENTITY_STATE.failed,
   IDENTITY_STATE.missing,
@@ -89,7 +89,8 @@ export const recordsInUse = (
   currentRecords(
     ctx,
     (recordIndex) =>
-      !without.has(recordIndex) && !WITHOUT_ACCOUNT.has(stateOf(ctx.journaled.state, recordIndex)),
+      !without.has(recordIndex) &&
+      !HOLDS_NO_LOGIN.has(identityCode(ctx.journaled.state, recordIndex)),
   )
 
 async function loginsInUse(

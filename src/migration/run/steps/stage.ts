@@ -5,7 +5,7 @@ import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { lookedUpEntry, type ResultOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
-import { stateOf } from '../state/run-state.js'
+import { identityCode } from '../state/run-state.js'
 import { currentRecords, findAccounts, ownRows } from './records.js'
 import { sendCall } from './send-call.js'
 
@@ -37,7 +37,7 @@ async function sendUntilResolved(ctx: MigrationContext, batch: Batch): Promise<v
     ctx.signal.throwIfAborted()
     const unknown = await skipExisting(ctx, unsent.slice(0, state.batchLimit))
     if (unknown.length > 0) await sendBatch(ctx, unknown)
-    unsent = unsent.filter(({ recordIndex }) => UNSENT.has(stateOf(state, recordIndex)))
+    unsent = unsent.filter(({ recordIndex }) => UNSENT.has(identityCode(state, recordIndex)))
   }
 }
 
@@ -52,7 +52,7 @@ async function* makeBatches(ctx: MigrationContext): AsyncGenerator<Batch> {
   let batch: IndexedRecord[] = []
   let bytes = FRAME_BYTES
   const unsent = currentRecords(ctx, (recordIndex) =>
-    UNSENT.has(stateOf(journaled.state, recordIndex)),
+    UNSENT.has(identityCode(journaled.state, recordIndex)),
   )
   for await (const record of unsent) {
     const recordBytes = record.bytes + 1
@@ -79,7 +79,8 @@ async function skipExisting(ctx: MigrationContext, batch: Batch): Promise<Batch>
   const { state } = ctx.journaled
   const doubtful = batch.filter(
     ({ recordIndex }) =>
-      stateOf(state, recordIndex) === IDENTITY_STATE.retry || state.hadLostReply[recordIndex] === 1,
+      identityCode(state, recordIndex) === IDENTITY_STATE.retry ||
+      state.hadLostReply[recordIndex] === 1,
   )
   if (doubtful.length === 0) return batch
   const asked = new Set(doubtful.map(({ recordIndex }) => recordIndex))

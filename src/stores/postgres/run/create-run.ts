@@ -5,7 +5,7 @@ import { sqlStateOf } from '../sql-state.js'
 import { query, type StoreContext } from '../store-context.js'
 import type { LiveRuns } from './live-runs.js'
 import { classifyFailure } from './resolve-commit.js'
-import { outcomeOf, unavailable } from './run-outcome.js'
+import { determineOutcome, unavailable } from './run-outcome.js'
 import { attemptTransaction } from './transaction-attempt.js'
 
 /** Creates the `run` function of a coupled store. */
@@ -30,7 +30,7 @@ export function createRun<Tx>(
       }
       const input = { request, ids, work, liveRuns, checksConnection, onHandlerStart: markRunning }
       const result = await attemptTransaction(store, input)
-      return await outcomeOf(store, input, result)
+      return await determineOutcome(store, input, result)
     } finally {
       finish()
     }

@@ -32,7 +32,7 @@ export async function resolveFailedCommit<Tx>(
   switch (classifyFailure(step, sqlState)) {
     case 'duplicate':
       return overtakenOr(store, commit, { outcome: 'commit_refused', cause: error, ...state })
-    case 'conflict':
+    case 'retryable':
       return { ...undone('conflict'), mayRetryNow: true, ...state }
     case 'unavailable':
       return { ...undone('store_unavailable'), ...state }
@@ -47,12 +47,12 @@ export async function resolveFailedCommit<Tx>(
  * The result of a transaction that failed at its end.
  *
  * - `duplicate`: a row with this id exists; it may be the key's record.
- * - `conflict`: the transaction lost against another one, and an immediate retry may succeed.
+ * - `retryable`: the transaction lost against another one, and an immediate retry may succeed.
  * - `unclear`: it is not known whether it committed.
  * - `unavailable`: it did not commit, for a reason outside the transaction.
  * - `refused`: it did not commit, and a retry will not either.
  */
-export type CommitFailure = 'duplicate' | 'conflict' | 'unclear' | 'unavailable' | 'refused'
+export type CommitFailure = 'duplicate' | 'retryable' | 'unclear' | 'unavailable' | 'refused'
 
 const UNIQUE_VIOLATION = '23505'
 const CONFLICTS: ReadonlySet<string> = new Set([
@@ -74,7 +74,7 @@ export function classifyFailure(step: CommitStep, sqlState: string | undefined):
   const withoutReply = step === 'commit' ? 'unclear' : 'unavailable'
   if (sqlState === undefined) return withoutReply
   if (sqlState === UNIQUE_VIOLATION) return 'duplicate'
-  if (CONFLICTS.has(sqlState)) return 'conflict'
+  if (CONFLICTS.has(sqlState)) return 'retryable'
   const errorClass = sqlState.slice(0, 2)
   if (SERVER_ERROR_CLASSES.has(errorClass)) return withoutReply
   if (errorClass === INSUFFICIENT_RESOURCES || UNAVAILABLE.has(sqlState)) return 'unavailable'
@@ -189,7 +189,7 @@ async function overtakenOr<Tx>(
 /** A refusal is sent anyway: it is true that nothing was written. */
 const overtaken = ({ ending }: AttemptedCommit, by: RecordFinding): CoupledOutcome =>
   ending.type === 'refuse'
-    ? { outcome: 'refusal_lost', to: 'conflict' }
+    ? { outcome: 'refusal_lost', to: 'overtaken' }
     : { outcome: 'overtaken', by }
 
 const undone = (reason: Undone): CoupledOutcome & { readonly outcome: 'undone' } => ({

@@ -8,7 +8,7 @@ import { resolveFailedCommit, resolveUnansweredCommit } from './resolve-commit.j
 import type { AttemptResult, RunInput } from './transaction-attempt.js'
 
 /** Determines the outcome of a request, and stores the record or tokens that must survive a rollback. */
-export async function outcomeOf<Tx>(
+export async function determineOutcome<Tx>(
   store: StoreContext<Tx>,
   input: RunInput<Tx>,
   result: AttemptResult,
@@ -122,12 +122,12 @@ async function insertRecord<Tx>(
   store: StoreContext<Tx>,
   { ids, request: { retentionMs } }: RunInput<Tx>,
   record: ReturnType<typeof recordOf>,
-): Promise<'kept' | 'conflict' | 'failure'> {
+): Promise<'kept' | 'overtaken' | 'failure'> {
   try {
     await query(store, store.statements.insertRecordSeparately(ids, { ...record, retentionMs }))
     return 'kept'
   } catch (error) {
-    return sqlStateOf(error) === UNIQUE_VIOLATION ? 'conflict' : 'failure'
+    return sqlStateOf(error) === UNIQUE_VIOLATION ? 'overtaken' : 'failure'
   }
 }
 

@@ -40,7 +40,7 @@ export async function findFailure<Tx>(
   const { serverFailure } = run
   const isRolledBack = stage.name === 'rolling_back' && run.usedTransaction
   if (!isRolledBack && serverFailure === undefined) return undefined
-  const state = await stateOf(store, answered)
+  const state = await queryState(store, answered)
   if (state.type === 'ended') return { type: 'ended', error: state.error }
   if (state.type === 'lost') return { type: 'server_failed', error: (serverFailure ?? state).error }
   const isPassedOn = stage.name === 'rolling_back' && stage.ending.type === 'roll_back'
@@ -62,7 +62,7 @@ const STATE_MS = 500
 const IN_FAILED_TRANSACTION = '25P02'
 
 /** Queries the state. The handler's calls have ended, so only a lost connection is slow to answer. */
-async function stateOf<Tx>(
+async function queryState<Tx>(
   { runner, statements }: StoreContext<Tx>,
   { run, fence }: AnsweredRun<Tx>,
 ): Promise<TransactionState> {

@@ -55,7 +55,7 @@ function wrapCluster(cluster: Cluster, listener: ClientListener): ClusterClient 
     isCluster: true,
     addressOf: (key) => cluster.slots[slotOf(keyPrefix + key)]?.[0],
     masterAt(address) {
-      const master = cluster.nodes('master').find((node) => addressOf(node) === address)
+      const master = cluster.nodes('master').find((node) => nodeAddress(node) === address)
       if (master === undefined) return undefined
       // A node of a cluster may lack the prefix.
       return (longestReplyMs, nodeListener) =>
@@ -63,18 +63,18 @@ function wrapCluster(cluster: Cluster, listener: ClientListener): ClusterClient 
     },
     refresh: () => cluster.refreshSlotsCache(() => {}),
     onNodeGone(gone) {
-      cluster.on('-node', (node: Redis) => gone(addressOf(node)))
+      cluster.on('-node', (node: Redis) => gone(nodeAddress(node)))
     },
   }
 }
 
-const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`
+const nodeAddress = ({ options }: Redis): string => `${options.host}:${options.port}`
 
 function nodeOf(redis: Redis): RedisNode {
   const { sentinels, name, path } = redis.options
   const isBehindSentinel = Boolean(sentinels)
   return {
-    address: isBehindSentinel ? String(name) : (path ?? addressOf(redis)),
+    address: isBehindSentinel ? String(name) : (path ?? nodeAddress(redis)),
     isBehindSentinel,
     command: (command = '', ...words) => redis.call(command, words),
   }

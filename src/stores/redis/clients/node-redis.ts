@@ -23,7 +23,7 @@ export function nodeRedisFactory(appClient: NodeRedis): ClientFactory {
   const keyPrefix = String(appClient.options?.keyPrefix ?? '')
   /** Reads the options again for each connection, because the app may replace its password. */
   const sourceWithin = (connectTimeoutMs: number): ConnectionSource => ({
-    address: addressOf(appClient.options),
+    address: nodeAddress(appClient.options),
     options: appClient.options ?? {},
     keyPrefix,
     connectTimeoutMs,
@@ -54,7 +54,7 @@ const openServer =
 
 const DEFAULT_PORT = 6379
 
-function addressOf({ socket = {} }: NodeRedisOptions = {}): string {
+function nodeAddress({ socket = {} }: NodeRedisOptions = {}): string {
   return socket.path ?? `${socket.host ?? 'localhost'}:${socket.port ?? DEFAULT_PORT}`
 }
 
@@ -108,7 +108,7 @@ export function nodeRedisClusterFactory(appClient: NodeRedisCluster): ClientFact
       const { defaults, rootNodes } = appClient._options
       return rootNodes.map((root) => {
         const options = rootOptions(root, defaults)
-        const address = addressOf(options)
+        const address = nodeAddress(options)
         return { address, options, keyPrefix, connectTimeoutMs, start: startNode }
       })
     },

@@ -8,7 +8,7 @@ import {
   untilDeadline,
 } from './redis-call.js'
 import type { Connection } from './redis-connection.js'
-import { missingRight, refusedRight, tryScript } from './rights.js'
+import { missingPermission, refusedRight, tryScript } from './rights.js'
 
 /** The properties of the store that a check depends on. */
 export interface NodeCheckOptions {
@@ -90,7 +90,7 @@ async function checkRights(node: RedisNode, options: NodeCheckOptions): Promise<
   const call = { script: TRY_COMMANDS, key, args: [] }
   await run(node, options, () => connection.link.sendSource(call))
   const refused = await run(node, options, () => connection.link.sendDigest(call))
-  const right = missingRight(refused)
+  const right = missingPermission(refused)
   if (right !== undefined) throw unfit(`${nameOf(node)} does not let the user ${right}`)
   if (waits) await run(node, options, () => node.command('WAIT', '0', '1'))
 }

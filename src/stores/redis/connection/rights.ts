@@ -18,7 +18,7 @@ return refused
 const NO_PERMISSION = /^NOPERM|no permissions|can't run this command|can't access at least one/i
 
 /** Returns what the user may not do, from the reply of a `tryScript`; `undefined` if nothing. */
-export function missingRight(reply: unknown): string | undefined {
+export function missingPermission(reply: unknown): string | undefined {
   const pairs = (reply as unknown[][]).map((pair) => pair.map(String))
   const refused = pairs.find(([, text = '']) => NO_PERMISSION.test(text))
   return refused && `run ${refused[0]} in scripts`

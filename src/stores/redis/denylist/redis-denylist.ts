@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
 import {
   integerBetween,
-  isText,
+  isShortText,
   lazy,
   numberBetween,
   optionsObject,
@@ -13,7 +13,7 @@ import type { LiveDenylist } from '../../../verification/denylist/live-denylist.
 import { createLocalDenylist } from '../../../verification/denylist/local-denylist.js'
 import { clientFactory, type RedisClientLike } from '../clients/client-factory.js'
 import { slotOf } from '../clients/hash-slot.js'
-import { missingRight, refusedRight } from '../connection/rights.js'
+import { missingPermission, refusedRight } from '../connection/rights.js'
 import { createOperations } from './create-operations.js'
 import { keepProcessAlive, openDenylistConnection } from './denylist-connection.js'
 import type { DenylistOperations } from './operations.js'
@@ -53,7 +53,7 @@ const schema = lazy(() =>
       .enum(['refuse', 'accept'], { error: "must be 'refuse' or 'accept'" })
       .default('refuse'),
     name: z
-      .custom<string>(isText, { error: 'must be a well-formed text of 1 to 256 characters' })
+      .custom<string>(isShortText, { error: 'must be a well-formed text of 1 to 256 characters' })
       .default(() => `${hostname()}:${process.pid}`),
   }),
 )
@@ -102,7 +102,7 @@ export function redisDenylist(
     const { prefix, timeoutMs } = settings
     return writing
       .runScript({ script: TRY_RECEIVER, timeoutMs, sendsSource })
-      .then(missingRight, (error: Error) => refusedRight(error.message, prefix))
+      .then(missingPermission, (error: Error) => refusedRight(error.message, prefix))
   }
 
   /** Without these the list is never read, or operators never learn which version is applied here. */

@@ -1,5 +1,5 @@
 import { parseJson } from '../../../base/json.js'
-import { isText } from '../../../base/options.js'
+import { isShortText } from '../../../base/options.js'
 import type {
   DeniedKind,
   DenylistEntry,
@@ -144,7 +144,7 @@ const reasonText = ({ reason, by, at }: Reason): string => JSON.stringify({ reas
 
 function readReason(text: string | undefined): Reason {
   const { reason, by, at } = Object(parseJson(text ?? 'null'))
-  return isText(reason) && isText(by) && Number.isFinite(at)
+  return isShortText(reason) && isShortText(by) && Number.isFinite(at)
     ? { reason, by, at: Number(at) }
     : REASON_LOST
 }
@@ -171,8 +171,8 @@ function readTarget(text: string): Pick<LocalEntry, 'issuer' | 'kind' | 'value'>
   const parts = Object.values(Object(parseJson(text)))
   const [issuer, kind, value] = parts
   const isCutOff = kind === 'issued-before' && parts.length === 2
-  const isNamed = KINDS.includes(kind) && isText(value) && parts.length === 3
-  if (!isText(issuer) || !(isCutOff || isNamed) || JSON.stringify(parts) !== text) {
+  const isNamed = KINDS.includes(kind) && isShortText(value) && parts.length === 3
+  if (!isShortText(issuer) || !(isCutOff || isNamed) || JSON.stringify(parts) !== text) {
     throw new MalformedReply('a target')
   }
   return { issuer, kind: kind as DeniedKind, value: isCutOff ? '' : (value as string) }

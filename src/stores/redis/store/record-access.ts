@@ -41,7 +41,7 @@ export function createRecordAccess(
     },
     async replace(recordId, snapshot, next) {
       const args = [
-        digestOf(snapshot.stored),
+        digestValue(snapshot.stored),
         maxTtlMs(snapshot),
         encodeRecord(next),
         String(Math.ceil(next.expiresAt)),
@@ -61,7 +61,7 @@ export function createRecordAccess(
 /** Returns the longest time to live that the record can have, unless its run has become active again. */
 function maxTtlMs({ stored, record }: ValueSnapshot): string {
   if (stored.ttlMs < 0) return String(stored.ttlMs)
-  const hasLease = record.state === 'running' || record.state === 'unstored'
+  const hasLease = record.state === 'running' || record.state === 'not_stored'
   return String(hasLease ? record.retentionMs : ANY_TTL_MS)
 }
 
@@ -172,7 +172,7 @@ function parseFields(
       // If the time to live has been removed, the run may still be active.
       return { ...base, state: 'running', leaseUntil: leaseUntil ?? endsAsRun }
     case 'u':
-      return { ...base, state: 'unstored', leaseUntil: leaseUntil ?? 0 }
+      return { ...base, state: 'not_stored', leaseUntil: leaseUntil ?? 0 }
     case 'd':
       return { ...base, state: 'finished', result: value.subarray(rest) }
     default:
@@ -181,7 +181,7 @@ function parseFields(
 }
 
 /** Identifies the value read, so that a script can check whether it is still there. */
-const digestOf = ({ type, value }: StoredValue): string =>
+const digestValue = ({ type, value }: StoredValue): string =>
   type === 'string' ? createHash('sha1').update(value).digest('hex') : type
 
 /** Returns a record in the format of the scripts. A reason takes the place of the result. */

@@ -14,9 +14,9 @@ import type { StoreContext } from '../../../../src/stores/postgres/store-context
 const TABLE: readonly (readonly [string | undefined, CommitFailure, CommitFailure])[] = [
   [undefined, 'unavailable', 'unclear'],
   ['23505', 'duplicate', 'duplicate'],
-  ['40001', 'conflict', 'conflict'],
-  ['40P01', 'conflict', 'conflict'],
-  ['55P03', 'conflict', 'conflict'],
+  ['40001', 'retryable', 'retryable'],
+  ['40P01', 'retryable', 'retryable'],
+  ['55P03', 'retryable', 'retryable'],
   ['08000', 'unavailable', 'unclear'],
   ['08003', 'unavailable', 'unclear'],
   ['08006', 'unavailable', 'unclear'],
@@ -191,7 +191,7 @@ describe('A COMMIT without a reply', () => {
 
   it('of a refusal leaves the answer to the caller if another run committed', async () => {
     const store = storeOf({ record: () => stored('other') })
-    const outcome = { outcome: 'refusal_lost', to: 'conflict' }
+    const outcome = { outcome: 'refusal_lost', to: 'overtaken' }
     expect(await resolveUnansweredCommit(store, attempted('refuse'))).toEqual(outcome)
   })
 

@@ -111,7 +111,7 @@ describe('redisStore', () => {
       const { store: own } = openStore(server, { prefix: `${bytes}:` })
       const run = await begin(own, requestFor({ recordId, fingerprint: 'f'.repeat(24) }))
       await own.settle(run, { type: 'finished', result: Buffer.alloc(bytes, 'x') })
-      const usage = await server.command('MEMORY', 'USAGE', `${bytes}:k:${key}`)
+      const usage = await server.command('MEMORY', 'USAGE', `${bytes}:k:${recordId}`)
       expect(Number(usage) - bytes).toBeLessThanOrEqual(350)
     },
   )

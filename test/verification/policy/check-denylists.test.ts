@@ -1,7 +1,11 @@
 import { describe, expect, it, vi } from 'vitest'
 import { dependencyOf } from '../../../src/base/decision/dependency.js'
 import type { DeniedLists, LiveDenylist } from '../../../src/verification/denylist/live-denylist.js'
-import { denialNow, denialOf, keyDenialNow } from '../../../src/verification/policy/denial.js'
+import {
+  checkDenylists,
+  checkKeyDenylists,
+  checkLiveDenylists,
+} from '../../../src/verification/policy/check-denylists.js'
 import { parsePolicy } from '../../../src/verification/policy/policy.js'
 import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
 
@@ -47,49 +51,51 @@ describe('what live denylists have against a token', () => {
   it.each(WAYS)('is %s, with what it is about', (reason, lists, evidence) => {
     const failure = { dependency: expect.anything(), message: 'a live denylist is unknown' }
     const denial = { ok: false, reason, evidence, ...(lists === undefined && { failure }) }
-    expect(denialOf(TOKEN, policyOf(lists))).toEqual(denial)
-    expect(denialNow(TOKEN, policyOf(NOTHING, lists, NOTHING))).toEqual(denial)
+    expect(checkDenylists(TOKEN, policyOf(lists))).toEqual(denial)
+    expect(checkLiveDenylists(TOKEN, policyOf(NOTHING, lists, NOTHING))).toEqual(denial)
   })
 
   it('is the most urgent reason, whichever list has it and whichever was known earlier', () => {
     for (const [rank, [urgent, first]] of WAYS.entries()) {
       for (const [reason, second] of WAYS.slice(rank + 1)) {
-        expect(denialOf(TOKEN, policyOf(first, second))?.reason).toBe(urgent)
-        expect(denialOf(TOKEN, policyOf(second, first))?.reason).toBe(urgent)
-        expect(denialNow(TOKEN, policyOf(first), reason)?.reason).toBe(urgent)
-        expect(denialNow(TOKEN, policyOf(second), urgent)?.reason).toBe(urgent)
+        expect(checkDenylists(TOKEN, policyOf(first, second))?.reason).toBe(urgent)
+        expect(checkDenylists(TOKEN, policyOf(second, first))?.reason).toBe(urgent)
+        expect(checkLiveDenylists(TOKEN, policyOf(first), reason)?.reason).toBe(urgent)
+        expect(checkLiveDenylists(TOKEN, policyOf(second), urgent)?.reason).toBe(urgent)
       }
     }
   })
 
   it('adds to what fixed ones have', () => {
     const denied = { ...NOTHING, callers: new Set(['billing']) }
-    expect(denialOf(TOKEN, { ...policyOf(NOTHING), denied })?.reason).toBe('caller_denied')
+    expect(checkDenylists(TOKEN, { ...policyOf(NOTHING), denied })?.reason).toBe('caller_denied')
     const keys = { ...NOTHING, keys: new Set(['k']) }
-    expect(denialOf(TOKEN, { ...policyOf(keys), denied })?.reason).toBe('key_denied')
-    expect(keyDenialNow('k', { ...policyOf(NOTHING), denied: keys })?.reason).toBe('key_denied')
+    expect(checkDenylists(TOKEN, { ...policyOf(keys), denied })?.reason).toBe('key_denied')
+    expect(checkKeyDenylists('k', { ...policyOf(NOTHING), denied: keys })?.reason).toBe(
+      'key_denied',
+    )
   })
 
   it('is asked for the issuer of the policy', () => {
     const policy = policyOf(NOTHING)
     const lists = vi.spyOn(policy.liveDenylists[0] as LiveDenylist, 'lists')
-    denialOf(TOKEN, policy)
-    keyDenialNow('k', policy)
+    checkDenylists(TOKEN, policy)
+    checkKeyDenylists('k', policy)
     expect(lists.mock.calls).toEqual([[policy.issuer], [policy.issuer]])
   })
 
   it('names the first denylist that is unknown', () => {
     const policy = policyOf(NOTHING, undefined, undefined)
     const dependency = dependencyOf('denylist', policy.liveDenylists[1] as LiveDenylist)
-    expect(denialOf(TOKEN, policy)?.failure?.dependency).toBe(dependency)
-    expect(keyDenialNow('k', policy)?.failure?.dependency).toBe(dependency)
+    expect(checkDenylists(TOKEN, policy)?.failure?.dependency).toBe(dependency)
+    expect(checkKeyDenylists('k', policy)?.failure?.dependency).toBe(dependency)
   })
 
   it('cannot be told by promises, whose rejections are ignored', async () => {
     const unhandled = collectUnhandledErrors()
     const rejected = () => Promise.reject(new Error('away'))
     for (const lists of [rejected(), { ...NOTHING, keys: { has: rejected } }]) {
-      expect(() => denialOf(TOKEN, policyOf(lists))).toThrow('a live denylist of the policy')
+      expect(() => checkDenylists(TOKEN, policyOf(lists))).toThrow('a live denylist of the policy')
     }
     await new Promise(setImmediate)
     expect(unhandled).toEqual([])
@@ -98,20 +104,20 @@ describe('what live denylists have against a token', () => {
   it('is nothing where they deny something else', () => {
     const others = new Set(['other'])
     const lists = { callers: others, keys: others, tokenIds: others, issuedBefore: CUT_OFF }
-    expect(denialOf(TOKEN, policyOf(lists))).toBeUndefined()
+    expect(checkDenylists(TOKEN, policyOf(lists))).toBeUndefined()
     const { tokenId: _, ...withoutId } = TOKEN
     const ofText = { has: (id: string) => id.length > 99 }
     for (const tokenIds of [others, ofText]) {
-      expect(denialOf(withoutId, policyOf({ ...lists, tokenIds }))).toBeUndefined()
+      expect(checkDenylists(withoutId, policyOf({ ...lists, tokenIds }))).toBeUndefined()
     }
   })
 
   it('includes a token without iat as soon as there is a cut-off', () => {
     const { issuedAt: _, ...withoutIat } = TOKEN
-    expect(denialOf(withoutIat, policyOf({ ...NOTHING, issuedBefore: 0 }))?.reason).toBe(
+    expect(checkDenylists(withoutIat, policyOf({ ...NOTHING, issuedBefore: 0 }))?.reason).toBe(
       'token_issued_too_early',
     )
-    expect(denialOf(withoutIat, policyOf(NOTHING))).toBeUndefined()
+    expect(checkDenylists(withoutIat, policyOf(NOTHING))).toBeUndefined()
   })
 
   const denying = { has: () => true }
@@ -135,12 +141,12 @@ describe('what live denylists have against a token', () => {
       'a live denylist must return sets of callers, keys and tokenIds, and issuedBefore in seconds',
     )
     const fault = expect.objectContaining({ code: 'internal', cause })
-    expect(() => denialOf(TOKEN, policyOf(lists))).toThrow(fault)
+    expect(() => checkDenylists(TOKEN, policyOf(lists))).toThrow(fault)
   })
 
   it('cannot be told by null', () => {
     const fault = expect.objectContaining({ code: 'internal', cause: expect.any(TypeError) })
-    expect(() => denialOf(TOKEN, policyOf(null))).toThrow(fault)
+    expect(() => checkDenylists(TOKEN, policyOf(null))).toThrow(fault)
   })
 })
 
@@ -149,9 +155,9 @@ describe('what live denylists have against a key', () => {
     const denied = { ok: false, reason: 'key_denied', evidence: {} }
     const [[, lists], , , , [, unknown]] = WAYS
     for (const policy of [policyOf(lists), policyOf(NOTHING, lists), policyOf(unknown, lists)]) {
-      expect(keyDenialNow('k', policy)).toEqual(denied)
+      expect(checkKeyDenylists('k', policy)).toEqual(denied)
     }
-    expect(keyDenialNow('k', policyOf(unknown))?.reason).toBe('denylist_unavailable')
-    expect(keyDenialNow('other', policyOf(lists))).toBeUndefined()
+    expect(checkKeyDenylists('k', policyOf(unknown))?.reason).toBe('denylist_unavailable')
+    expect(checkKeyDenylists('other', policyOf(lists))).toBeUndefined()
   })
 })

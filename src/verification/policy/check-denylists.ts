@@ -32,24 +32,24 @@ type DenylistReason = (typeof REASONS)[number]
  *
  * @throws ServiceAuthError when a live denylist throws or returns something other than lists.
  */
-export const denialOf = (token: DeniableToken, policy: Policy): Denial | undefined =>
-  denialNow(token, policy, reasonIn(policy.denied, token))
+export const checkDenylists = (token: DeniableToken, policy: Policy): Denial | undefined =>
+  checkLiveDenylists(token, policy, reasonIn(policy.denied, token))
 
 /**
  * Checks it against the live denylists, given the result of the fixed ones: those never change, and need
  * not be asked again.
  *
- * @throws ServiceAuthError as `denialOf` does.
+ * @throws ServiceAuthError as `checkDenylists` does.
  */
-export function denialNow(
+export function checkLiveDenylists(
   token: DeniableToken,
   policy: Policy,
   earlier?: DenylistReason,
 ): Denial | undefined {
   const reasonOf = (lists: DeniedLists) => reasonIn(lists, token)
-  const objection = objectionNow(policy, reasonOf, earlier)
-  if (objection === undefined) return undefined
-  const { reason, failure } = objection
+  const hit = findDenylistHit(policy, reasonOf, earlier)
+  if (hit === undefined) return undefined
+  const { reason, failure } = hit
   return deny(reason, evidenceOf(reason, token), failure)
 }
 
@@ -57,29 +57,29 @@ export function denialNow(
  * Checks a key against the denylists, whatever it signed. No evidence: the key id is the
  * caller's until its signature has been verified.
  *
- * @throws ServiceAuthError as `denialOf` does.
+ * @throws ServiceAuthError as `checkDenylists` does.
  */
-export function keyDenialNow(
+export function checkKeyDenylists(
   keyId: string,
   policy: Pick<Policy, 'denied' | 'issuer' | 'liveDenylists'>,
 ): Denial | undefined {
   const reasonOf = (lists: DeniedLists) => (isIn(lists.keys, keyId) ? 'key_denied' : undefined)
-  const objection = objectionNow(policy, reasonOf, reasonOf(policy.denied))
-  return objection && deny(objection.reason, undefined, objection.failure)
+  const hit = findDenylistHit(policy, reasonOf, reasonOf(policy.denied))
+  return hit && deny(hit.reason, undefined, hit.failure)
 }
 
-interface Objection {
+interface DenylistHit {
   readonly reason: DenylistReason
   /** Present if the reason is that a denylist is unavailable. */
   readonly failure?: DependencyFailure
 }
 
 /** The most urgent reason of `earlier` and the live denylists. */
-function objectionNow(
+function findDenylistHit(
   { issuer, liveDenylists }: Pick<Policy, 'issuer' | 'liveDenylists'>,
   reasonOf: (lists: DeniedLists) => DenylistReason | undefined,
   earlier: DenylistReason | undefined,
-): Objection | undefined {
+): DenylistHit | undefined {
   let reason = earlier
   let unavailable: LiveDenylist | undefined
   for (const denylist of liveDenylists) {

@@ -47,6 +47,13 @@ export type CoupledFinding =
   /** There is a result, but it cannot be read. */
   | { readonly outcome: 'unreadable' }
 
+/**
+ * The state of a key that has a record.
+ *
+ * @inline
+ */
+export type RecordFinding = Exclude<CoupledFinding, { outcome: 'running' }>
+
 /** The outcome of a request. */
 export type CoupledOutcome =
   | CoupledFinding
@@ -61,7 +68,7 @@ export type CoupledOutcome =
   /** The handler ended the transaction itself. */
   | { readonly outcome: 'uncoupled'; readonly isKept: boolean }
   /** Another run of the key committed first. */
-  | { readonly outcome: 'overtaken'; readonly by: Exclude<CoupledFinding, { outcome: 'running' }> }
+  | { readonly outcome: 'overtaken'; readonly by: RecordFinding }
   /** The answer must not be sent. `mayRetryNow`: an immediate retry may succeed. */
   | {
       readonly outcome: 'undone'

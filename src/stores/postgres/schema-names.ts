@@ -2,12 +2,12 @@ import { z } from 'zod'
 
 export const DEFAULT_SCHEMA = 'service_auth'
 
-const NAME = /^[a-z_][a-z0-9_]{0,62}$/
+export const SCHEMA_NAME: RegExp = /^[a-z_][a-z0-9_]{0,62}$/
 
 /** A schema name that needs no escaping between double quotes in SQL. */
 export const schemaName = (): z.ZodString => {
   const error = 'must be at most 63 lower-case letters, digits and _, such as service_auth'
-  return z.string({ error }).regex(NAME, { error })
+  return z.string({ error }).regex(SCHEMA_NAME, { error })
 }
 
 /** Postgres reserves these two names for other purposes, even in double quotes. */

@@ -1,16 +1,9 @@
 import { lazy, optionsObject, parseOptions } from '../../base/options.js'
 import { DEFAULT_SCHEMA, roleName, schemaName } from './schema-names.js'
-import {
-  CONNECTION_CHECK,
-  CONNECTION_CHECK_LIMIT,
-  lower,
-  RUNNING,
-  TIMEOUTS,
-} from './sql/begin-statements.js'
+import { createBeginRun } from './sql/begin-statements.js'
 import { lockLiteral, quotedSchema } from './sql/literals.js'
 import { objectFaults } from './sql/object-faults.js'
 import { schemaLock } from './sql/record-ids.js'
-import { recordText } from './sql/record-statements.js'
 
 /** Options of `migration`. All names match `[a-z_][a-z0-9_]{0,62}`. */
 export interface MigrationOptions {
@@ -58,7 +51,7 @@ const OPTIONS = lazy(() =>
 export function migration(options: MigrationOptions = {}): string {
   const { schema, appRole, sweepRole } = parseOptions('migration', OPTIONS, options)
   const name = quotedSchema(schema)
-  const parts = [start(schema), tables(name), beginRun(name), rights(name)]
+  const parts = [start(schema), tables(name), createBeginRun(name), rights(name)]
   if (appRole !== undefined) parts.push(appRights(name, `"${appRole}"`))
   if (sweepRole !== undefined) parts.push(sweepRights(name, `"${sweepRole}"`))
   parts.push(refusal(schema))
@@ -116,38 +109,6 @@ const tables = (schema: string): string => `\
     expires_at timestamp with time zone not null
   ) with (autovacuum_vacuum_scale_factor = 0.02);
   create index if not exists used_token_expires_at on ${schema}.used_token (expires_at);
-`
-
-const LIMIT = '$4'
-
-/** The parameters have no names, because a name could be taken for a column. */
-const beginRun = (schema: string): string => `\
-  -- Begins a run: sets its time limits, tries its lock, and then looks for its record, each with a snapshot
-  -- of its own. Parameters: the id and the fingerprint of the record, the lock of the key, the time limit
-  -- of the transaction, and whether to check the connection. All names are qualified, because the caller
-  -- sets the search path.
-  create or replace function ${schema}.begin_run(
-      pg_catalog.uuid, pg_catalog.bytea, bigint, pg_catalog.text, boolean)
-    returns pg_catalog.text language plpgsql volatile security invoker
-  as $function$
-  #variable_conflict use_column
-  declare
-    setting pg_catalog.text;
-    is_locked boolean;
-    stored pg_catalog.text;
-  begin
-${TIMEOUTS.map((setting) => lower(setting, LIMIT)).join('')}\
-    if $5 then
-${lower(CONNECTION_CHECK, CONNECTION_CHECK_LIMIT)}\
-    end if;
-    is_locked := pg_catalog.pg_try_advisory_xact_lock($3);
-    select ${recordText('$2')}
-      into stored from ${schema}.idempotency where id OPERATOR(pg_catalog.=) $1;
-    -- Only to write: both the id and the rollback of a transaction that has one are expensive.
-    return coalesce(stored,
-      case when is_locked then pg_catalog.pg_current_xact_id()::pg_catalog.text else '${RUNNING}' end);
-  end
-  $function$;
 `
 
 const FUNCTION = 'begin_run(pg_catalog.uuid, pg_catalog.bytea, bigint, pg_catalog.text, boolean)'

@@ -52,3 +52,9 @@ function member(holder: object, name: string): unknown {
     return undefined
   }
 }
+
+// The codes that several files look for (Postgres, "PostgreSQL Error Codes").
+export const UNIQUE_VIOLATION = '23505'
+export const READ_ONLY_SQL_TRANSACTION = '25006'
+export const IN_FAILED_SQL_TRANSACTION = '25P02'
+export const LOCK_NOT_AVAILABLE = '55P03'

@@ -1,9 +1,7 @@
 import type { Row, Statement } from '../../../src/stores/postgres/runner.js'
-import type {
-  BeginResult,
-  RecordRow,
-  Statements,
-} from '../../../src/stores/postgres/sql/statements.js'
+import type { BeginResult } from '../../../src/stores/postgres/sql/begin-statements.js'
+import type { RecordRow } from '../../../src/stores/postgres/sql/record-statements.js'
+import type { Statements } from '../../../src/stores/postgres/sql/statements.js'
 
 const statement = (text: string, ...values: unknown[]): Statement => ({ text, values })
 

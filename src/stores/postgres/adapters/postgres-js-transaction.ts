@@ -1,8 +1,8 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { withDeadline } from '../../../base/deadline.js'
 import type { TransactionLimits } from '../runner.js'
-import { endedByHandler } from '../sql/transaction-ended.js'
-import { sqlStateOf } from '../sql-state.js'
+import { endedByHandler } from '../sql/record-statements.js'
+import { IN_FAILED_SQL_TRANSACTION, sqlStateOf } from '../sql-state.js'
 import { awaitAnswer, noConnection, ROLLBACK_MS } from '../time-limits.js'
 import type { NameTransform, RawResult } from './postgres-js-rows.js'
 
@@ -92,8 +92,6 @@ function createHandover(): Handover {
  */
 const COMMIT = 'commit and chain'
 
-const IN_FAILED_TRANSACTION = '25P02'
-
 export function unprepared(tx: unknown, text: string, values: readonly unknown[] = []): RawQuery {
   return (tx as TransactionLike).unsafe(text, values, { prepare: false })
 }
@@ -134,7 +132,7 @@ async function isStillOurs({ tx, handover }: OpenTransaction<unknown>): Promise<
   if (handover.cause === 'other_request') return false
   const answer = Promise.resolve(unprepared(tx, 'select 1'))
   const state = await awaitAnswer(ROLLBACK_MS, answer).then(() => undefined, sqlStateOf)
-  return state === IN_FAILED_TRANSACTION && handover.cause === 'failed_statement'
+  return state === IN_FAILED_SQL_TRANSACTION && handover.cause === 'failed_statement'
 }
 
 /**

@@ -6,7 +6,7 @@ import type {
   TransactionRunner,
 } from '../runner.js'
 import { warnOfSilentConnections } from '../silent-connections.js'
-import { isEndedByHandler } from '../sql/transaction-ended.js'
+import { isEndedByHandler } from '../sql/record-statements.js'
 import { awaitAnswer, DEFAULT_LIMITS } from '../time-limits.js'
 import { rowsOf } from './postgres-js-rows.js'
 import {

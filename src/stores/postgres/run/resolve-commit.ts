@@ -1,9 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Undone } from '../../../base/decision/idempotency-event.js'
-import type { CoupledFinding, CoupledOutcome } from '../../../idempotency/coupled/coupled-store.js'
+import type { CoupledOutcome, RecordFinding } from '../../../idempotency/coupled/coupled-store.js'
 import type { RecordIds } from '../sql/record-ids.js'
-import type { RecordRow } from '../sql/statements.js'
-import { sqlStateOf } from '../sql-state.js'
+import type { RecordRow } from '../sql/record-statements.js'
+import {
+  LOCK_NOT_AVAILABLE,
+  READ_ONLY_SQL_TRANSACTION,
+  sqlStateOf,
+  UNIQUE_VIOLATION,
+} from '../sql-state.js'
 import { query, type StoreContext } from '../store-context.js'
 import { findingOf, type RecordedEnding } from './run-stage.js'
 
@@ -54,14 +59,13 @@ export async function resolveFailedCommit<Tx>(
  */
 export type CommitFailure = 'duplicate' | 'retryable' | 'unclear' | 'unavailable' | 'refused'
 
-const UNIQUE_VIOLATION = '23505'
 const CONFLICTS: ReadonlySet<string> = new Set([
   '40001', // serialization_failure
   '40P01', // deadlock_detected
-  '55P03', // lock_not_available
+  LOCK_NOT_AVAILABLE,
 ])
 const UNAVAILABLE: ReadonlySet<string> = new Set([
-  '25006', // read_only_sql_transaction
+  READ_ONLY_SQL_TRANSACTION,
   '25P03', // idle_in_transaction_session_timeout
   '25P04', // transaction_timeout
 ])
@@ -106,9 +110,6 @@ type CommitStatus =
   /** Another run's record exists. */
   | { readonly type: 'overtaken'; readonly by: RecordFinding }
 
-type RecordFinding = Exclude<CoupledFinding, { outcome: 'running' }>
-
-const LOCK_NOT_AVAILABLE = '55P03'
 const PAUSE_MS = 50
 
 /**

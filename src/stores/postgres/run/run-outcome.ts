@@ -1,7 +1,7 @@
 import type { CoupledOutcome } from '../../../idempotency/coupled/coupled-store.js'
 import { tokenIds } from '../sql/record-ids.js'
-import { isEndedByHandler } from '../sql/statements.js'
-import { sqlStateOf } from '../sql-state.js'
+import { isEndedByHandler } from '../sql/record-statements.js'
+import { sqlStateOf, UNIQUE_VIOLATION } from '../sql-state.js'
 import { query, type StoreContext } from '../store-context.js'
 import type { UsedToken } from './live-runs.js'
 import { resolveFailedCommit, resolveUnansweredCommit } from './resolve-commit.js'
@@ -109,8 +109,6 @@ async function uncoupled<Tx>(
   const inserted = await insertRecord(store, input, recordOf(result, answer))
   return { outcome: 'uncoupled', isKept: inserted === 'kept' }
 }
-
-const UNIQUE_VIOLATION = '23505'
 
 const recordOf = ({ usedTokens }: AttemptResult, result: Uint8Array | undefined) => ({
   result,

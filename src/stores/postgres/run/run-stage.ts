@@ -1,6 +1,11 @@
 import { LazySignal } from '../../../base/lazy-signal.js'
-import type { CoupledEnding, CoupledFinding } from '../../../idempotency/coupled/coupled-store.js'
-import type { BeginResult, RecordRow } from '../sql/statements.js'
+import type {
+  CoupledEnding,
+  CoupledFinding,
+  RecordFinding,
+} from '../../../idempotency/coupled/coupled-store.js'
+import type { BeginResult } from '../sql/begin-statements.js'
+import type { RecordRow } from '../sql/record-statements.js'
 
 /**
  * The stage of a run.
@@ -66,11 +71,7 @@ function afterBegin(result: BeginResult): RunStage {
   return { name: 'running' }
 }
 
-export function findingOf({
-  isSame,
-  result,
-  usedToken,
-}: RecordRow): Exclude<CoupledFinding, { outcome: 'running' }> {
+export function findingOf({ isSame, result, usedToken }: RecordRow): RecordFinding {
   if (!isSame) return { outcome: 'mismatch' }
   if (result === undefined) return { outcome: 'result_not_stored' }
   return { outcome: 'finished', result, usedToken }

@@ -5,8 +5,8 @@ import type {
   CoupledRequest,
   CoupledStore,
 } from '../../../idempotency/coupled/coupled-store.js'
+import type { BeginResult } from '../sql/begin-statements.js'
 import type { RecordIds } from '../sql/record-ids.js'
-import type { BeginResult } from '../sql/statements.js'
 import type { StoreContext } from '../store-context.js'
 import type { LiveRun, LiveRuns, UsedToken } from './live-runs.js'
 import { createRunControl, type RunControl, type RunStage } from './run-stage.js'

@@ -1,6 +1,6 @@
 import { withDeadline } from '../../../base/deadline.js'
-import { isEndedByHandler } from '../sql/statements.js'
-import { sqlStateOf } from '../sql-state.js'
+import { isEndedByHandler } from '../sql/record-statements.js'
+import { IN_FAILED_SQL_TRANSACTION, sqlStateOf } from '../sql-state.js'
 import type { StoreContext } from '../store-context.js'
 import { noAnswer } from '../time-limits.js'
 import type { LiveRun } from './live-runs.js'
@@ -59,7 +59,6 @@ type TransactionState =
   | { readonly type: 'ended' | 'lost'; readonly error: unknown }
 
 const STATE_MS = 500
-const IN_FAILED_TRANSACTION = '25P02'
 
 /** Queries the state. The handler's calls have ended, so only a lost connection is slow to answer. */
 async function queryState<Tx>(
@@ -75,7 +74,7 @@ async function queryState<Tx>(
   } catch (error) {
     if (isEndedByHandler(error)) return { type: 'ended', error }
     const sqlState = sqlStateOf(error)
-    if (sqlState === IN_FAILED_TRANSACTION) return { type: 'aborted' }
+    if (sqlState === IN_FAILED_SQL_TRANSACTION) return { type: 'aborted' }
     const isLost = error !== timeout && classifyFailure('record', sqlState) === 'unavailable'
     return isLost ? { type: 'lost', error } : { type: 'unknown' }
   }

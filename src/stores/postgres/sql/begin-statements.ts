@@ -2,7 +2,7 @@ import type { Row, Statement } from '../runner.js'
 import { bytesLiteral, lockLiteral, quotedSchema, settingLiteral, uuidLiteral } from './literals.js'
 import { onlyRow, textIn } from './read-columns.js'
 import type { RecordIds } from './record-ids.js'
-import { parseRecordRow, type RecordRow } from './record-statements.js'
+import { parseRecordRow, type RecordRow, recordText } from './record-statements.js'
 
 /** The result of opening a transaction. A record takes precedence over the lock. */
 export type BeginResult =
@@ -65,28 +65,54 @@ export function createBeginStatements(schema: string) {
   }
 }
 
-/** The settings that get the time limit of a transaction. */
-export const TIMEOUTS: readonly string[] = [
-  'statement_timeout',
-  'idle_in_transaction_session_timeout',
-]
+/** The reply of `begin_run` if another run has the lock. Otherwise it is the record or the transaction's id. */
+const RUNNING = 'running'
 
-/** The setting that gets a limit of its own. */
-export const CONNECTION_CHECK = 'client_connection_check_interval'
-export const CONNECTION_CHECK_LIMIT: string = settingLiteral(CONNECTION_CHECK_MS)
+/** The settings that get the time limit of a transaction. */
+const TIMEOUTS = ['statement_timeout', 'idle_in_transaction_session_timeout']
+
+/**
+ * SQL that creates the function `begin_run` in a schema. The parameters have no names, because a name could be
+ * taken for a column.
+ */
+export const createBeginRun = (schema: string): string => `\
+  -- Begins a run: sets its time limits, tries its lock, and then looks for its record, each with a snapshot
+  -- of its own. Parameters: the id and the fingerprint of the record, the lock of the key, the time limit
+  -- of the transaction, and whether to check the connection. All names are qualified, because the caller
+  -- sets the search path.
+  create or replace function ${schema}.begin_run(
+      pg_catalog.uuid, pg_catalog.bytea, bigint, pg_catalog.text, boolean)
+    returns pg_catalog.text language plpgsql volatile security invoker
+  as $function$
+  #variable_conflict use_column
+  declare
+    setting pg_catalog.text;
+    is_locked boolean;
+    stored pg_catalog.text;
+  begin
+${TIMEOUTS.map((setting) => lower(setting, '$4')).join('')}\
+    if $5 then
+${lower('client_connection_check_interval', settingLiteral(CONNECTION_CHECK_MS))}\
+    end if;
+    is_locked := pg_catalog.pg_try_advisory_xact_lock($3);
+    select ${recordText('$2')}
+      into stored from ${schema}.idempotency where id OPERATOR(pg_catalog.=) $1;
+    -- Only to write: both the id and the rollback of a transaction that has one are expensive.
+    return coalesce(stored,
+      case when is_locked then pg_catalog.pg_current_xact_id()::pg_catalog.text else '${RUNNING}' end);
+  end
+  $function$;
+`
 
 /**
  * plpgsql that lowers a setting to the limit for this transaction, and never raises it; 0 means no limit.
  * plpgsql evaluates these statements itself: one that it passes to the server's executor costs more than
  * the setting. Uses the variable `setting`.
  */
-export const lower = (setting: string, limit: string): string => `\
+const lower = (setting: string, limit: string): string => `\
     setting := pg_catalog.current_setting('${setting}');
     if setting OPERATOR(pg_catalog.=) '0'
       or setting::pg_catalog.interval OPERATOR(pg_catalog.>) ${limit}::pg_catalog.interval then
       setting := pg_catalog.set_config('${setting}', ${limit}, true);
     end if;
 `
-
-/** The reply of `begin_run` if another run has the lock. Otherwise it is the record or the transaction's id. */
-export const RUNNING = 'running'

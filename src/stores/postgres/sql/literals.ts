@@ -1,3 +1,5 @@
+import { SCHEMA_NAME } from '../schema-names.js'
+
 /**
  * The text of a statement contains only names, digests and integers of this package; everything else is
  * bound. Names of types and functions are qualified, because a handler can change `search_path`. A
@@ -5,12 +7,11 @@
  * function that the server has to look up and evaluate costs a request more than a literal.
  */
 
-const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
 const UUID = /^[0-9a-f]{32}$/
 const BYTES = /^([0-9a-f]{2})+$/
 const INTEGER = /^-?\d{1,20}$/
 
-export const quotedSchema = (schema: string): string => `"${checked(schema, SCHEMA)}"`
+export const quotedSchema = (schema: string): string => `"${checked(schema, SCHEMA_NAME)}"`
 
 export const uuidLiteral = (uuid: string): string => `'${checked(uuid, UUID)}'::pg_catalog.uuid`
 

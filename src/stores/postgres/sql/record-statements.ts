@@ -1,8 +1,16 @@
+import { randomUUID } from 'node:crypto'
 import type { Row, Statement } from '../runner.js'
-import { bytesLiteral, fenceLiteral, quotedSchema, timeFromNow, uuidLiteral } from './literals.js'
+import { membersOf } from '../sql-state.js'
+import {
+  bytesLiteral,
+  fenceLiteral,
+  integerText,
+  quotedSchema,
+  timeFromNow,
+  uuidLiteral,
+} from './literals.js'
 import { textIn } from './read-columns.js'
 import type { RecordIds } from './record-ids.js'
-import { inTransaction } from './transaction-ended.js'
 
 /** The record of a key, as read for a request. */
 export interface RecordRow {
@@ -94,3 +102,44 @@ export function parseRecordRow(text: string): RecordRow {
 
 const base64 = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
   Buffer.from(buffer, byteOffset, byteLength).toString('base64')
+
+// The proof that a statement runs in the transaction of its run.
+
+/** Random for each process, so that no other error can contain it. */
+const MARKER = randomUUID()
+
+/**
+ * Matches the server's error if `inTransaction` fails. No statement contains the whole text, so that a
+ * client error that quotes the statement does not match.
+ */
+const WRONG_TRANSACTION = new RegExp(`express-service-auth: transaction \\d+ ended ${MARKER}`)
+
+const MESSAGES = ['message', 'originalMessage']
+
+/**
+ * A boolean SQL expression that fails in any transaction except `fence`, and otherwise is `value`. It fails
+ * by the cast of a text. `concat` builds this text, because Postgres assumes that `concat` depends on
+ * settings, and so does not evaluate it before the statement runs.
+ */
+const inTransaction = (fence: string, value: boolean): string =>
+  'case when pg_catalog.pg_current_xact_id() ' +
+  `OPERATOR(pg_catalog.=) ${integerText(fence)} then ${value} ` +
+  `else pg_catalog.concat('express-service-auth: transaction ', ${integerText(fence)}, ' ended ', ` +
+  `'${MARKER}')::boolean end`
+
+/**
+ * The error of an adapter that detects itself that a handler ended its transaction. `isEndedByHandler` recognises it.
+ */
+export const endedByHandler = (): Error =>
+  new Error(`express-service-auth: transaction 0 ended ${MARKER}`)
+
+/**
+ * Whether a statement failed because it was no longer in the transaction of its run, which only the handler
+ * can have ended. Never throws.
+ */
+export function isEndedByHandler(error: unknown): boolean {
+  for (const text of membersOf(error, MESSAGES)) {
+    if (typeof text === 'string' && WRONG_TRANSACTION.test(text)) return true
+  }
+  return false
+}

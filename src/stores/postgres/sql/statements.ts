@@ -14,10 +14,6 @@ export const createStatements = (schema: string) => ({
   ...createTokenStatements(schema),
 })
 
-export type { BeginResult } from './begin-statements.js'
-export type { RecordRow } from './record-statements.js'
-export { isEndedByHandler } from './transaction-ended.js'
-
 /** The statements on the table of used tokens. */
 function createTokenStatements(schema: string) {
   const table = `${quotedSchema(schema)}.used_token`

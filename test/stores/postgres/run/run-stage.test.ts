@@ -10,7 +10,8 @@ import {
   type RunStage,
   type StageEvent,
 } from '../../../../src/stores/postgres/run/run-stage.js'
-import type { BeginResult, RecordRow } from '../../../../src/stores/postgres/sql/statements.js'
+import type { BeginResult } from '../../../../src/stores/postgres/sql/begin-statements.js'
+import type { RecordRow } from '../../../../src/stores/postgres/sql/record-statements.js'
 
 const result = Buffer.from('the answer')
 const record: RecordRow = { isSame: true, result, usedToken: true }

@@ -41,16 +41,19 @@ export type Reservation =
   /** There is a record, but not one that this version can read. */
   | { readonly outcome: 'unreadable' }
 
+/** Why a reservation was not granted. */
+export type ExistingRecord = Exclude<Reservation, { readonly outcome: 'reserved' }>
+
 /**
- * The run that a reservation grants; `undefined` if the handler must not run.
+ * The run that a reservation grants, or why the handler must not run.
  *
  * @throws DependencyError if the store has resolved to anything else.
  */
-export function grantedRun(
+export function checkReservation(
   request: ReservationRequest,
   reservation: Reservation,
   store: IdempotencyStore,
-): Run | undefined {
+): { readonly run: Run } | { readonly existing: ExistingRecord } {
   const fault = (must: string): DependencyError => wrongValue(store, 'reserve', must)
   if (!isObject(reservation)) throw fault('an object')
   switch (reservation.outcome) {
@@ -58,19 +61,19 @@ export function grantedRun(
       const { fence } = reservation
       if (!Number.isSafeInteger(fence)) throw fault('a safe integer as fence')
       const { recordId, owner, fingerprint, leaseMs, retentionMs } = request
-      return { recordId, owner, fence, fingerprint, leaseMs, retentionMs }
+      return { run: { recordId, owner, fence, fingerprint, leaseMs, retentionMs } }
     }
     case 'running':
       if (!Number.isFinite(reservation.leaseLeftMs)) throw fault('a number as leaseLeftMs')
-      return undefined
+      return { existing: reservation }
     case 'finished':
       if (!(reservation.result instanceof Uint8Array)) throw fault('a Uint8Array as result')
-      return undefined
+      return { existing: reservation }
     case 'result_not_stored':
     case 'abandoned':
     case 'mismatch':
     case 'unreadable':
-      return undefined
+      return { existing: reservation }
     default:
       throw fault('a known outcome')
   }

@@ -11,6 +11,8 @@ import {
   decodeResult,
   type StoredResult,
 } from '../../idempotency/buffered-response/stored-result.js'
+import type { CoupledFinding } from '../../idempotency/coupled/coupled-store.js'
+import type { ExistingRecord } from '../../idempotency/leased/idempotency-store.js'
 import { refuse } from '../refusal-table.js'
 import type { AdmittedState } from '../request-state.js'
 import type { IdempotencySettings } from './idempotency-options.js'
@@ -40,6 +42,35 @@ export interface RequestKey {
   /** The digest of the key and its scope. */
   readonly recordId: string
   readonly fingerprint: string
+}
+
+/** `Retry-After` while a run of a coupled store is in progress: it has no lease. */
+const RUNNING_RETRY_MS = 1000
+
+/** Answers a request whose key another run has, or had. */
+export function answerExisting(
+  exchange: IdempotentExchange,
+  existing: ExistingRecord | CoupledFinding,
+): void {
+  switch (existing.outcome) {
+    case 'running': {
+      const waitMs = 'leaseLeftMs' in existing ? existing.leaseLeftMs : RUNNING_RETRY_MS
+      refuseKey(exchange, 'request_in_progress', waitMs)
+      return
+    }
+    case 'finished':
+      replay(exchange, existing.result)
+      return
+    case 'mismatch':
+      refuseKey(exchange, 'key_reused')
+      return
+    case 'result_not_stored':
+      refuseKey(exchange, 'result_not_stored')
+      return
+    case 'abandoned':
+    case 'unreadable':
+      refuseUnknownOutcome(exchange, existing.outcome)
+  }
 }
 
 /** Answers with a stored result, or with a problem if it cannot be read. */
@@ -91,7 +122,7 @@ export function refuseKey(
   emit({ outcome: 'refused', reason, status: refuse(response, reason, seconds) })
 }
 
-export function refuseUnknownOutcome(
+function refuseUnknownOutcome(
   { response, emit }: IdempotentExchange,
   found: 'abandoned' | 'unreadable',
 ): void {

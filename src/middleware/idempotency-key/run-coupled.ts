@@ -6,20 +6,16 @@ import {
 import { type BufferedAnswer, bufferAnswer } from '../../idempotency/coupled/buffered-answer.js'
 import type { CoupledFinding, CoupledOutcome } from '../../idempotency/coupled/coupled-store.js'
 import { refuse } from '../refusal-table.js'
-import { answerRun, ignoringErrors } from './coupled-answer.js'
 import type { CoupledSettings } from './idempotency-options.js'
 import {
+  answerExisting,
+  type Emit,
   type IdempotentExchange,
   type RequestKey,
-  refuseKey,
-  refuseUnknownOutcome,
   replay,
   reportStoreFailure,
   reportUnsentAnswer,
 } from './idempotent-exchange.js'
-
-/** `Retry-After` for a key whose request is still running. */
-const RUNNING_RETRY_MS = 1000
 
 /**
  * Runs the handler inside a transaction of the store, and answers once that has ended. Without a `key` nothing is
@@ -105,27 +101,14 @@ function emitLateUse({ request, emit }: IdempotentExchange, started: StartedRun 
   })
 }
 
-interface AttemptEnd {
-  readonly started: StartedRun | undefined
-  readonly outcome: CoupledOutcome
-}
-
 function answerRequest(
   exchange: IdempotentExchange,
   settings: CoupledSettings,
-  { started, outcome }: AttemptEnd,
+  { started, outcome }: { started: StartedRun | undefined; outcome: CoupledOutcome },
 ): void {
-  if (started === undefined) {
-    if (isFinding(outcome)) answerFinding(exchange, settings, outcome)
-    else unavailable(exchange, outcome)
-    return
-  }
-  const answerOvertaken = (found: CoupledFinding): void => {
-    // The run has ended, so the request no longer has a reservation.
-    exchange.state.reservation = undefined
-    answerFinding(exchange, settings, found)
-  }
-  answerRun(exchange, { ...started, outcome, answerOvertaken })
+  if (started !== undefined) answerRun(exchange, settings, { ...started, outcome })
+  else if (isFinding(outcome)) answerFinding(exchange, settings, outcome)
+  else answerUnavailable(exchange, outcome)
 }
 
 const FINDINGS: ReadonlySet<string> = new Set([
@@ -139,7 +122,7 @@ const FINDINGS: ReadonlySet<string> = new Set([
 const isFinding = (outcome: CoupledOutcome): outcome is CoupledFinding =>
   FINDINGS.has(outcome.outcome)
 
-function unavailable({ response, emit }: IdempotentExchange, outcome: CoupledOutcome): void {
+function answerUnavailable({ response, emit }: IdempotentExchange, outcome: CoupledOutcome): void {
   if (outcome.outcome !== 'undone') {
     throw new TypeError(`store.run resolved to ${outcome.outcome} without calling \`work\``)
   }
@@ -148,35 +131,20 @@ function unavailable({ response, emit }: IdempotentExchange, outcome: CoupledOut
   emit({ outcome: 'undecided', reason: outcome.reason, status, ...(sqlState && { sqlState }) })
 }
 
+/** Answers from the record of another run of the key, or because one is in progress. */
 function answerFinding(
   exchange: IdempotentExchange,
   { tokenGate }: CoupledSettings,
   found: CoupledFinding,
 ): void {
-  switch (found.outcome) {
-    case 'running':
-      refuseKey(exchange, 'request_in_progress', RUNNING_RETRY_MS)
-      return
-    case 'mismatch':
-      refuseKey(exchange, 'key_reused')
-      return
-    case 'result_not_stored':
-      refuseKey(exchange, 'result_not_stored')
-      return
-    case 'unreadable':
-      refuseUnknownOutcome(exchange, 'unreadable')
-      return
-    case 'finished': {
-      if (!found.usedToken) {
-        replay(exchange, found.result)
-        return
-      }
-      // A replay skips the handlers after this one, so the check of the single-use token runs here.
-      tokenGate(exchange.request, exchange.response, (error?: unknown) =>
-        replayAfterToken(exchange, { result: found.result, error }),
-      )
-    }
+  if (found.outcome !== 'finished' || !found.usedToken) {
+    answerExisting(exchange, found)
+    return
   }
+  // A replay skips the handlers after this one, so the check of the single-use token runs here.
+  tokenGate(exchange.request, exchange.response, (error?: unknown) =>
+    replayAfterToken(exchange, { result: found.result, error }),
+  )
 }
 
 /** Never throws, because nothing would catch it. */
@@ -194,5 +162,80 @@ function replayAfterToken(
   } catch (fault) {
     // Other code (such as a timeout) has answered in the meantime.
     next(toServiceAuthError('requireIdempotencyKey', fault))
+  }
+}
+
+/** Sends the handler's answer, or a refusal or an error instead. */
+function answerRun(
+  exchange: IdempotentExchange,
+  settings: CoupledSettings,
+  { fence, answer, outcome }: StartedRun & { readonly outcome: CoupledOutcome },
+): void {
+  const { response, next } = exchange
+  const emit = ignoringErrors(exchange.emit)
+  const status = answer.status === undefined ? {} : { status: answer.status }
+  const accepted = { outcome: 'accepted', fence, ...status } as const
+  switch (outcome.outcome) {
+    case 'committed':
+      answer.send()
+      if (answer.context !== undefined) {
+        emit({ ...accepted, reason: answer.isStorable ? 'result_kept' : 'result_too_large' })
+      }
+      if (!outcome.usedTransaction && (answer.status ?? 0) < 400) {
+        emit({ ...accepted, reason: 'transaction_unused' })
+      }
+      return
+    case 'refusal_kept':
+      answer.send()
+      emit({ ...accepted, reason: 'refusal_kept' })
+      return
+    case 'refusal_lost':
+      answer.send()
+      emit({ ...accepted, reason: outcome.to === 'overtaken' ? 'conflict' : 'result_lost' })
+      return
+    case 'rolled_back':
+      answer.send()
+      emit({ ...accepted, reason: answer.isReleased ? 'released' : 'rolled_back' })
+      return
+    case 'uncoupled':
+      answer.send()
+      emit({ ...accepted, reason: 'uncoupled' })
+      return
+    case 'overtaken':
+      emit({ outcome: 'accepted', reason: 'conflict', fence })
+      if (answer.discard()) {
+        // The run has ended, so the request no longer has a reservation.
+        exchange.state.reservation = undefined
+        answerFinding(exchange, settings, outcome.by)
+      }
+      return
+    case 'undone': {
+      const { reason, sqlState } = outcome
+      emit({ outcome: 'undecided', reason, status: 503, ...(sqlState && { sqlState }), fence })
+      if (answer.discard()) {
+        refuse(response, 'store_unavailable', outcome.mayRetryNow ? 0 : undefined)
+      }
+      return
+    }
+    case 'commit_refused': {
+      const { cause, sqlState } = outcome
+      emit({ outcome: 'undecided', reason: 'commit_refused', ...(sqlState && { sqlState }), fence })
+      const message = 'the database has refused to commit what the handler had written'
+      if (answer.discard()) next(new ServiceAuthError('commit_refused', message, { cause }))
+      return
+    }
+    default:
+      throw new TypeError(`store.run resolved to ${outcome.outcome} although it called \`work\``)
+  }
+}
+
+/** Building an event reads the app's request, which may throw. By now the outcome is fixed, so the error is ignored. */
+function ignoringErrors(emit: Emit): Emit {
+  return (event) => {
+    try {
+      emit(event)
+    } catch {
+      // The answer is sent anyway.
+    }
   }
 }

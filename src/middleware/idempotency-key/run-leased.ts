@@ -8,8 +8,8 @@ import type { BufferObserver } from '../../idempotency/buffered-response/send-bu
 import { encodeResult } from '../../idempotency/buffered-response/stored-result.js'
 import type { IdempotencyContext } from '../../idempotency/idempotency-context.js'
 import {
+  checkReservation,
   type Ending,
-  grantedRun,
   type Reservation,
   type Run,
   renewRun,
@@ -19,11 +19,9 @@ import { startLease } from '../../idempotency/leased/lease.js'
 import { refuse } from '../refusal-table.js'
 import type { LeasedSettings } from './idempotency-options.js'
 import {
+  answerExisting,
   type IdempotentExchange,
   type RequestKey,
-  refuseKey,
-  refuseUnknownOutcome,
-  replay,
   reportStoreFailure,
   reportUnsentAnswer,
 } from './idempotent-exchange.js'
@@ -45,17 +43,18 @@ export async function runLeased(exchange: KeyedExchange, settings: LeasedSetting
     emit({ outcome: 'undecided', reason: 'store_unavailable', status: 503 })
     return
   }
-  let run: Run | undefined
+  let granted: ReturnType<typeof checkReservation>
   try {
-    run = grantedRun(reservation, reply, store)
+    granted = checkReservation(reservation, reply, store)
   } catch (error) {
     reportStoreFailure(settings, state, error)
     throw error
   }
-  if (run === undefined) {
-    answerExisting(exchange, reply)
+  if ('existing' in granted) {
+    answerExisting(exchange, granted.existing)
     return
   }
+  const { run } = granted
   // Other code (such as a timeout) has answered while the key was being reserved.
   if (response.headersSent) {
     await releaseKey(exchange, settings, run)
@@ -66,27 +65,6 @@ export async function runLeased(exchange: KeyedExchange, settings: LeasedSetting
   request.idempotency = context
   emit({ outcome: 'accepted', reason: 'reserved', fence: run.fence })
   next()
-}
-
-/** Answers a request whose key another run has, or had. */
-function answerExisting(exchange: IdempotentExchange, reservation: Reservation): void {
-  switch (reservation.outcome) {
-    case 'running':
-      refuseKey(exchange, 'request_in_progress', reservation.leaseLeftMs)
-      return
-    case 'finished':
-      replay(exchange, reservation.result)
-      return
-    case 'mismatch':
-      refuseKey(exchange, 'key_reused')
-      return
-    case 'result_not_stored':
-      refuseKey(exchange, 'result_not_stored')
-      return
-    case 'abandoned':
-    case 'unreadable':
-      refuseUnknownOutcome(exchange, reservation.outcome)
-  }
 }
 
 async function releaseKey(
@@ -184,8 +162,11 @@ function beginRun(
   }
   bufferResponse({ response, isHead, maxBytes, storedHeaders }, observer)
 
-  const release = (): void => {
-    isReleased = true
-  }
-  return Object.assign(new SignalOf(lease), { key, fence, release })
+  return Object.assign(new SignalOf(lease), {
+    key,
+    fence,
+    release() {
+      isReleased = true
+    },
+  })
 }

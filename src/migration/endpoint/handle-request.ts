@@ -42,8 +42,8 @@ export async function judge(
   if (!limited.ok) return limited
   const user = await userFor({ request: asked.value, allowed, issuer: name }, context, settings)
   if (!user.ok) return user
-  const record = limiterKey('import', name, externalUserId)
-  return importUnderKey({ record, externalUserId, user: user.value }, context, settings)
+  const recordId = limiterKey('import', name, externalUserId)
+  return importUnderKey({ recordId, externalUserId, user: user.value }, context, settings)
 }
 
 async function authenticate(

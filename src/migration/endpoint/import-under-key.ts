@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { callStore } from '../../base/decision/store-call.js'
 import {
+  checkReservation,
   type Ending,
-  grantedRun,
   type Reservation,
   type ReservationRequest,
   type Run,
@@ -32,7 +32,7 @@ const MAX_RUN_MS = 3_600_000
 
 /** A user, its id, and the name of its idempotency record. */
 export interface KeyedUser {
-  readonly record: string
+  readonly recordId: string
   readonly externalUserId: string
   readonly user: ImportUser
 }
@@ -48,12 +48,12 @@ export async function importUnderKey(
   settings: EndpointSettings,
 ): Promise<EndpointResult> {
   const { core, store, leaseMs, retentionMs } = settings
-  const { record: key, externalUserId, user } = keyed
+  const { recordId, externalUserId, user } = keyed
   const request: ReservationRequest = {
-    recordId: key,
+    recordId,
     owner: randomUUID(),
     // Other parts of a request may differ in a retry, because a login may have been added since.
-    fingerprint: key,
+    fingerprint: recordId,
     leaseMs,
     retentionMs,
     rerunAbandoned: true,
@@ -62,13 +62,15 @@ export async function importUnderKey(
   const reservation = await need(context, 'store_unavailable', () =>
     reserve(settings, request, context),
   )
-  const run = grantedRun(request, reservation, store)
-  if (run !== undefined) {
+  const granted = checkReservation(request, reservation, store)
+  if ('run' in granted) {
+    const { run } = granted
     context.awaited = 'outcome_unknown'
     return underLease({ settings, run, reservedAt }, context, () => importAccount(core, user))
   }
-  if (reservation.outcome === 'running') {
-    return refused('in_progress', { retryAfterSeconds: retrySeconds(reservation.leaseLeftMs) })
+  const { existing } = granted
+  if (existing.outcome === 'running') {
+    return refused('in_progress', { retryAfterSeconds: retrySeconds(existing.leaseLeftMs) })
   }
   const known = await need(context, 'core_unavailable', () =>
     findAccount(core, externalUserId, user),
@@ -86,8 +88,8 @@ async function reserve(
 ): Promise<Reservation> {
   const { store } = settings
   const reservation = await callStore('reserve', () => store.reserve(request))
-  const late = signal.aborted ? grantedRun(request, reservation, store) : undefined
-  if (late !== undefined) await settle(settings, late, { type: 'released' })
+  const late = signal.aborted ? checkReservation(request, reservation, store) : undefined
+  if (late !== undefined && 'run' in late) await settle(settings, late.run, { type: 'released' })
   return reservation
 }
 

@@ -39,7 +39,7 @@ const OF_THE_SYSTEM = [
   'test/readme.test.ts',
   'test/control-room/{page,start}-*.test.ts',
   'test/control-room/{receivers,receivers-faults,calls-processes,tour}.test.ts',
-  'test/stores/redis/{denylist/faults,denylist/topologies,replicas/replicated-runs,connection/sentinel}.test.ts',
+  'test/stores/redis/{denylist/faults,denylist/topologies,connection/{replicated-runs,sentinel}}.test.ts',
   'test/stores/postgres/{races,races-mutants,pools,answers-on-the-wire,effects}*.test.ts',
   'test/stores/postgres/check/*.test.ts',
   'test/stores/postgres/adapters/runners.test.ts',

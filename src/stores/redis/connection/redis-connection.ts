@@ -1,12 +1,25 @@
+import { AsyncResource } from 'node:async_hooks'
 import { type HealthWatch, watchHealth } from '../../store-health.js'
-import type { ClientFactory, ClusterClient, RedisNode } from '../clients/redis-client.js'
+import type {
+  ClientFactory,
+  ClientListener,
+  ClusterClient,
+  OwnClient,
+  Reconnecting,
+  RedisNode,
+  ScriptCommand,
+} from '../clients/redis-client.js'
+import { detectStalls } from '../clients/stall-detector.js'
 import { stallTimeoutFor } from '../clients/time-limits.js'
-import { type Link, openLink } from './link.js'
+import { connectionErrorText } from './connection-error.js'
 import {
+  atDeadline,
   type CallState,
+  isReplyError,
   NotConfirmed,
   type RedisCall,
   retryUntilDeadline,
+  type ScriptSender,
   sendScript,
   startRedisCall,
   untilDeadline,
@@ -65,4 +78,89 @@ export function openConnection(clients: ClientFactory, timeoutMs: number): Conne
       health.down('closed')
     },
   }
+}
+
+/**
+ * A dedicated client. It connects on first use and reconnects after a disconnect, in the async context
+ * in which the link was opened.
+ */
+export interface Link<C extends OwnClient = OwnClient> extends ScriptSender<RedisCall> {
+  readonly client: C
+  /** Counts a reply on this connection as pending until it settles, and returns it. */
+  watch<T>(reply: Promise<T>): Promise<T>
+  close(): void
+}
+
+/** Opens a client, and replaces its connection if a reply is pending and nothing has arrived for `stallTimeoutMs`. */
+export function openLink<C extends OwnClient & Reconnecting>(
+  open: (listener: ClientListener) => C,
+  stallTimeoutMs: number,
+): Link<C> {
+  const waiters = new Set<() => void>()
+  let endHandshake = (): void => {}
+  let isClosed = false
+
+  const client = open({
+    connected: () => void watch(new Promise<void>((resolve) => (endHandshake = resolve))),
+    ready() {
+      endHandshake()
+      letWaitersProceed()
+    },
+    lost: () => endHandshake(),
+  })
+  // In a cluster, the client replaces the connection of a silent node.
+  const stallDetector = client.isCluster
+    ? undefined
+    : detectStalls(stallTimeoutMs, () => client.reconnect())
+
+  const connect = AsyncResource.bind(() => {
+    client.connect().catch(() => {})
+  })
+  const watch = <T>(reply: Promise<T>): Promise<T> => stallDetector?.watch(reply) ?? reply
+  const send = (command: ScriptCommand['command'], script: string, { key, args }: RedisCall) =>
+    watch(client.runScript({ command, script, keys: [key], args, texts: 'buffers' }))
+  // A cluster client connects to a node when a command first needs it. That connection outlives the
+  // request, so the command must not be sent in the async context of the request.
+  const sendInContext = client.isCluster ? AsyncResource.bind(send) : send
+
+  function letWaitersProceed(): void {
+    for (const proceed of waiters) proceed()
+    waiters.clear()
+  }
+
+  return {
+    client,
+    untilReady(state) {
+      if (isClosed) throw new NotConfirmed('the store is closed', state.mayHaveRun, 'closed')
+      if (client.isReady()) return undefined
+      connect()
+      // Calls that have timed out must leave nothing in memory, because an outage can be long.
+      return new Promise((resolve, reject) => {
+        const cancel = atDeadline(state, () => {
+          waiters.delete(proceed)
+          reject(unreachableError(state, client))
+        })
+        const proceed = (): void => {
+          cancel()
+          resolve()
+        }
+        waiters.add(proceed)
+      })
+    },
+    sendDigest: (call) => sendInContext('evalsha', call.script.sha, call),
+    sendSource: (call) => sendInContext('eval', call.script.source, call),
+    watch,
+    close() {
+      isClosed = true
+      stallDetector?.close()
+      client.close()
+      letWaitersProceed()
+    },
+  }
+}
+
+function unreachableError({ mayHaveRun }: CallState, client: OwnClient): NotConfirmed {
+  const error = client.lastError()
+  const code = isReplyError(error) ? 'server' : 'network'
+  return new NotConfirmed(connectionErrorText(client, error), mayHaveRun, code)
 }

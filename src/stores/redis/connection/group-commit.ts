@@ -1,8 +1,12 @@
 import { AsyncResource } from 'node:async_hooks'
 import { setImmediate as endOfTick } from 'node:timers/promises'
-import type { OpenClient, ServerClient } from '../clients/redis-client.js'
+import type {
+  ClientFactory,
+  ClusterClient,
+  OpenClient,
+  ServerClient,
+} from '../clients/redis-client.js'
 import { stallTimeoutFor } from '../clients/time-limits.js'
-import { openLink } from '../connection/link.js'
 import {
   type CallState,
   errorText,
@@ -11,24 +15,107 @@ import {
   isUnknownScript,
   NotConfirmed,
   type RedisCall,
+  retryUntilDeadline,
+  startRedisCall,
   untilDeadline,
-} from '../connection/redis-call.js'
+} from './redis-call.js'
+import { type Connection, openLink } from './redis-connection.js'
 
 /** The number of replicas that must acknowledge a reservation, and the time limit for that. */
-export interface Replicas {
+interface Replicas {
   readonly min: number
   /** Milliseconds, in addition to the store's `timeoutMs`. */
   readonly timeoutMs: number
 }
 
 /** A call that may make a reservation, which the replicas must then acknowledge. */
-export interface ReservingCall extends RedisCall {
+interface ReservingCall extends RedisCall {
   /** Whether the reply confirms a reservation. */
   isReserved(reply: unknown): boolean
 }
 
+interface ReplicatedOptions {
+  readonly timeoutMs: number
+  readonly replicas: Replicas
+}
+
+/** Runs reservations that count only if enough replicas have acknowledged them. */
+export function openReplicated(
+  clients: ClientFactory,
+  connection: Connection,
+  { timeoutMs, replicas }: ReplicatedOptions,
+) {
+  const longestReplyMs = timeoutMs + replicas.timeoutMs
+  // In a cluster, the first request that needs a connection opens it, and the connection outlives that request.
+  const open = AsyncResource.bind(
+    (openClient: OpenClient<ServerClient>): GroupCommit =>
+      openGroupCommit(openClient, { replicas, longestReplyMs }),
+  )
+  const { cluster } = connection
+  const groupCommits =
+    cluster === undefined
+      ? open(clients.open as OpenClient<ServerClient>)
+      : openClusterCommits(cluster, connection, open)
+
+  return {
+    /** @throws NotConfirmed if they have not in time, or an Error with the error reply of Redis. */
+    run(call: ReservingCall, state: CallState = startRedisCall(longestReplyMs)): Promise<unknown> {
+      return connection.watch(retryUntilDeadline(state, () => groupCommits.commit(call, state)))
+    },
+    close: groupCommits.close,
+  }
+}
+
+/** Opens a connection to each master that has a key, by address. */
+function openClusterCommits(
+  cluster: ClusterClient,
+  { link }: Connection,
+  open: (openClient: OpenClient<ServerClient>) => GroupCommit,
+): GroupCommit {
+  const groupCommits = new Map<string, GroupCommit>()
+  const refreshSlots = AsyncResource.bind(() => cluster.refresh())
+
+  cluster.onNodeGone((address) => {
+    groupCommits.get(address)?.close()
+    groupCommits.delete(address)
+  })
+
+  function groupCommitFor(key: string): GroupCommit {
+    const address = cluster.addressOf(key)
+    const existing = address === undefined ? undefined : groupCommits.get(address)
+    if (existing !== undefined) return existing
+    const openMaster = address === undefined ? undefined : cluster.masterAt(address)
+    if (openMaster === undefined || address === undefined) throw new Error('the master has gone')
+    const groupCommit = open(openMaster)
+    groupCommits.set(address, groupCommit)
+    return groupCommit
+  }
+
+  async function commit(call: ReservingCall, state: CallState): Promise<unknown> {
+    await link.untilReady(state)
+    try {
+      return await groupCommitFor(call.key).commit(call, state)
+    } catch (error) {
+      // The key may have moved to another node, also in a failover.
+      const isLateOrAlone = error instanceof NotConfirmed && error.mayHaveRun
+      if (!isLateOrAlone) refreshSlots()
+      if (isReplyError(error) && /^(MOVED|ASK|READONLY) /.test(error.message)) {
+        throw new Error('the key has moved')
+      }
+      throw error
+    }
+  }
+
+  return {
+    commit,
+    close() {
+      for (const groupCommit of groupCommits.values()) groupCommit.close()
+    },
+  }
+}
+
 /** A connection to one master, used only for reservations and `WAIT`. */
-export interface GroupCommit {
+interface GroupCommit {
   /** @throws NotConfirmed if the reservation is not acknowledged in time. */
   commit(call: ReservingCall, state: CallState): Promise<unknown>
   close(): void
@@ -58,7 +145,7 @@ interface Entry {
  * connection. So one `WAIT` follows all pending reservations, and those that arrive meanwhile form the
  * next group. The client must be used for nothing else.
  */
-export function openGroupCommit(
+function openGroupCommit(
   open: OpenClient<ServerClient>,
   { replicas, longestReplyMs }: GroupCommitOptions,
 ): GroupCommit {

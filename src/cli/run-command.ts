@@ -1,5 +1,11 @@
 import { printable, printableJson } from '../base/printable.js'
-import { COMMANDS } from './commands.js'
+import { coreClient } from '../migration/core/open-core-client.js'
+import { fileJournal } from '../migration/journal/file-journal.js'
+import { checkStore } from './check-store/check-store.js'
+import { allow } from './denylist/allow.js'
+import { deny } from './denylist/deny.js'
+import { denylist } from './denylist/list.js'
+import { doctor } from './doctor/doctor.js'
 import { type Arguments, inPlace, readArguments, refuseSecrets } from './frame/arguments.js'
 import type { Command, CommandIo, ExitCode, Screen } from './frame/command.js'
 import {
@@ -9,6 +15,19 @@ import {
   usageError,
 } from './frame/command-failure.js'
 import { helpOn, helpOnAll, packageVersion } from './frame/help.js'
+import { migrateWith } from './migrate/migrate.js'
+import { settle } from './settle/settle.js'
+
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly Command[] = [
+  doctor,
+  deny,
+  allow,
+  denylist,
+  checkStore,
+  settle,
+  migrateWith({ coreClient, fileJournal }),
+]
 
 interface CommandEnd extends Report {
   readonly exitCode: ExitCode

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { COMMANDS } from '../../src/cli/commands.js'
 import type { Command, CommandContext, CommandResult } from '../../src/cli/frame/command.js'
 import { unreachableError, usageError } from '../../src/cli/frame/command-failure.js'
+import { COMMANDS } from '../../src/cli/run-command.js'
 import { runHere } from './kit.js'
 
 const WELL: CommandResult = { exitCode: 0, lines: ['all well'], json: { answer: 42 } }

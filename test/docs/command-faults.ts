@@ -1,6 +1,6 @@
-import { COMMANDS } from '../../src/cli/commands.js'
 import { readArguments } from '../../src/cli/frame/arguments.js'
 import { STEPS } from '../../src/cli/migrate/migrate-options.js'
+import { COMMANDS } from '../../src/cli/run-command.js'
 
 /** A program with the words that it was started with. */
 export type Call = readonly string[]

@@ -14,7 +14,7 @@ import {
 import { openConnection } from '../../stores/redis/connection/redis-connection.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, unreachableError } from '../frame/command-failure.js'
-import { columns, findingLines } from '../output/columns.js'
+import { columns, findingLines, INDENT } from '../output/columns.js'
 import { REDIS_OPTIONS, type RedisAccess, withRedis } from '../redis/redis-client.js'
 import { findingsOnNode, type NodeFacts, type NodeFindings } from './node-findings.js'
 
@@ -95,8 +95,6 @@ const unreachableNode = (address: string, outage: string): CheckedNode => ({
   facts: [],
   outage,
 })
-
-const INDENT = '  '
 
 function reportOf(nodes: readonly CheckedNode[]): Report {
   const lines = nodes.flatMap((node, index) => [

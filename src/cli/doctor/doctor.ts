@@ -4,7 +4,7 @@ import type { Policy } from '../../verification/policy/policy.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, unreachableError } from '../frame/command-failure.js'
 import { POLICY_OPTION, readPolicies } from '../input/policy-file.js'
-import { columns, findingLines } from '../output/columns.js'
+import { columns, findingLines, INDENT } from '../output/columns.js'
 import { daysUntil, formatDuration, formatTime } from '../output/format-time.js'
 import { type Examination, examine } from './examine.js'
 import { type PublishedKey, UNUSABLE } from './published-key.js'
@@ -130,8 +130,6 @@ function jsonOf({ answer, tls, keys, clockOffsetSeconds, findings }: Examination
     faults: findings.faults,
   }
 }
-
-const INDENT = '  '
 
 function doctorLines(examination: Examination): string[] {
   const { keys, findings } = examination

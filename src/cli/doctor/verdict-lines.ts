@@ -1,10 +1,9 @@
 import type { Policy } from '../../verification/policy/policy.js'
-import { columns } from '../output/columns.js'
+import { columns, INDENT } from '../output/columns.js'
 import { formatDuration, formatTime } from '../output/format-time.js'
 import { checkedClaims, type TokenVerdict } from './token-verdict.js'
 import { conditionOf, type VerdictStep } from './verdict-step.js'
 
-const INDENT = '  '
 const MAX_CLAIM_LENGTH = 200
 /** A receiver may still refuse an accepted token for one of these reasons. */
 const NOT_CHECKED = `${INDENT}not checked: a live denylist (see service-auth denylist) and earlier use of the token`

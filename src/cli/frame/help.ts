@@ -1,9 +1,7 @@
 import { createRequire } from 'node:module'
-import { columns } from '../output/columns.js'
+import { columns, INDENT } from '../output/columns.js'
 import { COMMON_OPTIONS, type OptionSpecs } from './arguments.js'
 import type { Command } from './command.js'
-
-const INDENT = '  '
 
 export const helpOnAll = (commands: readonly Command[]): string[] => [
   'Usage: service-auth COMMAND [options]',

@@ -1,6 +1,8 @@
 import { printable } from '../../base/printable.js'
 
 const GAP = '  '
+/** Before the lines of a section. */
+export const INDENT = '  '
 
 /** Formats rows of cells. Each column is as wide as its widest cell; lines have no trailing spaces. */
 export function columns(rows: readonly (readonly string[])[], indent = ''): string[] {

@@ -50,6 +50,10 @@ export function readJsonObject(bytes: Uint8Array): JsonObject | undefined {
   }
 }
 
+/** A JSON object in a base64url segment; anything else is `undefined`. */
+export const readJsonSegment = (segment: string): JsonObject | undefined =>
+  readJsonObject(Buffer.from(segment, 'base64url'))
+
 type Members = JsonObject['members']
 
 /** All tokens of a key have the same header, and a service sends many: the last one is remembered. */

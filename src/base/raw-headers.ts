@@ -45,7 +45,7 @@ const lacking = (name: string) =>
   )
 
 /** The core's tokens are below 2 KiB. */
-const MAX_TOKEN_LENGTH = 8192
+export const MAX_TOKEN_LENGTH = 8192
 const SCHEME = /^(?:bearer|dpop) /i
 
 /** A token as it was sent: as a bearer token (RFC 6750), or with a proof of its key (RFC 9449, section 7.1). */

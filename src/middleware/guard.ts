@@ -50,8 +50,17 @@ export const admittingHandler = <T>(guard: Guard<RequestState, T>): AnyRouteHand
   handlerOf(guard, beginState)
 
 /** Makes the middleware of a guard that needs an admitted request; without one, `next(error)`. */
-export const guardHandler = <T>(guard: Guard<AdmittedState, T>): AnyRouteHandler =>
-  handlerOf(guard, admittedState)
+export const guardHandler = <T>(
+  guard: Omit<Guard<AdmittedState, T>, 'schemes' | 'clock'>,
+): AnyRouteHandler =>
+  handlerOf<AdmittedState, T>(
+    {
+      ...guard,
+      schemes: ({ admission }) => admission.schemes,
+      clock: ({ admission }) => admission.clock,
+    },
+    admittedState,
+  )
 
 /** All guards do the same: check the order, decide, publish, then continue, refuse or report an error. */
 function handlerOf<State extends RequestState, T>(

@@ -65,8 +65,6 @@ function permissionGuard(
     decide: ({ admission: { identity } }) => decide(required, identity),
     observers: ({ admission }) => admission.observers,
     dependencies: () => [],
-    schemes: ({ admission }) => admission.schemes,
-    clock: ({ admission }) => admission.clock,
   })
 }
 

@@ -86,8 +86,6 @@ export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
       return [...observers, onDecision]
     },
     dependencies: () => dependencies,
-    schemes: ({ admission }) => admission.schemes,
-    clock: ({ admission }) => admission.clock,
   })
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { readJsonObject, segmentsOf } from '../../base/compact-jws.js'
+import { readJsonSegment, segmentsOf } from '../../base/compact-jws.js'
 
 /** The claims that a caller chooses: a fixed schema, with the names as in the token. */
 export interface ServiceClaims {
@@ -61,20 +61,17 @@ export function unexpectedMember(
 ): string | undefined {
   if (token.length > MAX_TOKEN_BYTES) return 'its size'
   const segments = segmentsOf(token)
-  const header = membersOf(segments?.header)
-  const payload = membersOf(segments?.payload)
+  const header = segments && readJsonSegment(segments.header)?.members
+  const payload = segments && readJsonSegment(segments.payload)?.members
   if (header === undefined || payload === undefined) return 'its form'
   return unexpectedInHeader(header) ?? unexpectedInClaims(payload, requested, terms)
 }
 
 /** The `iat` of a token that was found to be as requested. */
 export const issuedAt = (token: string): number =>
-  Number(membersOf(segmentsOf(token)?.payload)?.['iat'])
+  Number(readJsonSegment(segmentsOf(token)?.payload ?? '')?.members['iat'])
 
 type Members = Readonly<Record<string, unknown>>
-
-const membersOf = (segment: string | undefined): Members | undefined =>
-  segment === undefined ? undefined : readJsonObject(Buffer.from(segment, 'base64url'))?.members
 
 /** A further parameter could change how a receiver reads the token: `version` marks a session token. */
 function unexpectedInHeader(header: Members): string | undefined {

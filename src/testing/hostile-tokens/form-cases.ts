@@ -1,8 +1,8 @@
+import { MAX_TOKEN_LENGTH } from '../../base/raw-headers.js'
 import { rs256 } from '../issuer/compact-token.js'
 import type { Forge } from './forge.js'
 import { type Draft, group, type HostileToken } from './hostile-case.js'
 
-const MAX_TOKEN_LENGTH = 8192
 /** The greatest depths that fit: closed again in a token of 8 KiB, left open in Node's 16 KiB. */
 const CLOSED_DEPTH = 2000
 const OPEN_DEPTH = 10_000

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { readJsonObject, segmentsOf } from '../../base/compact-jws.js'
+import { readJsonSegment, segmentsOf } from '../../base/compact-jws.js'
 import { type P256Key, PRIVATE_MEMBERS, thumbprintOf } from '../../base/jwk.js'
 import { isObject } from '../../base/options.js'
 import { hash } from '../../base/supported-node.js'
@@ -55,7 +55,7 @@ export function checkProof(
   request: ProvedRequest,
 ): Proof | ProofMember {
   const segments = text.length > MAX_PROOF_LENGTH ? undefined : segmentsOf(text)
-  const header = segments && objectIn(segments.header)
+  const header = segments && readJsonSegment(segments.header)?.members
   if (segments === undefined || header === undefined) return 'form'
   if (header['typ'] !== 'dpop+jwt') return 'typ'
   if (header['alg'] !== 'ES256') return 'alg'
@@ -66,14 +66,11 @@ export function checkProof(
   const signature = derSignature(Buffer.from(segments.signature, 'base64url'))
   // ES256 is ECDSA with SHA-256 (RFC 7518, section 3.4).
   if (signature === undefined || !verify('sha256', input, key, signature)) return 'signature'
-  const payload = objectIn(segments.payload)
+  const payload = readJsonSegment(segments.payload)?.members
   return payload === undefined ? 'form' : checkPayload(payload, confirmation, request)
 }
 
 type Members = Readonly<Record<string, unknown>>
-
-const objectIn = (segment: string): Members | undefined =>
-  readJsonObject(Buffer.from(segment, 'base64url'))?.members
 
 /** A coordinate has 32 bytes (RFC 7518, section 6.2.1.2): 43 characters, of which the last has four bits. */
 const COORDINATE = /^[\w-]{42}[AEIMQUYcgkosw048]$/

@@ -3,10 +3,10 @@ import { isShortText, lazy, MAX_TEXT_LENGTH, parseOptions } from '../../base/opt
 import type { DenylistEntry, DenylistTarget } from './denylist-entry.js'
 
 /** A larger number is one of milliseconds. */
-const LATEST_SECOND = 99_999_999_999
+export const LATEST_SECOND = 99_999_999_999
 
 const TEXT_ERROR = { error: `must be a well-formed text of 1 to ${MAX_TEXT_LENGTH} characters` }
-const SECONDS_ERROR = { error: 'must be a number of seconds (not ms) since the epoch' }
+export const SECONDS_ERROR = { error: 'must be a number of seconds (not ms) since the epoch' }
 const KIND_ERROR = { error: "must be 'caller', 'key', 'token' or 'issued-before'" }
 
 const text = () => z.custom<string>(isShortText, TEXT_ERROR)

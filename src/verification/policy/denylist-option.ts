@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { hasFunctions, isObject, lazy, nonEmptyString, optionsObject } from '../../base/options.js'
+import { LATEST_SECOND, SECONDS_ERROR } from '../denylist/check-entry.js'
 import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
 
 /** Refuses valid tokens, for example because a key or a token was stolen. */
@@ -28,11 +29,6 @@ const LIVE_FUNCTIONS = ['lists', 'ready', 'health', 'close'] as const
 
 const STATIC_FORM = 'an object of keys, callers, tokenIds and issuedBefore'
 const LIVE_FORM = `a live denylist with ${LIVE_FUNCTIONS.join(', ')}`
-
-/** A larger number is one of milliseconds. */
-const LATEST_SECOND = 99_999_999_999
-
-const SECONDS_ERROR = { error: 'must be a number of seconds (not ms) since the epoch' }
 
 /** Names that may be left out. */
 const names = (): z.ZodDefault<z.ZodArray<z.ZodString>> =>

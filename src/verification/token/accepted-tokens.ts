@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Decision, Denial } from '../../base/decision/reason.js'
+import { MAX_TOKEN_LENGTH } from '../../base/raw-headers.js'
 import { hash } from '../../base/supported-node.js'
 
 interface Options<T> {
@@ -38,25 +39,29 @@ export interface AcceptedTokens<T, No extends Denial = Denial> {
   health(): TokenCacheHealth
 }
 
-/** Caches accepted tokens. Refusals are not cached, because anybody could fill the memory with them. */
+/** An entry takes about as much memory as its token is long; a usual one is below this. */
+const BYTES_PER_ENTRY = 1024
+
+/** Caches accepted tokens by digest. Refusals are not cached, because anybody could fill the memory with them. */
 export function createAcceptedTokens<T extends object, No extends Denial = Denial>({
   max,
   isStillValid,
 }: Options<T>): AcceptedTokens<T, No> {
-  const cache = createTokenCache<Accepted<T>>(max)
+  const maxSize = Math.max(MAX_TOKEN_LENGTH, max * BYTES_PER_ENTRY)
+  const cache = max === 0 ? undefined : new LRUCache<string, Accepted<T>>({ max, maxSize })
   const inFlight = new Map<string, Promise<Outcome<T, No>>>()
   let hits = 0
   let misses = 0
 
   return {
     find(digest) {
-      const cached = cache.get(digest)
+      const cached = cache?.get(digest)
       if (cached === undefined) return undefined
       if (isStillValid(cached.value)) {
         hits += 1
         return cached
       }
-      cache.delete(digest)
+      cache?.delete(digest)
       return undefined
     },
     decide(token, digest, by) {
@@ -68,44 +73,12 @@ export function createAcceptedTokens<T extends object, No extends Denial = Denia
       inFlight.set(digest, decision)
       const settle = (settled?: Outcome<T, No>): void => {
         inFlight.delete(digest)
-        if (settled?.ok) cache.set(digest, settled, token.length)
+        if (settled?.ok) cache?.set(digest, settled, { size: token.length })
       }
       decision.then(settle, () => settle())
       return decision
     },
-    health: () => ({ entries: cache.size, max, hits, misses }),
-  }
-}
-
-/** Tokens that have been accepted, by digest; the tokens themselves are not kept. */
-interface TokenCache<T extends object> {
-  get(digest: string): T | undefined
-  set(digest: string, accepted: T, tokenLength: number): void
-  delete(digest: string): void
-  /** How many entries it holds. */
-  readonly size: number
-}
-
-/** An entry takes about as much memory as its token is long; a usual one is below this. */
-const BYTES_PER_ENTRY = 1024
-const MAX_TOKEN_LENGTH = 8192
-
-/** At most `max` entries, and `max` KiB of tokens; `max` of 0 remembers nothing. */
-function createTokenCache<T extends object>(max: number): TokenCache<T> {
-  if (max === 0) return { get: () => undefined, set: () => {}, delete: () => {}, size: 0 }
-  const maxSize = Math.max(MAX_TOKEN_LENGTH, max * BYTES_PER_ENTRY)
-  const entries = new LRUCache<string, T>({ max, maxSize })
-  return {
-    get: (digest) => entries.get(digest),
-    set(digest, accepted, tokenLength) {
-      entries.set(digest, accepted, { size: tokenLength })
-    },
-    delete(digest) {
-      entries.delete(digest)
-    },
-    get size() {
-      return entries.size
-    },
+    health: () => ({ entries: cache?.size ?? 0, max, hits, misses }),
   }
 }
 

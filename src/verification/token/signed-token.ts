@@ -3,7 +3,7 @@ import {
   isKeyId,
   type JsonObject,
   readHeader,
-  readJsonObject,
+  readJsonSegment,
   segmentsOf,
 } from '../../base/compact-jws.js'
 import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
@@ -47,7 +47,7 @@ export function withPayload(parsed: ParsedToken): Decision<Required<ParsedToken>
 
 function readPayload(token: string): JsonObject | undefined {
   const [, segment = ''] = token.split('.', 2)
-  return readJsonObject(Buffer.from(segment, 'base64url'))
+  return readJsonSegment(segment)
 }
 
 /** The verified payload, and its key. */

@@ -14,7 +14,7 @@ export interface WireHeaders {
  * The values of one header, in the order in which they came. Only `rawHeaders` are trusted: `headers` drop
  * repeated values, and anybody may change them.
  *
- * @throws ServiceAuthError when `rawHeaders` lack a header that `headers` hold.
+ * @throws ServiceAuthError if `rawHeaders` lack a header that `headers` hold.
  */
 export function headerValues(wire: WireHeaders, lowerCaseName: string): string[] {
   const { rawHeaders } = wire
@@ -58,7 +58,7 @@ export interface PresentedToken {
 /**
  * The token of exactly one `Authorization: Bearer <token>` or `Authorization: DPoP <token>`.
  *
- * @throws ServiceAuthError when the header is in `headers` only: it did not come on the wire.
+ * @throws ServiceAuthError if the header is in `headers` only: it did not come on the wire.
  */
 export function readToken(headers: WireHeaders): PresentedToken | Denial {
   const values = headerValues(headers, 'authorization')
@@ -75,7 +75,7 @@ export function readToken(headers: WireHeaders): PresentedToken | Denial {
 /**
  * The token of exactly one `Authorization: Bearer <token>` (RFC 6750, section 2.1).
  *
- * @throws ServiceAuthError when the header is in `headers` only: it did not come on the wire.
+ * @throws ServiceAuthError if the header is in `headers` only: it did not come on the wire.
  */
 export function readBearer(headers: WireHeaders): Decision<string> {
   const presented = readToken(headers)

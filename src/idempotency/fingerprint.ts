@@ -141,7 +141,7 @@ export type RequestBody =
  * because each parser has an option for the types that it reads. It is used only if `request.body` is an
  * empty object: the parsers of Express 5 do not mark a request that they have read.
  *
- * @throws ServiceAuthError when the headers cannot be relied on.
+ * @throws ServiceAuthError if the headers cannot be relied on.
  */
 export function readRequestBody(request: BodyCarrier): RequestBody {
   const length = lengthOnWire(request)

@@ -31,7 +31,7 @@ const CLOCK_DRIFT_SECONDS = 120
  * Accepts the first use of a token, known by `iss`, `sub` and `jti` (RFC 7519, section 4.1.7), and
  * refuses every other. `now` is in seconds since the epoch.
  *
- * @throws Unavailable when the store fails, DependencyError when it resolves to anything but a boolean.
+ * @throws Unavailable if the store fails, DependencyError if it resolves to anything but a boolean.
  */
 export async function consumeToken(
   token: PresentedToken,
@@ -60,7 +60,7 @@ export interface PresentedProof {
  * Accepts the first use of a proof, known by its key and `jti` (RFC 9449, section 11.1), and refuses every
  * other. `now` is in seconds since the epoch.
  *
- * @throws Unavailable when the store fails, DependencyError when it resolves to anything but a boolean.
+ * @throws Unavailable if the store fails, DependencyError if it resolves to anything but a boolean.
  */
 export async function consumeProof(
   { thumbprint, jti, acceptableUntil }: PresentedProof,

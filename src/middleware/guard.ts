@@ -89,7 +89,7 @@ function handlerOf<State extends RequestState, T>(
   })
 }
 
-/** @throws ServiceAuthError when the guard comes where its refusal would be stored, or has no run. */
+/** @throws ServiceAuthError if the guard comes where its refusal would be stored, or has no run. */
 function assertOrder<State extends RequestState, T>(guard: Guard<State, T>, state: State): void {
   if (guard.afterKeyOf === undefined) assertBeforeKey(state, guard.by)
   else assertAfterKey(state, guard.by, guard.afterKeyOf)

@@ -116,7 +116,7 @@ export const refusalOf = (reason: Reason, schemes: Schemes): Refusal<401 | 403 |
 /**
  * Sends the response to a reason other than a refused authentication, and returns its status.
  *
- * @throws ServiceAuthError when a response has begun already.
+ * @throws ServiceAuthError if a response has begun already.
  */
 export function refuse<R extends keyof typeof PROBLEMS>(
   response: Response,
@@ -129,7 +129,7 @@ export function refuse<R extends keyof typeof PROBLEMS>(
 /**
  * Sends these bytes and headers, and returns their status.
  *
- * @throws ServiceAuthError when a response has begun already.
+ * @throws ServiceAuthError if a response has begun already.
  */
 export function sendRefusal<Status extends number>(
   response: Response,

@@ -94,7 +94,7 @@ function findState(request: Carrier): RequestState | undefined {
 /**
  * The state of a request that every `serviceAuth` before `by` has accepted.
  *
- * @throws ServiceAuthError when there was none, or one that has not accepted.
+ * @throws ServiceAuthError if there was none, or one that has not accepted.
  */
 export function admittedState(request: Request, by: string): AdmittedState {
   const state = findState(request)
@@ -108,7 +108,7 @@ export function admittedState(request: Request, by: string): AdmittedState {
  * Refuses a check that stands after `requireIdempotencyKey`: its refusal would be stored as the result,
  * and a replay would skip it.
  *
- * @throws ServiceAuthError when the request has reserved its key already; the key is freed.
+ * @throws ServiceAuthError if the request has reserved its key already; the key is freed.
  */
 export function assertBeforeKey(
   { reservation }: RequestState,
@@ -123,7 +123,7 @@ export function assertBeforeKey(
 /**
  * Asserts that the guard runs inside a run of this store.
  *
- * @throws ServiceAuthError when the request has none.
+ * @throws ServiceAuthError if the request has none.
  */
 export function assertAfterKey({ reservation }: RequestState, by: string, store: object): void {
   if (reservation?.store === store) return
@@ -136,7 +136,7 @@ export function assertAfterKey({ reservation }: RequestState, by: string, store:
 /**
  * The caller that `serviceAuth` has accepted.
  *
- * @throws ServiceAuthError when no `serviceAuth` has accepted the request.
+ * @throws ServiceAuthError if no `serviceAuth` has accepted the request.
  *
  * @example
  * ```ts
@@ -158,7 +158,7 @@ export function serviceOf(request: Request): ServiceIdentity {
 /**
  * The credential that this `acceptOneOf` accepted on the request.
  *
- * @throws ServiceAuthError when it has accepted nothing.
+ * @throws ServiceAuthError if it has accepted nothing.
  */
 export function credentialBy(middleware: object, request: Request): AcceptedCredential {
   const credential = findState(request)?.credentials?.get(middleware)

@@ -51,7 +51,7 @@ const contradictions = ({ store, within }: Readonly<Record<string, unknown>>): r
  * characters and for a replay, 503 when the store fails. Of a token that is bound to a key (DPoP), each proof
  * passes once instead. Needs a `serviceAuth` before it.
  *
- * @throws TypeError when an option is unknown or of the wrong type.
+ * @throws TypeError if an option is unknown or of the wrong type.
  *
  * @example
  * ```ts
@@ -96,7 +96,7 @@ const inTransaction = (store: SingleUseStore, request: object): SingleUseStore =
 /**
  * Consumes the token of an accepted caller.
  *
- * @throws Unavailable when the store fails.
+ * @throws Unavailable if the store fails.
  */
 export async function consumeOnce(
   admission: Pick<Admission, 'identity' | 'proof' | 'clock' | 'clockToleranceSeconds'>,

@@ -70,7 +70,7 @@ type AnyPolicy = ServiceAuthPolicy | OAuth2Policy
  * Accepts requests by two to eight policies: the `iss` of a token chooses the policy that decides. Two may
  * share an issuer if their `tokens` differ; then a token with `token_type` is a service token.
  *
- * @throws TypeError when a policy is faulty, or two accept the same tokens.
+ * @throws TypeError if a policy is faulty, or two accept the same tokens.
  */
 export function serviceAuth(policies: readonly AnyPolicy[]): MultiIssuerAuth
 /**
@@ -78,7 +78,7 @@ export function serviceAuth(policies: readonly AnyPolicy[]): MultiIssuerAuth
  * `senderConstraint.dpop` also `Authorization: DPoP`, strictly (RFC 6750, RFC 7519, RFC 8725, RFC 9449), and checks
  * it against the policy. Responds with 401, 403 or 503, or sets `req.service`.
  *
- * @throws TypeError when the policy is incomplete or contradictory, or has an unknown option.
+ * @throws TypeError if the policy is incomplete or contradictory, or has an unknown option.
  *
  * @example
  * ```ts

@@ -59,7 +59,7 @@ export interface RecordKeeper {
    * Returns the record; `undefined` if there is none. A store around this one that encodes results
    * differently passes `canRead`. Without it, an encrypted result counts as readable.
    *
-   * @throws TypeError (as a rejection) when an argument is of the wrong type.
+   * @throws TypeError (as a rejection) if an argument is of the wrong type.
    */
   inspect(recordId: string, canRead?: CanRead): Promise<RecordView | undefined>
   /**
@@ -69,7 +69,7 @@ export interface RecordKeeper {
    * an active lease, another state or a record of another version. The record that it writes is stored for
    * at least a day, whatever later runs do, so that an old run cannot write its record again.
    *
-   * @throws TypeError (as a rejection) when an argument is of the wrong type or out of its range.
+   * @throws TypeError (as a rejection) if an argument is of the wrong type or out of its range.
    */
   resolve(recordId: string, fence: number, as: Resolution): Promise<boolean>
 }

@@ -21,7 +21,7 @@ export interface AcceptOneOf<Credential> extends AnyRouteHandler {
   /**
    * The credential that this middleware has accepted, and whose it is.
    *
-   * @throws ServiceAuthError when this middleware has not accepted the request.
+   * @throws ServiceAuthError if this middleware has not accepted the request.
    */
   credentialOf(request: Request): Credential
 }
@@ -40,7 +40,7 @@ const schema = lazy(() => optionsObject({ onDecision: functionOf<DecisionObserve
  * `authorize` follows. Without a credential the response is the 401 without a token, with several that of an
  * invalid token.
  *
- * @throws TypeError when there is no choice, two of one name, or one that is incomplete, and when an
+ * @throws TypeError if there is no choice, two of one name, or one that is incomplete, and if an
  * option is unknown or of the wrong type.
  *
  * @example

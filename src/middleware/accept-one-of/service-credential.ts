@@ -18,7 +18,7 @@ export interface ServiceCredential {
  * A service's token, for `acceptOneOf`: every `Authorization` header that is not a session's, verified
  * by this `serviceAuth`.
  *
- * @throws TypeError when it is given anything but what `serviceAuth` returns.
+ * @throws TypeError if it is given anything but what `serviceAuth` returns.
  *
  * @example
  * ```ts

@@ -80,7 +80,7 @@ const schema = lazy(() =>
  * cookie. Refuses with the 401 of an invalid token, and without asking `verify`, a cookie beside an
  * `Authorization` header, one that readers may read differently, and one that holds no session token.
  *
- * @throws TypeError when an option is unknown or of the wrong type, or a live denylist has no issuer.
+ * @throws TypeError if an option is unknown or of the wrong type, or a live denylist has no issuer.
  *
  * @example
  * ```ts

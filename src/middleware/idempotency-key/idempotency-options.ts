@@ -182,7 +182,7 @@ export type IdempotencySettings = LeasedSettings | CoupledSettings
 const milliseconds = (seconds: number): number => Math.round(seconds * 1000)
 const SUBJECT = 'requireIdempotencyKey options'
 
-/** @throws TypeError when an option is unknown, of the wrong type or out of its range. */
+/** @throws TypeError if an option is unknown, of the wrong type or out of its range. */
 export function parseIdempotencyOptions(input: unknown): IdempotencySettings {
   const store = isObject(input) ? input['store'] : undefined
   if (!hasFunctions(store, ['run'])) return leasedSettings(input)

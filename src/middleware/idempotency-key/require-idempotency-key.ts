@@ -48,7 +48,7 @@ declare global {
  * coupled store the handler runs inside a transaction, and what it writes commits together with its
  * answer. Needs a `serviceAuth` before it, and the body parsed.
  *
- * @throws TypeError when an option is unknown, of the wrong type or out of its range.
+ * @throws TypeError if an option is unknown, of the wrong type or out of its range.
  *
  * @example
  * ```ts

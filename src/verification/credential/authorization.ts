@@ -18,7 +18,7 @@ const SCHEME = /^bearer /i
  * A bearer token whose header has the member `version` is a session's. Everything else is a service's:
  * a repeated header, an empty one, another scheme, and what is no token at all.
  *
- * @throws ServiceAuthError when `rawHeaders` and `headers` hold different values.
+ * @throws ServiceAuthError if `rawHeaders` and `headers` hold different values.
  */
 export function readAuthorization(wire: WireHeaders): Authorization {
   const values = headerValues(wire, 'authorization')

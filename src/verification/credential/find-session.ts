@@ -20,7 +20,7 @@ const MALFORMED: PresentedSession = { type: 'refused', reason: 'session_token_ma
  * A session travels as a bearer token or in a cookie. A cookie counts as presented whatever it holds: a
  * verifier that finds no session token in one place may look in the other.
  *
- * @throws ServiceAuthError when `rawHeaders` and `headers` hold different values.
+ * @throws ServiceAuthError if `rawHeaders` and `headers` hold different values.
  */
 export function findSession(request: CookieCarrier, cookieName: string): PresentedSession {
   const authorization = readAuthorization(request)
@@ -55,7 +55,7 @@ const AMBIGUOUS: SessionCookie = { type: 'ambiguous' }
  * The cookie of this name, if every parser would read the same value: it is there once, spelt as it is,
  * and `request.cookies`, if there are any, hold its value as it was sent.
  *
- * @throws ServiceAuthError when `rawHeaders` and `headers` hold different values of it.
+ * @throws ServiceAuthError if `rawHeaders` and `headers` hold different values of it.
  */
 function readSessionCookie(request: CookieCarrier, name: string): SessionCookie {
   const cookies = cookiesSent(name, request)

@@ -111,7 +111,7 @@ async function send(request: KeySetRequest, signal: AbortSignal): Promise<KeySet
 /**
  * Parses a response's body; what it holds is not checked here.
  *
- * @throws FetchFailure when it is not JSON in UTF-8, or too large.
+ * @throws FetchFailure if it is not JSON in UTF-8, or too large.
  */
 export function parseDocument(body: Uint8Array): unknown {
   if (body.byteLength > MAX_BODY_BYTES) throw new FetchFailure('too_large')

@@ -31,7 +31,7 @@ export interface Fetcher {
   /**
    * Returns the usable keys of a document.
    *
-   * @throws FetchFailure when there are none.
+   * @throws FetchFailure if there are none.
    */
   readKeys(document: unknown, current?: Keys): Keys
   /** Aborts the fetch in progress. */

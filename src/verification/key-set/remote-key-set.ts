@@ -111,7 +111,7 @@ const schema = lazy(() =>
  * long as its `max-age` and `maxStaleSeconds` allow (RFC 7517, RFC 9111). Without
  * `initial`, nothing is fetched before the first request or `ready()`.
  *
- * @throws TypeError when an option is unknown, of the wrong type or out of its range.
+ * @throws TypeError if an option is unknown, of the wrong type or out of its range.
  *
  * @example
  * ```ts

@@ -25,7 +25,7 @@ const MAX_MODULUS_BITS = 8192
  * Returns the usable keys of a JWKS document. A key that `current` has unchanged keeps its object, by
  * which cached tokens know that it is still in the set.
  *
- * @throws FetchFailure when the document is not a key set or has too many members.
+ * @throws FetchFailure if the document is not a key set or has too many members.
  */
 export function readKeySet(
   document: unknown,

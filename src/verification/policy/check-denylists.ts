@@ -30,7 +30,7 @@ type DenylistReason = (typeof REASONS)[number]
  * Checks a token whose signature and claims are valid against the denylists of the policy, as if they were
  * one list: a token that any list denies is refused, even if another list is unavailable.
  *
- * @throws ServiceAuthError when a live denylist throws or returns something other than lists.
+ * @throws ServiceAuthError if a live denylist throws or returns something other than lists.
  */
 export const checkDenylists = (token: DeniableToken, policy: Policy): Denial | undefined =>
   checkLiveDenylists(token, policy, reasonIn(policy.denied, token))

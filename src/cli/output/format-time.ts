@@ -7,7 +7,7 @@ const UNITS = [
 /** Formats seconds for people, in whole units of the largest unit that fits at least twice. */
 export function formatDuration(seconds: number): string {
   const whole = Math.round(seconds)
-  const [unit, size] = UNITS.find(([, size]) => whole >= 2 * size) ?? ['s', 1]
+  const [unit, size] = UNITS.find(([, inSeconds]) => whole >= 2 * inSeconds) ?? ['s', 1]
   return `${Math.floor(whole / size)} ${unit}`
 }
 

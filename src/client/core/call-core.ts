@@ -92,9 +92,9 @@ async function repeatWhileBusy(
   attempt: () => Promise<Received>,
 ): Promise<CoreAnswer> {
   for (let attempts = 1; ; attempts += 1) {
-    const { answer, retryAfterMs = 0 } = await attempt()
+    const { answer, retryAfterMs: hintMs = 0 } = await attempt()
     if (answer.status !== BUSY_STATUS) return answer
-    const waitMs = retryAfterMs + growingDelayMs(attempts, BUSY_DELAY)
+    const waitMs = hintMs + growingDelayMs(attempts, BUSY_DELAY)
     if (performance.now() + waitMs >= endsAt) return answer
     await pause(waitMs, signal)
   }

@@ -79,7 +79,7 @@ function stagingRejection(
       outcome: 'rejected',
       users: data.users.map(({ index, errors }) => {
         const secrets = secretsOf(users[index])
-        return { index, errors: errors.map((text) => cutSecrets(text, secrets)) }
+        return { index, errors: errors.map((message) => cutSecrets(message, secrets)) }
       }),
     },
   }
@@ -97,7 +97,7 @@ export const importDirectly = (user: ImportUser): Operation<DirectImport> => ({
   })),
   acceptRefusal: formed(z.object({ errors: texts.nonempty() }), ({ errors }) => {
     const secrets = secretsOf(user)
-    return { outcome: 'rejected', errors: errors.map((text) => cutSecrets(text, secrets)) }
+    return { outcome: 'rejected', errors: errors.map((message) => cutSecrets(message, secrets)) }
   }),
 })
 

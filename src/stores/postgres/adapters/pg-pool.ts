@@ -53,7 +53,7 @@ export interface AcquiredClient<T> {
   readonly tx: T
   readonly client: PgClientLike
   /** Returns the client to the pool; destroys it if its state is unknown. */
-  release(isSound: boolean): void
+  release(isReusable: boolean): void
 }
 
 const POOLS_WITH_LISTENER = new WeakSet<object>()
@@ -119,9 +119,9 @@ function acquiredClient<T>(tx: T): AcquiredClient<T> {
   return {
     tx,
     client,
-    release(isSound) {
+    release(isReusable) {
       client.removeListener('error', lost)
-      client.release(isLost || !isSound)
+      client.release(isLost || !isReusable)
     },
   }
 }

@@ -53,7 +53,7 @@ export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
       const { tx, client, release } = await acquire(pool, limits.acquireMs)
       const pipeline = createPgPipeline(client, limits)
       pipelines.set(tx as object, pipeline)
-      let isSound = true
+      let isReusable = true
       try {
         // `work` reaches `batch` synchronously, which sends `begin` with its statements. Then the call of
         // `begin` below does nothing; it is for other callers, whose `work` sends no statement immediately.
@@ -63,12 +63,12 @@ export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
         await pipeline.commit()
         return result
       } catch (error) {
-        isSound = (await isRolledBack(pipeline)) && !isReadOnly(error)
+        isReusable = (await isRolledBack(pipeline)) && !isReadOnly(error)
         throw error
       } finally {
         // Must come before the next transaction acquires the same client, possibly immediately.
         pipelines.set(tx as object, undefined)
-        release(isSound)
+        release(isReusable)
       }
     },
 
@@ -99,14 +99,14 @@ async function queryAlone(
   { acquireMs, statementMs }: StatementLimits,
 ): Promise<readonly Row[]> {
   const { client, release } = await acquire(pool, acquireMs)
-  let isSound = false
+  let isReusable = false
   try {
     const query = client.query({ text, values, types: OWN_PARSERS })
     const { rows } = await awaitAnswer(statementMs, query)
-    isSound = true
+    isReusable = true
     return rows
   } finally {
-    release(isSound)
+    release(isReusable)
   }
 }
 

@@ -120,10 +120,10 @@ function createMembrane(observer: PendingCallObserver) {
       setPrototypeOf: () => false,
       preventExtensions: () => false,
       getOwnPropertyDescriptor: (_empty, name) => {
-        const own = Reflect.getOwnPropertyDescriptor(target, name)
-        if (own === undefined) return undefined
+        const descriptor = Reflect.getOwnPropertyDescriptor(target, name)
+        if (descriptor === undefined) return undefined
         const value = memberOf(target, name, Reflect.get(target, name, target))
-        const { enumerable = false } = own
+        const { enumerable = false } = descriptor
         return { value, enumerable, writable: true, configurable: true }
       },
     })

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import {
   advance,
   isBuffering,
+  isEndedUnsent,
   isWritable,
   type Phase,
   type PhaseEvent,
@@ -46,6 +47,7 @@ describe('The phase of a response', () => {
     ['aborted', ['too_large', 'recorded', 'destroyed']],
     ['streaming_ended', ['too_large', 'recorded', 'finished', 'disconnected']],
     ['sent', ['finished', 'sent']],
+    ['sent', ['too_large', 'finished', 'recorded', 'sent']],
     ['buffering', ['sent']],
     ['discarded', ['discarded']],
     ['discarded', ['interrupted', 'discarded']],
@@ -60,6 +62,27 @@ describe('The phase of a response', () => {
     ['sent', ['finished', 'sent', 'discarded']],
   ])('is %s after %j', (phase, events) => {
     expect(phaseAfter(...events)).toBe(phase)
+  })
+
+  it.each<[Phase, readonly string[]]>([
+    ['buffering', ['buffering', 'writable']],
+    ['orphaned', ['buffering', 'writable']],
+    ['switching', ['writable']],
+    ['streaming', ['writable']],
+    ['ended', ['ended unsent']],
+    ['switching_ended', ['ended unsent']],
+    ['streaming_ended', ['ended unsent']],
+    ['switching_aborted', []],
+    ['sent', []],
+    ['aborted', []],
+    ['discarded', []],
+  ])('%s is %j', (phase, properties) => {
+    const found = [
+      isBuffering(phase) && 'buffering',
+      isWritable(phase) && 'writable',
+      isEndedUnsent(phase) && 'ended unsent',
+    ]
+    expect(found.filter(Boolean)).toEqual(properties)
   })
 
   it('is never held back again once a byte may have left, nor open again once it was ended', () => {

@@ -228,10 +228,91 @@ describe('The record of a key', () => {
     expect(ask(record, 1, { rerunAbandoned: true }).answer.outcome).toBe('result_not_stored')
   })
 
-  it('says again what was said when the reply was lost', () => {
-    for (const ending of ENDINGS) {
-      const record = endedBy(ending)
-      expect(settle(record, { run, ending }, 1).answer).toBe(true)
+  it('answers the owner that reserves again, because its reply was lost or late', () => {
+    const { record } = ask(undefined, 0, { owner: 'a' })
+    expect(ask(record, 1, { owner: 'a' })).toEqual({
+      answer: { outcome: 'reserved', fence: 1 },
+      record,
+    })
+    const released = endedBy({ type: 'released' })
+    expect(ask(released, 1, { owner: 'a' })).toEqual({
+      answer: { outcome: 'running', leaseLeftMs: 0 },
+      record: released,
+    })
+  })
+
+  it('refuses another request with its key', () => {
+    const { record } = ask(undefined, 0, { owner: 'a' })
+    for (const held of [record, ...ENDINGS.slice(0, 4).map((ending) => endedBy(ending))]) {
+      expect(ask(held, 1, { fingerprint: 'other' })).toEqual({
+        answer: { outcome: 'mismatch' },
+        record: held,
+      })
     }
+  })
+
+  it.each([
+    ['its run', {}, true],
+    ['another run of its owner', { fence: 2 }, false],
+    ['another owner', { owner: 'b' }, false],
+  ])('of %s can be renewed and ended: %j', (_name, over, answer) => {
+    const { record } = renew(undefined, run, 0)
+    const caller = { ...run, ...over }
+    expect(renew(record, caller, 1).answer).toBe(answer)
+    for (const ending of ENDINGS) {
+      expect(settle(record, { run: caller, ending }, 1).answer).toBe(answer)
+    }
+  })
+
+  it('confirms an ending whose reply was lost, and refuses one that comes too late', () => {
+    const tooLate: Record<Ending['type'], readonly Ending['type'][]> = {
+      finished: ['streaming', 'streamed', 'abandoned', 'released'],
+      streaming: ['abandoned'],
+      streamed: ['abandoned'],
+      abandoned: [],
+      released: ['finished', 'streaming', 'streamed', 'abandoned'],
+    }
+    for (const first of ENDINGS) {
+      const record = endedBy(first)
+      for (const ending of ENDINGS) {
+        const isTooLate = tooLate[first.type].includes(ending.type)
+        const { answer, record: after } = settle(record, { run, ending }, 1)
+        expect([first.type, ending.type, answer]).toEqual([first.type, ending.type, !isTooLate])
+        if (isTooLate) expect(after).toBe(record)
+      }
+    }
+  })
+
+  it('keeps the rest of the tombstone that it replaces', () => {
+    const tombstone: IdempotencyRecord = { ...run, state: 'freed', expiresAt: 5000 }
+    const { record } = ask(tombstone, 2000)
+    // 3 seconds are left of it.
+    const retentionMs = RETENTION_MS + 3000
+    expect(record).toMatchObject({ retentionMs, leaseUntil: 2100, expiresAt: 2100 + retentionMs })
+    const second = { ...run, owner: 'b', fence: 2 }
+    expect(renew(record, second, 2050).record).toMatchObject({
+      retentionMs,
+      expiresAt: 2150 + retentionMs,
+    })
+    const expiresAt: Record<Ending['type'], number> = {
+      finished: 2100 + retentionMs,
+      streaming: 2200 + retentionMs,
+      streamed: 2100 + retentionMs,
+      abandoned: 2100 + retentionMs,
+      released: 2100 + 3000,
+    }
+    for (const ending of ENDINGS) {
+      expect(settle(record, { run: second, ending }, 2100).record).toMatchObject({
+        retentionMs,
+        expiresAt: expiresAt[ending.type],
+      })
+    }
+    const rerun = ask(record, 2100, { owner: 'c', rerunAbandoned: true }).record
+    expect(rerun).toMatchObject({ fence: 3, retentionMs })
+  })
+
+  it('is kept for as long as its last run requests, if that is longer', () => {
+    const { record } = renew(undefined, run, 0)
+    expect(renew(record, { ...run, retentionMs: 5000 }, 0).record?.retentionMs).toBe(5000)
   })
 })

@@ -69,7 +69,7 @@ describe('what an operator is shown', () => {
     ['not_stored', found(recordAfter({ type: 'streamed' })), { expiresInMs: 5000 }],
     ['freed', found(recordAfter({ type: 'released' })), { expiresInMs: 100 }],
   ])('of a record that is %s', (state, finding, rest) => {
-    expect(viewOf(finding)).toEqual({
+    expect(viewOf(finding)).toStrictEqual({
       state,
       fence: RUN.fence,
       fingerprint: 'same',
@@ -79,7 +79,7 @@ describe('what an operator is shown', () => {
   })
 
   it('of one that cannot be read is little', () => {
-    expect(viewOf(found(UNREADABLE))).toEqual({
+    expect(viewOf(found(UNREADABLE))).toStrictEqual({
       fence: 0,
       state: 'unreadable',
       expiresInMs: 60_000,
@@ -95,7 +95,7 @@ describe('what an operator is shown', () => {
         expiresAt: Number.POSITIVE_INFINITY,
       }),
     )
-    expect(view).toEqual({ fence: 0, state: 'freed', fingerprint: 'same' })
+    expect(view).toStrictEqual({ fence: 0, state: 'freed', fingerprint: 'same' })
     expect(JSON.parse(JSON.stringify(view))).toEqual(view)
   })
 

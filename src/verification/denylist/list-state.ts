@@ -91,7 +91,7 @@ const withLocal = (local: LocalEntries): Pick<ListState, 'local' | 'nextEndAt'> 
 
 function highestOf({ highestNumber }: ListState, { version, entries }: ReadList): number {
   let highest = Math.max(highestNumber, version.number)
-  for (const { number } of entries.values()) if (number > highest) highest = number
+  for (const { number } of entries.values()) highest = Math.max(highest, number)
   return highest
 }
 

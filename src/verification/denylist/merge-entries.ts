@@ -37,9 +37,7 @@ export interface LocalEntries {
   readonly retained: ReadonlySet<string>
 }
 
-const NONE_RETAINED: ReadonlySet<string> = new Set()
-
-export const NO_ENTRIES: LocalEntries = { entries: new Map(), retained: NONE_RETAINED }
+export const NO_ENTRIES: LocalEntries = { entries: new Map(), retained: new Set() }
 
 /**
  * Merges a list that was read. A local entry is removed only at its end or by a newer tombstone, never
@@ -56,12 +54,10 @@ export function merge(local: LocalEntries, list: ReadList): LocalEntries {
     if (entry.endsAt <= list.serverSeconds) continue
     if (entry.number < (list.tombstones.get(target) ?? 0)) continue
     const listed = entries.get(target)
-    const isCovered = listed !== undefined && covers(listed, entry)
-    if (isCovered && listed.number >= entry.number) continue
     entries.set(target, listed === undefined ? entry : latestOf(listed, entry))
-    if (!isCovered) retained.add(target)
+    if (listed === undefined || !covers(listed, entry)) retained.add(target)
   }
-  return { entries, retained: retained.size === 0 ? NONE_RETAINED : retained }
+  return { entries, retained }
 }
 
 const covers = (listed: LocalEntry, local: LocalEntry): boolean =>
@@ -74,18 +70,15 @@ const latestOf = (listed: LocalEntry, local: LocalEntry): LocalEntry => ({
   endsAt: Math.max(listed.endsAt, local.endsAt),
 })
 
-/** The entries that have not expired; the same value if none has. */
+/** The entries that have not expired. */
 export function withoutEnded(local: LocalEntries, serverSeconds: number): LocalEntries {
-  const remaining = [...local.entries].filter(([, { endsAt }]) => endsAt > serverSeconds)
-  if (remaining.length === local.entries.size) return local
-  const entries = new Map(remaining)
-  const retained = [...local.retained].filter((target) => entries.has(target))
-  return { entries, retained: retained.length === 0 ? NONE_RETAINED : new Set(retained) }
+  const entries = new Map([...local.entries].filter(([, { endsAt }]) => endsAt > serverSeconds))
+  return { entries, retained: new Set([...local.retained].filter((target) => entries.has(target))) }
 }
 
 /** When the next entry ends; infinite if none does. */
 export function nextEndOf({ entries }: LocalEntries): number {
   let next = Number.POSITIVE_INFINITY
-  for (const { endsAt } of entries.values()) if (endsAt < next) next = endsAt
+  for (const { endsAt } of entries.values()) next = Math.min(next, endsAt)
   return next
 }

@@ -4,7 +4,10 @@ import {
   freshnessAt,
   healthOf,
   INITIAL_STATE,
+  isSameVersion,
+  knownUntil,
   type ListEvent,
+  readClocks,
 } from '../../../src/verification/denylist/list-state.js'
 import {
   caller,
@@ -59,6 +62,32 @@ describe('its state', () => {
   })
 })
 
+it('is known until it would expire', () => {
+  const until = (life: typeof INITIAL_STATE, atMs: number): number =>
+    knownUntil(life, momentAt(atMs), MAX_STALE_SECONDS)
+  expect(until(INITIAL_STATE, 0)).toBe(Number.NEGATIVE_INFINITY)
+  for (const atMs of [0, 400, 60_000]) {
+    expect(until(lived(read(listOf(1))), atMs)).toBe(momentAt(10_000).wallMs)
+  }
+})
+
+it('reads both clocks', () => {
+  const before = { wallMs: Date.now(), monotonicMs: performance.now() }
+  const { wallMs, monotonicMs } = readClocks()
+  expect(wallMs).toBeGreaterThanOrEqual(before.wallMs)
+  expect(wallMs).toBeLessThanOrEqual(Date.now())
+  expect(monotonicMs).toBeGreaterThanOrEqual(before.monotonicMs)
+  expect(monotonicMs).toBeLessThanOrEqual(performance.now())
+})
+
+it.each([
+  [{ number: 1, nonce: 'a' }, true],
+  [{ number: 2, nonce: 'a' }, false],
+  [{ number: 1, nonce: 'b' }, false],
+])('is the same as version 1 with the nonce a: %j %s', (other, isSame) => {
+  expect(isSameVersion({ number: 1, nonce: 'a' }, other)).toBe(isSame)
+})
+
 describe('an end', () => {
   const entry = caller({ endsAt: START_SECONDS + 60 })
   const life = lived(read(listOf(1, { a: entry, b: caller() })))
@@ -85,7 +114,7 @@ describe('an end', () => {
 
 describe('its health', () => {
   it('is that of a receiver which has read nothing', () => {
-    expect(healthOf(INITIAL_STATE, momentAt(0), 10)).toEqual({
+    expect(healthOf(INITIAL_STATE, momentAt(0), 10)).toStrictEqual({
       state: 'cold',
       entries: 0,
       version: 0,
@@ -95,7 +124,7 @@ describe('its health', () => {
 
   it('tells version, entries, age and the last fault until that is over', () => {
     const broken = lived(read(listOf(7, { a: caller() })), failed(500))
-    expect(healthOf(broken, momentAt(2000), 10)).toEqual({
+    expect(healthOf(broken, momentAt(2000), 10)).toStrictEqual({
       state: 'stale',
       entries: 1,
       version: 7,
@@ -103,7 +132,7 @@ describe('its health', () => {
       lastError: 'timeout',
     })
     const healed = lived(read(listOf(7, { a: caller() })), failed(500), unchanged(2000))
-    expect(healthOf(healed, momentAt(2000), 10)).toEqual({
+    expect(healthOf(healed, momentAt(2000), 10)).toStrictEqual({
       state: 'fresh',
       entries: 1,
       version: 7,
@@ -173,6 +202,10 @@ describe('what is told', () => {
     ])
     expect(told(begin, failed(1500), unchanged(1750))).toEqual([{ type: 'recovered' }])
     expect(told(begin, failed(1000), unchanged(1250))).toEqual([])
+  })
+
+  it('is nothing where it expires without a failure', () => {
+    expect(told(read(listOf(1)), { ...unchanged(0), at: momentAt(60_000) })).toEqual([])
   })
 
   it('is nothing of age while nothing was ever read', () => {

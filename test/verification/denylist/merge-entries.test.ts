@@ -3,6 +3,7 @@ import {
   type LocalEntries,
   merge,
   NO_ENTRIES,
+  withoutEnded,
 } from '../../../src/verification/denylist/merge-entries.js'
 import { caller, listOf, START_SECONDS } from './story.js'
 
@@ -22,8 +23,8 @@ describe('what is held', () => {
     expect(merge(holding(5), listOf(6, {}, allowedAt(6)))).toEqual(NO_ENTRIES)
   })
 
-  it('stays with a mark that is older: it was denied again', () => {
-    expect(merge(holding(5), listOf(6, {}, allowedAt(4))).retained.size).toBe(1)
+  it.each([4, 5])('stays with a mark that is not newer: it was denied again (%d)', (number) => {
+    expect(merge(holding(5), listOf(6, {}, allowedAt(number))).retained.size).toBe(1)
   })
 
   it('is kept no longer once the list has it again', () => {
@@ -34,6 +35,15 @@ describe('what is held', () => {
   it('goes at its end although the list lacks it', () => {
     const held = holding(5, caller({ number: 5, endsAt: END }))
     expect(merge(held, listOf(6, {}, { serverSeconds: END })).entries.size).toBe(0)
+  })
+
+  it('that the list lacks is still known as such after another has ended', () => {
+    const entries = { a: caller({ endsAt: END }), b: caller(), c: caller() }
+    const held = merge(merge(NO_ENTRIES, listOf(1, entries)), listOf(2, { c: caller() }))
+    expect([...held.retained]).toEqual(['a', 'b'])
+    const after = withoutEnded(held, END)
+    expect([...after.entries.keys()].sort()).toEqual(['b', 'c'])
+    expect([...after.retained]).toEqual(['b'])
   })
 
   it('keeps its later end against a list that has lost it', () => {
@@ -52,10 +62,10 @@ describe('what is held', () => {
     expect(kept.size).toBe(0)
   })
 
-  it('keeps its later cut-off', () => {
+  it.each([END, Number.POSITIVE_INFINITY])('keeps its later cut-off (end: %d)', (endsAt) => {
     const cutOff = { kind: 'issued-before', value: '' } as const
     const held = holding(5, caller({ ...cutOff, number: 5, issuedBefore: 200 }))
-    const list = listOf(6, { a: caller({ ...cutOff, number: 6, issuedBefore: 100, endsAt: END }) })
+    const list = listOf(6, { a: caller({ ...cutOff, number: 6, issuedBefore: 100, endsAt }) })
     const { entries, retained: kept } = merge(held, list)
     expect(entries.get('a')?.issuedBefore).toBe(200)
     expect(kept.size).toBe(1)

@@ -11,8 +11,7 @@ const HTTP_DATES = [
  * not agree; without one with `now`, in ms since the epoch.
  */
 export function retryAfterMs(headers: Headers, now: number): number | undefined {
-  const value = headers.get('retry-after')
-  if (value === null) return undefined
+  const value = headers.get('retry-after') ?? ''
   if (/^\d+$/.test(value)) return Number(value) * 1000
   const until = parseHttpDate(value)
   if (until === undefined) return undefined

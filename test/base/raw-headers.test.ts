@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { headerValues, readBearer, type WireHeaders } from '../../src/base/raw-headers.js'
+import {
+  headerValues,
+  readBearer,
+  readToken,
+  type WireHeaders,
+} from '../../src/base/raw-headers.js'
 
 /** What a server of Node gives: the same headers in both forms. */
 function wireOf(rawHeaders: readonly string[]): WireHeaders {
@@ -23,6 +28,10 @@ describe('the values of a header', () => {
   it('are never taken for names', () => {
     const raw = ['X', 'authorization', 'Y', 'authorization']
     expect(headerValues(wireOf(raw), 'authorization')).toEqual([])
+  })
+
+  it('are not those of a name of the same length', () => {
+    expect(headerValues(wireOf(['Cache-Control', 'x']), 'authorization')).toEqual([])
   })
 })
 
@@ -68,6 +77,13 @@ describe('a bearer token', () => {
     expect(readOne(`${scheme} a.b.c`)).toEqual({ ok: true, value: 'a.b.c' })
   })
 
+  it.each([
+    ['Bearer a b', { scheme: 'Bearer', token: 'a b' }],
+    ['dpop a.b.c', { scheme: 'DPoP', token: 'a.b.c' }],
+  ])('may come with a proof: %s', (value, presented) => {
+    expect(readToken(wireOf(['Authorization', value]))).toEqual({ ok: true, ...presented })
+  })
+
   it('is missing where there is no header', () => {
     expect(readBearer(wireOf(['Host', 'x']))).toMatchObject({ reason: 'credentials_missing' })
   })
@@ -83,12 +99,19 @@ describe('a bearer token', () => {
     }
   })
 
-  it.each(['', 'Bearer', 'Basic x', 'Bearerx', 'Bearer\tx', ' Bearer x', 'XBearer x', '\u0000'])(
-    'is not in %j',
-    (value) => {
-      expect(readOne(value)).toMatchObject({ reason: 'authorization_malformed' })
-    },
-  )
+  it.each([
+    '',
+    'Bearer',
+    'Basic x',
+    'Bearerx',
+    'Bearer\tx',
+    ' Bearer x',
+    'XBearer x',
+    'DPoP x',
+    '\u0000',
+  ])('is not in %j', (value) => {
+    expect(readOne(value)).toMatchObject({ reason: 'authorization_malformed' })
+  })
 
   it('has at most 8192 characters', () => {
     expect(readOne(`Bearer ${'a'.repeat(8192)}`)).toMatchObject({ ok: true })

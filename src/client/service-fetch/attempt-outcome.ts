@@ -69,7 +69,7 @@ const IN_PROGRESS = problemType('request-in-progress')
 
 function isInProgress({ headers, body }: ClassifiedResponse): boolean {
   const [mediaType = ''] = (headers.get('content-type') ?? '').split(';', 1)
-  if (body === undefined || mediaType.trim().toLowerCase() !== PROBLEM_MEDIA_TYPE) return false
+  if (mediaType.trim().toLowerCase() !== PROBLEM_MEDIA_TYPE) return false
   const problem = parseJson(new TextDecoder().decode(body))
   return isObject(problem) && problem['type'] === IN_PROGRESS
 }

@@ -72,6 +72,15 @@ describe('what came of an attempt', () => {
       'a second challenge',
       { headers: { 'www-authenticate': 'Basic, Bearer error="invalid_token"' } },
     ],
+    ['no scheme', { headers: { 'www-authenticate': 'error="invalid_token"' } }],
+    [
+      'another order',
+      { headers: { 'www-authenticate': 'Bearer error="invalid_token", realm="service"' } },
+    ],
+    [
+      'blanks before a comma',
+      { headers: { 'www-authenticate': 'Bearer error="invalid_token" , realm="service"' } },
+    ],
     ['no Cache-Control', { headers: { 'cache-control': '' } }],
     ['a compressed body', { headers: { 'content-encoding': 'gzip' } }],
   ])('a refusal that is not of the contract: %s', (_name, { headers, ...given }) => {
@@ -87,6 +96,7 @@ describe('what came of an attempt', () => {
     'Bearer realm="service"',
     'Bearer error="invalid_tokens"',
     'Bearer xerror="invalid_token"',
+    'Bearer error="invalid_token"x',
   ])('a 401 that another token would not fix: %j', (challenge) => {
     const headers = { ...REFUSAL_HEADERS, 'www-authenticate': challenge }
     expect(judge({ status: 401, headers, body: REFUSAL })).toEqual({ type: 'answered' })

@@ -129,6 +129,13 @@ describe('after a failure', () => {
     expect(most.health(0).retrySeconds).toBe(maxSeconds)
   })
 
+  it('the renewal has no result, although a token is still good', () => {
+    const state = lifeOf()
+    state.obtained(0, 'a')
+    state.lost(240)
+    expect(() => state.result()).toThrow(expect.objectContaining({ code: 'core_failed' }))
+  })
+
   it('a token that is still good is given, and renewed once the back-off is over', () => {
     const state = lifeOf()
     state.obtained(0, 'a')
@@ -166,9 +173,18 @@ describe('a refused token', () => {
     const state = lifeOf()
     state.obtained(0, 'a')
     state.obtained(1, 'b', true)
+    expect(state.call(1, 'b')).toEqual(given('b'))
     expect(state.call(5.999, 'b')).toEqual(given('b'))
     expect(state.call(6, 'b')).toEqual(renewal(true, 'b'))
     expect(state.call(5.999, 'a')).toEqual(given('b'))
+  })
+
+  it('is renewed at once where the clock was set back to before the last time', () => {
+    const state = lifeOf()
+    state.obtained(0, 'a')
+    state.asked(100, true)
+    state.failed(100)
+    expect(state.call(50, 'a')).toEqual(renewal(true, 'a'))
   })
 
   it('waits for the renewal that is under way anyway', () => {

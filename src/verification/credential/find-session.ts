@@ -76,9 +76,7 @@ interface Cookie {
 }
 
 function cookiesSent(name: string, request: CookieCarrier): readonly Cookie[] {
-  const values = headerValues(request, 'cookie')
-  if (values.length === 0) return []
-  const cookies = values.flatMap((header) => cookiesNamed(name, header))
+  const cookies = headerValues(request, 'cookie').flatMap((header) => cookiesNamed(name, header))
   assertSameInHeaders(cookies, name, request)
   return cookies
 }

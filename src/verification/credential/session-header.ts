@@ -16,12 +16,8 @@ const MAX_HEADER_LENGTH = Math.ceil((MAX_HEADER_BYTES * 4) / 3)
  * (explicit typing: RFC 8725, sections 3.11 and 3.12).
  */
 export function readSessionHeader(token: string): SessionHeader | undefined {
-  const header = headerOf(token)
-  if (header === undefined || !Object.hasOwn(header, 'version')) return undefined
-  return THREE_SEGMENTS.test(token) ? header : undefined
-}
-
-function headerOf(token: string): SessionHeader | undefined {
   const length = token.indexOf('.')
-  return length < 1 || length > MAX_HEADER_LENGTH ? undefined : readHeader(token.slice(0, length))
+  if (length > MAX_HEADER_LENGTH || !THREE_SEGMENTS.test(token)) return undefined
+  const header = readHeader(token.slice(0, length))
+  return header !== undefined && Object.hasOwn(header, 'version') ? header : undefined
 }

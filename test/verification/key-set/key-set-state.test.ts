@@ -139,6 +139,7 @@ describe('a failure', () => {
     state.fetched(0, ['a'])
     state.failed(10)
     expect(state.health(10)).toMatchObject({ state: 'fresh', keys: ['a'], lastError: 'network' })
+    expect(state.get().lastFailure?.isNotFound).toBe(false)
     state.fetched(20, ['a'])
     expect(state.health(20)).not.toHaveProperty('lastError')
   })
@@ -185,6 +186,54 @@ describe('a supplied set', () => {
     expect(state.get().current?.validators).toBeUndefined()
     state.fetched(1, ['b'])
     expect(state.health(1)).toMatchObject({ state: 'fresh', keys: ['b'] })
+  })
+})
+
+describe('a set past its max-age', () => {
+  const forgiving = { ...span, staleIfErrorSeconds: 600 }
+  const at = (seconds: number): number => T0 + seconds * 1000
+  const life = () => {
+    const state = stateMachine(states.COLD, forgiving)
+    state.fetched(0, ['a'], 60)
+    return state
+  }
+  const expiresAt = (seconds: number): number => T0 / 1000 + seconds
+  const usable = (state: states.KeySetState, seconds: number): states.KeySetState =>
+    states.usableState(state, at(seconds), forgiving)
+
+  it('has expired, unless fetching fails at the moment', () => {
+    const state = life().get()
+    expect(usable(state, 59.999)).toBe(state)
+    expect(usable(state, 60)).toEqual({
+      ...state,
+      current: undefined,
+      expired: { fetchedAt: T0, expiresAt: at(60) },
+    })
+  })
+
+  it.each([
+    // The retry begins after half a second, and takes at most two attempts of 3 s and the second between them.
+    ['network', 67.499, true],
+    ['network', 67.5, false],
+    ['closed', 60, false],
+  ] as const)('after the failure %s stays for %d s: %s', (code, seconds, isUsable) => {
+    const failure = { type: 'failed', at: at(60), code, jitter: 0 } as const
+    const state = states.advance(life().get(), failure, forgiving)
+    expect(usable(state, seconds).current).toBe(isUsable ? state.current : undefined)
+  })
+
+  it('ends when staleIfErrorSeconds are over, whatever fails', () => {
+    const state = life()
+    state.failed(659)
+    expect(state.health(659.999).state).toBe('stale')
+    expect(state.health(660).state).toBe('expired')
+  })
+
+  it('is said to expire at its max-age, or, while fetching fails, at its end', () => {
+    const state = life()
+    expect(state.health(30).expiresAt).toBe(expiresAt(60))
+    state.failed(30)
+    expect(state.health(30).expiresAt).toBe(expiresAt(660))
   })
 })
 

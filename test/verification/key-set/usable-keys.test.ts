@@ -90,6 +90,7 @@ describe('a key is skipped, and the good one beside it stays', () => {
 })
 
 const repeated = shapeOfKey('a', 2048)
+const withVerify = { ...repeated, key_ops: ['verify'] }
 
 describe('a kid that occurs twice', () => {
   it.each([
@@ -122,14 +123,17 @@ describe('a kid that occurs twice', () => {
     ['another use', { ...repeated, use: 'enc' }],
     ['a use beside none', { ...repeated, use: 'sig' }],
     ['another algorithm', { ...repeated, alg: 'PS256' }],
-    ['other operations', { ...repeated, key_ops: ['verify'] }],
+    ['operations beside none', { ...repeated, key_ops: ['verify'] }],
+    ['other operations', { ...repeated, key_ops: ['sign'] }, withVerify],
+    ['more operations', { ...repeated, key_ops: ['verify', 'sign'] }, withVerify],
+    ['a modulus that cannot be read', { ...repeated, n: `${repeated.n}=` }],
     ['its private half', { ...repeated, d: 'AQAB' }],
     ['one of them unusable', { kty: 'EC', kid: 'a' }],
     ['one of them malformed', { kid: 'a' }],
-  ])('is not usable: %s', (_name, other) => {
+  ])('is not usable: %s', (_name, other, one: object = repeated) => {
     for (const pair of [
-      [repeated, other],
-      [other, repeated],
+      [one, other],
+      [other, one],
     ]) {
       const { keys, skipped } = readKeySet({ keys: [good, ...pair] }, undefined)
       expect([...keys.keys()]).toEqual(['good'])

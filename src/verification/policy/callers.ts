@@ -50,7 +50,7 @@ function fromRecord(record: Record<string, unknown>, fault: ReportFault): Ceilin
 /** Required permissions must fit at least one ceiling, or everybody would be refused. */
 export function unreachablePermissions(policy: Readonly<Record<string, unknown>>): string[] {
   const { callers, permissions } = policy
-  if (!isObject(callers) || !Array.isArray(permissions) || permissions.length === 0) return []
+  if (!isObject(callers) || !Array.isArray(permissions)) return []
   const ceilings = Object.values(callers).filter(Array.isArray)
   const reachable = ceilings.some((ceiling) => permissions.every((name) => ceiling.includes(name)))
   return reachable || ceilings.length === 0

@@ -39,6 +39,42 @@ const reasonOf = (claims: object, policy: object = {}, now = NOW): string => {
   return decision.ok ? 'accepted' : decision.reason
 }
 
+describe('the binding of a token', () => {
+  const certificate = { cnf: { 'x5t#S256': 'digest' } }
+  const key = { cnf: { jkt: 'thumbprint' } }
+  const mtls = { mtls: true }
+  const unsupported = { reason: 'confirmation_unsupported', evidence: { claim: 'cnf', keyId: 'k' } }
+
+  it.each<[object, object, object]>([
+    [{}, {}, { binding: 'none' }],
+    [{}, mtls, { binding: 'none' }],
+    [
+      {},
+      { ...mtls, required: true },
+      { reason: 'confirmation_missing', evidence: { claim: 'cnf', keyId: 'k' } },
+    ],
+    [certificate, mtls, { binding: { kind: 'certificate', thumbprint: 'digest' } }],
+    [
+      key,
+      { dpop: { baseUrls: ['https://a.test'] } },
+      { binding: { kind: 'dpop', thumbprint: 'thumbprint' } },
+    ],
+    [certificate, {}, unsupported],
+    [key, mtls, unsupported],
+    [{ cnf: {} }, mtls, unsupported],
+    [{ cnf: null }, {}, unsupported],
+  ])('of %j under the constraint %j: %j', (claims, senderConstraint, expected) => {
+    const decision = judged(claims, { senderConstraint })
+    if (!decision.ok) {
+      expect(decision).toMatchObject(expected)
+      return
+    }
+    const { binding, identity } = decision.value
+    expect({ binding }).toEqual(expected)
+    expect(identity.confirmation).toEqual(binding === 'none' ? undefined : binding)
+  })
+})
+
 describe('a judgement', () => {
   it('grants the permissions of the token within the ceiling', () => {
     const decision = judged({})

@@ -175,6 +175,7 @@ describe('a policy field', () => {
     ['tokenCache', { max: 0 }, 'tokenCache.max must be an integer from 1 to 1000000'],
     ['staticKeys', 'allow', "staticKeys must be 'refuse' or 'accept'"],
     ['permissionsClaim', 'scope', "permissionsClaim is only for tokens: 'oauth2'"],
+    ['tokens', 'jwt', "tokens must be 'service' or 'oauth2'"],
     ['callers', [], 'callers must name at least one caller'],
     ['callers', ['a', ''], 'callers[1] must be a non-empty string'],
     ['callers', { a: [1] }, 'callers.a must be a list of non-empty strings'],

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { isServerFailure } from '../../../../src/stores/postgres/run/live-runs.js'
 import {
   type CommitFailure,
@@ -6,9 +6,9 @@ import {
   resolveFailedCommit,
   resolveUnansweredCommit,
 } from '../../../../src/stores/postgres/run/resolve-commit.js'
-import type { Row, TransactionRunner } from '../../../../src/stores/postgres/runner.js'
+import type { StatementLimits, TransactionRunner } from '../../../../src/stores/postgres/runner.js'
 import { createStatements } from '../../../../src/stores/postgres/sql/statements.js'
-import type { StoreContext } from '../../../../src/stores/postgres/store-context.js'
+import type { PostgresLimits, StoreContext } from '../../../../src/stores/postgres/store-context.js'
 
 /** SQLSTATE, what it comes to at the record, and what at COMMIT. */
 const TABLE: readonly (readonly [string | undefined, CommitFailure, CommitFailure])[] = [
@@ -89,7 +89,7 @@ describe('A transaction that failed at its end', () => {
 
 /** What the database answers: the end of the wait for the key's lock, the record, the transaction's status. */
 interface Answers {
-  readonly lock?: () => void
+  readonly lock?: (limits?: StatementLimits) => void
   readonly record?: () => string | undefined
   readonly status?: () => string
 }
@@ -102,10 +102,23 @@ const fail = (code?: string) => (): never => {
   throw failure(code)
 }
 
-function storeOf({ lock, record, status }: Answers): StoreContext<never> {
-  const query = async (_tx: undefined, text: string): Promise<readonly Row[]> => {
+/** Fails at its first call. */
+function firstFails<T>(then: () => T): () => T {
+  let calls = 0
+  return () => {
+    calls += 1
+    if (calls === 1) throw failure()
+    return then()
+  }
+}
+
+function storeOf(
+  { lock, record, status }: Answers,
+  limits: Partial<PostgresLimits> = {},
+): StoreContext<never> {
+  const query: TransactionRunner<never>['query'] = async (_tx, text, _values, given) => {
     if (text.includes('pg_advisory_xact_lock')) {
-      lock?.()
+      lock?.(given)
       return [{ ended: '' }]
     }
     if (text.includes('pg_xact_status')) return [{ status: status?.() ?? 'committed' }]
@@ -116,7 +129,7 @@ function storeOf({ lock, record, status }: Answers): StoreContext<never> {
     runner: { query } as unknown as TransactionRunner<never>,
     schema: 'service_auth',
     statements: createStatements('service_auth'),
-    limits: { acquireMs: 50, transactionMs: 1000, resolveMs: 150 },
+    limits: { acquireMs: 50, transactionMs: 1000, resolveMs: 150, ...limits },
   }
 }
 
@@ -161,6 +174,11 @@ describe('A COMMIT without a reply', () => {
       { outcome: 'overtaken', by: { outcome: 'result_not_stored' } },
     ],
     [
+      'took none if its own transaction was rolled back, which is asked again after a failure',
+      { record: () => stored('same', result), status: firstFails(() => 'aborted') },
+      { outcome: 'overtaken', by: finished },
+    ],
+    [
       'took none if the record belongs to another request',
       { record: () => stored('other') },
       { outcome: 'overtaken', by: { outcome: 'mismatch' } },
@@ -173,20 +191,49 @@ describe('A COMMIT without a reply', () => {
   })
 
   it('is unknown without a record, and nothing is looked up', async () => {
-    const lock = (): never => expect.unreachable()
+    const lock = vi.fn()
     const commit = { ...attempted(), isRecorded: false }
     expect(await resolveUnansweredCommit(storeOf({ lock }), commit)).toEqual(unknown)
+    expect(lock).not.toHaveBeenCalled()
+  })
+
+  it('is unknown when the lock was waited for in vain, and it is not waited for again', async () => {
+    const lock = vi.fn(fail('55P03'))
+    expect(await resolveUnansweredCommit(storeOf({ lock }), attempted())).toEqual(unknown)
+    expect(lock).toHaveBeenCalledTimes(1)
+  })
+
+  it.each([50, 10_000])('is looked up within the time that is left: %d ms', async (acquireMs) => {
+    const lock = vi.fn()
+    await resolveUnansweredCommit(storeOf({ lock }, { acquireMs }), attempted())
+    const [limits] = lock.mock.lastCall as [StatementLimits]
+    expect(limits.acquireMs).toBe(Math.min(acquireMs, limits.statementMs))
+    expect(limits.statementMs).toBeLessThanOrEqual(150)
+  })
+
+  it('is not looked up with a limit of 0, which Postgres takes for none', async () => {
+    const lock = vi.fn()
+    const store = storeOf({ lock }, { resolveMs: 0.9 })
+    expect(await resolveUnansweredCommit(store, attempted())).toEqual(unknown)
+    expect(lock).not.toHaveBeenCalled()
+  })
+
+  it('does not keep the process alive between two attempts', async () => {
+    const timers = () =>
+      process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    const before = timers()
+    const outcome = resolveUnansweredCommit(storeOf({ lock: fail() }), attempted())
+    // Runs what is due, and no timer.
+    await new Promise(process.nextTick)
+    expect(timers()).toBe(before)
+    expect(await outcome).toEqual(unknown)
   })
 
   it('is looked up again after a failed query', async () => {
-    let calls = 0
-    const lock = (): void => {
-      calls += 1
-      if (calls === 1) throw failure()
-    }
+    const lock = vi.fn(firstFails(() => {}))
     const store = storeOf({ lock, record: () => stored('same', result) })
     expect(await resolveUnansweredCommit(store, attempted())).toEqual(committed)
-    expect(calls).toBe(2)
+    expect(lock).toHaveBeenCalledTimes(2)
   })
 
   it('of a refusal leaves the answer to the caller if another run committed', async () => {
@@ -195,10 +242,12 @@ describe('A COMMIT without a reply', () => {
     expect(await resolveUnansweredCommit(store, attempted('refuse'))).toEqual(outcome)
   })
 
-  it('took effect if its record has no result either', async () => {
-    const store = storeOf({ record: () => stored('same') })
+  it('of a run without a result took effect if its record has none either', async () => {
     const commit = { ...attempted(), ending: { type: 'commit', result: undefined } as const }
-    expect(await resolveUnansweredCommit(store, commit)).toEqual(committed)
+    const look = (kept?: Uint8Array) =>
+      resolveUnansweredCommit(storeOf({ record: () => stored('same', kept) }), commit)
+    expect(await look()).toEqual(committed)
+    expect(await look(result)).toEqual({ outcome: 'overtaken', by: finished })
   })
 })
 
@@ -209,7 +258,9 @@ describe('A failed record or COMMIT', () => {
     sqlState: code,
   })
 
-  it.each<['record' | 'commit', string, Answers, object]>([
+  it.each<['record' | 'commit', string | undefined, Answers, object]>([
+    ['commit', undefined, {}, unavailable],
+    ['record', undefined, {}, unavailable],
     [
       'commit',
       '57P01',
@@ -235,6 +286,6 @@ describe('A failed record or COMMIT', () => {
     ['record', '23505', { record: fail() }, unavailable],
   ])('%s with %s', async (step, sqlState, answers, outcome) => {
     const failed = { step, error: failure(sqlState) }
-    expect(await resolveFailedCommit(storeOf(answers), attempted(), failed)).toEqual(outcome)
+    expect(await resolveFailedCommit(storeOf(answers), attempted(), failed)).toStrictEqual(outcome)
   })
 })

@@ -12,6 +12,7 @@ import {
 } from '../../../../src/stores/postgres/run/run-stage.js'
 import type { BeginResult } from '../../../../src/stores/postgres/sql/begin-statements.js'
 import type { RecordRow } from '../../../../src/stores/postgres/sql/record-statements.js'
+import { collectUnhandledErrors } from '../../../support/observe/unhandled-errors.js'
 
 const result = Buffer.from('the answer')
 const record: RecordRow = { isSame: true, result, usedToken: true }
@@ -155,5 +156,31 @@ describe('The control of a run', () => {
     control.stopTimer()
     await delay(60)
     expect(control.stage).toEqual({ name: 'beginning' })
+  })
+
+  it('rejects nothing that nobody waits for', async () => {
+    const unhandled = collectUnhandledErrors()
+    const control = createRunControl()
+    control.startTimer(1)
+    await delay(20)
+    expect(control.stage.name).toBe('timed_out')
+    expect(unhandled).toEqual([])
+  })
+
+  it('aborts its signal only when it times out', () => {
+    const control = createRunControl()
+    const { signal } = control
+    control.dispatch(begun(nothing))
+    expect(signal.aborted).toBe(false)
+  })
+
+  it('does not keep the process alive', () => {
+    const timers = () =>
+      process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    const before = timers()
+    const control = createRunControl()
+    control.startTimer(60_000)
+    expect(timers()).toBe(before)
+    control.stopTimer()
   })
 })

@@ -383,6 +383,7 @@ describe('a policy', () => {
     for (const policy of [undefined, null, 'x', 1, [], [COMPLETE], () => COMPLETE]) {
       expect(refusalOf(policy)).toMatch(/serviceAuth polic(?:y|ies)/)
     }
+    expect(() => parsePolicy(1)).toThrow('policy: the options must be an object')
   })
 
   it('repeats no value in its refusal', () => {

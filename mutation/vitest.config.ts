@@ -33,7 +33,7 @@ export default defineConfig({
       'test/client/*/{retry-decision,attempt-outcome,token-state}.test.ts',
       'test/**/admit.test.ts',
       'test/**/{back-off,retry-after,raw-headers}.test.ts',
-      'test/**/migration/run/next-step.test.ts',
+      'test/migration/run/{apply-entry,next-step,reconcile,lost-calls,refused-calls,failed-rows,blocked-rows,waiting}.test.ts',
     ],
     isolate: false,
     setupFiles: ['test/support/run/own-modules.ts'],

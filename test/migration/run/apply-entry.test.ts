@@ -251,6 +251,36 @@ describe('the state of a run', () => {
       { stalled: '', phase: 'wait' },
     ],
     ['another wait', [row('stalled', 'r', 0), rest('wait')], { stalled: '' }],
+    ['another phase', [row('stalled', 'r', 0), rest('collect')], { stalled: 'r' }],
+    [
+      'a request to look again once all are sent',
+      [sent('0-3'), settled({ outcome: 'staged', by: 'accounts' }), rest('wait', true)],
+      { isUnverified: false },
+    ],
+    [
+      'a request to look again before',
+      [sent('0-2'), settled({ outcome: 'staged', by: 'accounts' }), rest('wait', true)],
+      { isUnverified: true },
+    ],
+    [
+      'look-ups',
+      [
+        ...ALL_STAGED,
+        lookedUpEntry({
+          same: [[0, 'a']],
+          differs: [[1, 'b', []]],
+          missing: [[2, null]],
+          shared: [[3, 'd']],
+        }),
+      ],
+      { identities: 'reconciled differs missing shared' },
+    ],
+    [
+      'a correction of a record with a row',
+      [row('failed', 'r', 0), corrected({ leftOut: [[0, 1, 'x']] })],
+      { toDelete: 'r' },
+    ],
+    ['a correction while rows wait', [sent('0'), staged, corrected()], { phase: 'wait' }],
     ['the collection', [...SENT_AGAIN, rest('collect')], { toDelete: '' }],
     ['the reconciliation', [...SENT_AGAIN, rest('reconcile')], { toDelete: 'r' }],
     [
@@ -368,6 +398,10 @@ describe('the state of a run', () => {
       [...STARTED, row('stalled', 'r', record)],
     ]),
     ['the journal names a record that the source lacks', [...STARTED, sent('3-4')]],
+    [
+      'the journal names a record that the source lacks',
+      [...STARTED, lookedUpEntry({ same: [[4, 'x']] })],
+    ],
     ['the journal names a record that the source lacks', [...STARTED, sent('4-3')]],
   ])('cannot be read: %s', (message, entries) => {
     expect(() => stateAfter(entries)).toThrow(
@@ -395,6 +429,18 @@ describe('the state of a run', () => {
     expect(finalState(stateAfter([...complete, ...blocked]))).toBe('to_reconcile')
   })
 
+  it('has stalled while rows wait that it has given up', () => {
+    const state = stateAfter([...STARTED, ...ALL_STAGED, row('stalled', 'r', 0)])
+    expect(finalState(state)).toBe('stalled')
+  })
+
+  it('looks up whose row was deleted, and nobody else for somebody who only unblocks', () => {
+    const deleted = [deletionSent('r'), settled({ outcome: 'deleted', rows: ['r'] })]
+    const entries = [...STARTED, ...ALL_STAGED, row('unresolved', 'r', 0), ...deleted]
+    expect(nextStep(stateAfter(entries), 'unblock')).toBe('resolve_identities')
+    expect(nextStep(stateAfter([...STARTED, sent('0'), staged]), 'unblock')).toBe('end')
+  })
+
   it('imports nobody directly for somebody who only looks', () => {
     const entries = [...STARTED, ...ALL_STAGED, lookedUpEntry({ toImport: '1' }), rest('done')]
     expect(nextStep(stateAfter(entries), 'migrate')).toBe('import_directly')
@@ -417,7 +463,9 @@ it.each<[unknown, boolean, number]>([
   ['E251', true, 251],
   ['E252', true, 0],
   ['login_taken', true, 252],
+  ['chunk_failed', true, 254],
   ['unknown_conflict', true, 255],
+  ['xE003', false, 0],
   ['E03', false, 0],
   ['E0030', false, 0],
   [undefined, false, 0],

@@ -27,9 +27,10 @@ describe('accepted tokens', () => {
     const tokens = create()
     const refused = deny('token_expired')
     expect(await tokens.decide('token', 'digest', async () => refused)).toBe(refused)
+    expect(tokens.decide('token', 'digest', () => refused)).toBe(refused)
     expect(tokens.find('digest')).toBeUndefined()
     expect(await tokens.decide('token', 'digest', async () => ACCEPTED)).toBe(ACCEPTED)
-    expect(tokens.health()).toEqual({ entries: 1, max: 10, hits: 0, misses: 2 })
+    expect(tokens.health()).toEqual({ entries: 1, max: 10, hits: 0, misses: 3 })
   })
 
   it('share a decision if they are equal and arrive together, and no other', async () => {

@@ -61,6 +61,10 @@ describe('verification', () => {
       reason: 'key_unknown',
       evidence: {},
     })
+    const without: KeySource = { current: () => undefined, find: () => undefined }
+    expect(verifySignature({ token: forge.good, kid }, without)).toMatchObject({
+      reason: 'key_unknown',
+    })
   })
 
   it('refuses a key that leaves the set, or changes, while it verifies', async () => {

@@ -49,9 +49,6 @@ const OF_THE_SYSTEM = [
   'test/support/**/{planted,secret-search,temporary-home}.test.ts',
 ]
 
-/** Stops the clock of its process, also for what an earlier test file has left to end by itself. */
-const ALONE = ['test/stores/postgres/model.test.ts']
-
 /** A migration that is killed again and again: minutes, and a run of its own. */
 const SLOW_OF_MIGRATION = ['test/faults/migration/**/*.test.ts']
 
@@ -97,13 +94,7 @@ export default defineConfig({
           ...OF_THE_CODE,
           name: 'code',
           include: ['test/**/*.test.ts'],
-          exclude: [
-            ...OF_THE_PACKAGE,
-            ...OF_THE_SYSTEM,
-            ...ALONE,
-            ...SLOW_OF_MIGRATION,
-            LEAKS_ON_PURPOSE,
-          ],
+          exclude: [...OF_THE_PACKAGE, ...OF_THE_SYSTEM, ...SLOW_OF_MIGRATION, LEAKS_ON_PURPOSE],
         },
       },
       {
@@ -113,15 +104,6 @@ export default defineConfig({
           name: 'system',
           include: OF_THE_SYSTEM,
           exclude: SLOW_OF_MIGRATION,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'alone',
-          include: ALONE,
-          setupFiles: [SEARCH_FOR_SECRETS],
-          globalSetup: [TEMPORARY_HOME],
         },
       },
       {

@@ -1,6 +1,8 @@
 import type { History } from './history.js'
 import { CALM_AT_MS, SETTLE_MS, type Story } from './story.js'
 
+/** Clocks are at most so much slower or faster. */
+export const DRIFT = 0.03
 /** A reply that waits no longer than this is no fault: the store's own time limit is 250 ms. */
 const HARMLESS_DELAY_MS = 50
 

@@ -1,4 +1,5 @@
 import type { Operator } from './operator.js'
+import { COUPLED_FAULTS } from './postgres/route.js'
 import type { Receiver } from './receiver.js'
 import type { Stage } from './stage.js'
 import { CALM_AT_MS, FAULTS, type Happening, LONGEST_DELAY_MS } from './story.js'
@@ -16,7 +17,7 @@ export function strike(
   happening: Happening,
   sender?: Receiver,
 ): string | undefined {
-  const isFault = (FAULTS as readonly string[]).includes(happening.what)
+  const isFault = ([...FAULTS, ...COUPLED_FAULTS] as string[]).includes(happening.what)
   return isFault ? fault(parties, happening, sender) : act(parties, happening)
 }
 
@@ -54,7 +55,7 @@ function act(parties: Parties, { what, which }: Happening): string | undefined {
 function fault(parties: Parties, happening: Happening, sender?: Receiver): string | undefined {
   const { what, which, ms, drops } = happening
   const { stage } = parties
-  const { redis, network, simulation } = stage
+  const { redis, server, network, simulation } = stage
   const receiver = sender ?? parties.receivers[which % parties.receivers.length]
   if (receiver === undefined) return undefined
   const { name, machine } = receiver
@@ -66,7 +67,7 @@ function fault(parties: Parties, happening: Happening, sender?: Receiver): strin
   const linksOf = (side: 'client' | 'server') =>
     [...network.connections].filter(
       ({ ends }) =>
-        ends.server?.machine === (side === 'client' ? redis.machine : machine) &&
+        ends.server?.machine === (side === 'client' ? server.machine : machine) &&
         (side === 'server' || ends.client?.machine === machine),
     )
   switch (what) {
@@ -97,24 +98,24 @@ function fault(parties: Parties, happening: Happening, sender?: Receiver): strin
     case 'cut link to Redis':
       disturb(name)
       for (const connection of linksOf('client')) connection.cut(drops)
-      return `${name} loses its connections to Redis, with what ${drops.join(' and ') || 'nobody'} sent`
+      return `${name} loses its connections to ${server.machine.name}, with what ${drops.join(' and ') || 'nobody'} sent`
     case 'hold link to Redis':
       disturb(name, LONGEST_DELAY_MS)
       for (const connection of linksOf('client')) {
         connection.hold(ms % LONGEST_DELAY_MS)
         connection.cut(['server'])
       }
-      network.separate(machine, redis.machine, which * 50)
-      return `${name} loses its connections to Redis; what it sent arrives ${ms % LONGEST_DELAY_MS} ms later`
+      network.separate(machine, server.machine, which * 50)
+      return `${name} loses its connections to ${server.machine.name}; what it sent arrives ${ms % LONGEST_DELAY_MS} ms later`
     case 'silence link to Redis':
       disturb(name, Number.POSITIVE_INFINITY)
       for (const connection of linksOf('client'))
         for (const side of drops) connection.silent.add(side)
-      return `the connections of ${name} to Redis carry nothing from ${drops.join(' and ') || 'nobody'} any more`
+      return `the connections of ${name} to ${server.machine.name} carry nothing from ${drops.join(' and ') || 'nobody'} any more`
     case 'separate receiver from Redis':
       disturb(name, ms)
-      network.separate(machine, redis.machine, ms)
-      return `${name} is separated from Redis for ${ms} ms`
+      network.separate(machine, server.machine, ms)
+      return `${name} is separated from ${server.machine.name} for ${ms} ms`
     case 'cut call': {
       const links = linksOf('server')
       links[which % Math.max(1, links.length)]?.cut(drops)
@@ -127,12 +128,12 @@ function fault(parties: Parties, happening: Happening, sender?: Receiver): strin
     }
     case 'freeze Redis':
       disturb('', ms)
-      redis.machine.freeze(ms)
-      return `Redis freezes for ${ms} ms`
+      server.machine.freeze(ms)
+      return `${server.machine.name} freezes for ${ms} ms`
     case 'restart Redis':
       disturb('', ms)
-      redis.restart(ms, 0, (keys) => stage.lose('restart', keys))
-      return `Redis restarts, for ${ms} ms`
+      server.restart(ms, 0, (keys) => stage.lose('restart', keys))
+      return `${server.machine.name} restarts, for ${ms} ms`
     case 'restart Redis without its last writes':
       disturb('', ms)
       redis.restart(ms, 1000, (keys) => stage.lose('restart', keys))
@@ -157,6 +158,10 @@ function fault(parties: Parties, happening: Happening, sender?: Receiver): strin
       })
       return `Redis is full for ${ms} ms`
     }
+    case 'end a backend':
+      disturb('')
+      stage.postgres?.endBackend(which)
+      return 'an operator ends a backend'
     case 'stop issuer': {
       const { issuer } = stage
       // A receiver that has failed waits about as long as it has failed, then tries again.
@@ -169,8 +174,8 @@ function fault(parties: Parties, happening: Happening, sender?: Receiver): strin
     }
     case 'jump Redis clock':
       disturb('', ms)
-      redis.machine.jump(which % 2 === 0 ? ms : -3 * ms)
-      return `the clock of Redis jumps by ${which % 2 === 0 ? ms : -3 * ms} ms`
+      server.machine.jump(which % 2 === 0 ? ms : -3 * ms)
+      return `the clock of ${server.machine.name} jumps by ${which % 2 === 0 ? ms : -3 * ms} ms`
     default:
       return undefined
   }

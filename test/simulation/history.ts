@@ -1,3 +1,4 @@
+import type { DatabaseStep } from './postgres/server.js'
 import type { RecordStep } from './records.js'
 
 /** What a story was, for the oracle and for the time line. Times are real, in ms. */
@@ -9,6 +10,7 @@ export interface History {
   readonly losses: Loss[]
   readonly settlements: SettlementRecord[]
   readonly steps: RecordStep[]
+  readonly databaseSteps: DatabaseStep[]
   readonly denials: Denial[]
   readonly rotations: Rotation[]
   readonly lines: Line[]
@@ -33,6 +35,14 @@ export interface Answer {
   readonly status: number
   readonly body: string
   readonly headers: Readonly<Record<string, string>>
+}
+
+const PROBLEM = 'urn:express-service-auth:'
+
+/** The type of a problem, without its prefix. */
+export function problemOf({ headers, body }: Answer): string | undefined {
+  if (headers['content-type'] !== 'application/problem+json') return undefined
+  return String(JSON.parse(body).type).replace(PROBLEM, '')
 }
 
 /** One request, as its receiver saw it and as its caller saw it. */
@@ -134,6 +144,7 @@ export const emptyHistory = (): History => ({
   disturbances: [],
   losses: [],
   settlements: [],
+  databaseSteps: [],
   steps: [],
   denials: [],
   rotations: [],

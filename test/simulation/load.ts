@@ -1,4 +1,5 @@
 import { createHash, createPublicKey, type JsonWebKeyInput, type KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'esbuild'
@@ -8,7 +9,7 @@ import type * as Entry from './entry.js'
 import { type Listener, type Network, SimulatedSocket } from './network.js'
 
 /*
- * Loads the package, and ioredis with it, so that every clock, timer, random number and socket that they use is
+ * Loads the package, and ioredis and pg with it, so that every clock, timer, random number and socket that they use is
  * simulated: their modules become one function whose parameters hide the globals of Node. No global is changed.
  */
 
@@ -26,7 +27,7 @@ export interface Surroundings {
   readonly simulation: Simulation
   readonly network: Network
   /** The server that every socket connects to. */
-  readonly redis: Listener
+  readonly server: Listener
 }
 
 let surroundings: Surroundings | undefined
@@ -46,8 +47,9 @@ const machine = (): Machine => {
   return current
 }
 
-const connectToRedis = (): SimulatedSocket =>
-  new SimulatedSocket(machine(), world().network, world().redis)
+/** Connects to the server of the story. */
+export const connect = (): SimulatedSocket =>
+  new SimulatedSocket(machine(), world().network, world().server)
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const realRequire = createRequire(`${root}package.json`)
@@ -92,6 +94,7 @@ export async function loadPackage(mutants: readonly Mutation[] = []): Promise<Pa
     write: false,
     format: 'cjs',
     platform: 'node',
+    define: { 'import.meta.url': JSON.stringify(import.meta.url) },
     target: 'node20',
     logLevel: 'silent',
     plugins: [ownModules(mutations, used)],
@@ -106,24 +109,35 @@ export async function loadPackage(mutants: readonly Mutation[] = []): Promise<Pa
   return module.exports as Package
 }
 
-/** Bundles the package and ioredis; everything else is the real module. */
+/** @throws Error if the snippet does not occur exactly once. */
+function mutated(contents: string, { file, from, to }: Mutation): string {
+  const parts = contents.split(from)
+  if (parts.length !== 2)
+    throw new Error(`${file} has the snippet ${parts.length - 1} times: ${from}`)
+  return parts.join(to)
+}
+
+/** @throws Error if a snippet does not occur exactly once in its file. */
+export function checkMutants(mutants: Readonly<Record<string, readonly Mutation[]>>): void {
+  for (const mutation of Object.values(mutants).flat())
+    mutated(readFileSync(`${root}src/${mutation.file}`, 'utf8'), mutation)
+}
+
+/** Bundles the package, ioredis and pg; everything else is the real module. */
 const ownModules = (mutations: readonly Mutation[], used: Set<Mutation>): Plugin => ({
   name: 'own modules',
   setup(pluginBuild) {
     pluginBuild.onResolve({ filter: /^[^.]/ }, ({ path, kind }) =>
-      kind === 'entry-point' || path === 'ioredis' ? undefined : { path, external: true },
+      kind === 'entry-point' || /^(?:ioredis|pg|pg-pool)$/.test(path)
+        ? undefined
+        : { path, external: true },
     )
     for (const file of new Set(mutations.map((each) => each.file))) {
       const filter = new RegExp(`${`/src/${file}`.replace(/[/.]/g, '\\$&')}$`)
-      pluginBuild.onLoad({ filter }, async ({ path }) => {
-        const { readFile } = await import('node:fs/promises')
-        let contents = await readFile(path, 'utf8')
+      pluginBuild.onLoad({ filter }, ({ path }) => {
+        let contents = readFileSync(path, 'utf8')
         for (const mutation of mutations.filter((each) => each.file === file)) {
-          const parts = contents.split(mutation.from)
-          if (parts.length !== 2) {
-            throw new Error(`${file} has the snippet ${parts.length - 1} times: ${mutation.from}`)
-          }
-          contents = parts.join(mutation.to)
+          contents = mutated(contents, mutation)
           used.add(mutation)
         }
         return { contents, loader: 'ts' }
@@ -187,7 +201,9 @@ const MODULES: Readonly<Record<string, unknown>> = {
   },
   crypto: {
     ...realRequire('node:crypto'),
-    randomUUID: () => world().simulation.random.uuid(),
+    // Before the first story, a module asks for one when it is loaded.
+    randomUUID: () =>
+      surroundings?.simulation.random.uuid() ?? realRequire('node:crypto').randomUUID(),
     createPublicKey(input: JsonWebKeyInput) {
       const key = createPublicKey(input)
       moduli.set(key, String(input.key.n))
@@ -195,7 +211,9 @@ const MODULES: Readonly<Record<string, unknown>> = {
     },
     verify,
   },
-  net: { ...realRequire('node:net'), createConnection: () => connectToRedis() },
+  net: { ...realRequire('node:net'), createConnection: connect },
+  // pg warns of each call that a handler makes beside another.
+  util: { ...realRequire('node:util'), deprecate: (deprecated: unknown) => deprecated },
 }
 
 const requireSimulated = (name: string): unknown =>

@@ -2,19 +2,19 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { coverage, loadPackage } from './load.js'
-import { MUTANTS } from './mutants.js'
-import { search, type Told, tell } from './search.js'
-import { shrink } from './shrink.js'
-import { drawStory } from './story.js'
+import { KINDS } from './kinds.js'
+import { coverage, loadPackage, type Package } from './load.js'
+import { type Kind, search, shrink, type Told, tell } from './search.js'
 import { svgOf, textOf } from './time-line.js'
 
 /*
- * npm run simulate -- --stories 100000 [--seed 1] [--processes 2] [--coverage] [--svg FILE]
- * npm run simulate -- --mutants [--only REGEXP] [--stories 20000] [--processes 2]
+ * npm run simulate -- --stories 100000 [--of KIND] [--seed 1] [--processes 2] [--coverage] [--svg FILE]
+ * npm run simulate -- --mutants [--of KIND] [--only REGEXP] [--stories 20000] [--processes 2]
+ * Each kind (leased, coupled, migration) has its share of the stories, or one has all.
  */
 const { values } = parseArgs({
   options: {
+    of: { type: 'string' },
     stories: { type: 'string', default: '20000' },
     seed: { type: 'string', default: '1' },
     mutants: { type: 'boolean', default: false },
@@ -28,54 +28,68 @@ const { values } = parseArgs({
 })
 const processes = Number(values.processes)
 const part = Number(values.part ?? 0)
-const all = Number(values.stories)
-const count = values.mutants ? all : Math.ceil(all / processes)
-const from = Number(values.seed) + (values.mutants ? 0 : part * count)
+const stories = Number(values.stories)
+const seed = Number(values.seed)
+const kinds = Object.entries(KINDS).filter(([name]) => name === (values.of ?? name))
 const REPORT_EVERY = 5000
 
 async function simulate(): Promise<boolean> {
   const esa = await loadPackage()
+  for (const [name, kind] of kinds) {
+    const share = values.of === undefined ? kind.share : 1
+    if (!(await simulateKind(name, kind, Math.ceil((stories * share) / processes), esa)))
+      return false
+  }
+  if (values.coverage) console.log(coverage.text())
+  console.log('every promise was kept')
+  return true
+}
+
+async function simulateKind(name: string, kind: Kind, count: number, esa: Package) {
   const startedAt = performance.now()
   const explained = new Map<string, number>()
   let told = 0
   let events = 0
-  const onTold = ({ world, explained: causes }: Told): void => {
+  const rate = (): string => {
+    const seconds = (performance.now() - startedAt) / 1000
+    return `${name}: ${told} stories, ${(told / seconds).toFixed(0)} a second`
+  }
+  const onTold = ({ events: more, explained: causes }: Told): void => {
     told += 1
-    events += world.stage.simulation.events
+    events += more
     for (const cause of causes) explained.set(cause, (explained.get(cause) ?? 0) + 1)
-    if (told % REPORT_EVERY === 0) console.log(rateOf(told, startedAt))
+    if (told % REPORT_EVERY === 0) console.log(rate())
   }
-  const found = await search(esa, { from, count, onTold })
-  console.log(`${rateOf(told, startedAt)}, ${Math.round(events / told)} events each`)
+  const found = await search(kind, esa, { from: seed + part * count, count, onTold })
+  console.log(`${rate()}, ${Math.round(events / told)} events each`)
   console.log(`doubles that their story explains: ${JSON.stringify(Object.fromEntries(explained))}`)
-  if (values.coverage) console.log(coverage.text())
-  if (found === undefined) {
-    console.log('every promise was kept')
-    return true
-  }
-  const shortest = await shrink(found.told.world.stage.story, esa)
-  console.log(`seed ${found.seed} breaks a promise; its shortest form:\n${textOf(shortest)}`)
+  if (found === undefined) return true
+  const shortest = await shrink(kind, found.told.story, esa)
+  console.log(
+    `${name} seed ${found.seed} breaks a promise; its shortest form:\n${textOf(shortest)}`,
+  )
   if (values.svg !== undefined) writeFileSync(values.svg, svgOf(shortest))
   return false
 }
 
-function rateOf(told: number, startedAt: number): string {
-  const seconds = (performance.now() - startedAt) / 1000
-  return `${told} stories, ${(told / seconds).toFixed(0)} a second`
-}
-
 async function findMutants(): Promise<boolean> {
   const sound = await loadPackage()
+  const all = kinds.flatMap(([, kind]) =>
+    Object.entries(kind.mutants).map(([name, mutations]) => ({ kind, name, mutations })),
+  )
+  const own = all
+    .filter(({ name }) => new RegExp(values.only).test(name))
+    .filter((_, index) => index % processes === part)
   let isEachFound = true
-  const named = Object.entries(MUTANTS).filter(([name]) => new RegExp(values.only).test(name))
-  for (const [name, mutations] of named.filter((_, index) => index % processes === part)) {
+  for (const { kind, name, mutations } of own) {
     const mutant = await loadPackage(mutations)
-    let found = await search(mutant, { from, count })
-    // A story that the package itself does not keep says nothing of the mutant.
-    while (found !== undefined && (await tell(drawStory(found.seed), sound)).broken.length > 0) {
-      const next = found.seed + 1
-      found = await search(mutant, { from: next, count: from + count - next })
-    }
+    let from = seed
+    let found: Awaited<ReturnType<typeof search>>
+    do {
+      found = await search(kind, mutant, { from, count: seed + stories - from })
+      from = (found?.seed ?? from) + 1
+      // A story that the package itself does not keep says nothing of the mutant.
+    } while (found !== undefined && (await tell(kind, found.told.story, sound)).broken.length > 0)
     isEachFound &&= found !== undefined
     console.log(
       `${found === undefined ? 'NOT FOUND' : `story ${found.seed}`}  ${name}: ${found?.told.broken[0] ?? ''}`,

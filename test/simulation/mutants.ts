@@ -172,11 +172,7 @@ export const MUTANTS: Readonly<Record<string, readonly Mutation[]>> = {
     "return ['d', wholeMs(run.retentionMs)]",
     "return ['d', wholeMs(run.leaseMs)]",
   ),
-  'a lost reply counts as not run': one(
-    STORE,
-    'if (error instanceof NotConfirmed && error.mayHaveRun)',
-    'if (false)',
-  ),
+  'a lost reply counts as not run': one(STORE, 'if (mayArrive) undo(request)', ''),
   'compensation without owner': one(
     COMPENSATION,
     'record.owner ~= mine.owner or record.fence == mine.fence',

@@ -17,6 +17,14 @@ export interface Listener {
   accept(connection: Connection): End
 }
 
+/** A server that keeps the records of a story. */
+export interface StoreServer extends Listener {
+  /** Called after a command has run, before its reply leaves, with the number of commands so far. */
+  onCommand: (count: number) => void
+  restart(downMs: number, lostMs: number, onLoss: (keys: ReadonlySet<string>) => void): void
+  calm(): void
+}
+
 export type Side = 'client' | 'server'
 const otherSide = (side: Side): Side => (side === 'client' ? 'server' : 'client')
 
@@ -187,7 +195,7 @@ export class Network {
 
 const pairOf = (one: Machine, other: Machine): string => [one.name, other.name].sort().join(' ')
 
-/** As `net.Socket`, as far as ioredis uses it. */
+/** As `net.Socket`, as far as ioredis and pg use it. */
 export class SimulatedSocket extends Duplex implements End {
   readonly machine: Machine
   connecting = true
@@ -211,7 +219,7 @@ export class SimulatedSocket extends Duplex implements End {
   }
 
   onClose(code?: string): void {
-    if (code === undefined) this.push(null)
+    if (code === undefined) this.end()
     else
       this.destroy(
         Object.assign(new Error(code), { code, syscall: this.connecting ? 'connect' : 'read' }),
@@ -222,6 +230,19 @@ export class SimulatedSocket extends Duplex implements End {
     if (listener !== undefined) this.once('timeout', listener)
     this.#timeoutMs = ms
     this.#restartTimeout()
+    return this
+  }
+
+  /** It connects from its beginning. */
+  connect(): this {
+    return this
+  }
+
+  ref(): this {
+    return this
+  }
+
+  unref(): this {
     return this
   }
 

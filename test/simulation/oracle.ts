@@ -1,5 +1,15 @@
-import { Circumstances } from './circumstances.js'
-import type { Answer, Attempt, CallRecord, Denial, History, Rotation, Run } from './history.js'
+import { Circumstances, DRIFT } from './circumstances.js'
+import {
+  type Answer,
+  type Attempt,
+  type CallRecord,
+  type Denial,
+  type History,
+  problemOf,
+  type Rotation,
+  type Run,
+} from './history.js'
+import { CoupledJudgement, isForgotten } from './postgres/oracle.js'
 import { faultOfStep, type RecordStep } from './records.js'
 import { RETENTION_SECONDS, type Story } from './story.js'
 
@@ -13,6 +23,8 @@ export interface Leftovers {
   readonly timers: readonly string[]
   readonly connections: number
   readonly endlessKeys: readonly string[]
+  /** That nobody will end. */
+  readonly transactions: number
 }
 
 export interface Verdict {
@@ -30,10 +42,6 @@ const TICK_MS = 20
 const RESERVED_WITHIN_MS = 500
 /** Undoing is tried again every 250 ms, once the store answers. */
 const UNDONE_WITHIN_MS = 1000
-/** Clocks are at most so much slower or faster. */
-const DRIFT = 0.03
-
-const PROBLEM = 'urn:express-service-auth:'
 
 export function judge(
   story: Story,
@@ -42,13 +50,16 @@ export function judge(
 ): Verdict {
   const judgement = new Judgement(story, history, world.storedAs)
   judgement.effects()
-  judgement.records()
-  judgement.settlements()
-  judgement.answers()
-  judgement.repeatedAnswers()
-  judgement.signals()
-  judgement.tokens()
-  judgement.denials()
+  if (story.coupled !== undefined) judgement.coupled()
+  else {
+    judgement.records()
+    judgement.settlements()
+    judgement.answers()
+    judgement.repeatedAnswers()
+    judgement.signals()
+    judgement.tokens()
+    judgement.denials()
+  }
   judgement.rotations()
   judgement.waits()
   judgement.leftovers(world.left)
@@ -86,11 +97,19 @@ class Judgement implements Verdict {
     }
   }
 
+  /** What a transaction with the record of its key promises. */
+  coupled(): void {
+    const mayRefuseToken = (attempt: Attempt): boolean => this.mayRefuseToken(attempt)
+    const parts = { circumstances: this.#circumstances, mayRefuseToken }
+    this.broken.push(...new CoupledJudgement(this.#story, this.#history, parts).broken)
+  }
+
   #whyAgain(earlier: Run, later: Run): string | undefined {
     const { recordName } = later
     const [from, until] = [this.#reservedAt(earlier), this.#reservedAt(later)]
     const isLost = this.#circumstances.isLost(recordName, from, until)
     if (isLost && !this.#isRenewed(earlier, until)) return 'lost data'
+    if (isForgotten(this.#history, earlier, later)) return 'end of the retention'
     const isFreed = this.#history.settlements.some(
       (each) =>
         each.recordName === recordName &&
@@ -207,7 +226,7 @@ class Judgement implements Verdict {
     if (own !== undefined)
       return `refused: run ${own.number} ran, and its caller got ${answer.status} ${type}`
     if (answer.status === 401)
-      return unless(this.#mayRefuseToken(attempt), 'own fault: 401 for a good token')
+      return unless(this.mayRefuseToken(attempt), 'own fault: 401 for a good token')
     if (answer.status === 403)
       return unless(this.#mayDeny(attempt), 'own fault: 403 for a caller that nobody denies')
     if (answer.status === 503) return this.#faultOf503(attempt, answer)
@@ -498,7 +517,7 @@ class Judgement implements Verdict {
     }
   }
 
-  #mayRefuseToken(attempt: Attempt): boolean {
+  mayRefuseToken(attempt: Attempt): boolean {
     const { token, receiver = '', sentAt, gotAt = 0 } = attempt
     const isReused = this.#history.attempts.some(
       (each) =>
@@ -648,7 +667,9 @@ class Judgement implements Verdict {
     return !isOpen && name !== ''
   }
 
-  leftovers({ timers, connections, endlessKeys }: Leftovers): void {
+  leftovers({ timers, connections, endlessKeys, transactions }: Leftovers): void {
+    if (transactions > 0)
+      this.broken.push(`left: ${transactions} transactions without a time limit`)
     for (const timer of timers) this.broken.push(`left: a timer of ${timer}`)
     if (connections > 0) this.broken.push(`left: ${connections} connections`)
     for (const key of endlessKeys) this.broken.push(`left: ${key} never expires`)
@@ -712,8 +733,3 @@ const isNoBoot = (what: string): boolean => what !== 'boot'
 
 const unless = (isRight: boolean, fault: string): string | undefined =>
   isRight ? undefined : fault
-
-function problemOf({ headers, body }: Answer): string | undefined {
-  if (headers['content-type'] !== 'application/problem+json') return undefined
-  return String(JSON.parse(body).type).replace(PROBLEM, '')
-}

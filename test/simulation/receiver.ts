@@ -3,9 +3,10 @@ import { type Clock, type Machine, Timer } from './clock.js'
 import type { Attempt, Run } from './history.js'
 import { serveConnection, simulatedFetch } from './http.js'
 import { ISSUER } from './issuer.js'
+import type { Package } from './load.js'
 import type { Connection, End, Listener } from './network.js'
 import type { Stage } from './stage.js'
-import { type Plan, RETENTION_SECONDS } from './story.js'
+import { type Ending, type Plan, RETENTION_SECONDS } from './story.js'
 
 type Next = (error?: unknown) => void
 type Middleware = (request: never, response: never, next: Next) => void
@@ -13,7 +14,24 @@ type Middleware = (request: never, response: never, next: Next) => void
 const STORED_TOO_LARGE_BYTES = 200
 export const OPERATION = 'create order'
 
-interface Context {
+/** Of every route. */
+export const ROUTE = {
+  operation: OPERATION,
+  retentionSeconds: RETENTION_SECONDS,
+  maxResponseBytes: STORED_TOO_LARGE_BYTES,
+} as const
+
+/** What a process has opened of its store. */
+export interface Opened {
+  readonly denylist?: ReturnType<Package['redisDenylist']>
+  readonly once: unknown
+  readonly singleUse: unknown
+  /** The token is spent in the transaction of the key. */
+  readonly isTokenSpentWithin?: boolean
+  close(): void
+}
+
+export interface Context {
   readonly fence: number
   readonly signal: AbortSignal
   release(): void
@@ -24,25 +42,27 @@ export class Receiver implements Listener {
   readonly name: string
   machine!: Machine
   isListening = false
-  readonly #stage: Stage
+  protected readonly stage: Stage
   readonly #clock: Clock
   #close: () => void = () => {}
   #bootedAt = 0
+  #isOver = false
 
   constructor(stage: Stage, name: string, clock: Clock) {
     this.name = name
-    this.#stage = stage
+    this.stage = stage
     this.#clock = clock
   }
 
-  /** Starts a process. */
+  /** Starts a process, unless the story is over. */
   start(): void {
-    const { simulation, network, issuer } = this.#stage
+    if (this.#isOver) return
+    const { simulation, network, issuer } = this.stage
     this.machine = simulation.machine(this.name, this.#clock)
     this.isListening = true
     this.#bootedAt = simulation.now
     // The list of who is denied has to be read first.
-    if (this.#stage.story.hasDenylist) this.#stage.disturb('boot', this.name, 0)
+    if (this.stage.story.hasDenylist) this.stage.disturb('boot', this.name, 0)
     simulation.after(0, this.machine, () => {
       const fetch = simulatedFetch(this.machine, network, () => issuer)
       this.#chain = this.#assemble(fetch)
@@ -51,12 +71,34 @@ export class Receiver implements Listener {
 
   #chain: readonly Middleware[] = []
 
-  #assemble(fetch: typeof globalThis.fetch): readonly Middleware[] {
-    const { package: esa, story } = this.#stage
+  protected open(): Opened {
+    const { package: esa, story } = this.stage
     const redis = new esa.Redis({ lazyConnect: true })
     const replicas = story.waitsForReplicas ? { replicas: { min: 1, timeoutMs: 200 } } : {}
     const store = esa.redisStore(redis, replicas)
     const denylist = story.hasDenylist ? esa.redisDenylist(redis, { name: this.name }) : undefined
+    const { leaseSeconds, maxRunSeconds, whenAbandoned } = story
+    return {
+      ...(denylist && { denylist }),
+      close() {
+        denylist?.close()
+        store.close()
+        redis.disconnect()
+      },
+      once: esa.requireIdempotencyKey({
+        store,
+        ...ROUTE,
+        leaseSeconds,
+        maxRunSeconds,
+        whenAbandoned,
+      }),
+      singleUse: esa.requireSingleUse({ store }),
+    }
+  }
+
+  #assemble(fetch: typeof globalThis.fetch): readonly Middleware[] {
+    const { package: esa, story } = this.stage
+    const { denylist, once, singleUse, close, isTokenSpentWithin = false } = this.open()
     const keySet = esa.remoteKeySet({
       jwksUri: `${ISSUER}/auth/jwt/jwks.json`,
       staleIfErrorSeconds: story.staleIfErrorSeconds,
@@ -77,35 +119,25 @@ export class Receiver implements Listener {
     this.#close = () => {
       auth.close()
       keySet.close()
-      denylist?.close()
-      store.close()
-      redis.disconnect()
+      close()
     }
-    const once = esa.requireIdempotencyKey({
-      store,
-      operation: OPERATION,
-      retentionSeconds: RETENTION_SECONDS,
-      leaseSeconds: story.leaseSeconds,
-      maxRunSeconds: story.maxRunSeconds,
-      whenAbandoned: story.whenAbandoned,
-      maxResponseBytes: STORED_TOO_LARGE_BYTES,
-    })
     const mark =
       (set: (attempt: Attempt) => void): Middleware =>
       (request, _response, next) => {
-        set(this.#stage.attemptOf(request))
+        set(this.stage.attemptOf(request))
         next()
       }
     return [
       auth as never,
       mark((attempt) => {
         attempt.isAdmitted = true
-        attempt.admittedAt = this.#stage.simulation.now
+        attempt.admittedAt = this.stage.simulation.now
       }),
+      ...(isTokenSpentWithin ? [once as never] : []),
       ...(story.isSingleUse
-        ? [esa.requireSingleUse({ store }) as never, mark((attempt) => (attempt.isConsumed = true))]
+        ? [singleUse as never, mark((attempt) => (attempt.isConsumed = true))]
         : []),
-      once as never,
+      ...(isTokenSpentWithin ? [] : [once as never]),
       (request, response) => void this.#handle(request, response),
     ]
   }
@@ -117,8 +149,8 @@ export class Receiver implements Listener {
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
-    const { simulation } = this.#stage
-    const attempt = this.#stage.attemptOf(request)
+    const { simulation } = this.stage
+    const attempt = this.stage.attemptOf(request)
     attempt.receiver = this.name
     attempt.bootedAt = this.#bootedAt
     attempt.receivedAt = simulation.now
@@ -146,7 +178,7 @@ export class Receiver implements Listener {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const stage = this.#stage
+    const stage = this.stage
     const { idempotency } = request as IncomingMessage & { idempotency: Context }
     const run = stage.begin(stage.attemptOf(request), {
       fence: idempotency.fence,
@@ -155,35 +187,43 @@ export class Receiver implements Listener {
     })
     const plan = stage.plans.get(run.attempt.call) as Plan
     idempotency.signal.addEventListener('abort', () => (run.lostLeaseAt = stage.simulation.now))
-    const { machine } = this
-    await this.#work(plan.beforeMs, machine)
+    await this.pause(plan.beforeMs)
     if (plan.ending === 'releases the key') idempotency.release()
-    else stage.effect(run)
-    await this.#work(plan.afterMs, machine)
-    this.#end(run, plan, response)
+    const ending = await this.work(run, plan, request)
+    this.answer(run, ending, response)
+  }
+
+  /** What the handler does; resolves to how it ends. */
+  protected async work(run: Run, plan: Plan, _request: IncomingMessage): Promise<Ending> {
+    if (plan.ending !== 'releases the key') this.stage.effect(run)
+    await this.pause(plan.afterMs)
+    return plan.ending
   }
 
   /** A handler stays with the process that began it. */
-  #work(ms: number, machine = this.machine): Promise<void> {
+  protected pause(ms: number): Promise<void> {
     if (ms === 0) return Promise.resolve()
+    const machine = this.stage.simulation.current as Machine
     return new Promise((resolve) => new Timer(machine, resolve, { ms }))
   }
 
-  #end(run: Run, { ending }: Plan, response: ServerResponse): void {
-    this.#stage.ended(run, ending)
+  protected answer(run: Run, ending: Ending, response: ServerResponse): void {
+    this.stage.ended(run, ending)
     response.setHeader('content-type', 'text/plain')
     response.setHeader('location', `/orders/${run.number}`)
     response.statusCode = 201
     const body = `run ${run.number} of ${run.recordName} with ${run.body}`
     switch (ending) {
       case 'answers':
+      case 'swallows an error':
+      case 'writes late':
         run.answer = { status: 201, body }
         response.end(body)
         return
       case 'answers in parts': {
         run.answer = { status: 201, body }
         response.write(body.slice(0, 4))
-        void this.#work(1).then(() => {
+        void this.pause(1).then(() => {
           response.write(body.slice(4, 5))
           response.end(body.slice(5))
         })
@@ -199,13 +239,21 @@ export class Receiver implements Listener {
         run.answer = { status: 201, body: `${body}!` }
         response.setHeader('content-type', 'text/event-stream')
         response.write(body)
-        void this.#work(500).then(() => response.end('!'))
+        void this.pause(500).then(() => response.end('!'))
         return
       case 'fails':
+      case 'passes on an error':
         response.statusCode = 500
         run.answer = { status: 500, body: `run ${run.number} failed` }
         response.end(run.answer.body)
         return
+      case 'refuses':
+      case 'refuses and keeps its writes':
+        response.statusCode = 422
+        run.answer = { status: 422, body: `run ${run.number} refuses` }
+        response.end(run.answer.body)
+        return
+      case 'hangs':
       case 'destroys its response':
         response.destroy()
         return
@@ -223,10 +271,16 @@ export class Receiver implements Listener {
     this.machine.kill()
   }
 
+  /** Stops for good. */
+  retire(): void {
+    this.stop()
+    this.#isOver = true
+  }
+
   /** Closes what the process has opened, and accepts no further connection. */
   stop(): void {
     this.isListening = false
     const close = this.#close
-    this.#stage.simulation.after(0, this.machine, () => close())
+    this.stage.simulation.after(0, this.machine, () => close())
   }
 }

@@ -1,33 +1,8 @@
 import { STEADY } from './clock.js'
-import type { Package } from './load.js'
-import { type Told, tell } from './search.js'
 import type { Call, Happening, Story } from './story.js'
 
-/** How many stories it may take to find a shorter one. */
-const MAX_TRIES = 600
-const ruleOf = ({ broken }: Told): string | undefined => broken[0]?.split(':')[0]
-
-/** The shortest story found that breaks the same rule. */
-export async function shrink(story: Story, esa: Package): Promise<Told> {
-  let best = await tell(story, esa)
-  const rule = ruleOf(best)
-  let tries = 0
-  let hasShrunk = true
-  while (hasShrunk && tries < MAX_TRIES) {
-    hasShrunk = false
-    for (const candidate of shorter(best.world.stage.story)) {
-      if (tries++ >= MAX_TRIES) break
-      const told = await tell(candidate, esa)
-      if (ruleOf(told) !== rule) continue
-      best = told
-      hasShrunk = true
-      break
-    }
-  }
-  return best
-}
-
-function* shorter(story: Story): Generator<Story> {
+/** Shorter and simpler stories, one change each. */
+export function* shorter(story: Story): Generator<Story> {
   const { calls, happenings, receivers } = story
   for (const [index] of calls.entries()) yield { ...story, calls: calls.toSpliced(index, 1) }
   for (const [index] of happenings.entries())
@@ -40,6 +15,9 @@ function* shorter(story: Story): Generator<Story> {
     receivers: receivers.map(() => STEADY),
     redis: { ...story.redis, clock: STEADY },
   })
+  if (story.coupled !== undefined) {
+    for (const coupled of simpler(story.coupled, SIMPLE_ROUTE)) yield { ...story, coupled }
+  }
   for (const [index, call] of calls.entries()) {
     const plain: Partial<Call> = {
       asksAgain: false,
@@ -57,6 +35,13 @@ function* shorter(story: Story): Generator<Story> {
       yield { ...story, happenings: happenings.with(index, each) }
   }
 }
+
+const SIMPLE_ROUTE = {
+  stepMs: 1,
+  connections: 20,
+  isolation: 'read committed',
+  sweepSeconds: false,
+} as const
 
 /** One simpler value at a time. */
 function* simpler<T extends object>(of: T, values: Partial<T>): Generator<T> {

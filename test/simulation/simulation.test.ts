@@ -1,42 +1,55 @@
 import { describe, expect, it } from 'vitest'
-import { loadPackage } from './load.js'
-import { MUTANTS } from './mutants.js'
+import { KINDS } from './kinds.js'
+import { checkMutants, loadPackage } from './load.js'
 import { search, tell } from './search.js'
-import { drawStory } from './story.js'
 import { textOf } from './time-line.js'
 
-const STORIES = 1200
-
-it('every story keeps every promise', async () => {
-  const found = await search(await loadPackage(), { from: 1, count: STORIES })
-  expect(found && textOf(found.told)).toBeUndefined()
-}, 600_000)
+describe('every promise is kept in', () => {
+  it.each([
+    [1200, 'leased'],
+    [100, 'coupled'],
+    [100, 'migration'],
+  ] as const)('%i stories (%s)', { timeout: 600_000 }, async (count, kind) => {
+    const found = await search(KINDS[kind], await loadPackage(), { from: 1, count })
+    expect(found && textOf(found.told)).toBeUndefined()
+  })
+})
 
 it.each([
-  'a running key is taken',
-  'a result lives for its lease',
-  'compensation without owner',
-  'a token is remembered for a second',
-  'a replay is not marked',
-])('notices that %s', async (name) => {
-  const esa = await loadPackage(MUTANTS[name])
-  expect(await search(esa, { from: 1, count: 200 })).toBeDefined()
+  ['leased', 'a running key is taken'],
+  ['leased', 'a result lives for its lease'],
+  ['leased', 'compensation without owner'],
+  ['leased', 'a token is remembered for a second'],
+  ['leased', 'a replay is not marked'],
+  ['coupled', 'an answer is sent before COMMIT'],
+  ['coupled', 'a refusal commits its writes'],
+  ['migration', 'a lost call is sent again without a look'],
+  ['migration', 'whom the job blames has failed'],
+] as const)('notices (%s) that %s', async (kind, name) => {
+  const { mutants } = KINDS[kind]
+  const esa = await loadPackage(mutants[name])
+  expect(await search(KINDS[kind], esa, { from: 1, count: 200 })).toBeDefined()
 })
 
-it('refuses a mutant whose snippet is not in the file', async () => {
-  const mutation = { file: 'idempotency/leased/lease.ts', from: 'no such line', to: '' }
-  await expect(loadPackage([mutation])).rejects.toThrow('has the snippet 0 times: no such line')
-})
+describe('a mutant', () => {
+  it.each(Object.values(KINDS))('changes one place of the package (%#)', ({ mutants }) =>
+    checkMutants(mutants),
+  )
 
-describe('a story', () => {
-  it('is the same each time that it is told', async () => {
-    const esa = await loadPackage()
-    for (const seed of [3, 91, 544]) {
-      const first = await tell(drawStory(seed), esa)
-      const second = await tell(drawStory(seed), await loadPackage())
-      expect(first.world.stage.history.lines.length).toBeGreaterThan(5)
-      expect(second.world.stage.history.lines).toEqual(first.world.stage.history.lines)
-      expect(second.world.stage.simulation.events).toBe(first.world.stage.simulation.events)
-    }
+  it('is refused if its snippet is not there', () => {
+    const mutation = { file: 'idempotency/leased/lease.ts', from: 'no such line', to: '' }
+    expect(() => checkMutants({ wrong: [mutation] })).toThrow('has the snippet 0 times: no such')
   })
+})
+
+it.each(Object.entries(KINDS))('a story is the same each time (%s)', async (_name, kind) => {
+  const esa = await loadPackage()
+  const again = await loadPackage()
+  for (const seed of [3, 91, 544]) {
+    const first = await tell(kind, kind.draw(seed), esa)
+    const second = await tell(kind, kind.draw(seed), again)
+    expect(first.history.lines.length).toBeGreaterThan(5)
+    expect(second.history.lines).toEqual(first.history.lines)
+    expect(second.events).toBe(first.events)
+  }
 })

@@ -8,10 +8,14 @@ import {
 } from './history.js'
 import { Issuer } from './issuer.js'
 import { type Package, surround } from './load.js'
-import { Network } from './network.js'
+import { Network, type StoreServer } from './network.js'
+import { type DatabaseStep, PostgresServer } from './postgres/server.js'
+import { commit, end, execute, functionBody } from './postgres/sql.js'
 import { recordOf } from './records.js'
 import { type Access, RedisServer } from './redis/server.js'
 import { type Plan, SETTLE_MS, type Story } from './story.js'
+
+const SQL = { commit, end, execute, functionBody }
 
 /** The header that names an attempt, for the history. */
 export const ATTEMPT = 'x-attempt'
@@ -22,6 +26,8 @@ export class Stage {
   readonly simulation: Simulation
   readonly network: Network
   readonly redis: RedisServer
+  /** In a coupled story. */
+  readonly postgres: PostgresServer | undefined
   readonly issuer: Issuer
   readonly story: Story
   readonly package: Package
@@ -38,7 +44,28 @@ export class Stage {
     this.redis = new RedisServer(this.simulation.server('Redis', story.redis.clock), story.redis)
     this.issuer = new Issuer(this.simulation.server('issuer'))
     this.redis.onAccess = (access) => this.#accessed(access)
-    surround({ simulation: this.simulation, network: this.network, redis: this.redis })
+    if (story.coupled !== undefined) {
+      const machine = this.simulation.server('Postgres', story.redis.clock)
+      this.postgres = new PostgresServer(machine, SQL, {
+        migration: esa.migration(),
+        ...story.coupled,
+      })
+      this.postgres.onStep = (step) => this.#stepped(step)
+    }
+    surround({ simulation: this.simulation, network: this.network, server: this.server })
+  }
+
+  /** What the store of the story talks to. */
+  get server(): StoreServer {
+    return this.postgres ?? this.redis
+  }
+
+  /** An effect in Postgres is there when its transaction has committed. */
+  #stepped(step: DatabaseStep): void {
+    this.history.databaseSteps.push(step)
+    if (step.type !== 'commit') return
+    const run = this.history.runs.find(({ fence }) => fence === step.transaction)
+    if (run !== undefined && step.rows.some(({ table }) => table === 'effect')) this.effect(run)
   }
 
   #accessed(access: Access): void {

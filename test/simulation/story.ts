@@ -1,19 +1,23 @@
 import { type Clock, Random, STEADY } from './clock.js'
 import type { Side, Weather } from './network.js'
+import type { CoupledEnding, CoupledFault, CoupledRoute } from './postgres/route.js'
+
+export type Ending =
+  | 'answers'
+  | 'answers in parts'
+  | 'answers too much'
+  | 'streams'
+  | 'fails'
+  | 'destroys its response'
+  | 'releases the key'
+  | CoupledEnding
 
 /** What a handler does in one run. */
 export interface Plan {
   /** How long it works before and after its effect, in ms. */
   readonly beforeMs: number
   readonly afterMs: number
-  readonly ending:
-    | 'answers'
-    | 'answers in parts'
-    | 'answers too much'
-    | 'streams'
-    | 'fails'
-    | 'destroys its response'
-    | 'releases the key'
+  readonly ending: Ending
 }
 
 /** A write by a caller: one call of `serviceFetch`. */
@@ -79,7 +83,7 @@ export const ACTS = [
 ] as const
 
 export interface Happening {
-  readonly what: (typeof FAULTS)[number] | (typeof ACTS)[number]
+  readonly what: (typeof FAULTS)[number] | (typeof ACTS)[number] | CoupledFault
   /**
    * In ms, after so many commands of Redis (between a command and its reply, too), or after so many messages
    * of receivers, while the last one is under way.
@@ -103,6 +107,8 @@ export interface Story {
   readonly maxRunSeconds: number
   readonly whenAbandoned: 'refuse' | 'rerun'
   readonly isSingleUse: boolean
+  /** With a coupled store: what its route and its server are like. */
+  readonly coupled?: CoupledRoute
   readonly hasDenylist: boolean
   /** How long a message from and to the operator takes, besides what all take. */
   readonly operatorDistanceMs: number

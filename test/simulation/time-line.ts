@@ -5,21 +5,12 @@ import type { Told } from './search.js'
 const PARTY_WIDTH = 12
 
 /** A story as text: one line an event, indented by its party, so that each party is a column. */
-export function textOf({ world, broken }: Told): string {
-  const { story, history } = world.stage
+export function textOf({ story, history, broken }: Told): string {
   const lines = linesOf(history)
   const parties = partiesOf(lines)
   const width = Math.max(PARTY_WIDTH, ...parties.map((party) => party.length + 1))
-  const route = [
-    `seed ${story.seed}, ${story.receivers.length} receivers, lease ${story.leaseSeconds} s`,
-    `at most ${story.maxRunSeconds} s a run`,
-    `whenAbandoned '${story.whenAbandoned}'`,
-    ...(story.waitsForReplicas ? ['waits for a replica'] : []),
-    ...(story.isSingleUse ? ['single use'] : []),
-    ...(story.hasDenylist ? ['denylist'] : []),
-  ]
   return [
-    route.join(', '),
+    routeOf(story as object),
     ...lines.map(
       ({ at, party, text }) => `${at.toFixed(1).padStart(9)} ms  ${party.padEnd(width)}${text}`,
     ),
@@ -31,8 +22,8 @@ const LANE = 260
 const ROW = 18
 
 /** The same as SVG: a lane for each party, from the top down. */
-export function svgOf({ world, broken }: Told): string {
-  const lines = linesOf(world.stage.history)
+export function svgOf({ history, broken }: Told): string {
+  const lines = linesOf(history)
   const parties = partiesOf(lines)
   const x = (party: string): number => 90 + Math.max(0, parties.indexOf(party)) * LANE
   const height = (lines.length + broken.length + 4) * ROW
@@ -81,6 +72,17 @@ function lineOf({ at, recordName, after: stored }: RecordStep): Line {
     party: REDIS,
     text: `${recordName} ${stored ? STATES[stored.state] : 'gone'}${lease}`,
   }
+}
+/** What a story is like, besides what happens in it. */
+function routeOf(story: object): string {
+  const isPlain = ([, value]: [string, unknown]): boolean => typeof value !== 'object'
+  const values = Object.entries(story).flatMap(([name, value]) =>
+    name === 'coupled' ? Object.entries(value ?? {}) : [[name, value] as [string, unknown]],
+  )
+  return values
+    .filter(isPlain)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ')
 }
 
 const partiesOf = (lines: readonly Line[]): readonly string[] =>

@@ -1,15 +1,20 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { Callers } from './callers.js'
+import type { Simulation } from './clock.js'
 import { strike } from './happenings.js'
+import type { History } from './history.js'
 import type { Package } from './load.js'
 import type { Connection } from './network.js'
 import { Operator } from './operator.js'
-import type { Leftovers } from './oracle.js'
+import { judge, type Leftovers, type Verdict } from './oracle.js'
+import { CoupledReceiver } from './postgres/receiver.js'
 import { Receiver } from './receiver.js'
 import { Stage } from './stage.js'
 import { CALM_AT_MS, type Happening, type Plan, SETTLE_MS, type Story } from './story.js'
 
 const EVENTS = 'express-service-auth:idempotency'
+/** What it publishes besides the end of a run. */
+const NO_END = new Set(['reserved', 'transaction_unused', 'transaction_used_late'])
 /** Within this time after all faults have ended, everybody has an answer. */
 const LAST_DEADLINE_MS = 60_000
 const LAST_PLAN: Plan = { beforeMs: 0, afterMs: 0, ending: 'answers' }
@@ -23,6 +28,8 @@ const LAST = {
   maxAttempts: 10,
 }
 
+/** Longer than a sweep waits for the answer to one statement. */
+const SWEEP_MS = 65_000
 /** Longer than a receiver keeps a key set. */
 const KEPT_MS = 13_000
 /** Less than a key set lasts that is refreshed in time. */
@@ -44,8 +51,9 @@ export class World {
     this.stage = stage
     this.#nature = stage.simulation.server('nature')
     this.operator = new Operator(stage)
+    const ReceiverOfStory = story.coupled === undefined ? Receiver : CoupledReceiver
     this.receivers = story.receivers.map(
-      (clock, index) => new Receiver(stage, `receiver ${index + 1}`, clock),
+      (clock, index) => new ReceiverOfStory(stage, `receiver ${index + 1}`, clock),
     )
     this.#callers = new Callers(stage, this.receivers, this.operator)
   }
@@ -62,15 +70,15 @@ export class World {
   /** What a receiver publishes of a run is what its operator knows. */
   readonly #onEvent = (message: unknown): void => {
     const { reason, fence, record } = message as { reason: string; fence?: number; record: string }
-    if (fence !== undefined && reason !== 'reserved') this.stage.reported(record, fence, reason)
+    if (fence !== undefined && !NO_END.has(reason)) this.stage.reported(record, fence, reason)
   }
 
   async #tell(): Promise<void> {
-    const { story, simulation, network, redis, history } = this.stage
+    const { story, simulation, network, server, history } = this.stage
     for (const receiver of this.receivers) receiver.start()
     for (const call of story.calls) this.#later(call.at, () => this.#callers.call(call))
     const atCommand = story.happenings.filter(({ unit }) => unit === 'commands')
-    redis.onCommand = (count) => {
+    server.onCommand = (count) => {
       for (const happening of atCommand) if (happening.at === count) this.#happen(happening)
     }
     let messages = 0
@@ -97,9 +105,9 @@ export class World {
     await simulation.run(() =>
       history.runs.every((run) => run.endedAt !== undefined || run.isDead()),
     )
-    for (const receiver of this.receivers) receiver.stop()
+    for (const receiver of this.receivers) receiver.retire()
     this.operator.close()
-    await this.#pass(CLOSED_MS)
+    await this.#pass(story.coupled === undefined ? CLOSED_MS : SWEEP_MS)
   }
 
   async #pass(ms: number): Promise<void> {
@@ -162,8 +170,21 @@ export class World {
     await this.#pass(KEPT_MS - 5)
   }
 
+  get history(): History {
+    return this.stage.history
+  }
+
+  get simulation(): Simulation {
+    return this.stage.simulation
+  }
+
+  judge(): Verdict {
+    const { story, history, storedAs } = this.stage
+    return judge(story, history, { left: this.#left, storedAs })
+  }
+
   /** What is left when everybody has closed. */
-  get left(): Leftovers {
+  get #left(): Leftovers {
     const { simulation, network, redis } = this.stage
     const living = simulation.machines.filter(({ isAlive, timers }) => isAlive && timers.size > 0)
     // The server's end of a silent connection never learns that it is over.
@@ -173,7 +194,13 @@ export class World {
         ([key, { endsAt }]) => key.startsWith('esa:k:') && endsAt === Number.POSITIVE_INFINITY,
       )
       .map(([key]) => key)
-    return { timers: living.map(({ name }) => name), connections: open.length, endlessKeys }
+    const transactions = this.stage.postgres?.openTransactions ?? 0
+    return {
+      transactions,
+      timers: living.map(({ name }) => name),
+      connections: open.length,
+      endlessKeys,
+    }
   }
 
   #later(ms: number, work: () => void): void {
@@ -182,11 +209,11 @@ export class World {
 
   /** Faults end; what is dead starts again. */
   #calm(): void {
-    const { redis, network, history, simulation } = this.stage
-    redis.onCommand = () => {}
+    const { server, network, history, simulation } = this.stage
+    server.onCommand = () => {}
     network.onMessage = () => {}
     network.calm()
-    redis.calm()
+    server.calm()
     for (const disturbance of history.disturbances) {
       // Nobody notices such a link before it is used.
       if (disturbance.what === 'silence link to Redis') continue

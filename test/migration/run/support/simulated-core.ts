@@ -53,7 +53,7 @@ export interface Plan {
   readonly poison?: ReadonlySet<string>
   /** Called before and after each call has had its effect; may throw. */
   readonly onCall?: () => void
-  readonly time: SimulatedTime
+  readonly time: Pick<SimulatedTime, 'at' | 'now' | 'elapsedMs'> & { pass(ms: number): unknown }
 }
 
 const PAGE = 5
@@ -154,7 +154,7 @@ export function simulatedCore({
 
   async function read<Result>(answer: () => Result): Promise<Result> {
     await undefined
-    time.pass(A_CALL_MS)
+    await time.pass(A_CALL_MS)
     onCall()
     return answer()
   }
@@ -162,7 +162,7 @@ export function simulatedCore({
   async function write<Result>(effect: () => Result): Promise<Result> {
     await undefined
     onCall()
-    time.pass(A_CALL_MS)
+    await time.pass(A_CALL_MS)
     const becomes = fate()
     if (becomes === 'refused') throw refused()
     if (becomes === 'lost before') throw lost()
@@ -172,6 +172,7 @@ export function simulatedCore({
     }
     const result = effect()
     onCall()
+    await time.pass(0)
     if (becomes === 'lost after') throw lost()
     return result
   }

@@ -6,8 +6,6 @@ export interface SimulatedTime extends Timing {
   pass(ms: number): void
   at(afterMs: number, happens: () => void): void
   every(ms: number, happens: () => void): void
-  /** Whether something is still to happen once. */
-  isAwaited(): boolean
 }
 
 /** A run that waits forever would hold the process. */
@@ -40,7 +38,6 @@ export function simulatedTime(): SimulatedTime {
     pass,
     at: (afterMs, happens) => void events.push({ at: now + afterMs, happens }),
     every: (everyMs, happens) => void events.push({ at: now + everyMs, happens, everyMs }),
-    isAwaited: () => events.some(({ everyMs }) => everyMs === undefined),
     now: () => 1_800_000_000_000 + now,
     elapsedMs: () => now,
     async sleep(ms, signal) {

@@ -1,0 +1,296 @@
+import { type Circumstances, DRIFT } from '../circumstances.js'
+import { type Answer, type Attempt, type History, problemOf, type Run } from '../history.js'
+import type { Story } from '../story.js'
+import type { CoupledRoute } from './route.js'
+import type { DatabaseStep, Row } from './server.js'
+
+/*
+ * What a coupled store promises, besides what all stores do: the record of a key, the handler's writes and its
+ * answer are there together, or not at all.
+ */
+
+interface Parts {
+  readonly circumstances: Circumstances
+  mayRefuseToken(attempt: Attempt): boolean
+}
+
+/** Endings whose answer is stored. */
+const STORED = new Set([
+  'answers',
+  'answers in parts',
+  'writes late',
+  'refuses',
+  'refuses and keeps its writes',
+])
+const NOT_STORED = new Set(['answers too much', 'streams'])
+/** What a receiver publishes when a record is kept. */
+const KEPT = new Set(['result_kept', 'result_too_large', 'refusal_kept'])
+
+const isCommitted = (ending = ''): boolean =>
+  ending !== 'refuses' && (STORED.has(ending) || NOT_STORED.has(ending))
+
+/** The id of the record of a run. */
+const recordOf = ({ databaseSteps: steps }: History, { fence }: Run): string | undefined => {
+  const begun = steps.find((step) => step.type === 'begin' && step.transaction === fence)
+  return begun?.type === 'begin' ? begun.id : undefined
+}
+
+/** Whether the record of the earlier run was swept before the later one committed. */
+export function isForgotten(history: History, earlier: Run, later: Run): boolean {
+  const id = recordOf(history, earlier)
+  return history.databaseSteps.some(
+    (step) => step.type === 'delete' && step.row.id === id && step.at <= (later.effectAt ?? 0),
+  )
+}
+
+export class CoupledJudgement {
+  readonly broken: string[] = []
+  readonly #history: History
+  readonly #route: CoupledRoute
+  readonly #story: Story
+  readonly #parts: Parts
+
+  constructor(story: Story, history: History, parts: Parts) {
+    this.#story = story
+    this.#history = history
+    this.#route = story.coupled as CoupledRoute
+    this.#parts = parts
+    this.#steps()
+    this.#endings()
+    this.#answers()
+    this.#repeatedAnswers()
+    this.#tokens()
+  }
+
+  #runOf(transaction: number): Run | undefined {
+    return this.#history.runs.find(({ fence }) => fence === transaction)
+  }
+
+  /** What the server has done, one step after the other. */
+  #steps(): void {
+    const records = new Map<string, Row>()
+    const running = new Map<string, Run>()
+    for (const step of this.#history.databaseSteps) {
+      if (step.type === 'commit') this.#committed(step, records)
+      if (step.type === 'delete') {
+        const { row, now } = step
+        records.delete(row.id)
+        if ((row.expiresAt ?? 0) > now)
+          this.broken.push(`record: ${row.table} ${row.id} is swept before its end`)
+      }
+      const run = 'transaction' in step ? this.#runOf(step.transaction) : undefined
+      if (run === undefined) continue
+      if (step.type === 'end') {
+        for (const [id, each] of running) if (each === run) running.delete(id)
+      }
+      if (step.type !== 'begin') continue
+      if (records.has(step.id) && !step.hasOldSnapshot)
+        this.broken.push(`alone: run ${run.number} begins although its key has a record`)
+      const other = running.get(step.id)
+      if (other !== undefined)
+        this.broken.push(`alone: run ${run.number} begins beside run ${other.number}`)
+      running.set(step.id, run)
+    }
+  }
+
+  #committed(
+    { transaction, rows }: DatabaseStep & { type: 'commit' },
+    records: Map<string, Row>,
+  ): void {
+    const run = this.#runOf(transaction)
+    const parts = rows.filter(({ table }) => table === 'effect')
+    const recorded = rows.filter(({ table }) => table === 'idempotency')
+    for (const row of recorded) {
+      if (records.has(row.id)) this.broken.push(`record: ${row.id} is written twice`)
+      records.set(row.id, row)
+      const lastsMs = (row.expiresAt ?? 0) - row.insertedAt
+      if (lastsMs < this.#route.retentionSeconds * 1000)
+        this.broken.push(`record: ${row.id} lasts for only ${lastsMs} ms`)
+    }
+    const late = parts.find(
+      ({ id }) => id !== `${run?.number} first` && id !== `${run?.number} second`,
+    )
+    if (late !== undefined) this.broken.push(`late: ${late.id} is written after the answer`)
+    if (run === undefined || late !== undefined) return
+    const isRecorded = recorded.some(({ id }) => id === recordOf(this.#history, run))
+    if (parts.length > 0 && !isRecorded)
+      this.broken.push(`record: run ${run.number} writes without its record`)
+    if (isRecorded && parts.length !== 2)
+      this.broken.push(`record: run ${run.number} is recorded without its writes`)
+  }
+
+  /** A run that has failed, or has refused, leaves nothing. */
+  #endings(): void {
+    for (const { number, effectAt, ending } of this.#history.runs) {
+      if (effectAt !== undefined && !isCommitted(ending))
+        this.broken.push(`refused: run ${number}, which ${ending}, has written`)
+    }
+  }
+
+  #answers(): void {
+    for (const attempt of this.#history.attempts) {
+      const { answer } = attempt
+      if (answer === undefined) continue
+      const own = this.#history.runs.find((run) => run.attempt === attempt)
+      const fault = this.#faultOf(attempt, { answer, own })
+      if (fault !== undefined) this.broken.push(`${fault} (attempt ${attempt.number})`)
+    }
+  }
+
+  #faultOf(
+    attempt: Attempt,
+    { answer, own }: { answer: Answer; own: Run | undefined },
+  ): string | undefined {
+    const { recordName, body } = attempt.call
+    const until = attempt.gotAt ?? 0
+    const isHidden = own?.effectAt !== undefined && !isOf(own, answer)
+    if (isHidden && own.reported !== 'commit_unknown')
+      return `refused: run ${own.number} has written, and its caller got ${answer.status}`
+    const others = this.#history.attempts.filter(
+      (each) =>
+        each !== attempt &&
+        each.call.recordName === recordName &&
+        (each.receivedAt ?? Infinity) <= until,
+    )
+    const unless = (isRight: boolean, fault: string): string | undefined =>
+      isRight ? undefined : fault
+    switch (problemOf(answer) ?? answer.status) {
+      case 401:
+      case 'about:blank': {
+        if (answer.status === 401)
+          return unless(this.#parts.mayRefuseToken(attempt), 'own fault: 401 for a good token')
+        return unless(
+          answer.status === 503 && this.#mayFail(attempt, own),
+          `own fault: ${answer.status} of ${attempt.receiver}`,
+        )
+      }
+      case 'idempotency-key-reused':
+        return unless(
+          others.some(({ call }) => call.body !== body),
+          'key: 422 for the same body',
+        )
+      case 'request-in-progress':
+        return unless(others.length > 0, 'key: in progress, but nobody else has asked')
+      case 'result-not-stored':
+        return unless(
+          this.#history.runs.some(
+            ({ effectAt, ending = '', recordName: of }) =>
+              of === recordName && effectAt !== undefined && NOT_STORED.has(ending),
+          ),
+          'key: result not stored, but every result can be stored',
+        )
+      default:
+        return this.#faultOfResult(attempt, { answer, own })
+    }
+  }
+
+  #mayFail({ receiver = '', sentAt, gotAt = 0 }: Attempt, own: Run | undefined): boolean {
+    const { connections, transactionMs } = this.#route
+    const begun = this.#history.databaseSteps.find(
+      (step) => step.type === 'begin' && step.transaction === own?.fence,
+    )
+    const isLong = begun !== undefined && gotAt - begun.at >= transactionMs * (1 - DRIFT)
+    // Who has two connections may wait for one, and so may who asks what a COMMIT did.
+    return (
+      isLong || connections === 2 || this.#parts.circumstances.isDisturbed(receiver, sentAt, gotAt)
+    )
+  }
+
+  #faultOfResult(
+    { call, gotAt = 0 }: Attempt,
+    { answer, own }: { answer: Answer; own: Run | undefined },
+  ): string | undefined {
+    const run = this.#history.runs.find((each) => isOf(each, answer))
+    const isReplayed = answer.headers['idempotent-replayed'] === 'true'
+    if (run === undefined) {
+      const isRefused = answer.status === 500 && own?.ending === 'swallows an error'
+      return isRefused ? undefined : `answer: ${answer.status} "${answer.body}" is of no run`
+    }
+    if (run.recordName !== call.recordName || run.body !== call.body)
+      return `answer: that of run ${run.number}, for another request`
+    if (answer.headers['location'] !== `/orders/${run.number}`)
+      return `answer: run ${run.number} without its Location`
+    // A refusal is sent although another run was first.
+    const needsWrites =
+      answer.status < 400 || (isCommitted(run.ending) && !this.#isOvertaken(run, gotAt))
+    if (needsWrites && (run.effectAt ?? Infinity) > gotAt)
+      return `answer: that of run ${run.number}, which had not committed`
+    if (isReplayed === (run === own)) return `answer: that of run ${run.number}, replayed or not`
+    if (run.ending === 'passes on an error')
+      return `refused: the server failed run ${run.number}, and its caller got ${answer.status}`
+    const isStored = !isReplayed || STORED.has(run.ending ?? '')
+    return isStored ? undefined : `answer: run ${run.number}, which ${run.ending}, was replayed`
+  }
+
+  #isOvertaken(run: Run, until: number): boolean {
+    const id = recordOf(this.#history, run)
+    return this.#history.databaseSteps.some(
+      (step) =>
+        step.type === 'commit' &&
+        step.transaction !== run.fence &&
+        step.at <= until &&
+        step.rows.some((row) => row.table === 'idempotency' && row.id === id),
+    )
+  }
+
+  /** Who asks again gets the same, until the record is swept. */
+  #repeatedAnswers(): void {
+    for (const { answer, gotAt = 0, call } of this.#history.attempts) {
+      const run = answer && this.#history.runs.find((each) => isOf(each, answer))
+      if (run === undefined || !KEPT.has(run.reported ?? '') || gotAt < (run.reportedAt ?? 0))
+        continue
+      for (const again of this.#history.attempts) {
+        if (again.call.recordName !== call.recordName || again.call.body !== call.body) continue
+        if (again.sentAt < gotAt || again.answer === undefined) continue
+        const isSwept = this.#history.databaseSteps.some(
+          (step) =>
+            step.type === 'delete' &&
+            step.row.id === recordOf(this.#history, run) &&
+            step.at <= (again.gotAt ?? 0),
+        )
+        const type = problemOf(again.answer)
+        const isExpected = NOT_STORED.has(run.ending ?? '')
+          ? type === 'result-not-stored'
+          : isOf(run, again.answer)
+        if (isSwept || isExpected || type === 'about:blank' || again.answer.status === 401) continue
+        // Who has the lock for a moment, to look, keeps others from it.
+        if (type === 'request-in-progress') continue
+        this.broken.push(
+          `again: ${call.recordName} was answered by run ${run.number}, then by ${type ?? again.answer.body} (attempt ${again.number})`,
+        )
+      }
+    }
+  }
+
+  /** No token passes twice. One that a transaction has spent and rolled back may pass until it is recorded. */
+  #tokens(): void {
+    const passed = new Map<string, Attempt>()
+    for (const attempt of this.#history.attempts) {
+      const isReplayed = attempt.answer?.headers['idempotent-replayed'] === 'true'
+      const needsToken = this.#story.isSingleUse && this.#route.isTokenSpentWithin
+      if (!attempt.isConsumed && !(isReplayed && needsToken)) continue
+      const earlier = passed.get(attempt.token.id)
+      passed.set(attempt.token.id, attempt)
+      if (earlier === undefined) continue
+      if (!this.#route.isTokenSpentWithin || !this.#isFreed(earlier, attempt))
+        this.broken.push(
+          `token: ${attempt.token.id} passed twice (attempts ${earlier.number}, ${attempt.number})`,
+        )
+    }
+  }
+
+  /** Whether the token that an attempt has spent in a transaction may have been free for the later one. */
+  #isFreed(earlier: Attempt, later: Attempt): boolean {
+    const { receiver = '', sentAt } = earlier
+    const run = this.#history.runs.find(({ attempt }) => attempt === earlier)
+    const isRolledBack = run !== undefined && run.effectAt === undefined
+    const isBeside = isRolledBack && later.sentAt <= (run.reportedAt ?? Infinity)
+    // Whoever is cut off, or dies, cannot record it.
+    return (
+      isBeside || this.#parts.circumstances.isDisturbed(receiver, sentAt, later.gotAt ?? Infinity)
+    )
+  }
+}
+
+const isOf = ({ answer }: Run, { status, body }: Answer): boolean =>
+  answer?.status === status && answer.body === body

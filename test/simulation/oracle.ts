@@ -534,8 +534,20 @@ class Judgement implements Verdict {
       gotAt,
       (what) => what === 'stop receiver',
     )
-    const isUnknown = isChanged('remove') || (isStopping && isChanged('add'))
+    const isUnknown =
+      isChanged('remove') || (isChanged('add') && (isStopping || this.#hasNoFetchLeft(attempt)))
     return (isReused && this.#story.isSingleUse) || isUnknown
+  }
+
+  /** Two tokens with unknown keys make a receiver fetch the keys within 30 s, and no third one does. */
+  #hasNoFetchLeft({ receiver, gotAt = 0 }: Attempt): boolean {
+    const isRotated = ({ token, receivedAt = 0 }: Attempt): boolean =>
+      this.#history.rotations.some(({ kid, at }) => kid === token.kid && at <= receivedAt)
+    const looked = this.#history.attempts.filter(
+      (each) =>
+        each.receiver === receiver && (each.receivedAt ?? Infinity) < gotAt && isRotated(each),
+    )
+    return looked.length > 2
   }
 
   #mayDeny({ token, gotAt = 0 }: Attempt): boolean {

@@ -93,6 +93,11 @@ export const COUPLED_MUTANTS: Readonly<Record<string, readonly Mutation[]>> = {
     'const isOwn = isEqual && !(await isRolledBack(store, fence))',
     'const isOwn = true',
   ),
+  'an equal record counts as the own': one(
+    RESOLVE,
+    'const isOwn = isEqual && !(await isRolledBack(store, fence))',
+    'const isOwn = isEqual',
+  ),
   'a duplicate record counts as committed': one(
     RESOLVE,
     "return overtakenOr(store, commit, { outcome: 'commit_refused', cause: error, ...state })",

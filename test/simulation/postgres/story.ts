@@ -1,5 +1,12 @@
 import { Random, STEADY } from '../clock.js'
-import { type Call, drawStory, type Happening, RETENTION_SECONDS, type Story } from '../story.js'
+import {
+  type Call,
+  drawStory,
+  type Happening,
+  type Plan,
+  RETENTION_SECONDS,
+  type Story,
+} from '../story.js'
 
 const ENDINGS = [
   'refuses',
@@ -37,7 +44,7 @@ export function drawCoupledStory(seed: number): Story {
     plan: { ...each.plan, ending: random.chance(0.35) ? random.pick(ENDINGS) : each.plan.ending },
     settles: undefined,
   })
-  return {
+  const coupled: Story = {
     ...story,
     hasDenylist: false,
     waitsForReplicas: false,
@@ -56,5 +63,29 @@ export function drawCoupledStory(seed: number): Story {
       sweepSeconds: random.pick([1, false]),
       isTokenSpentWithin: random.chance(0.6),
     },
+  }
+  return random.chance(0.1) ? withLostCommit(random, coupled) : coupled
+}
+
+/** A message of a receiver is lost, perhaps its COMMIT, and the receiver freezes until another has run. */
+function withLostCommit(random: Random, story: Story): Story {
+  const [first, second, ...others] = story.calls as [Call, Call, ...Call[]]
+  const { caller, service, key, body } = first
+  const plan: Plan = { beforeMs: 0, afterMs: 0, ending: random.pick(['answers', 'streams']) }
+  const patient = { deadlineMs: 20_000, attemptTimeoutMs: 10_000, maxAttempts: 10, plan }
+  const when = { unit: 'messages', at: 1 + random.below(25), which: 1 } as const
+  return {
+    ...story,
+    isSingleUse: false,
+    receivers: [...story.receivers, STEADY],
+    calls: [
+      { ...first, ...patient, at: 0 },
+      { ...second, ...patient, caller, service, key, body, at: random.below(100) },
+      ...others,
+    ],
+    happenings: [
+      { ...when, what: 'cut link to Redis', ms: 0, drops: ['client'] },
+      { ...when, what: 'freeze receiver', ms: random.between(1000, 6000), drops: [] },
+    ],
   }
 }

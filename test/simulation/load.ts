@@ -22,6 +22,18 @@ export interface Mutation {
   readonly to: string
 }
 
+/** By name. */
+export type Mutants = Readonly<Record<string, readonly Mutation[]>>
+
+/** Wrong versions of one file, each with a snippet and what replaces it. */
+export const mutantsOf = (
+  file: string,
+  snippets: Readonly<Record<string, readonly [from: string, to: string]>>,
+): Mutants =>
+  Object.fromEntries(
+    Object.entries(snippets).map(([name, [from, to]]) => [name, [{ file, from, to }]]),
+  )
+
 /** What the code of the package runs in now; one at a time. */
 export interface Surroundings {
   readonly simulation: Simulation
@@ -118,7 +130,7 @@ function mutated(contents: string, { file, from, to }: Mutation): string {
 }
 
 /** @throws Error if a snippet does not occur exactly once in its file. */
-export function checkMutants(mutants: Readonly<Record<string, readonly Mutation[]>>): void {
+export function checkMutants(mutants: Mutants): void {
   for (const mutation of Object.values(mutants).flat())
     mutated(readFileSync(`${root}src/${mutation.file}`, 'utf8'), mutation)
 }

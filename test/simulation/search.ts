@@ -1,5 +1,5 @@
 import type { History } from './history.js'
-import type { Mutation, Package } from './load.js'
+import type { Mutants, Package } from './load.js'
 import type { Verdict } from './oracle.js'
 
 /** Where a story is told. */
@@ -20,7 +20,7 @@ export interface Kind<S = unknown> {
   begin(story: S, esa: Package): Telling
   /** Shorter and simpler stories, one change each. */
   shorter(story: S): Generator<S>
-  readonly mutants: Readonly<Record<string, readonly Mutation[]>>
+  readonly mutants: Mutants
 }
 
 /** A story that has been told and judged. */

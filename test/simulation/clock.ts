@@ -102,6 +102,15 @@ export class Simulation {
     }
   }
 
+  /** Lets so much time pass. */
+  async pass(ms: number, machine: Machine): Promise<void> {
+    let isOver = false
+    this.after(ms, machine, () => {
+      isOver = true
+    })
+    await this.run(() => isOver)
+  }
+
   /** Lets time pass until nothing is left to happen, or until `isOver`. */
   async run(isOver: () => boolean = () => false): Promise<void> {
     while (!isOver()) {

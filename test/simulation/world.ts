@@ -111,11 +111,7 @@ export class World {
   }
 
   async #pass(ms: number): Promise<void> {
-    let isOver = false
-    this.#later(ms, () => {
-      isOver = true
-    })
-    await this.stage.simulation.run(() => isOver)
+    await this.stage.simulation.pass(ms, this.#nature)
   }
 
   async #answered(): Promise<void> {

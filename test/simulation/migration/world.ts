@@ -118,7 +118,7 @@ export class MigrationWorld {
       // What lands after the last look at the core is seen by the next.
       const isOver = this.#awaited === 0
       const last = this.reports.at(-1)
-      if (isLookedAt(last)) await this.#pass(BETWEEN_LOOKS_MS)
+      if (isLookedAt(last)) await this.simulation.pass(BETWEEN_LOOKS_MS, this.#nature)
       if (hookIsFirst && last?.state === 'to_correct') {
         const mended = conflicts.filter((user) => user < users && isMended(this.#story, user))
         for (const user of mended) this.core.importNow(fixed(user) as User)
@@ -135,14 +135,6 @@ export class MigrationWorld {
 
   judge(): Verdict {
     return { broken: judgeMigration(this.#story, this), explained: [] }
-  }
-
-  async #pass(ms: number): Promise<void> {
-    let isOver = false
-    this.simulation.after(ms, this.#nature, () => {
-      isOver = true
-    })
-    await this.simulation.run(() => isOver)
   }
 
   /** `undefined` if it was killed. */

@@ -28,6 +28,8 @@ const LAST = {
   maxAttempts: 10,
 }
 
+/** What may last longer than the faults. */
+const LASTING = new Set(['silence link to Redis', 'stop issuer'])
 /** Longer than a sweep waits for the answer to one statement. */
 const SWEEP_MS = 65_000
 /** Longer than a receiver keeps a key set. */
@@ -211,8 +213,8 @@ export class World {
     network.calm()
     server.calm()
     for (const disturbance of history.disturbances) {
-      // Nobody notices such a link before it is used.
-      if (disturbance.what === 'silence link to Redis') continue
+      // Nobody notices such a link before it is used, and receivers try again later than the issuer is back.
+      if (LASTING.has(disturbance.what)) continue
       disturbance.until = Math.min(disturbance.until, simulation.now + SETTLE_MS)
     }
     for (const receiver of this.receivers) if (!receiver.isListening) receiver.start()

@@ -14,6 +14,8 @@ interface Parts {
   mayRefuseToken(attempt: Attempt): boolean
 }
 
+/** A run that is out of time reports its end before its transaction has ended and its token is recorded. */
+const RECORDED_WITHIN_MS = 1000
 /** Endings whose answer is stored. */
 const STORED = new Set([
   'answers',
@@ -284,7 +286,8 @@ export class CoupledJudgement {
     const { receiver = '', sentAt } = earlier
     const run = this.#history.runs.find(({ attempt }) => attempt === earlier)
     const isRolledBack = run !== undefined && run.effectAt === undefined
-    const isBeside = isRolledBack && later.sentAt <= (run.reportedAt ?? Infinity)
+    const recordedAt = (run?.reportedAt ?? Infinity) + RECORDED_WITHIN_MS
+    const isBeside = isRolledBack && later.sentAt <= recordedAt
     // Whoever is cut off, or dies, cannot record it.
     return (
       isBeside || this.#parts.circumstances.isDisturbed(receiver, sentAt, later.gotAt ?? Infinity)

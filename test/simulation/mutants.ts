@@ -170,7 +170,7 @@ export const MUTANTS: Mutants = {
       'false',
     ],
   }),
-  ...mutantsOf('stores/redis/replicas/group-commit.ts', {
+  ...mutantsOf('stores/redis/connection/group-commit.ts', {
     'WAIT is ignored': [
       'const count = entry.call.isReserved(value) ? await acknowledged : min',
       'const count = min',
@@ -217,7 +217,7 @@ export const MUTANTS: Mutants = {
       "return isRepeatable ? { type: 'again', afterMs: 0 } : END",
     ],
     'a refused token is not replaced': [
-      "return isHarmless && !context.hasChangedToken ? { type: 'another_token' } : END",
+      "return isSafeToRepeat && !context.hasChangedToken ? { type: 'another_token' } : END",
       'return END',
     ],
     'a caller does not retry a lost answer': [
@@ -310,7 +310,7 @@ export const MUTANTS: Mutants = {
       '',
     ],
   }),
-  ...mutantsOf('verification/policy/denial.ts', {
+  ...mutantsOf('verification/policy/check-denylists.ts', {
     'a denied caller passes': [
       "return isCallerDenied ? 'caller_denied' : undefined",
       'return undefined',
@@ -318,8 +318,8 @@ export const MUTANTS: Mutants = {
   }),
   ...mutantsOf('verification/admit.ts', {
     'a cached token is not looked up in the denylist': [
-      'const denial = denialNow(identity, policy)',
-      'const denial = undefined as ReturnType<typeof denialNow>',
+      'const denial = checkLiveDenylists(identity, policy)',
+      'const denial = undefined as ReturnType<typeof checkLiveDenylists>',
     ],
     'a cached token outlives its key': [
       'now < validUntil && deps.keySource.current(key.kid) === key',
@@ -328,7 +328,7 @@ export const MUTANTS: Mutants = {
   }),
   ...mutantsOf('verification/key-set/key-set-state.ts', {
     'a key set is never refreshed': [
-      'return state.current !== undefined && isStale(state.current, now)',
+      'return state.current !== undefined && isPastRefresh(state.current, now)',
       'return false',
     ],
     'a key set never expires': [

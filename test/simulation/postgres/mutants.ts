@@ -17,7 +17,7 @@ export const COUPLED_MUTANTS: Mutants = {
       '((own) => ({ ...own, text: `${own.text} on conflict (id) do update set result = excluded.result` }))(insert(ids, record, String(record.usedToken))),',
     ],
   }),
-  ...mutantsOf('stores/postgres/schema.ts', {
+  ...mutantsOf('stores/postgres/sql/begin-statements.ts', {
     'the lock and the look-up are one statement': [
       `${LOCK}\n    select ${LOOK_UP}`,
       "with locked as materialized (select pg_catalog.pg_try_advisory_xact_lock($3) as is_locked) select is_locked, found.record into is_locked, stored from locked left join lateral (select ${recordText('$2')} as record from ${schema}.idempotency where id OPERATOR(pg_catalog.=) $1) as found on true;",
@@ -33,7 +33,10 @@ export const COUPLED_MUTANTS: Mutants = {
     ],
   }),
   ...mutantsOf('stores/postgres/sql/begin-statements.ts', {
-    'an idle transaction has no time limit': ["  'idle_in_transaction_session_timeout',\n", ''],
+    'an idle transaction has no time limit': [
+      "const TIMEOUTS = ['statement_timeout', 'idle_in_transaction_session_timeout']",
+      "const TIMEOUTS = ['statement_timeout']",
+    ],
   }),
   ...mutantsOf('stores/postgres/sql/literals.ts', {
     'a record lasts for seconds instead of milliseconds': [
@@ -52,7 +55,10 @@ export const COUPLED_MUTANTS: Mutants = {
       'return answer.ending\n',
       'void answer.ending.then(() => answer.send())\n      return answer.ending\n',
     ],
-    'a replay needs no token': ['if (!found.usedToken) {', 'if (found) {'],
+    'a replay needs no token': [
+      "if (found.outcome !== 'finished' || !found.usedToken) {",
+      'if (found) {',
+    ],
   }),
   ...mutantsOf('stores/postgres/run/resolve-commit.ts', {
     'a lost COMMIT is looked up without the lock': [
@@ -80,10 +86,10 @@ export const COUPLED_MUTANTS: Mutants = {
       "return { outcome: 'committed', usedTransaction: commit.usedTransaction }",
     ],
   }),
-  ...mutantsOf('middleware/idempotency-key/coupled-answer.ts', {
+  ...mutantsOf('middleware/idempotency-key/run-coupled.ts', {
     'whoever is overtaken sends its own answer': [
-      'if (answer.discard()) ended.answerOvertaken(outcome.by)',
-      'answer.send()',
+      "reason: 'conflict', fence })\n      if (answer.discard()) {",
+      "reason: 'conflict', fence })\n      answer.send()\n      if (Boolean(0)) {",
     ],
     'an undone run sends its answer': [
       "if (answer.discard()) {\n        refuse(response, 'store_unavailable', outcome.mayRetryNow ? 0 : undefined)\n      }",
@@ -136,7 +142,10 @@ export const COUPLED_MUTANTS: Mutants = {
       'control.startTimer(store.limits.transactionMs)',
       'control.stopTimer()',
     ],
-    'the record is not written': ['key === undefined\n      ?', 'key !== undefined\n      ?'],
+    'the record is not written': [
+      'recordId === undefined\n      ?',
+      'recordId !== undefined\n      ?',
+    ],
   }),
   ...mutantsOf('stores/postgres/run/run-outcome.ts', {
     'a rollback frees the token': [
@@ -152,7 +161,7 @@ export const COUPLED_MUTANTS: Mutants = {
   }),
   ...mutantsOf('stores/postgres/adapters/pg-pool.ts', {
     'a connection in a transaction goes back to the pool': [
-      'client.release(isLost || !isSound)',
+      'client.release(isLost || !isReusable)',
       'client.release()',
     ],
   }),

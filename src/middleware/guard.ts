@@ -84,8 +84,8 @@ function handlerOf<State extends RequestState, T>(
       fail(guard, error, context)
       return
     }
-    if (decision instanceof Promise) concludeLater(guard, decision, context)
-    else conclude(guard, decision, context)
+    if ('ok' in decision) conclude(guard, decision, context)
+    else concludeLater(guard, decision, context)
   })
 }
 

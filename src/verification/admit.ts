@@ -83,7 +83,7 @@ export function createVerifier(policy: Policy, keySource: KeySource): TokenVerif
 }
 
 /**
- * Decides on a request by its headers; synchronously for a cached token. `senderOf` is called only where the
+ * Decides on a request by its headers; synchronously if no signature has to be verified. `senderOf` is called only where the
  * token may be bound.
  */
 export type Admit = <Headers extends WireHeaders>(
@@ -178,7 +178,8 @@ function admitToken(
   const keyCheck = checkKey(parsed.value, deps)
   if (!keyCheck.ok) return keyCheck
   const verified = verifySignature(parsed.value, deps.keySource)
-  return verified instanceof Promise ? verified.then((decision) => judge(decision, deps)) : verified
+  // Not `instanceof Promise`: an app may have replaced the global.
+  return 'ok' in verified ? verified : verified.then((decision) => judge(decision, deps))
 }
 
 /** Checks the claims of a token whose signature has been verified. */

@@ -26,7 +26,7 @@ export function createConfirm(policy: Policy): Confirm {
   return (decision, presented, headers, senderOf) => {
     if (isUnconstrained && presented.scheme === 'Bearer') return decision
     const sender = senderOf(headers)
-    if (!(decision instanceof Promise)) return confirmNow(decision, presented, sender)
+    if ('ok' in decision) return confirmNow(decision, presented, sender)
     const present = mtls === true ? withCertificate(sender) : sender
     return decision.then((settled) => confirmNow(settled, presented, present))
   }

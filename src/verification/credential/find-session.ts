@@ -117,7 +117,7 @@ function assertSameInHeaders(
   name: string,
   { headers }: CookieCarrier,
 ): void {
-  const text = headers['cookie']
+  const text = headers?.['cookie']
   const headerCookies = typeof text === 'string' ? cookiesNamed(name, text) : []
   const isSame =
     headerCookies.length === cookies.length &&

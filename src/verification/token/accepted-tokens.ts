@@ -69,7 +69,7 @@ export function createAcceptedTokens<T extends object, No extends Denial = Denia
       const pending = inFlight.get(digest)
       if (pending !== undefined) return pending
       const decision = by()
-      if (!(decision instanceof Promise)) return decision
+      if ('ok' in decision) return decision
       inFlight.set(digest, decision)
       const settle = (settled?: Outcome<T, No>): void => {
         inFlight.delete(digest)

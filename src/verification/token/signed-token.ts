@@ -77,7 +77,7 @@ async function verifyWith(
   { token, kid, payload: unverified }: UnverifiedToken,
   keySource: KeySource,
 ): Promise<Decision<VerifiedToken>> {
-  const candidate = found instanceof Promise ? await found : found
+  const candidate = 'kid' in found ? found : await found
   if (candidate === undefined) return deny('key_unknown')
   if (!(await isSignedBy(candidate.publicKey, token))) {
     return deny('signature_invalid', { keyId: kid })

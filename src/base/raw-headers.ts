@@ -1,7 +1,7 @@
 import { allow, type Decision, type Denial, deny } from './decision/reason.js'
 import { wrongWiring } from './decision/service-auth-error.js'
 
-/** Names and values in turn, as they came on the wire. */
+/** Alternating names and values, as received. */
 export type RawHeaders = readonly string[]
 
 /** The two forms in which Node gives the headers of a request. */
@@ -14,11 +14,11 @@ export interface WireHeaders {
  * The values of one header, in the order in which they came. Only `rawHeaders` are trusted: `headers` drop
  * repeated values, and anybody may change them.
  *
- * @throws ServiceAuthError if `rawHeaders` lack a header that `headers` hold.
+ * @throws ServiceAuthError if a header is in `headers` but missing from `rawHeaders`.
  */
 export function headerValues(wire: WireHeaders, lowerCaseName: string): string[] {
   const { rawHeaders } = wire
-  if (!Array.isArray(rawHeaders)) throw lacking(lowerCaseName)
+  if (!Array.isArray(rawHeaders)) throw missingHeaderError(lowerCaseName)
   const values: string[] = []
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? ''
@@ -26,20 +26,21 @@ export function headerValues(wire: WireHeaders, lowerCaseName: string): string[]
       values.push(rawHeaders[index + 1] ?? '')
     }
   }
-  if (values.length === 0 && isOnlyInHeaders(wire, lowerCaseName)) throw lacking(lowerCaseName)
+  if (values.length === 0 && isOnlyInHeaders(wire, lowerCaseName))
+    throw missingHeaderError(lowerCaseName)
   return values
 }
 
-/** The option of serverless-http that corrects it. */
+/** The option of serverless-http that fills `rawHeaders`. */
 const HOOK =
   'request: (request) => { request.rawHeaders = Object.entries(request.headers).flat().map(String) }'
 
-/** Adapters that make requests without Node's server may fill `headers` only, in any case of names. */
+/** Adapters that make requests without Node's server may fill `headers` only, with names in any letter case. */
 const isOnlyInHeaders = ({ rawHeaders, headers }: WireHeaders, lowerCaseName: string): boolean =>
   headers?.[lowerCaseName] !== undefined ||
   (rawHeaders.length === 0 && Object.keys(headers ?? {}).length > 0)
 
-const lacking = (name: string) =>
+const missingHeaderError = (name: string) =>
   wrongWiring(
     `${name} cannot be read: the request's rawHeaders lack what its headers hold. Whatever makes or changes the request has to fill rawHeaders as Node does. serverless-http does so with the option ${HOOK}`,
   )

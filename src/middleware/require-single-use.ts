@@ -22,7 +22,7 @@ export interface SingleUseOptions {
   /** Where consumed tokens and proofs are remembered; all instances of the receiver must share it. */
   readonly store: SingleUseStore
   /**
-   * `'transaction'`, with a coupled store alone: the token is consumed in the transaction of the
+   * `'transaction'`, only with a coupled store: the token is consumed in the transaction of the
    * `requireIdempotencyKey` before it, which has the same store. Default: `'statement'`, on its own.
    */
   readonly within?: 'statement' | 'transaction' | undefined
@@ -43,13 +43,13 @@ const schema = lazy(() =>
 /** Only a coupled store has a transaction to consume a token in. */
 const contradictions = ({ store, within }: Readonly<Record<string, unknown>>): readonly string[] =>
   within === 'transaction' && !hasFunctions(store, ['run', 'consumeWithin'])
-    ? ["within must not be 'transaction' unless store is a coupled one"]
+    ? ["within must not be 'transaction' unless store is a coupled store"]
     : []
 
 /**
  * Lets a token pass once, on every instance that shares the store: 401 without a `jti` of 1 to 256
- * characters and for a replay, 503 when the store fails. Of a token that is bound to a key (DPoP), each proof
- * passes once instead. Needs a `serviceAuth` before it.
+ * characters and for a replay, 503 when the store fails. With a token that is bound to a key (DPoP), each proof
+ * passes once, and the token may be used again. Needs a `serviceAuth` before it.
  *
  * @throws TypeError if an option is unknown or of the wrong type.
  *

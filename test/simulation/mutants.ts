@@ -34,7 +34,7 @@ export const MUTANTS: Mutants = {
       "return settle({ type: 'released' }, 'result_too_large', response.statusCode)",
     ],
   }),
-  ...mutantsOf('idempotency/buffered-response/send-buffered-response.ts', {
+  ...mutantsOf('idempotency/buffered-response/send-once-stored.ts', {
     'a result is sent before it is stored': [
       'sendAfter(buffered, observer.onComplete({ status, headers, body }), () => sendEnd(buffered, args))',
       'void observer.onComplete({ status, headers, body }); sendAfter(buffered, Promise.resolve(), () => sendEnd(buffered, args))',

@@ -63,7 +63,7 @@ function findingsOnAnswer({ answer, policy }: KeySetFacts): KeySetFinding[] {
   return message === undefined ? [] : fault(code, message)
 }
 
-/** Where the key set of each kind of tokens is. */
+/** Where the key set is, for each kind of token. */
 const WHERE: Record<TokenRules['kind'], string> = {
   service: `check issuer, apiBasePath and jwksUri; ${KEY_SET_PATHS}`,
   oauth2: 'check jwksUri: it is the jwks_uri in {issuer}/.well-known/openid-configuration',
@@ -106,25 +106,25 @@ function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): KeySetFinding[] {
 function findingsOnKeys({ answer, keys, policy }: KeySetFacts): KeySetFinding[] {
   if (!answer.outcome.ok) return []
   const isExpected = ({ reason }: PublishedKey): boolean =>
-    policy.tokens.kind === 'oauth2' && OF_OTHER_USE.has(reason)
-  const ignored = keys.filter((key) => isUnusableByItself(key) && !isExpected(key))
+    policy.tokens.kind === 'oauth2' && KEYS_FOR_OTHER_USES.has(reason)
+  const ignored = keys.filter((key) => isUnusableUnderAnyPolicy(key) && !isExpected(key))
   const unusable = ignored.flatMap(({ kid, reason }) => {
     const because = reason === undefined ? '' : `: ${UNUSABLE[reason]}`
     const message = `key ${kid ?? 'without an id'} is ignored${because}`
     return reason === 'private' ? fault('key_private', message) : warning('key_unusable', message)
   })
-  const good = keys.filter((key) => !isUnusableByItself(key))
+  const good = keys.filter((key) => !isUnusableUnderAnyPolicy(key))
   return [...unusable, ...findingsOnGoodKeys(good)]
 }
 
 /** An OAuth 2.0 issuer may publish keys for other algorithms and for encryption: Keycloak does. */
-const OF_OTHER_USE: ReadonlySet<unknown> = new Set([
+const KEYS_FOR_OTHER_USES: ReadonlySet<unknown> = new Set([
   'not_rsa',
   'not_for_signatures',
   'other_algorithm',
 ])
 
-const isUnusableByItself = ({ usable, reason }: PublishedKey): boolean =>
+const isUnusableUnderAnyPolicy = ({ usable, reason }: PublishedKey): boolean =>
   !usable && reason !== 'static_key_refused' && reason !== 'key_denied'
 
 function findingsOnGoodKeys(good: readonly PublishedKey[]): KeySetFinding[] {
@@ -143,13 +143,13 @@ function findingsOnGoodKeys(good: readonly PublishedKey[]): KeySetFinding[] {
   if (good.length > 1) return []
   return warning(
     'one_key',
-    'there is only one key: if you deny it, every token is refused until the next key',
+    'there is only one key: if you deny it, every token is refused until the next rotation',
   )
 }
 
 const SHORT_SECONDS = 60
 const BEFORE_ROTATION =
-  ' (this is normal in the last minute before the core rotates its key: check again after it)'
+  ' (this is normal in the last minute before the core rotates its key: check again afterwards)'
 /** The longest `max-age` that the core sends, because it rotates its keys weekly. */
 const LONG_SECONDS = 604_800
 
@@ -159,7 +159,7 @@ function findingsOnFreshness({ answer: { outcome }, policy }: KeySetFacts): KeyS
   if (leftSeconds === undefined) {
     return warning(
       'no_max_age',
-      'no max-age: receivers refresh it every 5 min and, in an outage, use it for up to 1 h',
+      'no max-age: receivers refresh the key set every 5 min and, in an outage, use it for up to 1 h',
     )
   }
   if (leftSeconds < SHORT_SECONDS) {

@@ -52,7 +52,7 @@ function desiredAction(outcome: Outcome, context: RetryContext): RetryAction {
     }
     case 'network':
       return isRepeatable ? { type: 'again', afterMs: networkDelayMs(context) } : END
-    // Nothing was sent, so a write without a key can be repeated, too.
+    // Nothing was sent, so a write without a key can be repeated as well.
     case 'no_token':
       return { type: 'again', afterMs: tokenDelayMs(context) }
     case 'replayed':
@@ -75,6 +75,6 @@ const TOKEN_DELAY_GROWTH = 2.5
  * seconds to restart. By default they are about 2, 5 and 10 s.
  */
 function tokenDelayMs({ attempts, maxAttempts, leftMs, random }: RetryContext): number {
-  const minMs = leftMs / TOKEN_DELAY_GROWTH ** (maxAttempts - attempts)
-  return Math.round(minMs * (1 + random / 4))
+  const shortestMs = leftMs / TOKEN_DELAY_GROWTH ** (maxAttempts - attempts)
+  return Math.round(shortestMs * (1 + random / 4))
 }

@@ -17,7 +17,7 @@ import {
   dispatch,
   handleSendError,
   type InitialState,
-} from './send-buffered-response.js'
+} from './send-once-stored.js'
 
 const replaceFunctions = createReplacer<BufferedResponse>(replacementFunctions)
 

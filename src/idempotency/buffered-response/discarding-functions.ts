@@ -8,18 +8,21 @@ import {
   rejectLateWrite,
   writeDiscarded,
 } from './replacement-functions.js'
-import type { BufferedResponse } from './send-buffered-response.js'
+import type { BufferedResponse } from './send-once-stored.js'
 
 /*
- * The functions of a response whose buffered answer was discarded. Until the app has answered, they call
- * the original functions. They ignore what the handler still writes: it does not know that its answer was
+ * The functions of a response whose buffered answer was discarded. Calls of the app go to the original
+ * functions, until it has answered. Calls of the handler are ignored: it does not know that its answer was
  * discarded, and an error that Node throws or emits for it could end the process. A handler that had not
  * ended its answer may still write its body.
  */
 
 type Replacement = (buffered: BufferedResponse, args: unknown[]) => unknown
 
-/** The handler has written its head, so a further change of the head comes from the app. */
+/**
+ * Changes the head until the app has answered. The handler has written its head, so this call comes from the app,
+ * and what is written after it does too.
+ */
 const untilAnswered =
   (name: keyof ResponseFunctions) =>
   (buffered: BufferedResponse, args: unknown[]): unknown => {
@@ -64,7 +67,7 @@ export function write(buffered: BufferedResponse, args: unknown[]): unknown {
 
 const FRAMING = ['content-length', 'transfer-encoding', 'trailer']
 
-function announceLength({ response, isHead }: BufferedResponse, length: number): void {
+function setContentLength({ response, isHead }: BufferedResponse, length: number): void {
   if (isHead || isBodyless(response.statusCode)) return
   if (FRAMING.some((name) => response.hasHeader(name))) return
   response.setHeader('Content-Length', length)
@@ -82,10 +85,10 @@ export function end(buffered: BufferedResponse, args: unknown[]): ServerResponse
     ignoreWrite(callback)
     return response
   }
-  // Node sends no length if a header with a length was removed.
+  // Node adds no `Content-Length` once a header with a length was removed.
   if (!isHeadSent(response) && (!chunk || isContent(chunk))) {
     const length = isContent(chunk) ? Buffer.byteLength(chunk, encoding) : 0
-    announceLength(buffered, length)
+    setContentLength(buffered, length)
   }
   callOriginal(buffered, 'end', args)
   // The handler wanted to end the connection after its answer. Doing so before the app's answer would

@@ -13,7 +13,7 @@ import {
   markEnded,
   sendEnd,
   sendOnceStored,
-} from './send-buffered-response.js'
+} from './send-once-stored.js'
 
 /*
  * The functions that the handler of a buffered response calls instead of Node's.

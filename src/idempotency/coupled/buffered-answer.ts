@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { SignalOf } from '../../base/lazy-signal.js'
 import { bufferResponse, takeSnapshot } from '../buffered-response/buffer-response.js'
-import type { BufferObserver } from '../buffered-response/send-buffered-response.js'
+import type { BufferObserver } from '../buffered-response/send-once-stored.js'
 import { encodeResult } from '../buffered-response/stored-result.js'
 import type { IdempotencyContext } from '../idempotency-context.js'
 import type { CoupledEnding, CoupledRun } from './coupled-store.js'

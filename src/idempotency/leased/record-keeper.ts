@@ -66,7 +66,7 @@ async function inspect(
 
 function checkRecordId(recordId: unknown): void {
   if (typeof recordId !== 'string' || recordId === '') {
-    throw new TypeError('record must be a non-empty string')
+    throw new TypeError('recordId must be a non-empty string')
   }
 }
 

@@ -4,7 +4,7 @@ import { wrongWiring } from '../../base/decision/service-auth-error.js'
 import { callStore } from '../../base/decision/store-call.js'
 import { SignalOf } from '../../base/lazy-signal.js'
 import { bufferResponse } from '../../idempotency/buffered-response/buffer-response.js'
-import type { BufferObserver } from '../../idempotency/buffered-response/send-buffered-response.js'
+import type { BufferObserver } from '../../idempotency/buffered-response/send-once-stored.js'
 import { encodeResult } from '../../idempotency/buffered-response/stored-result.js'
 import type { IdempotencyContext } from '../../idempotency/idempotency-context.js'
 import {

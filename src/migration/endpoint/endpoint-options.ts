@@ -23,7 +23,7 @@ import { FIXED_FIELDS, type MigrationRequest, requestReader } from './migration-
  * means that the limit is reached. Any other rejection means that the limiter failed.
  */
 export interface MigrationLimiter {
-  /** Consumes one point of the key, which is a digest of 24 characters. */
+  /** Consumes one point for the key, which is a digest of 24 characters. */
   consume(key: string): Promise<unknown>
 }
 
@@ -51,7 +51,7 @@ export interface MigrationEndpointOptions {
   readonly leaseSeconds?: number | undefined
   /** Seconds for which the result of an import is stored, 1 to 31,536,000. Default: 86400. */
   readonly retentionSeconds?: number | undefined
-  /** Milliseconds until the response is a 503, even if work is still in progress, 1 to 60,000. Default: 10000. */
+  /** Time limit in milliseconds, 1 to 60,000. Then the response is a 503, even if work is still in progress. Default: 10000. */
   readonly timeoutMs?: number | undefined
 }
 
@@ -77,7 +77,9 @@ const schema = lazy(() =>
       .default([]),
     onDecision: functionOf<MigrationDecisionObserver>().optional(),
     organizationField: nonEmptyString()
-      .refine((name) => !FIXED_FIELDS.includes(name), { error: 'must not be another member' })
+      .refine((name) => !FIXED_FIELDS.includes(name), {
+        error: 'must not be the name of another member of the body',
+      })
       .default('organizationId'),
     maxBodyBytes: integerBetween(1024, 1_048_576).default(16_384),
     leaseSeconds: numberBetween(1, 3600, 'seconds').default(30),

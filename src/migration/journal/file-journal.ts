@@ -2,6 +2,9 @@ import { constants } from 'node:fs'
 import { type FileHandle, open, rename } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { MigrationError } from '../run/migration-error.js'
+import type { Journal } from './journal.js'
+import { checkFile, JOURNAL_FILE, makeFolder, syncFolder, unusable } from './journal-folder.js'
+import { lockFolder, type ProcessLock } from './process-lock.js'
 import {
   damaged,
   encodeUnit,
@@ -11,10 +14,7 @@ import {
   readUnits,
   type Unit,
   writtenSize,
-} from './frames.js'
-import type { Journal } from './journal.js'
-import { checkFile, JOURNAL_FILE, makeFolder, syncFolder, unusable } from './journal-folder.js'
-import { lockFolder, type ProcessLock } from './process-lock.js'
+} from './read-journal.js'
 
 const LOCK = 'lock'
 

@@ -23,7 +23,7 @@ export type LogLine = Line | undefined
 
 export const lineOfDecision = (event: DecisionEvent): Line => lineOfOutcome(event, event.caller)
 
-/** `caller` separates the counts of lines. */
+/** Lines are counted for each caller. */
 function lineOfOutcome(event: DecisionEvent | MigrationDecision, caller: string | undefined): Line {
   const { by } = event
   switch (event.outcome) {
@@ -42,10 +42,10 @@ function lineOfOutcome(event: DecisionEvent | MigrationDecision, caller: string 
 
 type AcceptedReason = Extract<IdempotencyEvent, { outcome: 'accepted' }>['reason']
 
-/** The level is `warn` if a retry gets another answer than the first request. */
+/** The level is `warn` if a retry gets a different answer from the first request. */
 const ACCEPTED_LINES: Record<AcceptedReason, readonly [Level, string]> = {
   reserved: ['info', 'A write reserved its key.'],
-  key_missing: ['warn', 'A write without a key runs.'],
+  key_missing: ['warn', 'A write without a key is running.'],
   replayed: ['info', 'A retry got the stored result.'],
   result_kept: ['info', 'A write ended, and its result is stored.'],
   released: ['info', 'A write ended and freed its key.'],
@@ -55,7 +55,7 @@ const ACCEPTED_LINES: Record<AcceptedReason, readonly [Level, string]> = {
   result_lost: ['error', 'A write ended, but its result could not be stored.'],
   refusal_kept: ['info', 'A write was refused and rolled back, and its answer is stored.'],
   rolled_back: ['info', 'A write was rolled back, and nothing is stored.'],
-  conflict: ['warn', 'A write ended after another run of its key committed.'],
+  conflict: ['warn', 'A write ended after another run with the same key committed.'],
   uncoupled: ['error', 'A handler ended its transaction itself.'],
   transaction_used_late: ['error', 'A handler used its transaction after its answer.'],
   transaction_unused: ['warn', 'A handler answered without using its transaction.'],

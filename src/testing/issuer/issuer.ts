@@ -21,7 +21,7 @@ export interface TestIssuer<Policy extends AnyPolicy = ServiceAuthPolicy> {
   readonly jwksUri: string
   /** A `remoteKeySet` for `policy.keySet`; works without HTTP too. `close()` closes it. */
   readonly keySet: KeySet
-  /** The id of the key that signs now. */
+  /** The id of the current signing key. */
   readonly kid: string
   /** The id of the static key, which is published with it. */
   readonly staticKid: string
@@ -31,14 +31,14 @@ export interface TestIssuer<Policy extends AnyPolicy = ServiceAuthPolicy> {
   policy(overrides?: Partial<Policy>): Policy
   /**
    * A signed token (RS256) that `policy()` accepts. `claims` and `header` replace its defaults;
-   * `undefined` removes a member. The issuer's key that `header.kid` names signs it, even if that
-   * key was removed; otherwise the current key does.
+   * `undefined` removes a member. It is signed by the issuer's key that `header.kid` names, even if that
+   * key was removed; otherwise by the current key.
    */
   token(
     claims?: Readonly<Record<string, unknown>>,
     header?: Readonly<Record<string, unknown>>,
   ): string
-  /** A token that is bound to a new key (`cnf.jkt`), and its proofs. `claims` as of `token()`. */
+  /** A token that is bound to a new key (`cnf.jkt`), and its proofs. `claims` as in `token()`. */
   boundToken(claims?: Readonly<Record<string, unknown>>): BoundToken
   /**
    * Makes a new key, which signs from now on; the earlier ones stay published. Returns its id.
@@ -57,7 +57,7 @@ export interface TestIssuer<Policy extends AnyPolicy = ServiceAuthPolicy> {
   up(): void
   /** From now on, the key set answers after this many milliseconds. */
   slow(ms: number): void
-  /** Closes the server and the key set. May be called again. */
+  /** Closes the server and the key set. Safe to call twice. */
   close(): Promise<void>
 }
 

@@ -20,7 +20,7 @@ export interface ListVersion {
   readonly nonce: string
 }
 
-/** A list that was read. Entries and tombstones are named by their target. */
+/** A list that was read from the server. Entries and tombstones are keyed by their target. */
 export interface ReadList {
   readonly version: ListVersion
   /** The server's time, in seconds since the epoch. */
@@ -33,7 +33,7 @@ export interface ReadList {
 /** The entries that a receiver applies. */
 export interface LocalEntries {
   readonly entries: ReadonlyMap<string, LocalEntry>
-  /** The targets whose entry the list lacks, or has with an earlier end or cut-off. */
+  /** The targets that the list lacks, and those that it has with an earlier end or cut-off. */
   readonly retained: ReadonlySet<string>
 }
 
@@ -41,8 +41,8 @@ export const NO_ENTRIES: LocalEntries = { entries: new Map(), retained: new Set(
 
 /**
  * Merges a list that was read. A local entry is removed only at its end or by a newer tombstone, never
- * because the list lacks it: a failover may have lost it. An older entry of the list that lasts as long does
- * not replace it.
+ * because the list lacks it: a failover may have lost it. An older entry of the list with the same or a
+ * later end does not replace it.
  */
 export function merge(local: LocalEntries, list: ReadList): LocalEntries {
   const entries = new Map<string, LocalEntry>()
@@ -54,7 +54,7 @@ export function merge(local: LocalEntries, list: ReadList): LocalEntries {
     if (entry.endsAt <= list.serverSeconds) continue
     if (entry.number < (list.tombstones.get(target) ?? 0)) continue
     const listed = entries.get(target)
-    entries.set(target, listed === undefined ? entry : latestOf(listed, entry))
+    entries.set(target, listed === undefined ? entry : combined(listed, entry))
     if (listed === undefined || !covers(listed, entry)) retained.add(target)
   }
   return { entries, retained }
@@ -63,7 +63,7 @@ export function merge(local: LocalEntries, list: ReadList): LocalEntries {
 const covers = (listed: LocalEntry, local: LocalEntry): boolean =>
   listed.endsAt >= local.endsAt && listed.issuedBefore >= local.issuedBefore
 
-const latestOf = (listed: LocalEntry, local: LocalEntry): LocalEntry => ({
+const combined = (listed: LocalEntry, local: LocalEntry): LocalEntry => ({
   ...listed,
   issuedBefore: Math.max(listed.issuedBefore, local.issuedBefore),
   number: Math.max(listed.number, local.number),

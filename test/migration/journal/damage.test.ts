@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readUnits, writtenSize } from '../../../src/migration/journal/frames.js'
+import { readUnits, writtenSize } from '../../../src/migration/journal/read-journal.js'
 import { fileOf, filesAfter, folderOfTest, linesOf, recovered, withJournal } from './journals.js'
 
 const APPENDS = [['a'], ['b', 'é\u0000"\\']] as const

@@ -58,7 +58,7 @@ export async function checkNode(
       throw unavailable(`${name} says that its cluster is down`)
     }
   }
-  await checkRights(node, options)
+  await checkPermissions(node, options)
   if (info !== undefined) return []
   return [
     `${name} does not let the user run INFO: role, maxmemory-policy and loading are not checked`,
@@ -82,20 +82,21 @@ export const TRY_COMMANDS: Script = tryScript(`
   { 'PEXPIRE', KEYS[1], 1 }, { 'DEL', KEYS[1] }, { 'TIME' },
 `)
 
-async function checkRights(node: RedisNode, options: NodeCheckOptions): Promise<void> {
+async function checkPermissions(node: RedisNode, options: NodeCheckOptions): Promise<void> {
   const { connection, prefix, waits } = options
   const key = keyOn(node, connection, prefix)
   // Without a key in a slot of this node, the store never writes to it.
   if (key === undefined) return
   const call = { script: TRY_COMMANDS, key, args: [] }
+  // The store sends scripts in both ways, and a user may be denied either.
   await run(node, options, () => connection.link.sendSource(call))
   const refused = await run(node, options, () => connection.link.sendDigest(call))
-  const right = missingPermission(refused)
-  if (right !== undefined) throw unfit(`${nameOf(node)} does not let the user ${right}`)
+  const missing = missingPermission(refused)
+  if (missing !== undefined) throw unfit(`${nameOf(node)} does not let the user ${missing}`)
   if (waits) await run(node, options, () => node.command('WAIT', '0', '1'))
 }
 
-const MAX_TRIES = 20_000
+const MAX_CANDIDATES = 20_000
 
 /** Returns a key with the prefix that the node serves; `undefined` if none is found. */
 function keyOn(
@@ -105,7 +106,7 @@ function keyOn(
 ): string | undefined {
   const base = `${prefix}t:check`
   if (cluster === undefined) return base
-  for (let count = 0; count < MAX_TRIES; count++) {
+  for (let count = 0; count < MAX_CANDIDATES; count++) {
     const key = `${base}-${count}`
     if (cluster.addressOf(key) === address) return key
   }

@@ -17,7 +17,9 @@ const MAX_HEADER_LENGTH = Math.ceil((MAX_HEADER_BYTES * 4) / 3)
  */
 export function readSessionHeader(token: string): SessionHeader | undefined {
   const length = token.indexOf('.')
-  if (length > MAX_HEADER_LENGTH || !THREE_SEGMENTS.test(token)) return undefined
+  if (length > MAX_HEADER_LENGTH) return undefined
   const header = readHeader(token.slice(0, length))
-  return header !== undefined && Object.hasOwn(header, 'version') ? header : undefined
+  if (header === undefined || !Object.hasOwn(header, 'version')) return undefined
+  // Last, because it reads the whole token, and most are no session's.
+  return THREE_SEGMENTS.test(token) ? header : undefined
 }

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, import.meta.url))
 
@@ -64,6 +65,16 @@ const SEARCH_FOR_SECRETS = 'test/support/secret-search/setup.ts'
 /** Run by a test, which expects each of them to fail. */
 const LEAKS_ON_PURPOSE = 'test/support/secret-search/planted/**'
 
+/** The simulation is the longest file and a small one, and on a clean checkout Vitest begins with the largest. */
+class SimulationFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const isSimulation = ({ moduleId }: TestSpecification): boolean =>
+      moduleId.includes('/simulation/')
+    return [...sorted.filter(isSimulation), ...sorted.filter((file) => !isSimulation(file))]
+  }
+}
+
 /** How the tests of the code run. */
 const OF_THE_CODE = {
   // Half of the processor time went into a process for each file.
@@ -86,6 +97,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 20_000 } },
     restoreMocks: true,
+    sequence: { sequencer: SimulationFirst },
     reporters: report ? ['default', ['json', { outputFile: report }]] : ['default'],
     projects: [
       {

@@ -6,9 +6,9 @@ import { textOf } from './time-line.js'
 
 describe('every promise is kept in', () => {
   it.each([
-    [1200, 'leased'],
-    [100, 'coupled'],
-    [100, 'migration'],
+    [4000, 'leased'],
+    [500, 'coupled'],
+    [500, 'migration'],
   ] as const)('%i stories (%s)', { timeout: 600_000 }, async (count, kind) => {
     const found = await search(KINDS[kind], await loadPackage(), { from: 1, count })
     expect(found && textOf(found.told)).toBeUndefined()

@@ -63,7 +63,10 @@ it.each<[string, () => unknown]>([
   ],
   ['onDecision must be a function', () => ({ ...good, onDecision: 1 })],
   ['acceptWarnings[0] must be a warning', () => ({ ...good, acceptWarnings: ['all'] })],
-  ['organizationField must not be another', () => ({ ...good, organizationField: 'identities' })],
+  [
+    'organizationField must not be the name of another member of the body',
+    () => ({ ...good, organizationField: 'identities' }),
+  ],
   ['organizationField must be a non-empty', () => ({ ...good, organizationField: '' })],
   ['maxBodyBytes must be an integer from 1024', () => ({ ...good, maxBodyBytes: 1023 })],
   ['leaseSeconds must be a number', () => ({ ...good, leaseSeconds: 0 })],

@@ -4,7 +4,7 @@ export {
   type AttemptReport,
   type CallObserver,
   type CallReport,
-  findCallReport as reportOf,
+  reportOf,
 } from './service-fetch/call-report.js'
 export { ServiceCallError, type ServiceCallErrorCode } from './service-fetch/service-call-error.js'
 export { serviceFetch } from './service-fetch/service-fetch.js'

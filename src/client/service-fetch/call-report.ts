@@ -62,7 +62,7 @@ export function withReport(response: Response, report: CallReport): Response {
  * console.log(reportOf(response).attempts.length) // 1
  * ```
  */
-export function findCallReport(response: Response): CallReport {
+export function reportOf(response: Response): CallReport {
   const report = reports.get(response)
   if (report === undefined) throw new TypeError('reportOf: not a response of a serviceFetch')
   return report

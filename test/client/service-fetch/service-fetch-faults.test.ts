@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import express, { type RequestHandler } from 'express'
 import { describe, expect, it } from 'vitest'
-import { findCallReport } from '../../../src/client/service-fetch/call-report.js'
+import { reportOf } from '../../../src/client/service-fetch/call-report.js'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
 import { issuer } from '../../support/issuer/issuer.js'
 import {
@@ -72,7 +72,7 @@ describe.concurrent.each([MEMORY, REDIS])(
             headers,
           })
           expect([response.status, await response.json()]).toEqual([201, { order, count: 1 }])
-          const report = findCallReport(response)
+          const report = reportOf(response)
           expect([fault, report.replayed]).toEqual([fault, isDoneBefore(fault)])
           attempts += report.attempts.length
         }

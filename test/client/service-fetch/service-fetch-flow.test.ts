@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type CallReport, findCallReport } from '../../../src/client/service-fetch/call-report.js'
+import { type CallReport, reportOf } from '../../../src/client/service-fetch/call-report.js'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
 import { until } from '../../support/until.js'
 import {
@@ -253,7 +253,7 @@ describe.concurrent('an abort ends the call at once, with the reason of the sign
     const call = caller(service, { maxResponseBytes: 4 })
     for (let made = 0; made < 5; made += 1) await (await call(service.url, { signal })).text()
     const kept = await caller(service)(service.url, { signal })
-    expect(findCallReport(kept).attempts).toHaveLength(1)
+    expect(reportOf(kept).attempts).toHaveLength(1)
     expect(listeners).toBe(0)
   })
 })

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { findCallReport } from '../../../src/client/service-fetch/call-report.js'
+import { reportOf } from '../../../src/client/service-fetch/call-report.js'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
 import { serve } from '../../support/receiver/serve.js'
 import {
@@ -141,8 +141,8 @@ describe.concurrent('the idempotency key', () => {
   it("is made for a write with 'auto', one for each call, and told in the report", async () => {
     const service = await startService(unavailable(), ok)
     const call = caller(service, { idempotencyKey: 'auto' })
-    const first = findCallReport(await call(service.url, { method: 'POST', body: 'x' }))
-    const second = findCallReport(await call(service.url, { method: 'DELETE' }))
+    const first = reportOf(await call(service.url, { method: 'POST', body: 'x' }))
+    const second = reportOf(await call(service.url, { method: 'DELETE' }))
     const keys = keysOf(service)
     expect(keys).toEqual([first.idempotencyKey, first.idempotencyKey, second.idempotencyKey])
     expect(new Set(keys).size).toBe(2)
@@ -153,7 +153,7 @@ describe.concurrent('the idempotency key', () => {
     const service = await startService(unavailable(), ok)
     const call = caller(service, { idempotencyKey: 'auto' })
     const response = await call(service.url, { method })
-    expect([response.status, findCallReport(response).idempotencyKey]).toEqual([200, undefined])
+    expect([response.status, reportOf(response).idempotencyKey]).toEqual([200, undefined])
     expect(keysOf(service)).toEqual([undefined, undefined])
   })
 
@@ -163,9 +163,9 @@ describe.concurrent('the idempotency key', () => {
       const service = await startService(unavailable(), ok)
       const call = caller(service, { idempotencyKey: 'auto' })
       const headers = new Headers({ 'Idempotency-Key': key })
-      expect(
-        findCallReport(await call(service.url, { method: 'POST', headers })).idempotencyKey,
-      ).toBe(key)
+      expect(reportOf(await call(service.url, { method: 'POST', headers })).idempotencyKey).toBe(
+        key,
+      )
       expect(keysOf(service)).toEqual([key, key])
     },
   )

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { type CallReport, findCallReport } from '../../../src/client/service-fetch/call-report.js'
+import { type CallReport, reportOf } from '../../../src/client/service-fetch/call-report.js'
 import { ServiceCallError } from '../../../src/client/service-fetch/service-call-error.js'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
 import type { ServiceFetchOptions } from '../../../src/client/service-fetch/service-fetch-options.js'
@@ -85,7 +85,7 @@ describe.concurrent.each(CELLS)('after $what', ({ first, firstStatus, repeatable
 /** A call with what it came to: a status, or the code of its error. */
 async function settled(call: Promise<Response>) {
   const [last, report] = await call.then(
-    (response): [number | string, CallReport] => [response.status, findCallReport(response)],
+    (response): [number | string, CallReport] => [response.status, reportOf(response)],
     (error: ServiceCallError): [number | string, CallReport] => [error.code, error.report],
   )
   return { last, report, outcomes: report.attempts.map(({ status, error }) => status ?? error) }
@@ -109,7 +109,7 @@ describe.concurrent('a refused token', () => {
     const response = await call(service.url)
     expect(response.status).toBe(401)
     expect(await response.text()).toBe('no')
-    expect(findCallReport(response).attempts).toHaveLength(1)
+    expect(reportOf(response).attempts).toHaveLength(1)
   })
 
   it('is another one a second time: that 401 is the answer', async () => {
@@ -316,7 +316,7 @@ describe.concurrent('answers', () => {
     const response = await caller(service)(service.url, { method })
     expect(response.status).toBe(status)
     expect(response.body).toBeNull()
-    expect(findCallReport(response).attempts).toEqual([{ status, waitedMs: 0 }])
+    expect(reportOf(response).attempts).toEqual([{ status, waitedMs: 0 }])
   })
 
   it('may have an empty body', async () => {
@@ -357,7 +357,7 @@ describe.concurrent('what was done', () => {
     const service = await startService(hangUp, answer(201, { 'idempotent-replayed': 'true' }, 'x'))
     const told: unknown[] = []
     const call = caller(service, { onCall: (report) => told.push(report) })
-    const report = findCallReport(await call(service.url, KEYED))
+    const report = reportOf(await call(service.url, KEYED))
     expect(report).toEqual({
       attempts: [
         { error: 'network', waitedMs: 0 },
@@ -395,6 +395,6 @@ describe.concurrent('what was done', () => {
   })
 
   it('is not known of other responses', () => {
-    expect(() => findCallReport(new Response())).toThrow(TypeError)
+    expect(() => reportOf(new Response())).toThrow(TypeError)
   })
 })

@@ -3,7 +3,10 @@ import { isShortText } from '../../base/options.js'
 import type { DeniedKind } from '../../verification/denylist/denylist-entry.js'
 import { formatFailure } from '../../verification/key-set/fetch-key-set.js'
 import type { UsableKeys } from '../../verification/key-set/usable-keys.js'
-import { keySetAddressFaults, keySetAddressOf } from '../../verification/policy/key-set-address.js'
+import {
+  keySetAddressFaults,
+  readKeySetAddress,
+} from '../../verification/policy/key-set-address.js'
 import { parseToken, verifySignature } from '../../verification/token/signed-token.js'
 import { requestKeySet } from '../doctor/request-key-set.js'
 import type { Arguments } from '../frame/arguments.js'
@@ -101,7 +104,7 @@ function addressOf({ issuer, policy }: NamedIssuer): string {
       'the address of the key set cannot be derived from --issuer: use --policy',
     )
   }
-  const address = policy?.keySet ?? keySetAddressOf({ issuer })
+  const address = policy?.keySet ?? readKeySetAddress({ issuer })
   if (address.kind !== 'own') throw new TypeError('a policy of JSON has no shared key set')
   return address.jwksUri
 }

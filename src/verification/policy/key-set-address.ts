@@ -23,7 +23,7 @@ interface AddressOptions {
 const DEFAULT_API_BASE_PATH = '/auth'
 
 /** Without `keySet` and `jwksUri` the address is made of `issuer` and `apiBasePath`. */
-export function keySetAddressOf(options: AddressOptions): KeySetAddress {
+export function readKeySetAddress(options: AddressOptions): KeySetAddress {
   if (options.keySet !== undefined) return { kind: 'shared', keySet: options.keySet }
   const basePath = options.apiBasePath ?? DEFAULT_API_BASE_PATH
   const jwksUri =

@@ -22,7 +22,7 @@ import { keySourceOf } from '../key-set/key-set.js'
 import { staleIfErrorOption } from '../key-set/remote-key-set.js'
 import { type Ceilings, callersOption, unreachablePermissions } from './callers.js'
 import { denylistOption } from './denylist-option.js'
-import { type KeySetAddress, keySetAddressFaults, keySetAddressOf } from './key-set-address.js'
+import { type KeySetAddress, keySetAddressFaults, readKeySetAddress } from './key-set-address.js'
 import type { PermissionsClaim } from './policy-options.js'
 
 /** What a policy requires of its kind of tokens. */
@@ -168,7 +168,7 @@ export function parsePolicy(input: unknown, place = ''): Policy {
     tokenCacheMax: options.tokenCache === false ? 0 : options.tokenCache.max,
     onDecision: options.onDecision,
     clock: options.clock,
-    keySet: keySetAddressOf(options),
+    keySet: readKeySetAddress(options),
   })
 }
 

@@ -5,11 +5,11 @@ import { remoteKeySet, serviceAuth } from 'express-service-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   keySetAddressFaults,
-  keySetAddressOf,
+  readKeySetAddress,
 } from '../../../src/verification/policy/key-set-address.js'
 
 const addressOf = (options: { issuer: string; apiBasePath?: string; jwksUri?: string }): string => {
-  const address = keySetAddressOf(options)
+  const address = readKeySetAddress(options)
   return address.kind === 'own' ? address.jwksUri : ''
 }
 const faultsOf = (policy: Record<string, unknown>): string =>
@@ -34,12 +34,12 @@ describe('the address of the key set', () => {
     const issuer = 'https://api.example.com'
     const jwksUri = `${issuer}/auth/jwt/jwks.json`
     const own = { kind: 'own', jwksUri, allowInsecureHttp: false, staleIfErrorSeconds: undefined }
-    expect(keySetAddressOf({ issuer })).toEqual(own)
+    expect(readKeySetAddress({ issuer })).toEqual(own)
     const rules = { allowInsecureHttp: true, staleIfErrorSeconds: 60 }
-    expect(keySetAddressOf({ issuer, ...rules })).toEqual({ ...own, ...rules })
+    expect(readKeySetAddress({ issuer, ...rules })).toEqual({ ...own, ...rules })
     const keySet = remoteKeySet({ jwksUri })
     onTestFinished(() => keySet.close())
-    expect(keySetAddressOf({ issuer, keySet })).toEqual({ kind: 'shared', keySet })
+    expect(readKeySetAddress({ issuer, keySet })).toEqual({ kind: 'shared', keySet })
     expect(faultsOf({ keySet, issuer: 'core' })).toBe('')
     for (const name of ['jwksUri', 'apiBasePath', 'allowInsecureHttp', 'staleIfErrorSeconds']) {
       expect(faultsOf({ keySet, [name]: 0 })).toBe(

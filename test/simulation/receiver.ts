@@ -213,12 +213,16 @@ export class Receiver implements Listener {
     response.setHeader('location', `/orders/${run.number}`)
     response.statusCode = 201
     const body = `run ${run.number} of ${run.recordName} with ${run.body}`
+    const send = (status: number, text: string): void => {
+      response.statusCode = status
+      run.answer = { status, body: text }
+      response.end(text)
+    }
     switch (ending) {
       case 'answers':
       case 'swallows an error':
       case 'writes late':
-        run.answer = { status: 201, body }
-        response.end(body)
+        send(201, body)
         return
       case 'answers in parts': {
         run.answer = { status: 201, body }
@@ -229,12 +233,9 @@ export class Receiver implements Listener {
         })
         return
       }
-      case 'answers too much': {
-        const long = body.padEnd(STORED_TOO_LARGE_BYTES + 1, '.')
-        run.answer = { status: 201, body: long }
-        response.end(long)
+      case 'answers too much':
+        send(201, body.padEnd(STORED_TOO_LARGE_BYTES + 1, '.'))
         return
-      }
       case 'streams':
         run.answer = { status: 201, body: `${body}!` }
         response.setHeader('content-type', 'text/event-stream')
@@ -243,25 +244,19 @@ export class Receiver implements Listener {
         return
       case 'fails':
       case 'passes on an error':
-        response.statusCode = 500
-        run.answer = { status: 500, body: `run ${run.number} failed` }
-        response.end(run.answer.body)
+        send(500, `run ${run.number} failed`)
         return
       case 'refuses':
       case 'refuses and keeps its writes':
-        response.statusCode = 422
-        run.answer = { status: 422, body: `run ${run.number} refuses` }
-        response.end(run.answer.body)
+        send(422, `run ${run.number} refuses`)
         return
       case 'hangs':
       case 'destroys its response':
         response.destroy()
         return
       case 'releases the key':
-        response.statusCode = 503
         response.setHeader('retry-after', '1')
-        run.answer = { status: 503, body: `run ${run.number}: not now` }
-        response.end(run.answer.body)
+        send(503, `run ${run.number}: not now`)
     }
   }
 

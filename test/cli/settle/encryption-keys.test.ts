@@ -142,14 +142,8 @@ describe('a result that opens is never written over', () => {
   ] as const)('%s', async (_how, keys, exitCode) => {
     const { recordId, fence } = await made(encrypted, 'finished')
     const before = await contentsOf(recordId)
-    const ran = await settle(
-      server,
-      recordId,
-      '--fence',
-      String(fence),
-      ...ANSWER,
-      ...(await keys()),
-    )
+    const options = ['--fence', String(fence), ...ANSWER, ...(await keys())]
+    const ran = await settle(server, recordId, ...options)
     expect(ran).toMatchObject({ exitCode, stdout: '' })
     expect(ran.stderr).toMatch(
       exitCode === 1
@@ -167,14 +161,8 @@ describe('a result that opens is never written over', () => {
   ] as const)('where it is plain, %s', async (_how, keys) => {
     const { recordId, fence } = await made(plain, 'finished')
     const before = await contentsOf(recordId)
-    const ran = await settle(
-      server,
-      recordId,
-      '--fence',
-      String(fence),
-      ...ANSWER,
-      ...(await keys()),
-    )
+    const options = ['--fence', String(fence), ...ANSWER, ...(await keys())]
+    const ran = await settle(server, recordId, ...options)
     expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
     expect(await contentsOf(recordId)).toBe(before)
   })

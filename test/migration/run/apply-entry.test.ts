@@ -7,7 +7,6 @@ import {
 } from '../../../src/migration/run/state/identity-state.js'
 import {
   begunEntry,
-  type CallResult,
   type Entry,
   type EntryOf,
   lookedUpEntry,
@@ -23,30 +22,15 @@ import {
   mayRestart,
   type RunState,
 } from '../../../src/migration/run/state/run-state.js'
+import { deletionSent, preflight, settled, staged } from './support/entries.js'
 
 const source = { name: 'people', file: false, digest: 'd' }
 const begun = (identities = 4): Entry => begunEntry({ at: 1, identities, source })
-const preflight = (results: Partial<EntryOf<'preflight'>> = {}): Entry => ({
-  type: 'preflight',
-  started: false,
-  invalid: '',
-  hasAccount: '',
-  foreignRows: [],
-  taken: [],
-  twice: [],
-  ...results,
-})
 const STARTED = [begun(), preflight({ started: true })]
 const sent = (records: string): Entry => ({
   type: 'sent',
   call: { kind: 'stage', batch: 1, records },
 })
-const deletionSent = (...rows: string[]): Entry => ({
-  type: 'sent',
-  call: { kind: 'delete', rows },
-})
-const settled = (result: CallResult): Entry => ({ type: 'settled', result })
-const staged = settled({ outcome: 'staged', by: 'reply' })
 const refused = (code: string): Entry => settled({ outcome: 'refused', code })
 const rejected = (record: number): Entry =>
   settled({ outcome: 'rejected', users: [{ record, line: record + 1, errors: [] }] })

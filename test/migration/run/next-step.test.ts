@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest'
 import { applyEntry } from '../../../src/migration/run/state/apply-entry.js'
 import {
   begunEntry,
-  type CallResult,
   type Entry,
   type EntryOf,
   lookedUpEntry,
@@ -14,6 +13,7 @@ import {
   createRunState,
   type RunState,
 } from '../../../src/migration/run/state/run-state.js'
+import { deletionSent, preflight, settled, staged } from './support/entries.js'
 
 const IDENTITIES = 4
 const begun = begunEntry({
@@ -21,23 +21,9 @@ const begun = begunEntry({
   identities: IDENTITIES,
   source: { name: 'people', file: false, digest: 'd' },
 })
-const checked: Entry = {
-  type: 'preflight',
-  started: false,
-  invalid: '',
-  hasAccount: '',
-  foreignRows: [],
-  taken: [],
-  twice: [],
-}
-const started: Entry[] = [begun, { ...checked, started: true }]
+const checked = preflight()
+const started: Entry[] = [begun, preflight({ started: true })]
 const sent: Entry = { type: 'sent', call: { kind: 'stage', batch: 1, records: '0-3' } }
-const settled = (result: CallResult): Entry => ({ type: 'settled', result })
-const staged = settled({ outcome: 'staged', by: 'reply' })
-const deletionSent = (...rows: string[]): Entry => ({
-  type: 'sent',
-  call: { kind: 'delete', rows },
-})
 const deleted = (...rows: string[]): Entry => settled({ outcome: 'deleted', rows })
 const rest = (phase: EntryOf<'rest'>['phase']): Entry => ({ type: 'rest', phase })
 const reverify: Entry = { type: 'rest', phase: 'wait', reverify: true }

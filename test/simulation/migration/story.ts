@@ -78,7 +78,7 @@ export function drawMigration(seed: number): MigrationStory {
 }
 
 /** Of somebody who has failed: whether the correction gives another address. */
-export const isMended = ({ fixes, poison }: MigrationStory, user: number): boolean =>
+export const isAddressCorrected = ({ fixes, poison }: MigrationStory, user: number): boolean =>
   !poison.includes(user) && fixes[user % fixes.length] === true
 
 /** Whether anything keeps the user from getting an account with the record of the source. */

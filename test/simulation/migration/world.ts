@@ -7,7 +7,13 @@ import { emptyHistory } from '../history.js'
 import { type Package, type Surroundings, surround } from '../load.js'
 import type { Verdict } from '../oracle.js'
 import { judgeMigration } from './oracle.js'
-import { isMended, isObstructed, type MigrationStory, nameOf, SETTLE_SECONDS } from './story.js'
+import {
+  isAddressCorrected,
+  isObstructed,
+  type MigrationStory,
+  nameOf,
+  SETTLE_SECONDS,
+} from './story.js'
 
 type Migration = Awaited<ReturnType<Package['openMigrationWith']>>
 type User = Parameters<SimulatedCore['importNow']>[0]
@@ -120,8 +126,9 @@ export class MigrationWorld {
       const last = this.reports.at(-1)
       if (isLookedAt(last)) await this.simulation.pass(BETWEEN_LOOKS_MS, this.#nature)
       if (hookIsFirst && last?.state === 'to_correct') {
-        const mended = conflicts.filter((user) => user < users && isMended(this.#story, user))
-        for (const user of mended) this.core.importNow(fixed(user) as User)
+        const isFixed = (user: number): boolean =>
+          user < users && isAddressCorrected(this.#story, user)
+        for (const user of conflicts.filter(isFixed)) this.core.importNow(fixed(user) as User)
       }
       const isCorrected = this.#applied().length > corrected
       const report = await this.#process(`process ${process}`, last, isCorrected)
@@ -270,7 +277,7 @@ export class MigrationWorld {
       const user = Number(id.slice('user-'.length))
       if (!isObstructed(this.#story, user)) throw new Error(`${id} has failed, and is innocent`)
       lines.push(
-        isMended(this.#story, user)
+        isAddressCorrected(this.#story, user)
           ? { replaces: id, user: fixed(user) }
           : { leaveOut: id, reason: 'has an account of old' },
       )

@@ -197,7 +197,7 @@ describe('A COMMIT without a reply', () => {
     expect(lock).not.toHaveBeenCalled()
   })
 
-  it('is unknown when the lock was waited for in vain, and it is not waited for again', async () => {
+  it('is unknown when the lock is not free in time, and does not wait for it again', async () => {
     const lock = vi.fn(fail('55P03'))
     expect(await resolveUnansweredCommit(storeOf({ lock }), attempted())).toEqual(unknown)
     expect(lock).toHaveBeenCalledTimes(1)

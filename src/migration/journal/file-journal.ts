@@ -4,17 +4,9 @@ import { join, resolve } from 'node:path'
 import { MigrationError } from '../run/migration-error.js'
 import type { Journal } from './journal.js'
 import { checkFile, JOURNAL_FILE, makeFolder, syncFolder, unusable } from './journal-folder.js'
+import { damaged, encodeUnit, HEADER, linesOf, NO_UNIT, type Unit } from './journal-format.js'
 import { lockFolder, type ProcessLock } from './process-lock.js'
-import {
-  damaged,
-  encodeUnit,
-  HEADER,
-  linesOf,
-  NO_UNIT,
-  readUnits,
-  type Unit,
-  writtenSize,
-} from './read-journal.js'
+import { readUnits, writtenSize } from './read-journal.js'
 
 const LOCK = 'lock'
 

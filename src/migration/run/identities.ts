@@ -1,6 +1,6 @@
 import { findingText } from '../account/without-account-data.js'
 import { validateUser } from '../record-validation/validate-user.js'
-import type { JournaledState } from './journaled-state.js'
+import type { JournaledState } from './replay-journal.js'
 import type { IdentityReport } from './report.js'
 import type { IndexedRecord, SourceIndex } from './source-index.js'
 import { REPORTED_STATE } from './state/identity-state.js'

@@ -1,8 +1,8 @@
 import type { MigrationProgress } from '../../base/decision/migration-event.js'
 import { pause } from '../../base/pause.js'
 import type { CoreClient } from '../core/core-client.js'
-import type { JournaledState } from './journaled-state.js'
 import type { MigrationSettings } from './migration.js'
+import type { JournaledState } from './replay-journal.js'
 import type { SourceIndex } from './source-index.js'
 
 /** The shared context of a run's steps. */

@@ -2,7 +2,6 @@ import { announceMigration, type MigrationProgress } from '../../base/decision/m
 import { abortWith } from '../../base/on-abort.js'
 import { patientClient } from '../core/open-core-client.js'
 import { identityReports } from './identities.js'
-import { type JournaledState, openJournaledState } from './journaled-state.js'
 import {
   type Migration,
   type MigrationOptions,
@@ -12,6 +11,7 @@ import {
 } from './migration.js'
 import type { MigrationContext } from './migration-context.js'
 import { SYSTEM_TIMING, type Timing } from './migration-context.js'
+import { type JournaledState, replayJournal } from './replay-journal.js'
 import type { MigrationReport } from './report.js'
 import { createReport } from './report-of.js'
 import {
@@ -61,7 +61,7 @@ export async function openMigrationWith(
   timing: Timing,
 ): Promise<Migration> {
   const settings = parseSettings(options)
-  const journaled = await openJournaledState(settings.journal)
+  const journaled = await replayJournal(settings.journal)
   if (!mayRestart(journaled.state)) assertSameCore(journaled.state.begun, settings.core)
   const emit = createEmitter(journaled, settings.onProgress)
   const readIndex = once((signal) =>
@@ -196,7 +196,7 @@ export type MigrationReader = Pick<Migration, 'status' | 'identities' | 'close'>
  */
 export async function readMigration(settings: ReadMigrationOptions): Promise<MigrationReader> {
   const { now } = SYSTEM_TIMING
-  const journaled = await openJournaledState(settings.journal)
+  const journaled = await replayJournal(settings.journal)
   const closing = new AbortController()
   return {
     status: async () => createReport(journaled.state, { now: now() }),

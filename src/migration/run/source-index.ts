@@ -8,9 +8,9 @@ import { type Correction, type OpenCorrections, openCorrections } from '../sourc
 import { createDigestTable } from '../source/digest-table.js'
 import { type OpenSource, openSource } from '../source/open-source.js'
 import type { Source, SourceRecord } from '../source/source.js'
-import type { JournaledState } from './journaled-state.js'
 import type { MigrationSettings } from './migration.js'
 import { MigrationError } from './migration-error.js'
+import type { JournaledState } from './replay-journal.js'
 import { begunEntry, type EntryOf, type Origin } from './state/journal-entry.js'
 import { mayRestart } from './state/run-state.js'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openJournaledState } from '../../../src/migration/run/journaled-state.js'
+import { replayJournal } from '../../../src/migration/run/replay-journal.js'
 import {
   begunEntry,
   type Entry,
@@ -16,7 +16,7 @@ it('takes the rows of a large run that has stalled', async () => {
     const about = { row: `row-${record}`, record, line: record + 1, externalUserId: `${record}` }
     return { type: 'row', ...about, as: 'stalled', status: 'NEW' }
   })
-  const journaled = await openJournaledState({ ...memoryJournal(), append: async () => {} })
+  const journaled = await replayJournal({ ...memoryJournal(), append: async () => {} })
   await journaled.write(begunEntry({ ...begun, identities }))
   await journaled.write(rows)
   expect(journaled.state.stalledRows.size).toBe(identities)
@@ -34,7 +34,7 @@ it('is refused if the core rejected a record that the source lacks', async () =>
     },
   ]
   const journal = memoryJournal(entries.map((entry) => JSON.stringify(entry)))
-  await expect(openJournaledState(journal)).rejects.toMatchObject({
+  await expect(replayJournal(journal)).rejects.toMatchObject({
     code: 'bad_journal',
     message: expect.stringContaining('the journal names a record that the source lacks'),
   })
@@ -45,7 +45,7 @@ it.each([
   [3, 'the journal is of a newer version of this package'],
 ])('of format %i is refused, with the reason', async (format, message) => {
   const line = JSON.stringify({ ...begunEntry({ ...begun, identities: 1 }), format })
-  await expect(openJournaledState(memoryJournal([line]))).rejects.toMatchObject({
+  await expect(replayJournal(memoryJournal([line]))).rejects.toMatchObject({
     code: 'bad_journal',
     message: expect.stringContaining(message),
   })

@@ -13,7 +13,7 @@ export interface JournaledState {
   entries(): AsyncIterable<Entry>
 }
 
-export async function openJournaledState(journal: Journal): Promise<JournaledState> {
+export async function replayJournal(journal: Journal): Promise<JournaledState> {
   const state = createRunState()
   for await (const entry of readEntries(journal)) applyEntry(state, entry)
   let last: Promise<void> = Promise.resolve()

@@ -5,8 +5,8 @@ import type { StoreFault } from '../../store-health.js'
 
 /** The state of one Redis call, including its retries. */
 export interface CallState {
-  /** The time of `performance.now` at which the operation times out. */
-  readonly deadline: number
+  /** The time of `performance.now` at which the operation times out; in the past once it has. */
+  deadline: number
   /** Whether it was sent, so that it may take effect. */
   mayHaveRun: boolean
   /** Whether it was sent again after a lost reply. */
@@ -56,7 +56,11 @@ const noReplyError = ({ mayHaveRun }: CallState): NotConfirmed =>
 /** @throws NotConfirmed at the deadline. */
 export function untilDeadline<T>(work: Promise<T>, state: CallState): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const cancel = atDeadline(state, () => reject(noReplyError(state)))
+    const cancel = atDeadline(state, () => {
+      // The timer may fire slightly early, and nothing may be sent after the rejection.
+      state.deadline = Number.NEGATIVE_INFINITY
+      reject(noReplyError(state))
+    })
     work.then(
       (value) => {
         cancel()

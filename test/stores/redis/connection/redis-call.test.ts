@@ -33,6 +33,16 @@ describe('within', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  it('has expired once it is rejected, although its timer may fire early', async () => {
+    const keepsAlive = setInterval(() => {}, 1000)
+    for (let attempt = 0; attempt < 100; attempt += 1) {
+      const state = startRedisCall(1.9)
+      await expect(untilDeadline(never(), state)).rejects.toBeInstanceOf(NotConfirmed)
+      expect(isExpired(state)).toBe(true)
+    }
+    clearInterval(keepsAlive)
+  })
+
   it('rejects at the deadline, with what is known by then of its having run', async () => {
     vi.useFakeTimers()
     const attempt = startRedisCall(100)

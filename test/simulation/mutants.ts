@@ -28,6 +28,15 @@ export const MUTANTS: Mutants = {
       "void settle({ type: 'released' }, 'abandoned')",
     ],
     'release is ignored': ['    isReleased = true\n', ''],
+    'an aborted run does not learn of it': ['lease.abandon()', 'lease.stopRenewing()'],
+    'a stream is renewed as a run': [
+      "isStreaming && !isReleased ? settleAs({ type: 'streaming' }) : reported(renewRun(store, run))",
+      'reported(renewRun(store, run))',
+    ],
+    'the end of a stream is not recorded': [
+      "return settle({ type: 'streamed' }, 'result_too_large', response.statusCode)",
+      'return Promise.resolve()',
+    ],
     'every run is released': ['let isReleased = false', 'let isReleased = true'],
     'a streamed result is free again': [
       "return settle({ type: 'streamed' }, 'result_too_large', response.statusCode)",
@@ -136,6 +145,14 @@ export const MUTANTS: Mutants = {
       'if nonce and nonce ~= ARGV[1] then return 0 end',
       'if nonce then return 0 end',
     ],
+    'a token is not replicated': [
+      'isConsumed(await reservations.run(call))',
+      'isConsumed(await connection.run(call))',
+    ],
+    'a repeated token writes nothing that WAIT covers': [
+      'if nonce and nonce ~= ARGV[1] then return 0 end',
+      'if nonce then return nonce == ARGV[1] and 1 or 0 end',
+    ],
   }),
   ...mutantsOf('stores/redis/store/compensation.ts', {
     'compensation without owner': [
@@ -173,6 +190,10 @@ export const MUTANTS: Mutants = {
       'const count = min',
     ],
     'WAIT comes first': ['String(min), String(timeoutMs)', 'String(0), String(timeoutMs)'],
+    'the source of a script comes after WAIT': [
+      'enqueue({ ...entry, withSource: true })',
+      'link.sendSource(entry.call).then(entry.resolve, entry.reject)',
+    ],
   }),
   ...mutantsOf('idempotency/single-use.ts', {
     'a token is remembered for a second': [
@@ -209,6 +230,14 @@ export const MUTANTS: Mutants = {
     ],
   }),
   ...mutantsOf('client/service-fetch/retry-decision.ts', {
+    'a caller makes one attempt too many': [
+      'context.attempts >= context.maxAttempts',
+      'context.attempts > context.maxAttempts',
+    ],
+    'a caller does not wait for an unavailable receiver': [
+      'const { retryAfterMs: afterMs = networkDelayMs(context) } = outcome',
+      'const afterMs = networkDelayMs(context)',
+    ],
     'a caller retries in no time': [
       "return isRepeatable ? { type: 'again', afterMs: outcome.retryAfterMs } : END",
       "return isRepeatable ? { type: 'again', afterMs: 0 } : END",

@@ -165,6 +165,8 @@ class Judgement implements Verdict {
     for (const run of this.#history.runs) {
       if (this.#firstStep(run.recordName, run.fence) === undefined)
         this.broken.push(`record: run ${run.number} has not reserved ${run.recordName}`)
+      if (run.endedAt !== undefined && run.reported === undefined && !run.isDead())
+        this.broken.push(`left: nobody hears how run ${run.number} has ended`)
       const until = this.#reservedAt(run)
       const before = this.#runsOf(run.recordName).find(
         (each) => each.fence >= run.fence && this.#reservedAt(each) < until,
@@ -339,8 +341,9 @@ class Judgement implements Verdict {
     if (run === undefined) return `answer: ${answer.status} "${answer.body}" is of no run`
     if (run.recordName !== recordName || run.body !== body)
       return `answer: that of run ${run.number}, for another request`
-    if (answer.headers['location'] !== `/orders/${run.number}`)
-      return `answer: run ${run.number} without its Location`
+    const { location, 'content-type': type = '' } = answer.headers
+    if (location !== `/orders/${run.number}` || !type.startsWith('text/'))
+      return `answer: run ${run.number} without its headers`
     if (!isReplayed)
       return unless(run === own, `answer: that of run ${run.number} without Idempotent-Replayed`)
     if (run === own) return `answer: run ${run.number} replayed to itself`
@@ -380,26 +383,29 @@ class Judgement implements Verdict {
   /** A run whose key another has taken learns of it with its next renewal. A run that keeps its key hears nothing. */
   signals(): void {
     for (const run of this.#history.runs) {
-      const { recordName, receiver, endedAt = 0, lostLeaseAt = Infinity } = run
-      if (lostLeaseAt < (run.endedAt ?? Infinity) && !this.#mayLoseLease(run, lostLeaseAt))
+      const { recordName, receiver, ending, endedAt = 0, lostLeaseAt = Infinity } = run
+      if (ending === 'destroys its response' && lostLeaseAt === Infinity)
+        this.broken.push(`signal: run ${run.number} is over and does not learn of it`)
+      const until = ending === 'destroys its response' ? endedAt : Infinity
+      if (lostLeaseAt < until && !this.#mayLoseLease(run, lostLeaseAt))
         this.broken.push(`signal: run ${run.number} loses its lease without a cause`)
       const taken = this.#whoTook(run, endedAt)
       if (taken === undefined || run.ending === 'streams') continue
       const awakeAt = Math.max(taken.startedAt, ...this.#circumstances.freezesOf(receiver, endedAt))
       const { leaseSeconds, maxRunSeconds } = this.#story
       const renewedAt = awakeAt + (leaseSeconds * 1000 * (1 + DRIFT)) / 3 + RESERVED_WITHIN_MS
-      // A run that is no longer renewed learns of it when its lease ends by its own clock.
-      const isRenewed = renewedAt - this.#reservedAt(run) < maxRunSeconds * 1000 * (1 - DRIFT)
-      const knownAt = isRenewed ? renewedAt : renewedAt + leaseSeconds * 1000 * (1 + DRIFT)
-      if (endedAt < knownAt || lostLeaseAt <= knownAt) continue
       const isCutOff = this.#circumstances.isDisturbed(
         receiver,
         taken.startedAt,
-        knownAt,
+        renewedAt,
         (what) => !SPARES_LINKS.has(what),
       )
-      const from = this.#reservedAt(taken)
-      if (isCutOff || this.#circumstances.isLost(recordName, from, knownAt)) continue
+      // A run that is not renewed learns of it when its lease ends by its own clock.
+      const isRenewed =
+        !isCutOff && renewedAt - this.#reservedAt(run) < maxRunSeconds * 1000 * (1 - DRIFT)
+      const knownAt = isRenewed ? renewedAt : renewedAt + leaseSeconds * 1000 * (1 + DRIFT)
+      if (endedAt < knownAt || lostLeaseAt <= knownAt) continue
+      if (this.#circumstances.isLost(recordName, this.#reservedAt(taken), knownAt)) continue
       this.broken.push(
         `signal: run ${run.number} does not learn that run ${taken.number} has its key`,
       )
@@ -417,9 +423,12 @@ class Judgement implements Verdict {
   #mayLoseLease(run: Run, at: number): boolean {
     const { recordName, receiver } = run
     const from = this.#reservedAt(run)
+    const { leaseSeconds, maxRunSeconds } = this.#story
+    // A run that does not reach its store keeps its lease to the end of that.
+    const hasEnded = at - from > leaseSeconds * 1000 * (1 - DRIFT) - RESERVED_WITHIN_MS
     return (
-      at - from > this.#story.maxRunSeconds * 1000 * (1 - DRIFT) ||
-      this.#circumstances.isDisturbed(receiver, from, at) ||
+      at - from > maxRunSeconds * 1000 * (1 - DRIFT) ||
+      (hasEnded && this.#circumstances.isDisturbed(receiver, from, at)) ||
       // Where its record was lost, an undone reservation may have left a tombstone.
       this.#circumstances.isLost(recordName, from, at) ||
       this.#whoTook(run, at) !== undefined ||
@@ -642,6 +651,8 @@ class Judgement implements Verdict {
         this.broken.push(
           `waits: call ${call.number} took ${Math.round(call.endedAt - call.startedAt)} ms`,
         )
+      } else if (this.#isHasty(call)) {
+        this.broken.push(`waits: call ${call.number} tries again too often or too early`)
       } else if (call.answer === undefined && this.#hasTriesLeft(call)) {
         this.broken.push(`waits: call ${call.number} gave up early`)
       } else if (call.isLast && !this.#isFinal(call)) {
@@ -650,6 +661,16 @@ class Judgement implements Verdict {
         )
       }
     }
+  }
+
+  /** Nobody makes an attempt too many, or sooner than it was told, or replaces a token twice. */
+  #isHasty({ number, maxAttempts }: CallRecord): boolean {
+    const attempts = this.#history.attempts.filter(({ call }) => call.number === number)
+    const isEarly = ({ answer, gotAt = 0 }: Attempt, index: number): boolean =>
+      gotAt + Number(answer?.headers['retry-after'] ?? 0) * 1000 >
+      (attempts[index + 1]?.sentAt ?? Infinity) + TICK_MS
+    const refused = attempts.filter(({ answer }) => answer?.status === 401)
+    return attempts.length > maxAttempts || attempts.some(isEarly) || refused.length > 2
   }
 
   /** Whether it would have made another attempt within its deadline. */

@@ -148,6 +148,10 @@ export const COUPLED_MUTANTS: Mutants = {
     ],
   }),
   ...mutantsOf('stores/postgres/run/run-outcome.ts', {
+    'a failed COMMIT counts as a failed record': [
+      "stage.name === 'committing' ? 'commit' : 'record'",
+      "'record'",
+    ],
     'a rollback frees the token': [
       'ended.then(() => consumeAfterRollback(store, usedTokens))',
       'ended',
@@ -160,6 +164,10 @@ export const COUPLED_MUTANTS: Mutants = {
     ],
   }),
   ...mutantsOf('stores/postgres/adapters/pg-pool.ts', {
+    'a client that comes late is kept': [
+      '      onLateValue: ({ release }) => release(true),\n',
+      '',
+    ],
     'a connection in a transaction goes back to the pool': [
       'client.release(isLost || !isReusable)',
       'client.release()',

@@ -306,6 +306,16 @@ describe('the mark of a key that was freed', () => {
     expect(await store.renew(run)).toBe(false)
   })
 
+  it('outlives a run that was abandoned, and the one after it', async () => {
+    const { store } = openStore(server)
+    const { request } = await freedIn(store)
+    const abandoned = await begin(store, retryOf(request))
+    expect(await store.settle(abandoned, { type: 'abandoned' })).toBe(true)
+    const next = await begin(store, retryOf(request, { rerunAbandoned: true }))
+    expect(await store.settle(next, { type: 'released' })).toBe(true)
+    expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
+  })
+
   it('is not given up by a server that is full', async () => {
     const { store } = openStore(server)
     const { request } = await freedIn(store)

@@ -3,7 +3,7 @@ import { enterNetwork, openNetwork } from '../support/network/own-network.js'
 import useTemporaryHome from '../support/run/temporary-home.js'
 import { type SoakReport, STORES, type StoreName, soak } from './soak.js'
 
-// npm run soak -- [--hours 1 | --minutes 3] [--store cluster|sentinel|postgres|all] [--no-replicas]
+// npm run soak -- [--hours 1 | --minutes 3] [--store cluster|sentinel|postgres|all] [--writers 96] [--no-replicas]
 
 const { values } = parseArgs({
   options: {
@@ -11,16 +11,19 @@ const { values } = parseArgs({
     hours: { type: 'string' },
     minutes: { type: 'string', default: '3' },
     store: { type: 'string', default: 'all' },
+    writers: { type: 'string', default: '96' },
     /** Nothing waits for replicas, so that a failover may lose what was acknowledged. */
     'no-replicas': { type: 'boolean', default: false },
   },
 })
 const minutes = values.hours === undefined ? Number(values.minutes) : 60 * Number(values.hours)
+const writers = Number(values.writers)
 const hasReplicas = !values['no-replicas']
 const all = Object.keys(STORES) as StoreName[]
 const stores = all.filter((name) => [name, 'all'].includes(values.store))
-if (stores.length === 0 || !(minutes > 0)) {
-  console.error(`--store is one of ${all.join(', ')} and all; --minutes is a number above 0`)
+if (stores.length === 0 || !(minutes > 0) || !(writers >= 1)) {
+  const numbers = '--minutes and --hours take a number above 0, --writers one from 1'
+  console.error(`--store is one of ${all.join(', ')} and all; ${numbers}`)
   process.exit(1)
 }
 enterNetwork()
@@ -29,7 +32,9 @@ const network = await openNetwork()
 const seconds = (60 * minutes) / stores.length
 console.log(`${stores.join(', ')}: ${seconds} s each, ${hasReplicas ? 'with' : 'without'} replicas`)
 const reports = new Map<StoreName, SoakReport>()
-for (const store of stores) reports.set(store, await soak({ store, seconds, hasReplicas, network }))
+for (const store of stores) {
+  reports.set(store, await soak({ store, seconds, writers, hasReplicas, network }))
+}
 
 const printLine = (...cells: readonly (string | number)[]): void =>
   console.log(cells.map((cell) => String(cell).padEnd(22)).join(''))

@@ -21,6 +21,8 @@ export type StoreName = keyof typeof STORES
 export interface SoakOptions {
   readonly store: StoreName
   readonly seconds: number
+  /** How many callers write at once. */
+  readonly writers: number
   /** Whether replicas acknowledge each reservation, or each commit. */
   readonly hasReplicas: boolean
   readonly network: Network
@@ -34,7 +36,6 @@ export interface SoakReport {
 }
 
 const RECEIVERS = 3
-const WRITERS = 48
 const FAULT_EVERY_MS = 5000
 const MEASURE_EVERY_MS = 60_000
 /** Of a run that is short. */
@@ -55,7 +56,7 @@ const MIN_HOURS = 0.3
  * with the answers.
  */
 export async function soak({ store, seconds, ...options }: SoakOptions): Promise<SoakReport> {
-  const { network, hasReplicas } = options
+  const { network, hasReplicas, writers } = options
   const folder = await mkdtemp(join(tmpdir(), 'esa-soak-'))
   const scene = await STORES[store]({ ...options, folder })
   const issuer = await createTestIssuer()
@@ -119,7 +120,7 @@ export async function soak({ store, seconds, ...options }: SoakOptions): Promise
     keepDisturbing(Object.fromEntries(Object.entries(ofServers).map(withRecovery))),
     keepDisturbing(faultsOf(receivers)),
     keepMeasuring().catch(end),
-    ...Array.from({ length: WRITERS }, (_, writer) =>
+    ...Array.from({ length: writers }, (_, writer) =>
       keepWriting(caller, { gate: writeGate, isOver, name: `${store}-${writer}` }),
     ),
   ])

@@ -6,9 +6,12 @@ export interface Sample extends Measurement {
 }
 
 /** The slope of the least-squares line through the heap of the second half: % an hour, and its standard error. */
-export function heapSlope(samples: readonly Sample[]): { percent: number; error: number } {
+export function heapSlope(samples: readonly Pick<Sample, 'at' | 'heap'>[]): {
+  percent: number
+  error: number
+} {
   const half = samples.slice(Math.floor(samples.length / 2))
-  const mean = (read: (sample: Sample) => number): number =>
+  const mean = (read: (sample: (typeof samples)[number]) => number): number =>
     half.reduce((sum, sample) => sum + read(sample), 0) / half.length
   const [at, heap] = [mean((sample) => sample.at), mean((sample) => sample.heap)]
   const spread = mean((sample) => (sample.at - at) ** 2)

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Machine } from '../clock.js'
 import type { Run } from '../history.js'
 import { connect, type Package } from '../load.js'
 import { type Context, type Opened, Receiver, ROUTE } from '../receiver.js'
@@ -16,9 +17,9 @@ interface Transaction {
 
 /** A receiver whose handler writes to Postgres, in the transaction of its key. */
 export class CoupledReceiver extends Receiver {
-  readonly #transactions = new Map<Run, Transaction>()
+  readonly #transactions = new WeakMap<Run, Transaction>()
   /** One a process. */
-  readonly #stores = new Map<unknown, PostgresStore>()
+  readonly #stores = new WeakMap<Machine, PostgresStore>()
 
   protected override open(): Opened {
     const { package: esa, story } = this.stage
@@ -33,7 +34,7 @@ export class CoupledReceiver extends Receiver {
     })
     const limits = { transactionMs, resolveMs, isolation, sweepSeconds }
     const store = esa.postgresStore(esa.fromPg(pool), limits)
-    this.#stores.set(this.stage.simulation.current, store as PostgresStore)
+    this.#stores.set(this.machine, store as PostgresStore)
     return {
       close() {
         store.close()
@@ -52,7 +53,7 @@ export class CoupledReceiver extends Receiver {
   protected override async work(run: Run, plan: Plan, request: IncomingMessage): Promise<Ending> {
     const { idempotency } = request as IncomingMessage & { idempotency: Context }
     try {
-      const store = this.#stores.get(this.stage.simulation.current) as PostgresStore
+      const store = this.#stores.get(this.stage.simulation.current as Machine) as PostgresStore
       const transaction = store.transactionOf(request) as Transaction
       this.#transactions.set(run, transaction)
       await write(transaction, run, 'first')

@@ -39,7 +39,7 @@ const OF_THE_SYSTEM = [
   'test/{faults,example-app,docs}/**/*.test.ts',
   'test/readme.test.ts',
   'test/control-room/{page,start}-*.test.ts',
-  'test/control-room/{receivers,receivers-faults,calls-processes,tour}.test.ts',
+  'test/control-room/{calls-processes,tour}.test.ts',
   'test/stores/redis/{denylist/faults,denylist/topologies,connection/{replicated-runs,sentinel}}.test.ts',
   'test/stores/postgres/{races,races-mutants,pools,answers-on-the-wire,effects}*.test.ts',
   'test/stores/postgres/check/*.test.ts',

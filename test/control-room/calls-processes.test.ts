@@ -1,10 +1,13 @@
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { type Callers, openCallers } from '../../example-app/control-room/calls/callers.js'
 import { type Catalogue, openCatalogue } from '../../example-app/control-room/calls/catalogue.js'
+import { compose, curlCommand } from '../../example-app/control-room/calls/compose.js'
+import { exchange } from '../../example-app/control-room/calls/raw-exchange.js'
 import { createEventLog } from '../../example-app/control-room/metrics/event-log.js'
 import {
   CERTIFICATE_READ,
@@ -19,14 +22,15 @@ import {
   type IdentityCore,
   startIdentityCore,
 } from '../../example-app/identity-core/identity-core.js'
+import { listen } from '../../example-app/listen.js'
 import { POLICY } from '../../example-app/orders/policy.js'
 import { removeTemporaryFolder, temporaryFolder } from '../../example-app/temporary-folder.js'
 import { runHere, temporaryFile } from '../cli/kit.js'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { compile } from '../support/process/compile.js'
 import { until } from '../support/until.js'
-import { API_KEY } from './calls-kit.js'
 
+const API_KEY = 'the-key-of-the-control-room'
 const PROGRAMS = '../../example-app/control-room/receivers/'
 
 let core: IdentityCore
@@ -97,7 +101,8 @@ it('get what the catalogue of hostile tokens says, at the step that doctor names
   expect(judged).toBeGreaterThan(200)
 })
 
-it('show a write whose receiver is killed in the middle, and its retry', async () => {
+it('show a write whose receiver is killed in the middle, and its retries', async () => {
+  const orders = receivers.orders()
   await receivers.holdNextWrite('orders-1', true)
   const cut = callers.call(GOOD_WRITE)
   await until('a held write', async () => receivers.states()[0]?.heldWrites === 1)
@@ -106,8 +111,21 @@ it('show a write whose receiver is killed in the middle, and its retry', async (
   expect(answer).toMatchObject({ failure: expect.stringContaining('cut') })
   expect(operator.outcome).toBe('failed')
   expect(operator.steps.find(({ state }) => state === 'failed')?.name).toBe('Handler')
-  const retry = await callers.call({ ...GOOD_WRITE, receiver: 'orders-2', idempotencyKey: 'same' })
-  expect(retry.operator).toMatchObject({ reason: 'request_in_progress' })
+  const retry = () => callers.call({ ...GOOD_WRITE, receiver: 'orders-2', idempotencyKey: 'same' })
+  expect((await retry()).operator).toMatchObject({ reason: 'request_in_progress' })
+  const abandoned = () => receivers.writes().find(({ view }) => view?.state === 'abandoned')
+  await until('its lease has run out', async () => abandoned() !== undefined)
+  expect((await retry()).operator).toMatchObject({ reason: 'outcome_unknown' })
+  // The store of the room, not Redis as in the tests of the page.
+  const { record = '', view } = abandoned() ?? {}
+  const done = { as: 'done', status: 201, body: '{"by":"hand"}' } as const
+  const settled = await receivers.settle({ record, fence: view?.fence ?? 0, ...done })
+  expect(settled).toEqual({ isSettled: true })
+  expect(await retry()).toMatchObject({
+    answer: { text: expect.stringContaining(done.body) },
+    operator: { outcome: 'replayed' },
+  })
+  expect(receivers.orders()).toBe(orders + 1)
   await receivers.start('orders-1')
 })
 
@@ -198,4 +216,32 @@ it.each([
   const { request } = await callers.call(read)
   const { stdout } = await promisify(execFile)('sh', ['-c', request.curl])
   expect(stdout).toMatch(/^HTTP\/1.1 200 /)
+})
+
+it('the curl command of a write has its token, key and body, whatever is in them', async () => {
+  const got: unknown[] = []
+  const server = await listen(async (incoming, response) => {
+    const { authorization, 'idempotency-key': key } = incoming.headers
+    got.push([incoming.method, incoming.url, authorization, key, await text(incoming)])
+    response.end()
+  }, 0)
+  onTestFinished(server.close)
+  const composed = { ...compose(GOOD_WRITE, 'k-1'), body: `{"it's":"$HOME \\ \`date\` 100%"}` }
+  const tokens = catalogue.cases.map(({ name }) => catalogue.find(name)?.authorization)
+  const odd = tokens.filter((token) => token !== undefined && !/^[\w .-]+$/.test(token))
+  expect(odd.length).toBeGreaterThan(20)
+  for (const authorization of [...odd, `it's "$(date)" %s \\n \`date\` \u00e9`]) {
+    const call = { url: server.url, authorization: String(authorization), call: '' }
+    await promisify(execFile)('sh', ['-c', curlCommand(composed, call)])
+    expect(got.pop()).toEqual(['POST', '/orders', authorization, '"k-1"', composed.body])
+  }
+})
+
+it('a receiver that is silent is waited for no longer than the limit', async () => {
+  const { url, close } = await listen(() => {}, 0)
+  onTestFinished(close)
+  const request = Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  const { answer } = await exchange({ url, request, limitMs: 60 })
+  expect(answer).toMatchObject({ failure: 'nobody answered within 0.06 s', text: '' })
+  expect(answer.milliseconds).toBeLessThan(2000)
 })

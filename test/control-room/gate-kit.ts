@@ -39,5 +39,3 @@ export function brief(answer: string): string {
   const [head = '', body = ''] = answer.split('\r\n\r\n')
   return `${head.split(' ')[1]} ${body}`
 }
-
-export const NOTHING_HERE = '404 Nothing is here.'

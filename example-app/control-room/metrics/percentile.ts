@@ -1,5 +1,5 @@
 /** The smallest value that this share of all values does not exceed; `sorted` is not empty. */
-export function percentile(sorted: readonly number[], share: number): number {
+function percentile(sorted: readonly number[], share: number): number {
   const rank = Math.max(1, Math.ceil(share * sorted.length))
   return sorted[rank - 1] ?? Number.NaN
 }

@@ -1,7 +1,7 @@
 import type { RedisClientLike } from 'express-service-auth/redis'
 
 /** Where a Redis is found. It passes between processes as JSON. */
-export interface RedisPlace {
+interface RedisPlace {
   readonly host: string
   readonly port: number
 }

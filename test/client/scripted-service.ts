@@ -82,12 +82,6 @@ export const otherRefusal: Reply = answer(401, { 'www-authenticate': CHALLENGE }
 export const unavailable = (retryAfter = '0'): Reply =>
   answer(503, { 'retry-after': retryAfter, 'content-type': 'text/plain' }, 'later')
 
-export const inProgress: Reply = answer(
-  409,
-  { 'retry-after': '0', 'content-type': 'application/problem+json' },
-  '{"type":"urn:express-service-auth:request-in-progress","title":"-","status":409}',
-)
-
 /** Gives a new token each time. */
 export function countingSource(prefix = 'token') {
   const asked: (string | undefined)[] = []

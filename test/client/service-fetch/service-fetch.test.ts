@@ -10,7 +10,6 @@ import {
   caller,
   countingSource,
   hangUp,
-  inProgress,
   ok,
   otherRefusal,
   type Reply,
@@ -20,67 +19,8 @@ import {
   unavailable,
 } from '../scripted-service.js'
 
-const READ: RequestInit = { method: 'GET' }
 const KEYED: RequestInit = { method: 'POST', body: 'x', headers: { 'idempotency-key': 'order-1' } }
 const BARE: RequestInit = { method: 'POST', body: 'x' }
-
-const replayed: Reply = answer(503, { 'idempotent-replayed': 'true', 'retry-after': '0' })
-
-interface Cell {
-  readonly what: string
-  readonly first: Reply
-  readonly firstStatus: number | 'network'
-  /** How many requests come, of a read or a write with a key, and of a write without. */
-  readonly repeatable: number
-  readonly bare: number
-}
-
-const CELLS: readonly Cell[] = [
-  { what: 'a kept result', first: replayed, firstStatus: 503, repeatable: 1, bare: 1 },
-  { what: 'the 401 of the contract', first: refusal, firstStatus: 401, repeatable: 2, bare: 2 },
-  { what: 'another 401', first: otherRefusal, firstStatus: 401, repeatable: 2, bare: 1 },
-  {
-    what: 'a 503 with Retry-After',
-    first: unavailable(),
-    firstStatus: 503,
-    repeatable: 2,
-    bare: 1,
-  },
-  { what: 'a 503 without', first: answer(503), firstStatus: 503, repeatable: 1, bare: 1 },
-  { what: 'a 409 in progress', first: inProgress, firstStatus: 409, repeatable: 2, bare: 1 },
-  {
-    what: 'another 409',
-    first: answer(409, { 'retry-after': '0' }),
-    firstStatus: 409,
-    repeatable: 1,
-    bare: 1,
-  },
-  { what: 'no answer', first: hangUp, firstStatus: 'network', repeatable: 2, bare: 1 },
-  { what: 'a 502 without', first: answer(502), firstStatus: 502, repeatable: 2, bare: 1 },
-  {
-    what: 'a 429',
-    first: answer(429, { 'retry-after': '0' }),
-    firstStatus: 429,
-    repeatable: 1,
-    bare: 1,
-  },
-]
-
-describe.concurrent.each(CELLS)('after $what', ({ first, firstStatus, repeatable, bare }) => {
-  it.each([
-    ['a read', READ, repeatable],
-    ['a write with a key', KEYED, repeatable],
-    ['a write without', BARE, bare],
-  ])('%s', async (_name, init, expected) => {
-    const service = await startService(first, ok)
-    const seen = await settled(caller(service)(`${service.url}/orders`, init))
-    const statuses = [firstStatus, 200].slice(0, expected)
-    expect(seen.outcomes).toEqual(statuses)
-    expect(seen.last).toBe(statuses.at(-1))
-    expect(service.requests).toHaveLength(expected)
-    expect(new Set(service.tokens).size, 'a token for each attempt').toBe(expected)
-  })
-})
 
 /** A call with what it came to: a status, or the code of its error. */
 async function settled(call: Promise<Response>) {
@@ -123,6 +63,7 @@ describe.concurrent('a refused token', () => {
     const service = await startService(unavailable(), refusal, hangUp, ok)
     const { outcomes } = await settled(caller(service)(service.url))
     expect(outcomes).toEqual([503, 401, 'network', 200])
+    expect(new Set(service.tokens).size, 'a token for each attempt').toBe(4)
   })
 })
 

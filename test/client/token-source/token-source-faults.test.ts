@@ -153,24 +153,6 @@ describe('an answer at the limit', () => {
   })
 })
 
-it.each([301, 302, 303, 307, 308])('a redirect (%d) is not followed', async (status) => {
-  const elsewhere = await startLyingCore(mints())
-  const core = await startLyingCore(
-    answers(status, '', { location: `${elsewhere.url}/recipe/jwt` }),
-  )
-  const source = sourceAt(core.url)
-  await expect(source.token()).rejects.toMatchObject({ code: 'core_rejected', coreStatus: status })
-  expect(elsewhere.requests).toEqual([])
-})
-
-it('an answer from elsewhere is not taken where a fetch has followed a redirect', async () => {
-  const elsewhere = await startLyingCore(mints())
-  const core = await startLyingCore(answers(307, '', { location: elsewhere.url }))
-  const follow: typeof fetch = (input, init) => fetch(input, { ...init, redirect: 'follow' })
-  const source = sourceAt(core.url, { fetch: follow })
-  await expect(source.token()).rejects.toMatchObject(failure('core_unreachable'))
-})
-
 it('a fetch that ignores its signal is not waited for', async () => {
   const never: typeof fetch = () => new Promise(() => {})
   const source = sourceAt('http://127.0.0.1:2', { fetch: never, timeoutMs: TIMEOUT_MS })

@@ -10,14 +10,12 @@ import {
 } from 'express-service-auth'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
-import { openExchange } from '../../support/network/raw-exchange.js'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
 import { expectOwnError } from '../../support/receiver/own-error.js'
 import { watchedStore } from '../../support/stores/watched-store.js'
-import { until } from '../../support/until.js'
 
 const store = memoryStore()
 afterAll(() => store.close())
@@ -106,52 +104,6 @@ describe.each(EXPRESS_MAJORS)("missingKey: 'run', $major", ({ express: app }) =>
     const [error] = receiver.errors as ServiceAuthError[]
     expectOwnError(error, { code: 'wrong_wiring', message: expect.any(String) })
     expect(receiver.handled).toBe(0)
-  })
-
-  it('is a body that no parser has read: next(error), however large', async () => {
-    const receiver = await start({ parsers: [] })
-    expect((await call(receiver.port, { body: '{"item":1}' })).status).toBe(500)
-    const exchange = openExchange(receiver.port)
-    exchange.send({
-      method: 'POST',
-      path: '/orders/1',
-      headers: [
-        `Authorization: Bearer ${issuer.token()}`,
-        'Content-Type: application/json',
-        `Content-Length: ${2 ** 40}`,
-      ],
-      body: '[',
-    })
-    // Express answers such a request once its body has ended.
-    await until('the error', async () => receiver.errors.length === 2)
-    exchange.socket.destroy()
-    for (const error of receiver.errors) {
-      expect(error).toMatchObject({ code: 'wrong_wiring', message: expect.stringMatching(/body/) })
-    }
-    expect(receiver.handled).toBe(0)
-  })
-
-  it('is without a serviceAuth, or an operation: next(error)', async () => {
-    const errors: unknown[] = []
-    const own = app()
-    const once = requireIdempotencyKey({ store, missingKey: 'run' })
-    own.use('/bare', once)
-    own.use('/unnamed', serviceAuth(issuer.policy()), once)
-    const note: express.ErrorRequestHandler = (error, _request, response, _next) => {
-      errors.push(error)
-      response.sendStatus(599)
-    }
-    own.use(note)
-    const server = own.listen(0, '127.0.0.1')
-    onTestFinished(() => void server.close())
-    await until('it listens', async () => server.listening)
-    const { port } = server.address() as { port: number }
-    expect((await call(port, { path: '/bare' })).status).toBe(599)
-    expect((await call(port, { path: '/unnamed' })).status).toBe(599)
-    expect(errors).toEqual([
-      expect.objectContaining({ code: 'wrong_wiring' }),
-      expect.objectContaining({ message: expect.stringMatching(/operation/) }),
-    ])
   })
 
   it("is 'refuse' by default, and nothing else", async () => {

@@ -161,27 +161,6 @@ it('tells that a lease could not be renewed, which no other event tells', async 
   ])
 })
 
-it('writes at most so many lines of one reason and caller, then how many it left out', async () => {
-  const journal = new Journal()
-  const stop = log(journal, { burst: 2, everySeconds: 1 })
-  const receiver = await openReads()
-  for (let count = 0; count < 5; count += 1) await receiver.call()
-  await receiver.call('x')
-  expect(journal.entries).toHaveLength(3)
-  await vi.waitFor(() => expect(journal.entries).toHaveLength(4), { timeout: 5000 })
-  expect(journal.entries[3]).toEqual([
-    'warn',
-    { type: 'left_out', reason: 'credentials_missing', lines: 3 },
-    'Suppressed 3 more lines within 1 s: credentials_missing.',
-  ])
-  for (let count = 0; count < 3; count += 1) await receiver.call()
-  stop()
-  expect(journal.entries.at(-1)?.[2]).toBe(
-    'Suppressed 1 more line within 1 s: credentials_missing.',
-  )
-  expect(journal.entries).toHaveLength(7)
-})
-
 it('writes 10 lines in 10 s unless told otherwise', async () => {
   const journal = new Journal()
   const stop = log(journal)

@@ -304,18 +304,6 @@ describe('a receiver', () => {
     await until('it polls', async () => receiver.health().state === 'fresh')
   })
 
-  it('gives the same object until something changes', async () => {
-    const receiver = openDenylist(server)
-    await desk.deny(entryOf())
-    await receiver.ready()
-    const lists = receiver.lists(ISSUER)
-    const nothing = receiver.lists('https://other.example')
-    await sleep(600)
-    expect(receiver.lists(ISSUER)).toBe(lists)
-    expect(receiver.lists('https://third.example')).toBe(nothing)
-    expect(Object.isFrozen(lists)).toBe(true)
-  })
-
   it('that is closed ages on, asks nothing and says so', async () => {
     const receiver = openDenylist(server)
     await desk.deny(entryOf())

@@ -41,7 +41,7 @@ function stuck(version: CoreVersion, conflict: Conflict): KnownFault {
 }
 
 /** The fault that a text shows; `undefined` where it shows none that is known. */
-export function knownFault(
+function knownFault(
   version: CoreVersion,
   conflict: Conflict,
   text: string | undefined,

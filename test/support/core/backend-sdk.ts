@@ -12,8 +12,7 @@ const API_KEY = 'the-key-of-the-backend-sdk'
 const LOGIN_PATH = '/login'
 
 export type TransferMode = 'cookie' | 'header'
-export const ANTI_CSRF = ['VIA_TOKEN', 'NONE'] as const
-export type AntiCsrf = (typeof ANTI_CSRF)[number]
+export type AntiCsrf = 'VIA_TOKEN' | 'NONE'
 
 /** What the SDK's `verifySession` leaves on a request. */
 export type SessionRequest = Parameters<RequestHandler>[0] & { session?: SessionContainer }

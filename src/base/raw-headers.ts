@@ -1,4 +1,4 @@
-import { allow, type Decision, type Denial, deny } from './decision/reason.js'
+import { type Denial, deny } from './decision/reason.js'
 import { wrongWiring } from './decision/service-auth-error.js'
 
 /** Alternating names and values, as received. */
@@ -71,16 +71,4 @@ export function readToken(headers: WireHeaders): PresentedToken | Denial {
   const token = value.slice(isDpop ? 'DPoP '.length : 'Bearer '.length)
   if (token.length > MAX_TOKEN_LENGTH) return deny('token_too_long')
   return { ok: true, token, scheme: isDpop ? 'DPoP' : 'Bearer' }
-}
-
-/**
- * The token of exactly one `Authorization: Bearer <token>` (RFC 6750, section 2.1).
- *
- * @throws ServiceAuthError if the header is in `headers` only: it did not come on the wire.
- */
-export function readBearer(headers: WireHeaders): Decision<string> {
-  const presented = readToken(headers)
-  if (!presented.ok) return presented
-  const { token, scheme } = presented
-  return scheme === 'Bearer' ? allow(token) : deny('authorization_malformed')
 }

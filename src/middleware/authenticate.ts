@@ -1,10 +1,5 @@
 import { announceDecision, isObserved } from '../base/decision/decision-event.js'
-import {
-  type Dependency,
-  DependencyError,
-  type DependencyFailure,
-  dependencyOf,
-} from '../base/decision/dependency.js'
+import { type Dependency, DependencyError, dependencyOf } from '../base/decision/dependency.js'
 import type { Schemes } from '../base/decision/problem.js'
 import {
   allow,
@@ -23,7 +18,7 @@ import { isDer } from '../verification/confirmation/check-certificate.js'
 import type { Sender } from '../verification/confirmation/sender.js'
 import type { ValidIdentity } from '../verification/policy/check-claims.js'
 import type { ServiceIdentity } from '../verification/policy/identity.js'
-import { eventOf, undecided } from './guard.js'
+import { eventOf, reportFailure, undecided } from './guard.js'
 import { type HeadersInput, requestIdIn, wireHeaders } from './headers-input.js'
 import { decisionResult, refusalOf } from './refusal-table.js'
 import type { Terms } from './request-state.js'
@@ -96,10 +91,6 @@ export function createAuthenticate(terms: Terms, admit: AdmitByTerms): Authentic
   return async function authenticate(headers, options = {}) {
     let chosen = terms
     const stores: Dependency[] = []
-    const reportFailure = ({ dependency, message }: DependencyFailure): void => {
-      const { observers, clock } = chosen
-      dependency.failed({ message, isObserved: isObserved(observers), clock })
-    }
     let decision: Decision<ServiceIdentity>
     try {
       const requirements = parseOptions(options)
@@ -114,7 +105,7 @@ export function createAuthenticate(terms: Terms, admit: AdmitByTerms): Authentic
       )
       decision = admitted.ok ? await requireAll(admitted.value, requirements, chosen) : admitted
     } catch (error) {
-      if (error instanceof DependencyError) reportFailure(error)
+      if (error instanceof DependencyError) reportFailure(error, chosen.observers, chosen.clock)
       if (!(error instanceof Unavailable)) throw toServiceAuthError('authenticate', error)
       decision = undecided(error, [...chosen.dependencies, ...stores])
     }
@@ -125,7 +116,7 @@ export function createAuthenticate(terms: Terms, admit: AdmitByTerms): Authentic
       announceDecision(observers, eventOf('authenticate', decision, identity, requestId))
     }
     if (!decision.ok) {
-      if (decision.failure !== undefined) reportFailure(decision.failure)
+      if (decision.failure !== undefined) reportFailure(decision.failure, observers, clock)
       return answerTo(decision.reason, terms.schemes)
     }
     for (const dependency of [...dependencies, ...stores]) dependency.worked(clock)

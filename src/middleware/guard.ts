@@ -160,7 +160,9 @@ function conclude<State extends RequestState, T>(
   if (decision.ok) {
     for (const dependency of guard.dependencies(state)) dependency.worked(guard.clock(state))
     next()
-  } else if (decision.failure !== undefined) reportFailure(guard, decision.failure, state)
+  } else if (decision.failure !== undefined) {
+    reportFailure(decision.failure, guard.observers(state), guard.clock(state))
+  }
 }
 
 function fail<State extends RequestState, T>(
@@ -168,17 +170,19 @@ function fail<State extends RequestState, T>(
   error: unknown,
   { state, next }: GuardContext<State>,
 ): void {
-  if (error instanceof DependencyError) reportFailure(guard, error, state)
+  if (error instanceof DependencyError) {
+    reportFailure(error, guard.observers(state), guard.clock(state))
+  }
   next(toServiceAuthError(guard.by, error))
 }
 
-function reportFailure<State extends RequestState, T>(
-  guard: Guard<State, T>,
+/** `observers`: those of the decision that the failure prevented. */
+export function reportFailure(
   { dependency, message }: DependencyFailure,
-  state: State,
+  observers: readonly DecisionObserver[],
+  clock: () => number,
 ): void {
-  const isSeen = isObserved(guard.observers(state))
-  dependency.failed({ message, isObserved: isSeen, clock: guard.clock(state) })
+  dependency.failed({ message, isObserved: isObserved(observers), clock })
 }
 
 /** The event of a decision. `identity` is the accepted caller. */

@@ -2,7 +2,6 @@ import type { Response } from 'express'
 import type { DecisionResult } from '../base/decision/decision-event.js'
 import type { IdempotencyRefusal } from '../base/decision/idempotency-event.js'
 import {
-  blank,
   challenged,
   INVALID_TOKEN,
   type Problem,
@@ -10,6 +9,7 @@ import {
   type Refusal,
   refusal,
   type Schemes,
+  UNAVAILABLE,
 } from '../base/decision/problem.js'
 import type { Reason, RefusalReason, UndecidedReason } from '../base/decision/reason.js'
 import { wrongWiring } from '../base/decision/service-auth-error.js'
@@ -17,7 +17,6 @@ import { keepHeadInOrder } from '../idempotency/buffered-response/head.js'
 
 const NO_TOKEN = challenged(401, 'Unauthorized')
 const FORBIDDEN = challenged(403, 'Forbidden', 'insufficient_scope')
-const UNAVAILABLE = refusal(503, blank('Service Unavailable'), ['Retry-After', '5'])
 
 const aboutKey = (name: string, title: string): Problem => ({
   type: problemType(name),

@@ -1,11 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  headerValues,
-  readBearer,
-  readToken,
-  type WireHeaders,
-} from '../../src/base/raw-headers.js'
+import { headerValues, readToken, type WireHeaders } from '../../src/base/raw-headers.js'
 
 /** What a server of Node gives: the same headers in both forms. */
 function wireOf(rawHeaders: readonly string[]): WireHeaders {
@@ -16,7 +11,7 @@ function wireOf(rawHeaders: readonly string[]): WireHeaders {
   return { rawHeaders, headers }
 }
 
-const readOne = (value: string) => readBearer(wireOf(['Host', 'x', 'Authorization', value]))
+const readOne = (value: string) => readToken(wireOf(['Host', 'x', 'Authorization', value]))
 
 describe('the values of a header', () => {
   it('are found in any case of its name, in their order', () => {
@@ -74,7 +69,7 @@ describe('a header that the two forms do not agree on', () => {
 
 describe('a bearer token', () => {
   it.each(['Bearer', 'bearer', 'BEARER'])('is what follows %s and one blank', (scheme) => {
-    expect(readOne(`${scheme} a.b.c`)).toEqual({ ok: true, value: 'a.b.c' })
+    expect(readOne(`${scheme} a.b.c`)).toEqual({ ok: true, token: 'a.b.c', scheme: 'Bearer' })
   })
 
   it.each([
@@ -85,7 +80,7 @@ describe('a bearer token', () => {
   })
 
   it('is missing where there is no header', () => {
-    expect(readBearer(wireOf(['Host', 'x']))).toMatchObject({ reason: 'credentials_missing' })
+    expect(readToken(wireOf(['Host', 'x']))).toMatchObject({ reason: 'credentials_missing' })
   })
 
   it('is one: two headers are refused, even when they are equal or empty', () => {
@@ -95,23 +90,16 @@ describe('a bearer token', () => {
       ['Bearer a', ''],
     ]) {
       const raw = ['authorization', one ?? '', 'Authorization', other ?? '']
-      expect(readBearer(wireOf(raw))).toMatchObject({ reason: 'authorization_repeated' })
+      expect(readToken(wireOf(raw))).toMatchObject({ reason: 'authorization_repeated' })
     }
   })
 
-  it.each([
-    '',
-    'Bearer',
-    'Basic x',
-    'Bearerx',
-    'Bearer\tx',
-    ' Bearer x',
-    'XBearer x',
-    'DPoP x',
-    '\u0000',
-  ])('is not in %j', (value) => {
-    expect(readOne(value)).toMatchObject({ reason: 'authorization_malformed' })
-  })
+  it.each(['', 'Bearer', 'Basic x', 'Bearerx', 'Bearer\tx', ' Bearer x', 'XBearer x', '\u0000'])(
+    'is not in %j',
+    (value) => {
+      expect(readOne(value)).toMatchObject({ reason: 'authorization_malformed' })
+    },
+  )
 
   it('has at most 8192 characters', () => {
     expect(readOne(`Bearer ${'a'.repeat(8192)}`)).toMatchObject({ ok: true })
@@ -124,7 +112,7 @@ describe('a bearer token', () => {
     )
     fc.assert(
       fc.property(headers, (raw) => {
-        expect(readBearer(wireOf(raw))).toHaveProperty('ok')
+        expect(readToken(wireOf(raw))).toHaveProperty('ok')
       }),
     )
   })

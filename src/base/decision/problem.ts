@@ -33,7 +33,10 @@ export const PROBLEM_MEDIA_TYPE = 'application/problem+json'
 
 export const blank = (title: string): Problem => ({ type: 'about:blank', title })
 
-/** The `type` of a problem of ours. */
+/** The 503 of a failed dependency. */
+export const UNAVAILABLE = refusal(503, blank('Service Unavailable'), ['Retry-After', '5'])
+
+/** The `type` of a problem of this package. */
 export const problemType = (name: string): string => `urn:express-service-auth:${name}`
 
 /** The schemes that a receiver challenges with: it accepts tokens that are sent so. */

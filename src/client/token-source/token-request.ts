@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { readJsonSegment, segmentsOf } from '../../base/compact-jws.js'
+import { MAX_TOKEN_LENGTH } from '../../base/raw-headers.js'
 
 /** The claims that a caller chooses: a fixed schema, with the names as in the token. */
 export interface ServiceClaims {
@@ -32,8 +33,6 @@ export type RequestedClaims = ServiceClaims & {
   readonly cnf?: RequestedConfirmation
 }
 
-/** The maximum size that receivers accept (8 KiB). */
-const MAX_TOKEN_BYTES = 8192
 const TOKEN_ID_BYTES = 16
 /** Ids of the core's dynamic keys. Ids of its static keys, which never rotate, begin with `s-`. */
 const DYNAMIC_KEY_ID = /^d-[\x21-\x7e]{1,254}$/
@@ -59,7 +58,7 @@ export function unexpectedMember(
   requested: RequestedClaims,
   terms: Omit<TokenTerms, 'claims'>,
 ): string | undefined {
-  if (token.length > MAX_TOKEN_BYTES) return 'its size'
+  if (token.length > MAX_TOKEN_LENGTH) return 'its size'
   const segments = segmentsOf(token)
   const header = segments && readJsonSegment(segments.header)?.members
   const payload = segments && readJsonSegment(segments.payload)?.members

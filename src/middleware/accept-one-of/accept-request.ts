@@ -5,12 +5,12 @@ import {
   type DecisionObserver,
   isObserved,
 } from '../../base/decision/decision-event.js'
-import { DependencyError, type DependencyFailure } from '../../base/decision/dependency.js'
+import { DependencyError } from '../../base/decision/dependency.js'
 import { ignoreRejection } from '../../base/decision/observers.js'
 import type { Schemes } from '../../base/decision/problem.js'
 import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
 import { toServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
-import { factsOf } from '../guard.js'
+import { factsOf, reportFailure } from '../guard.js'
 import { decisionResult, refusalOf, sendRefusal } from '../refusal-table.js'
 import { requestIdOf } from '../request-id.js'
 import { type AcceptedCredential, assertBeforeKey, type RequestState } from '../request-state.js'
@@ -76,7 +76,8 @@ function verify(choice: CheckedChoice, context: AcceptContext): void {
     else if (end.type === 'failed' && end.error instanceof CredentialRefused) {
       refuseCredential(end.error.denial, context, choice.name)
     } else if (end.type === 'thrown') {
-      if (end.error instanceof DependencyError) reportFailure(end.error, context)
+      if (end.error instanceof DependencyError)
+        reportFailure(end.error, context.observers, Date.now)
       passError(toServiceAuthError(BY, end.error), context)
     } else passError(errorOf(end, `verify of ${choice.name}`), context)
   })
@@ -146,15 +147,8 @@ function refuseCredential(denial: Denial, context: AcceptContext, credential?: s
     context.next(toServiceAuthError(BY, error))
     return
   }
-  if (denial.failure !== undefined) reportFailure(denial.failure, context)
-}
-
-/** There is no policy here whose clock could be used. */
-function reportFailure(
-  { dependency, message }: DependencyFailure,
-  { observers }: AcceptContext,
-): void {
-  dependency.failed({ message, isObserved: isObserved(observers), clock: Date.now })
+  // No policy has decided whose clock could be used.
+  if (denial.failure !== undefined) reportFailure(denial.failure, context.observers, Date.now)
 }
 
 function passError(error: unknown, context: AcceptContext): void {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Request } from 'express'
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
 import { digestOfParts } from '../../base/digest.js'
-import { headerValues, readBearer } from '../../base/raw-headers.js'
+import { headerValues, readToken } from '../../base/raw-headers.js'
 import type { ImportUser } from '../core/import-user.js'
 import type { EndpointSettings, MigrationLimiter } from './endpoint-options.js'
 import {
@@ -51,18 +51,16 @@ async function authenticate(
   context: RequestContext,
   { issuers, limits }: EndpointSettings,
 ): Promise<CheckResult<Issuer>> {
-  const bearer = readBearer(request)
-  if (!bearer.ok) {
-    const isMissing = bearer.reason === 'credentials_missing'
+  const presented = readToken(request)
+  if (!presented.ok || presented.scheme !== 'Bearer') {
+    const isMissing = !presented.ok && presented.reason === 'credentials_missing'
     return refused(isMissing ? 'credentials_missing' : 'authorization_malformed')
   }
-  const issuer = await need(context, 'tokens_unavailable', () => issuerOf(issuers, bearer.value))
+  const { token } = presented
+  const issuer = await need(context, 'tokens_unavailable', () => issuerOf(issuers, token))
   if (issuer === undefined) return refused('token_unknown')
   context.issuer = issuer.name
-  const limit = {
-    limiter: limits.credential,
-    key: limiterKey('credential', issuer.name, bearer.value),
-  }
+  const limit = { limiter: limits.credential, key: limiterKey('credential', issuer.name, token) }
   const limited = await judgeLimit(limit, context, 'credential_limited')
   return limited.ok ? pass(issuer) : limited
 }

@@ -1,6 +1,6 @@
 import type { Response } from 'express'
 import type { MigrationRefusal, MigrationUndecided } from '../../base/decision/migration-event.js'
-import { blank, type Refusal, refusal } from '../../base/decision/problem.js'
+import { blank, type Refusal, refusal, UNAVAILABLE } from '../../base/decision/problem.js'
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
 import { encodeResult } from '../../idempotency/buffered-response/stored-result.js'
 import { sendRefusal } from '../../middleware/refusal-table.js'
@@ -17,7 +17,6 @@ const TOO_LARGE = refusal(413, blank('Content Too Large'))
 const MALFORMED = refusal(400, blank('Bad Request'))
 const FORBIDDEN = refusal(403, blank('Forbidden'))
 const UNDER_WAY = refusal(409, blank('Conflict'))
-const UNAVAILABLE = refusal(503, blank('Service Unavailable'), ['Retry-After', '5'])
 
 type RefusedStatus = 400 | 401 | 403 | 405 | 409 | 413 | 415 | 429
 

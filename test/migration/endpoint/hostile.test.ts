@@ -56,6 +56,7 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
       [`Authorization: Bearer  ${TOKEN}`],
       [`Authorization: ${TOKEN}`],
       [`Authorization: Basic ${TOKEN}`],
+      [`Authorization: DPoP ${TOKEN}`],
       ['Authorization:'],
       [`Authorization: Bearer ${'x'.repeat(9000)}`],
       [`Proxy-Authorization: Bearer ${TOKEN}`],

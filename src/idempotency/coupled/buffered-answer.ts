@@ -31,7 +31,7 @@ export interface BufferedAnswer {
   readonly isReleased: boolean
   /** Whether the complete answer was buffered, so that it can be stored. */
   readonly isStorable: boolean
-  /** Sends it to the caller. */
+  /** Lets it be sent, once the handler has answered. */
   send(): void
   /** Discards it. Returns `false` if a byte of it has been sent, or the client has disconnected. */
   discard(): boolean
@@ -46,14 +46,17 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
     resolveEnding = resolve
   })
 
-  /** Ends the handler's use of the transaction. The promise resolves when `send` is called. */
+  /** Lets the buffered response be sent. `undefined` until the handler has answered. */
+  let allowSending: (() => void) | undefined
+
+  /** Ends the handler's use of the transaction. The response waits for the promise, until `send` is called. */
   function end(answerEnding: CoupledEnding): Promise<void> {
     run.answered()
-    const sent = new Promise<void>((resolve) => {
-      answer.send = resolve
+    const isAllowed = new Promise<void>((resolve) => {
+      allowSending = resolve
     })
     resolveEnding(answer.isReleased ? { type: 'roll_back' } : answerEnding)
-    return sent
+    return isAllowed
   }
 
   const observer: BufferObserver = {
@@ -88,7 +91,7 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
     status: undefined as number | undefined,
     isReleased: false,
     isStorable: false,
-    send(): void {},
+    send: () => allowSending?.(),
     discard: () => buffered.discard(initialState),
   }
   return answer

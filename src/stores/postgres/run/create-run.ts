@@ -26,7 +26,7 @@ export function createRun<Tx>(
       try {
         checksConnection = await hasConnectionCheck()
       } catch (error) {
-        return unavailable({ error })
+        return unavailable({ type: 'failed', error })
       }
       const input = { request, ids, work, liveRuns, checksConnection, onHandlerStart: markRunning }
       const result = await attemptTransaction(store, input)

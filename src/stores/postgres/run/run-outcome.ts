@@ -5,7 +5,7 @@ import { sqlStateOf, UNIQUE_VIOLATION } from '../sql-state.js'
 import { query, type StoreContext } from '../store-context.js'
 import type { UsedToken } from './live-runs.js'
 import { resolveFailedCommit, resolveUnansweredCommit } from './resolve-commit.js'
-import type { AttemptResult, RunInput } from './transaction-attempt.js'
+import type { AttemptResult, RunInput, Settlement } from './transaction-attempt.js'
 
 /** Determines the outcome of a request, and stores the record or tokens that must survive a rollback. */
 export async function determineOutcome<Tx>(
@@ -14,12 +14,12 @@ export async function determineOutcome<Tx>(
   result: AttemptResult,
 ): Promise<CoupledOutcome> {
   const outcome = await outcomeByStage(store, input, result)
-  const { usedTokens, settled, ended } = result
+  const { usedTokens, settlement, ended } = result
   // Only this proves that the transaction stored the tokens; a record found later may be another run's.
-  if (settled === 'committed' || usedTokens.length === 0) return outcome
+  if (settlement.type === 'committed' || usedTokens.length === 0) return outcome
   // Until the transaction ends, it holds the locks of the tokens.
   const consumed = ended.then(() => consumeAfterRollback(store, usedTokens))
-  if (settled !== undefined) await consumed
+  if (settlement.type !== 'pending') await consumed
   return outcome
 }
 
@@ -28,7 +28,7 @@ async function outcomeByStage<Tx>(
   input: RunInput<Tx>,
   result: AttemptResult,
 ): Promise<CoupledOutcome> {
-  const { stage, settled, usedTransaction, fence = 0 } = result
+  const { stage, settlement, usedTransaction, fence = 0 } = result
   switch (stage.name) {
     case 'skipped':
       return stage.finding
@@ -37,31 +37,32 @@ async function outcomeByStage<Tx>(
     case 'beginning':
     case 'running':
     case 'failed':
-      return unavailable(settled)
+      return unavailable(settlement)
     case 'rolling_back':
-      assertRolledBack(settled)
+      assertRolledBack(settlement)
       return rolledBack(store, input, result)
     case 'writing_record':
     case 'committing': {
-      if (stage.name === 'writing_record') assertRolledBack(settled)
-      if (settled === 'committed') return { outcome: 'committed', usedTransaction }
+      if (stage.name === 'writing_record') assertRolledBack(settlement)
+      if (settlement.type === 'committed') return { outcome: 'committed', usedTransaction }
       const { ending } = stage
       const isRecorded = input.request.recordId !== undefined
       const commit = { ids: input.ids, isRecorded, ending, fence, usedTransaction }
-      if (settled === undefined) return resolveUnansweredCommit(store, commit)
-      if (isEndedByHandler(settled.error)) return uncoupled(store, input, result)
+      if (settlement.type === 'pending') return resolveUnansweredCommit(store, commit)
+      const { error } = settlement
+      if (isEndedByHandler(error)) return uncoupled(store, input, result)
       const step = stage.name === 'committing' ? 'commit' : 'record'
-      return resolveFailedCommit(store, commit, { step, error: settled.error })
+      return resolveFailedCommit(store, commit, { step, error })
     }
   }
 }
 
 /** The outcome of a request that did nothing, because the database could not be queried. */
-export function unavailable(settled: AttemptResult['settled']): CoupledOutcome {
-  if (settled === 'committed') {
+export function unavailable(settlement: Settlement): CoupledOutcome {
+  if (settlement.type === 'committed') {
     throw new TypeError('TransactionRunner.transaction must run its work before it resolves')
   }
-  const sqlState = settled && sqlStateOf(settled.error)
+  const sqlState = settlement.type === 'failed' ? sqlStateOf(settlement.error) : undefined
   return {
     outcome: 'undone',
     reason: 'store_unavailable',
@@ -70,8 +71,8 @@ export function unavailable(settled: AttemptResult['settled']): CoupledOutcome {
   }
 }
 
-function assertRolledBack(settled: AttemptResult['settled']): void {
-  if (settled !== 'committed') return
+function assertRolledBack(settlement: Settlement): void {
+  if (settlement.type !== 'committed') return
   throw new TypeError(
     'TransactionRunner.transaction must resolve only when it has committed its work',
   )

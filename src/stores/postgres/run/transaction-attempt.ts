@@ -24,12 +24,18 @@ export interface RunInput<Tx> {
   onHandlerStart(): void
 }
 
+/** How the runner's `transaction` settled. */
+export type Settlement =
+  | { readonly type: 'committed' }
+  | { readonly type: 'failed'; readonly error: unknown }
+  /** Not in time. */
+  | { readonly type: 'pending' }
+
 /** The result of one transaction. */
 export interface AttemptResult {
   /** The stage that the run reached. */
   readonly stage: RunStage
-  /** `undefined` if the transaction did not settle in time. */
-  readonly settled: { readonly error: unknown } | 'committed' | undefined
+  readonly settlement: Settlement
   /** The id of the transaction, once the handler has begun. */
   readonly fence: number | undefined
   readonly usedTransaction: boolean
@@ -105,13 +111,17 @@ export async function attemptTransaction<Tx>(
   // Async, so that a runner that throws synchronously fails like one that rejects.
   const transact = async () =>
     store.runner.transaction(inTransaction, { acquireMs, transactionMs, isolation })
-  const settling: Promise<AttemptResult['settled']> = transact().then(
-    () => 'committed',
-    (error: unknown) => ({ error }),
+  const settling: Promise<Settlement> = transact().then(
+    () => ({ type: 'committed' }),
+    (error: unknown) => ({ type: 'failed', error }),
   )
-  const settled = await control.withinTimeLimit(settling).catch(() => undefined)
+  const settlement = await control
+    .withinTimeLimit(settling)
+    .catch((): Settlement => ({ type: 'pending' }))
   // A client that lost its connection may reject before `inTransaction` has settled.
-  if (typeof settled === 'object' && !context.isSettled) control.dispatch({ type: 'server_failed' })
+  if (settlement.type === 'failed' && !context.isSettled) {
+    control.dispatch({ type: 'server_failed' })
+  }
   // Copied first: the result needs the stage that the run reached, and the event below may change it.
   const { stage } = control
   // A client may give up a transaction while its handler is still running: this aborts the handler's signal.
@@ -123,7 +133,7 @@ export async function attemptTransaction<Tx>(
   if (workError !== undefined) throw workError.error
   return {
     stage,
-    settled,
+    settlement,
     fence,
     usedTransaction: run?.usedTransaction === true,
     usedTokens: run?.usedTokens ?? [],

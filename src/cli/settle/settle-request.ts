@@ -1,8 +1,8 @@
 import { readKey } from '../../base/idempotency-key.js'
-import { isBodyless } from '../../idempotency/buffered-response/head.js'
 import {
   decodeResult,
   encodeResult,
+  isBodyless,
   NEVER_STORED_HEADERS,
 } from '../../idempotency/buffered-response/stored-result.js'
 import { deriveRecordId, operationOf } from '../../idempotency/fingerprint.js'

@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { watchInterruption } from './client-connection.js'
-import { clearDeferredHead, headersOf, isHeadSent } from './deferred-head.js'
 import * as discardingFunctions from './discarding-functions.js'
-import { keepHeadInOrder } from './head.js'
+import { clearDeferredHead, headersOf, isHeadSent } from './head.js'
 import { callOriginal, createReplacer, type Sender } from './original-functions.js'
 import { advance, isWritable } from './phase.js'
+import { keepHeadInOrder } from './queued-head.js'
 import * as replacementFunctions from './replacement-functions.js'
 import { writeDiscarded } from './replacement-functions.js'
 import {

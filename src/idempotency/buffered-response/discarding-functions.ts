@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { isHeadSent } from './deferred-head.js'
-import { isBodyless } from './head.js'
+import { isHeadSent } from './head.js'
 import { type Callback, callOriginal, type ResponseFunctions } from './original-functions.js'
 import {
   isContent,
@@ -9,6 +8,7 @@ import {
   writeDiscarded,
 } from './replacement-functions.js'
 import type { BufferedResponse } from './send-once-stored.js'
+import { isBodyless } from './stored-result.js'
 
 /*
  * The functions of a response whose buffered answer was discarded. Calls of the app go to the original

@@ -1,5 +1,12 @@
-import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type {
+  ClientRequest,
+  OutgoingHttpHeader,
+  OutgoingHttpHeaders,
+  ServerResponse,
+} from 'node:http'
+import { Socket } from 'node:net'
 import { http } from '../../base/node-http.js'
+import { type Sender, sendByOriginal } from './original-functions.js'
 
 type HeaderPairs = readonly (readonly [name: string, value: string])[]
 
@@ -33,10 +40,6 @@ export function readHead(
 }
 
 const LENGTH = 'content-length'
-
-/** Whether a response with this status has no body, whatever its handler writes. */
-export const isBodyless = (status: number): boolean =>
-  status === 204 || status === 304 || status < 200
 
 /** The headers of `writeHead` replace those of the response. */
 function storedPairs(
@@ -109,42 +112,140 @@ function pairsOf(headers: unknown): (readonly [string, unknown])[] {
   return pairs
 }
 
+/** A head that the handler has written and that is not sent yet. */
+export interface DeferredHead {
+  readonly args: readonly unknown[]
+  /** The values before the handler wrote the head. */
+  readonly statusCode: number
+  readonly statusMessage: string
+  /** Whether the handler only called `end`, so that Node writes the head there. */
+  isImplicit: boolean
+}
+
+/** A response whose head may wait. */
+interface HeadState extends Sender {
+  deferredHead: DeferredHead | undefined
+  /** Whether `Transfer-Encoding` was removed: Node then does not chunk the body by itself. */
+  isChunkingRemoved: boolean
+  /** The arguments of `writeHead` after the status, for a head that Node writes in `end`. */
+  headArgsAfterStatus: readonly unknown[]
+}
+
+type HeadFunction = 'setHeader' | 'setHeaders' | 'appendHeader' | 'removeHeader' | 'writeHead'
+
+/** Whether Node has sent the head, whatever the response's own `headersSent` returns. */
+export const isHeadSent = (response: ServerResponse): boolean =>
+  Reflect.get(http.ServerResponse.prototype, 'headersSent', response)
+
 /**
- * Keeps what Node has queued for a response (`100 Continue`, early hints) before its head. Node queues
- * it while another response on the connection is yet to be sent, and puts the head of a body that comes
- * as bytes before it: the client then reads it as the beginning of the body. A head that leaves with a
- * text in its own encoding is queued in order. See docs/decisions/queued-heads.md.
+ * Changes a response as Node's `writeHead` does, but writes no head, because that could not be undone.
+ * The head can no longer be changed after this.
  */
-export function keepHeadInOrder(response: ServerResponse): void {
-  if (!isQueued(response)) return
-  const { writeHead } = response
-  response.writeHead = (...args: unknown[]): ServerResponse => {
-    const returned: ServerResponse = Reflect.apply(writeHead, response, args)
-    if (isQueued(response) && response.writableLength > 0 && mayHaveBody(response)) {
-      Reflect.apply(http.ServerResponse.prototype.write, response, ['', 'latin1'])
+export function deferHead(head: HeadState, input: readonly unknown[]): DeferredHead {
+  const { response } = head
+  const { statusCode, statusMessage } = response
+  const args = input.map(copyOf)
+  if (isPlain(response, args)) {
+    const status = args[0] as number
+    response.statusMessage = http.STATUS_CODES[status] ?? 'unknown'
+    response.statusCode = status
+  } else {
+    applyByDryRun(head, args)
+  }
+  showHeadersSent(response)
+  return { args, statusCode, statusMessage, isImplicit: false }
+}
+
+const IS_DEFERRED = Symbol('express-service-auth waiting head')
+
+/** A response whose `headersSent` is true before Node has sent the head. */
+type ShowingResponse = ServerResponse & { [IS_DEFERRED]?: boolean }
+
+/** Shared by all responses. It is not removed, because that would cost more for each of them. */
+const HEADERS_SENT = {
+  configurable: true,
+  get(this: ShowingResponse): boolean {
+    return this[IS_DEFERRED] === true || isHeadSent(this)
+  },
+}
+
+function showHeadersSent(response: ShowingResponse): void {
+  response[IS_DEFERRED] = true
+  Object.defineProperty(response, 'headersSent', HEADERS_SENT)
+}
+
+/** Copies the headers, because the handler may reuse their object. */
+function copyOf(arg: unknown): unknown {
+  if (Array.isArray(arg)) return arg.map(copyOf)
+  return typeof arg === 'object' && arg !== null ? { ...arg } : arg
+}
+
+/** Whether Node would accept the head and add nothing but the message of the status. */
+function isPlain(response: ServerResponse, args: readonly unknown[]): boolean {
+  const [status] = args
+  const isStatus = Number.isInteger(status) && Number(status) >= 100 && Number(status) <= 999
+  return args.length === 1 && isStatus && !response.statusMessage && !response.hasHeader('trailer')
+}
+
+/** Writes the head to another response and copies the result, so that Node's own checks apply. */
+function applyByDryRun({ response, isChunkingRemoved }: HeadState, args: readonly unknown[]): void {
+  const scratch = new http.ServerResponse(response.req ?? SENT.req)
+  if (isChunkingRemoved) scratch.removeHeader('Transfer-Encoding')
+  scratch.useChunkedEncodingByDefault = response.useChunkedEncodingByDefault
+  scratch.statusCode = response.statusCode
+  scratch.statusMessage = response.statusMessage
+  for (const [name, value] of headersOf(response)) scratch.setHeader(name, value)
+  try {
+    Reflect.apply(scratch.writeHead, scratch, args)
+  } finally {
+    response.statusCode = scratch.statusCode
+    response.statusMessage = scratch.statusMessage
+    for (const [name, value] of headersOf(scratch)) {
+      if (response.getHeader(name) !== value) response.setHeader(name, value)
     }
-    return returned
   }
 }
 
-const isQueued = ({ socket }: ServerResponse): boolean => socket === null
+export type Header = readonly [name: string, value: number | string | string[]]
 
-/** Without a body, Node itself sends the head as text. */
-const mayHaveBody = ({ req, statusCode }: ServerResponse): boolean =>
-  req?.method !== 'HEAD' && !isBodyless(statusCode)
+/** Returns the headers with their names as written; copies lists, because Node appends to them. */
+export const headersOf = (response: ServerResponse): Header[] =>
+  // The types of `ServerResponse` omit this function.
+  (response as ServerResponse & Pick<ClientRequest, 'getRawHeaderNames'>)
+    .getRawHeaderNames()
+    .map((name) => {
+      const value = response.getHeader(name) ?? ''
+      return [name, Array.isArray(value) ? [...value] : value]
+    })
 
-/** Node's own check comes too late: when the response is sent, it is already stored. */
-export function assertLength({ strictLength }: Head, length: number, isLast: boolean): void {
-  if (strictLength === undefined) return
-  if (length === strictLength || (length < strictLength && !isLast)) return
-  throw lengthMismatch(length, strictLength)
+/**
+ * Writes the head by the original functions, or leaves it to their `end`, where an outer middleware may
+ * change head and body.
+ */
+export function sendHead(head: HeadState): void {
+  const { response, deferredHead } = head
+  if (deferredHead === undefined) return
+  clearDeferredHead(head)
+  const { args, statusCode, statusMessage, isImplicit } = deferredHead
+  response.statusMessage = statusMessage
+  if (isImplicit) {
+    const [status, ...others] = args
+    response.statusCode = Number(status)
+    head.headArgsAfterStatus = others
+  } else {
+    response.statusCode = statusCode
+    sendByOriginal(head, 'writeHead', args)
+  }
 }
 
-/** The error of Node for a body whose length differs, with `strictContentLength`. */
-export const lengthMismatch = (actual: number, announced: number): Error =>
-  Object.assign(
-    new Error(
-      `Response body's content-length of ${actual} byte(s) does not match the content-length of ${announced} byte(s) set in header`,
-    ),
-    { code: 'ERR_HTTP_CONTENT_LENGTH_MISMATCH' },
-  )
+export function clearDeferredHead(head: HeadState): void {
+  head.deferredHead = undefined
+  const response: ShowingResponse = head.response
+  response[IS_DEFERRED] = false
+}
+
+/** A response whose head has been sent, so that Node itself throws its error. */
+const SENT = new http.ServerResponse(new http.IncomingMessage(new Socket())).writeHead(200)
+
+export const throwHeadersSent = (name: HeadFunction, args: readonly unknown[]): unknown =>
+  Reflect.apply(SENT[name], SENT, args)

@@ -1,8 +1,14 @@
 import type { ServerResponse } from 'node:http'
 import { types } from 'node:util'
 import { isQueuedOnLostConnection } from './client-connection.js'
-import { deferHead, isHeadSent, throwHeadersSent } from './deferred-head.js'
-import { assertLength, type Head, isBodyless, isEventStream, readHead } from './head.js'
+import {
+  deferHead,
+  type Head,
+  isEventStream,
+  isHeadSent,
+  readHead,
+  throwHeadersSent,
+} from './head.js'
 import { type Callback, callOriginal, sendAfter, sendByOriginal } from './original-functions.js'
 import { isBuffering, isWritable } from './phase.js'
 import {
@@ -14,6 +20,7 @@ import {
   sendEnd,
   sendOnceStored,
 } from './send-once-stored.js'
+import { isBodyless } from './stored-result.js'
 
 /*
  * The functions that the handler of a buffered response calls instead of Node's.
@@ -154,6 +161,17 @@ export function end(buffered: BufferedResponse, args: unknown[]): unknown {
 }
 
 const NO_BYTES = new Uint8Array()
+
+/**
+ * Throws Node's error for a body of another length. Node's own check comes too late: when the response is sent,
+ * it is already stored.
+ */
+export function assertLength({ strictLength }: Head, length: number, isLast: boolean): void {
+  if (strictLength === undefined) return
+  if (length === strictLength || (length < strictLength && !isLast)) return
+  const message = `Response body's content-length of ${length} byte(s) does not match the content-length of ${strictLength} byte(s) set in header`
+  throw Object.assign(new Error(message), { code: 'ERR_HTTP_CONTENT_LENGTH_MISMATCH' })
+}
 
 export function destroy(buffered: BufferedResponse, args: unknown[]): unknown {
   if (deferDestroy(buffered, () => callOriginal(buffered, 'destroy', args)))

@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { PipeWatch } from './client-connection.js'
 import { isDisconnected } from './client-connection.js'
-import { type DeferredHead, type Header, isHeadSent, sendHead } from './deferred-head.js'
-import type { Head } from './head.js'
+import { type DeferredHead, type Head, type Header, isHeadSent, sendHead } from './head.js'
 import {
   type Callback,
   callOriginal,

@@ -10,6 +10,10 @@ export interface StoredResult {
   readonly body: Uint8Array
 }
 
+/** Whether a response with this status has no body, whatever its handler writes. */
+export const isBodyless = (status: number): boolean =>
+  status === 204 || status === 304 || status < 200
+
 /** Headers of a user agent or a connection, which are no part of a result. */
 export const NEVER_STORED_HEADERS: RegExp =
   /^(set-cookie|connection|keep-alive|te|trailer|transfer-encoding|upgrade|proxy-.*)$/

@@ -6,9 +6,10 @@ import {
   isIdempotencyObserved,
 } from '../../base/decision/idempotency-event.js'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
-import { isBodyless, keepHeadInOrder } from '../../idempotency/buffered-response/head.js'
+import { keepHeadInOrder } from '../../idempotency/buffered-response/queued-head.js'
 import {
   decodeResult,
+  isBodyless,
   type StoredResult,
 } from '../../idempotency/buffered-response/stored-result.js'
 import type { CoupledFinding } from '../../idempotency/coupled/coupled-store.js'

@@ -1,6 +1,6 @@
 import type { Isolation, Row, Statement, StatementLimits, TransactionRunner } from './runner.js'
+import { awaitAnswer } from './runner.js'
 import type { Statements } from './sql/statements.js'
-import { awaitAnswer } from './time-limits.js'
 
 /** Limits of a store. Times in ms. */
 export interface PostgresLimits {

@@ -1,11 +1,8 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import {
-  isBodyless,
-  isEventStream,
-  readHead,
-} from '../../../src/idempotency/buffered-response/head.js'
+import { isEventStream, readHead } from '../../../src/idempotency/buffered-response/head.js'
+import { isBodyless } from '../../../src/idempotency/buffered-response/stored-result.js'
 
 const response = (headers: Record<string, string | number | string[]> = {}): ServerResponse => {
   const made = new ServerResponse(new IncomingMessage(new Socket()))

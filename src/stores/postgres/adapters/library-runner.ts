@@ -5,7 +5,7 @@ import type {
   TransactionLimits,
   TransactionRunner,
 } from '../runner.js'
-import { noAnswer, noConnection, ROLLBACK_MS } from '../time-limits.js'
+import { noAnswer, noConnection, ROLLBACK_MS } from '../runner.js'
 import { dropIfReadOnly } from './read-only.js'
 
 /** A library that has its own transaction function. */

@@ -1,5 +1,5 @@
 import { withDeadline } from '../../../base/deadline.js'
-import { noConnection } from '../time-limits.js'
+import { noConnection } from '../runner.js'
 import type { PgExchange } from './pg-exchange.js'
 import type { TypeParsers } from './pg-values.js'
 

@@ -5,7 +5,7 @@ import type {
   TransactionLimits,
   TransactionRunner,
 } from '../runner.js'
-import { awaitAnswer, DEFAULT_LIMITS, ROLLBACK_MS } from '../time-limits.js'
+import { awaitAnswer, DEFAULT_LIMITS, ROLLBACK_MS } from '../runner.js'
 import { PgExchange, type StatementResult } from './pg-exchange.js'
 import {
   acquire,

@@ -5,9 +5,9 @@ import type {
   TransactionLimits,
   TransactionRunner,
 } from '../runner.js'
+import { awaitAnswer, DEFAULT_LIMITS } from '../runner.js'
 import { warnOfSilentConnections } from '../silent-connections.js'
 import { isEndedByHandler } from '../sql/record-statements.js'
-import { awaitAnswer, DEFAULT_LIMITS } from '../time-limits.js'
 import { rowsOf } from './postgres-js-rows.js'
 import {
   begin,

@@ -1,5 +1,5 @@
+import { awaitAnswer, ROLLBACK_MS } from '../runner.js'
 import { READ_ONLY_SQL_TRANSACTION, sqlStateOf } from '../sql-state.js'
-import { awaitAnswer, ROLLBACK_MS } from '../time-limits.js'
 
 /** A single text, because a library may give the connection to another request after the rollback. */
 const TERMINATE = 'rollback; select pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid())'

@@ -73,17 +73,17 @@ export const isShortText = (value: unknown): value is string =>
 /** `known` are the names of the options. */
 function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): string[] {
   if (issue.code === 'unrecognized_keys') {
-    const alike = (key: string): string => (issue.path.length === 0 ? adviceOn(key, known) : '')
-    return issue.keys.map((key) => `${pathOf([...issue.path, key])} is not an option${alike(key)}`)
+    const advice = (key: string): string => (issue.path.length === 0 ? adviceOn(key, known) : '')
+    return issue.keys.map((key) => `${pathOf([...issue.path, key])} is not an option${advice(key)}`)
   }
   return [`${pathOf(issue.path)} ${issue.message}`]
 }
 
-/** The options that the user may have meant: those that begin alike. */
+/** The options that the user may have meant: those with the same beginning. */
 function adviceOn(key: string, known: readonly string[]): string {
   const start = (name: string): string => name.slice(0, 3).toLowerCase()
-  const alike = known.filter((name) => start(name) === start(key))
-  return alike.length === 0 ? '' : ` (use ${alike.join(' or ')})`
+  const similar = known.filter((name) => start(name) === start(key))
+  return similar.length === 0 ? '' : ` (use ${similar.join(' or ')})`
 }
 
 function pathOf(path: readonly PropertyKey[]): string {

@@ -273,7 +273,7 @@ export const MUTANTS: Mutants = {
       'digestOfParts([issuer, audience, operation, key])',
     ],
   }),
-  ...mutantsOf('middleware/idempotency-key/idempotent-exchange.ts', {
+  ...mutantsOf('middleware/idempotency-key/idempotent-context.ts', {
     'a replay is not marked': ["response.setHeader('Idempotent-Replayed', 'true')", ''],
     'a replay may be cached': [
       "response.setHeader('Idempotent-Replayed', 'true')\n  response.setHeader('Cache-Control', 'no-store')",

@@ -51,7 +51,7 @@ export type Undone =
  *
  * @inline
  */
-interface IdempotencyContext {
+interface CommonFields {
   /** The middleware that publishes it. */
   readonly by: 'requireIdempotencyKey'
   /** The verified caller. */
@@ -130,7 +130,7 @@ type IdempotencyDetails =
     }
 
 /** Event on the diagnostics channel `express-service-auth:idempotency`. */
-export type IdempotencyEvent = IdempotencyContext & IdempotencyDetails
+export type IdempotencyEvent = CommonFields & IdempotencyDetails
 
 const idempotency = openChannel('idempotency')
 

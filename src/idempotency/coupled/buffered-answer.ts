@@ -21,7 +21,7 @@ export interface CoupledRunOptions {
 /** The answer of a handler that runs inside a transaction, buffered until the transaction has ended. */
 export interface BufferedAnswer {
   /** `undefined` without a key. */
-  readonly context: IdempotencyContext | undefined
+  readonly idempotency: IdempotencyContext | undefined
   /** Rolls the transaction back at the end, and stores nothing. */
   release(): void
   /** Resolves once the handler has answered, or can no longer answer. */
@@ -85,7 +85,7 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
   const contextWith = (ownKey: string): IdempotencyContext =>
     Object.assign(new SignalOf(run), { key: ownKey, fence: run.fence, release })
   const answer = {
-    context: key === undefined ? undefined : contextWith(key),
+    idempotency: key === undefined ? undefined : contextWith(key),
     release,
     ending,
     status: undefined as number | undefined,

@@ -26,10 +26,10 @@ import {
 } from './idempotency-options.js'
 import {
   type Emit,
-  type IdempotentExchange,
+  type IdempotentContext,
   refuseKey,
   reportStoreFailure,
-} from './idempotent-exchange.js'
+} from './idempotent-context.js'
 import { runCoupled } from './run-coupled.js'
 import { runLeased } from './run-leased.js'
 
@@ -102,20 +102,20 @@ function handleRequest(
     reportStore(event, settings, state)
     publish(event)
   }
-  const exchange = { state, request, response, next, emit }
+  const context = { state, request, response, next, emit }
   if (header.type === 'invalid' || (header.type === 'missing' && !settings.runsWithoutKey)) {
-    refuseKey(exchange, header.type === 'missing' ? 'key_missing' : 'key_invalid')
+    refuseKey(context, header.type === 'missing' ? 'key_missing' : 'key_invalid')
     return undefined
   }
-  if (settings.kind === 'coupled') return runCoupled(exchange, settings, key)
-  if (key !== undefined) return runLeased({ ...exchange, ...key }, settings)
-  runWithoutKey(exchange, settings)
+  if (settings.kind === 'coupled') return runCoupled(context, settings, key)
+  if (key !== undefined) return runLeased({ ...context, ...key }, settings)
+  runWithoutKey(context, settings)
   return undefined
 }
 
 /** Runs the handler and stores nothing. Checks that must come before the key still fail after it. */
 function runWithoutKey(
-  { state, next, emit }: IdempotentExchange,
+  { state, next, emit }: IdempotentContext,
   { store }: IdempotencySettings,
 ): void {
   state.reservation = { store, release() {} }

@@ -10,23 +10,23 @@ import type { CoupledSettings } from './idempotency-options.js'
 import {
   answerExisting,
   type Emit,
-  type IdempotentExchange,
+  type IdempotentContext,
   type RequestKey,
   replay,
   reportStoreFailure,
   reportUnsentAnswer,
-} from './idempotent-exchange.js'
+} from './idempotent-context.js'
 
 /**
  * Runs the handler inside a transaction of the store, and answers once that has ended. Without a `key` nothing is
  * looked up or stored.
  */
 export async function runCoupled(
-  exchange: IdempotentExchange,
+  context: IdempotentContext,
   settings: CoupledSettings,
   key: RequestKey | undefined,
 ): Promise<void> {
-  const { request, response } = exchange
+  const { request, response } = context
   const { store, retentionMs } = settings
   let started: StartedRun | undefined
   const coupledRequest = {
@@ -34,7 +34,7 @@ export async function runCoupled(
     fingerprint: key?.fingerprint ?? '',
     retentionMs,
     requester: request,
-    onLateUse: () => emitLateUse(exchange, started),
+    onLateUse: () => emitLateUse(context, started),
   }
   try {
     const outcome = await store.run(coupledRequest, async (run) => {
@@ -44,7 +44,7 @@ export async function runCoupled(
       const { maxBytes, storedHeaders } = settings
       const { fence } = run
       const onUnsent = (error: unknown): void =>
-        reportUnsentAnswer(exchange, { error, status: response.statusCode, fence })
+        reportUnsentAnswer(context, { error, status: response.statusCode, fence })
       const answer = bufferAnswer({
         run,
         key: key?.key,
@@ -54,14 +54,14 @@ export async function runCoupled(
         onUnsent,
       })
       started = { fence, answer }
-      begin(exchange, settings, started)
+      begin(context, settings, started)
       return answer.ending
     })
-    answerRequest(exchange, settings, { started, outcome })
+    answerRequest(context, settings, { started, outcome })
   } catch (error) {
     // The store or this package has failed. The handler's writes may not be committed, so its answer is discarded.
     started?.answer.discard()
-    if (!(error instanceof ServiceAuthError)) reportStoreFailure(settings, exchange.state)
+    if (!(error instanceof ServiceAuthError)) reportStoreFailure(settings, context.state)
     throw error
   }
 }
@@ -72,22 +72,22 @@ interface StartedRun {
 }
 
 function begin(
-  { state, request, next, emit }: IdempotentExchange,
+  { state, request, next, emit }: IdempotentContext,
   { store, dependency }: CoupledSettings,
   { fence, answer }: StartedRun,
 ): void {
   state.reservation = { store, release: answer.release }
-  if (answer.context === undefined) {
+  if (answer.idempotency === undefined) {
     dependency.worked(state.admission.clock)
     emit({ outcome: 'accepted', reason: 'key_missing' })
   } else {
-    request.idempotency = answer.context
+    request.idempotency = answer.idempotency
     emit({ outcome: 'accepted', reason: 'reserved', fence })
   }
   next()
 }
 
-function emitLateUse({ request, emit }: IdempotentExchange, started: StartedRun | undefined): void {
+function emitLateUse({ request, emit }: IdempotentContext, started: StartedRun | undefined): void {
   if (started === undefined) return
   // The pattern of the route, because the URL may hold personal data.
   const path: unknown = request.route?.path
@@ -102,63 +102,61 @@ function emitLateUse({ request, emit }: IdempotentExchange, started: StartedRun 
 }
 
 function answerRequest(
-  exchange: IdempotentExchange,
+  context: IdempotentContext,
   settings: CoupledSettings,
   { started, outcome }: { started: StartedRun | undefined; outcome: CoupledOutcome },
 ): void {
-  if (started !== undefined) answerRun(exchange, settings, { ...started, outcome })
-  else if (isFinding(outcome)) answerFinding(exchange, settings, outcome)
-  else answerUnavailable(exchange, outcome)
-}
-
-const FINDINGS: ReadonlySet<string> = new Set([
-  'running',
-  'mismatch',
-  'finished',
-  'result_not_stored',
-  'unreadable',
-] satisfies CoupledFinding['outcome'][])
-
-const isFinding = (outcome: CoupledOutcome): outcome is CoupledFinding =>
-  FINDINGS.has(outcome.outcome)
-
-function answerUnavailable({ response, emit }: IdempotentExchange, outcome: CoupledOutcome): void {
-  if (outcome.outcome !== 'undone') {
-    throw new TypeError(`store.run resolved to ${outcome.outcome} without calling \`work\``)
+  if (started !== undefined) {
+    answerRun(context, settings, { ...started, outcome })
+    return
   }
-  const { sqlState } = outcome
-  const status = refuse(response, 'store_unavailable')
-  emit({ outcome: 'undecided', reason: outcome.reason, status, ...(sqlState && { sqlState }) })
+  switch (outcome.outcome) {
+    case 'running':
+    case 'mismatch':
+    case 'finished':
+    case 'result_not_stored':
+    case 'unreadable':
+      answerFinding(context, settings, outcome)
+      return
+    case 'undone': {
+      const { reason, sqlState } = outcome
+      const status = refuse(context.response, 'store_unavailable')
+      context.emit({ outcome: 'undecided', reason, status, ...(sqlState && { sqlState }) })
+      return
+    }
+    default:
+      throw new TypeError(`store.run resolved to ${outcome.outcome} without calling \`work\``)
+  }
 }
 
 /** Answers from the record of another run of the key, or because one is in progress. */
 function answerFinding(
-  exchange: IdempotentExchange,
+  context: IdempotentContext,
   { tokenGate }: CoupledSettings,
   found: CoupledFinding,
 ): void {
   if (found.outcome !== 'finished' || !found.usedToken) {
-    answerExisting(exchange, found)
+    answerExisting(context, found)
     return
   }
   // A replay skips the handlers after this one, so the check of the single-use token runs here.
-  tokenGate(exchange.request, exchange.response, (error?: unknown) =>
-    replayAfterToken(exchange, { result: found.result, error }),
+  tokenGate(context.request, context.response, (error?: unknown) =>
+    replayAfterToken(context, { result: found.result, error }),
   )
 }
 
 /** Never throws, because nothing would catch it. */
 function replayAfterToken(
-  exchange: IdempotentExchange,
+  context: IdempotentContext,
   { result, error }: { readonly result: Uint8Array; readonly error: unknown },
 ): void {
-  const { next } = exchange
+  const { next } = context
   if (error !== undefined) {
     next(error)
     return
   }
   try {
-    replay(exchange, result)
+    replay(context, result)
   } catch (fault) {
     // Other code (such as a timeout) has answered in the meantime.
     next(toServiceAuthError('requireIdempotencyKey', fault))
@@ -167,18 +165,18 @@ function replayAfterToken(
 
 /** Sends the handler's answer, or a refusal or an error instead. */
 function answerRun(
-  exchange: IdempotentExchange,
+  context: IdempotentContext,
   settings: CoupledSettings,
   { fence, answer, outcome }: StartedRun & { readonly outcome: CoupledOutcome },
 ): void {
-  const { response, next } = exchange
-  const emit = ignoringErrors(exchange.emit)
+  const { response, next } = context
+  const emit = ignoringErrors(context.emit)
   const status = answer.status === undefined ? {} : { status: answer.status }
   const accepted = { outcome: 'accepted', fence, ...status } as const
   switch (outcome.outcome) {
     case 'committed':
       answer.send()
-      if (answer.context !== undefined) {
+      if (answer.idempotency !== undefined) {
         emit({ ...accepted, reason: answer.isStorable ? 'result_kept' : 'result_too_large' })
       }
       if (!outcome.usedTransaction && (answer.status ?? 0) < 400) {
@@ -205,8 +203,8 @@ function answerRun(
       emit({ outcome: 'accepted', reason: 'conflict', fence })
       if (answer.discard()) {
         // The run has ended, so the request no longer has a reservation.
-        exchange.state.reservation = undefined
-        answerFinding(exchange, settings, outcome.by)
+        context.state.reservation = undefined
+        answerFinding(context, settings, outcome.by)
       }
       return
     case 'undone': {

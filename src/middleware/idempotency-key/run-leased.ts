@@ -20,17 +20,17 @@ import { refuse } from '../refusal-table.js'
 import type { LeasedSettings } from './idempotency-options.js'
 import {
   answerExisting,
-  type IdempotentExchange,
+  type IdempotentContext,
   type RequestKey,
   reportStoreFailure,
   reportUnsentAnswer,
-} from './idempotent-exchange.js'
+} from './idempotent-context.js'
 
-type KeyedExchange = IdempotentExchange & RequestKey
+type KeyedContext = IdempotentContext & RequestKey
 
 /** Reserves the key, and runs the handler under a lease of it. */
-export async function runLeased(exchange: KeyedExchange, settings: LeasedSettings): Promise<void> {
-  const { state, request, response, next, emit, recordId, fingerprint } = exchange
+export async function runLeased(context: KeyedContext, settings: LeasedSettings): Promise<void> {
+  const { state, request, response, next, emit, recordId, fingerprint } = context
   const { store, retentionMs, leaseMs, rerunAbandoned } = settings
   const owner = randomUUID()
   const reservation = { recordId, owner, fingerprint, leaseMs, retentionMs, rerunAbandoned }
@@ -51,24 +51,24 @@ export async function runLeased(exchange: KeyedExchange, settings: LeasedSetting
     throw error
   }
   if ('existing' in granted) {
-    answerExisting(exchange, granted.existing)
+    answerExisting(context, granted.existing)
     return
   }
   const { run } = granted
   // Other code (such as a timeout) has answered while the key was being reserved.
   if (response.headersSent) {
-    await releaseKey(exchange, settings, run)
+    await releaseKey(context, settings, run)
     throw wrongWiring('the response had begun before the key was reserved')
   }
-  const context = beginRun(exchange, settings, { run, reservedAt })
-  state.reservation = { store, release: context.release }
-  request.idempotency = context
+  const idempotency = beginRun(context, settings, { run, reservedAt })
+  state.reservation = { store, release: idempotency.release }
+  request.idempotency = idempotency
   emit({ outcome: 'accepted', reason: 'reserved', fence: run.fence })
   next()
 }
 
 async function releaseKey(
-  { state }: KeyedExchange,
+  { state }: KeyedContext,
   settings: LeasedSettings,
   run: Run,
 ): Promise<void> {
@@ -88,7 +88,7 @@ interface Granted {
 
 /** Renews the lease until the response ends, and stores the response before it is sent. */
 function beginRun(
-  { state, response, next, key, emit }: KeyedExchange,
+  { state, response, next, key, emit }: KeyedContext,
   settings: LeasedSettings,
   { run, reservedAt }: Granted,
 ): IdempotencyContext {

@@ -28,7 +28,7 @@ type RequestEvent = IdempotencyEvent extends infer Event
   : never
 
 /** A request that may run its handler, and the function that publishes its events. */
-export interface IdempotentExchange {
+export interface IdempotentContext {
   readonly state: AdmittedState
   readonly request: Request
   readonly response: Response
@@ -50,43 +50,43 @@ const RUNNING_RETRY_MS = 1000
 
 /** Answers a request whose key another run has, or had. */
 export function answerExisting(
-  exchange: IdempotentExchange,
+  context: IdempotentContext,
   existing: ExistingRecord | CoupledFinding,
 ): void {
   switch (existing.outcome) {
     case 'running': {
       const waitMs = 'leaseLeftMs' in existing ? existing.leaseLeftMs : RUNNING_RETRY_MS
-      refuseKey(exchange, 'request_in_progress', waitMs)
+      refuseKey(context, 'request_in_progress', waitMs)
       return
     }
     case 'finished':
-      replay(exchange, existing.result)
+      replay(context, existing.result)
       return
     case 'mismatch':
-      refuseKey(exchange, 'key_reused')
+      refuseKey(context, 'key_reused')
       return
     case 'result_not_stored':
-      refuseKey(exchange, 'result_not_stored')
+      refuseKey(context, 'result_not_stored')
       return
     case 'abandoned':
     case 'unreadable':
-      refuseUnknownOutcome(exchange, existing.outcome)
+      refuseUnknownOutcome(context, existing.outcome)
   }
 }
 
 /** Answers with a stored result, or with a problem if it cannot be read. */
-export function replay(exchange: IdempotentExchange, encoded: Uint8Array): void {
-  const { response, emit } = exchange
+export function replay(context: IdempotentContext, encoded: Uint8Array): void {
+  const { response, emit } = context
   const result = decodeResult(encoded)
   if (result === undefined) {
-    refuseUnknownOutcome(exchange, 'unreadable')
+    refuseUnknownOutcome(context, 'unreadable')
     return
   }
   const { status } = result
   try {
     replayResult(response, result)
   } catch (error) {
-    reportUnsentAnswer(exchange, { error, status })
+    reportUnsentAnswer(context, { error, status })
     return
   }
   emit({ outcome: 'accepted', reason: 'replayed', status })
@@ -101,7 +101,7 @@ interface Unsent {
 
 /** Publishes that a stored answer could not be sent, and passes the cause to the app. */
 export function reportUnsentAnswer(
-  { next, emit }: Pick<IdempotentExchange, 'next' | 'emit'>,
+  { next, emit }: Pick<IdempotentContext, 'next' | 'emit'>,
   { error, ...fields }: Unsent,
 ): void {
   try {
@@ -114,7 +114,7 @@ export function reportUnsentAnswer(
 
 /** Answers with a problem, and with `Retry-After` if `retryAfterMs` is given. */
 export function refuseKey(
-  { response, emit }: Pick<IdempotentExchange, 'response' | 'emit'>,
+  { response, emit }: Pick<IdempotentContext, 'response' | 'emit'>,
   reason: Exclude<IdempotencyRefusal, 'outcome_unknown'>,
   retryAfterMs?: number,
 ): void {
@@ -124,7 +124,7 @@ export function refuseKey(
 }
 
 function refuseUnknownOutcome(
-  { response, emit }: IdempotentExchange,
+  { response, emit }: IdempotentContext,
   found: 'abandoned' | 'unreadable',
 ): void {
   const reason = 'outcome_unknown'

@@ -3,7 +3,7 @@ import { isObject } from './options.js'
 /** Three base64url segments without padding (RFC 7515, section 7.1). */
 const COMPACT_JWS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
-/** The segments as they stand in a token, not decoded. */
+/** The segments as they are in a token, not decoded. */
 export interface Segments {
   readonly header: string
   readonly payload: string

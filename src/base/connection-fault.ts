@@ -6,7 +6,7 @@ export interface ConnectionFault {
   readonly isBeforeConnection: boolean
 }
 
-/** Causes of causes; a chain that is longer is no chain of Node's. */
+/** Causes of causes; Node's chains are shorter. */
 const MAX_CAUSES = 8
 const SYSTEM_CODE = /^[A-Z][A-Z0-9_]{1,40}$/
 /** What Node does before it sends anything. */

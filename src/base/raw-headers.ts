@@ -12,7 +12,7 @@ export interface WireHeaders {
 
 /**
  * The values of one header, in the order in which they came. Only `rawHeaders` are trusted: `headers` drop
- * repeated values, and anybody may change them.
+ * repeated values, and any code may change them.
  *
  * @throws ServiceAuthError if a header is in `headers` but missing from `rawHeaders`.
  */

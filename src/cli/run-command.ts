@@ -29,7 +29,7 @@ export const COMMANDS: readonly Command[] = [
   migrateWith({ coreClient, fileJournal }),
 ]
 
-interface CommandEnd extends Report {
+interface CommandOutput extends Report {
   readonly exitCode: ExitCode
   readonly errorLine?: string
   readonly error?: { readonly code: FailureCode; readonly message: string }
@@ -54,18 +54,18 @@ export async function run(
   commands: readonly Command[] = COMMANDS,
 ): Promise<ExitCode> {
   const request = readRequest(argv, commands)
-  const ending = await endOf(() => answer(request, io, commands))
-  const error = ending.error && withHint(ending.error, request.command)
+  const output = await outputOf(() => answer(request, io, commands))
+  const error = output.error && withHint(output.error, request.command)
   if (request.isJson) {
-    const ok = ending.exitCode === 0
+    const ok = output.exitCode === 0
     const command = request.command?.name ?? null
-    io.stdout.write(`${printableJson({ command, ok, ...ending.json, ...(error && { error }) })}\n`)
+    io.stdout.write(`${printableJson({ command, ok, ...output.json, ...(error && { error }) })}\n`)
   } else {
-    for (const line of ending.lines) io.stdout.write(`${printable(line)}\n`)
+    for (const line of output.lines) io.stdout.write(`${printable(line)}\n`)
   }
-  const errorLine = error?.message ?? ending.errorLine
+  const errorLine = error?.message ?? output.errorLine
   if (errorLine !== undefined) io.stderr.write(`service-auth: ${printable(errorLine)}\n`)
-  return ending.exitCode
+  return output.exitCode
 }
 
 function readRequest(argv: readonly string[], commands: readonly Command[]): Request {
@@ -80,7 +80,7 @@ async function answer(
   { argv, commandIndex, command, isJson }: Request,
   io: CommandIo,
   commands: readonly Command[],
-): Promise<CommandEnd> {
+): Promise<CommandOutput> {
   refuseSecrets(argv)
   const isOption = (name: string): boolean =>
     commands.some(({ options }) => Object.hasOwn(options, name))
@@ -138,7 +138,7 @@ function helpOrVersion(
   command: Command | undefined,
   args: Arguments,
   commands: readonly Command[],
-): CommandEnd | undefined {
+): CommandOutput | undefined {
   if (args.flag('help')) {
     const lines = command === undefined ? helpOnAll(commands) : helpOn(command)
     return { exitCode: 0, lines, json: { help: lines.join('\n') } }
@@ -148,7 +148,7 @@ function helpOrVersion(
   return { exitCode: 0, lines: [version], json: { version } }
 }
 
-async function endOf(work: () => Promise<CommandEnd>): Promise<CommandEnd> {
+async function outputOf(work: () => Promise<CommandOutput>): Promise<CommandOutput> {
   try {
     return await work()
   } catch (error) {
@@ -171,9 +171,9 @@ function defect(error: unknown): { code: 'internal'; message: string } {
 }
 
 function withHint(
-  error: NonNullable<CommandEnd['error']>,
+  error: NonNullable<CommandOutput['error']>,
   command: Command | undefined,
-): NonNullable<CommandEnd['error']> {
+): NonNullable<CommandOutput['error']> {
   if (error.code !== 'usage') return error
   const name = command === undefined ? '' : ` ${command.name}`
   return { ...error, message: `${error.message}; see service-auth${name} --help` }

@@ -5,7 +5,7 @@ import { requestIdOf } from './request-id.js'
 
 /**
  * The headers of a request: a Node request (its `rawHeaders` count), a `Headers`, or an object of names and
- * values. In an object own members count, in any case; `undefined` and an empty list are no header.
+ * values. In an object own members count, in any case; `undefined` and an empty list count as absent.
  */
 export type HeadersInput =
   | { readonly rawHeaders: readonly string[] }

@@ -105,7 +105,7 @@ export function admittedState(request: Request, by: string): AdmittedState {
 }
 
 /**
- * Refuses a check that stands after `requireIdempotencyKey`: its refusal would be stored as the result,
+ * Refuses a check that comes after `requireIdempotencyKey`: its refusal would be stored as the result,
  * and a replay would skip it.
  *
  * @throws ServiceAuthError if the request has reserved its key already; the key is freed.

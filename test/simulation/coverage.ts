@@ -26,7 +26,7 @@ const POSSIBLE: Readonly<Record<string, readonly string[]>> = {
   ],
   retry: [
     ...['in_progress', 'unavailable', 'network', 'no_token'].flatMap((outcome) => [
-      nameOf(outcome, 'attempt', 'again'),
+      nameOf(outcome, 'attempt', 'retry'),
       nameOf(outcome, 'last attempt', 'end'),
     ]),
     ...['replayed', 'answered', 'deadline'].map((outcome) => nameOf(outcome, 'attempt', 'end')),

@@ -84,9 +84,9 @@ const PROBES: readonly Mutation[] = [
     file: 'verification/key-set/refresher.ts',
     from: 'state = states.advance(state, event, options.lifespan)',
     to: `{
-      const from = states.healthOf(state, event.at).state
+      const from = states.keySetHealth(state, event.at).state
       state = states.advance(state, event, options.lifespan)
-      probe('key set', from, event.type, states.healthOf(state, event.at).state)
+      probe('key set', from, event.type, states.keySetHealth(state, event.at).state)
     }`,
   },
   {

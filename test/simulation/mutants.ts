@@ -239,8 +239,8 @@ export const MUTANTS: Mutants = {
       'const afterMs = networkDelayMs(context)',
     ],
     'a caller retries in no time': [
-      "return isRepeatable ? { type: 'again', afterMs: outcome.retryAfterMs } : END",
-      "return isRepeatable ? { type: 'again', afterMs: 0 } : END",
+      "return isRepeatable ? { type: 'retry', afterMs: outcome.retryAfterMs } : END",
+      "return isRepeatable ? { type: 'retry', afterMs: 0 } : END",
     ],
     'a refused token is not replaced': [
       "return isSafeToRepeat && !context.hasChangedToken ? { type: 'another_token' } : END",

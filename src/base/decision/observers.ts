@@ -25,7 +25,7 @@ export function notify<Event>(observe: (event: Event) => unknown, event: Event):
     const returned = observe(event)
     if (typeof returned === 'object') ignoreRejection(returned)
   } catch {
-    // What happened stands, whatever an observer throws.
+    // What happened is final, whatever an observer throws.
   }
 }
 

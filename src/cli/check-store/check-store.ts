@@ -39,12 +39,12 @@ async function checkAll({ client, prefix, timeoutMs }: RedisAccess): Promise<Com
   const connection = openConnection(clientFactory('check-store', client), timeoutMs)
   try {
     const masters = await connection.masters().catch((error: Error) => {
-      throw unreachableError('store_unavailable', error.message, reportOf([]))
+      throw unreachableError('store_unavailable', error.message, reportNodes([]))
     })
     const nodes = await Promise.all(
       masters.map((node) => checkOne(node, { connection, prefix, timeoutMs, waits: false })),
     )
-    const report = reportOf(nodes)
+    const report = reportNodes(nodes)
     const outage = nodes.find((node) => node.outage !== undefined)?.outage
     if (outage !== undefined) throw unreachableError('store_unavailable', outage, report)
     return { ...report, exitCode: nodes.every(({ faults }) => faults.length === 0) ? 0 : 1 }
@@ -96,7 +96,7 @@ const unreachableNode = (address: string, outage: string): CheckedNode => ({
   outage,
 })
 
-function reportOf(nodes: readonly CheckedNode[]): Report {
+function reportNodes(nodes: readonly CheckedNode[]): Report {
   const lines = nodes.flatMap((node, index) => [
     ...(index === 0 ? [] : ['']),
     node.address,

@@ -7,7 +7,7 @@ export interface NodeFacts {
   readonly info: ReadonlyMap<string, string>
   /** The settings that the node lets us read. */
   readonly settings: ReadonlyMap<string, string>
-  /** How far its clock is ahead of ours, at least; negative if it is behind. */
+  /** How far its clock is ahead of this machine's, at least; negative if it is behind. */
   readonly clockOffsetMs: number
   /** The durations of the `PING` commands. */
   readonly roundTripsMs: readonly number[]

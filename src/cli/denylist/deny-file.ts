@@ -29,7 +29,7 @@ export async function denyFile(context: CommandContext, file: string): Promise<C
       '--file cannot be combined with a kind, a value, --token-stdin, --tolerance or --unlisted',
     )
   }
-  const lines = linesOf(await readFileOf('--file', file, 'public'))
+  const lines = splitLines(await readFileOf('--file', file, 'public'))
   const defaultsAt = await readDefaults(context)
   const waitMs = readWaitMs(context)
   return await withDenylist(context, async (access) => {
@@ -55,7 +55,7 @@ interface Line {
  *
  * @throws CommandFailure (2)
  */
-function linesOf(text: string): Line[] {
+function splitLines(text: string): Line[] {
   const texts = text.split(/\r?\n/).map((line, index) => ({ line, number: index + 1 }))
   const filled = texts.filter(({ line }) => line.trim() !== '')
   if (filled.length < 1 || filled.length > MAX_LIST_LENGTH) {

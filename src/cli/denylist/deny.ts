@@ -82,7 +82,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
     const at = Math.floor(serverSeconds)
     const entry = { issuer, kind, value, ...author, at, until: endAt(serverSeconds) }
     const { version, ...denied } = await denylist.deny(entry, callOptions)
-    const written = reportOf(denied, version)
+    const written = reportDenied(denied, version)
     return awaitReceivers(access, { version, waitMs, written })
   })
 }
@@ -90,7 +90,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
 const deniedValue = (target: DenyTarget, serverSeconds: number): string | number =>
   target.kind === 'issued-before' ? issuedBeforeAt(target.cutOff, serverSeconds) : target.value
 
-function reportOf({ entry, isEarlier }: DeniedEntry, version: number): Report {
+function reportDenied({ entry, isEarlier }: DeniedEntry, version: number): Report {
   const { issuer, kind, value, reason, by, until } = entry
   const rows = [
     [kind, formatValue(value)],

@@ -25,7 +25,7 @@ export const withDenylist = <T>(
       denylist = redisDenylist(client, { prefix })
       return await work({ denylist, callOptions: { timeoutMs } })
     } catch (error) {
-      throw failureOf(error)
+      throw toCommandFailure(error)
     } finally {
       denylist?.close()
     }
@@ -33,7 +33,7 @@ export const withDenylist = <T>(
 
 const OPTION_NAMES = new Map([['prefix', '--prefix']])
 
-function failureOf(error: unknown): unknown {
+function toCommandFailure(error: unknown): unknown {
   if (error instanceof ServiceAuthError) return unreachableError('store_unavailable', error.message)
   // The messages of the denylist contain no values.
   return error instanceof TypeError && /^(redisD|d)enylist /.test(error.message)

@@ -50,7 +50,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
     ({ answer, findings }) => !answer.outcome.ok && findings.faults.length === 0,
   )
   if (unreachable !== undefined) {
-    throw unreachableError('key_set_unavailable', messageOf(unreachable.answer), report)
+    throw unreachableError('key_set_unavailable', unreachableMessage(unreachable.answer), report)
   }
   const isStrict = context.arguments.flag('strict')
   const isWell =
@@ -77,7 +77,7 @@ async function diagnose(policy: Policy, { token, proof }: Credential): Promise<D
   const verdict =
     token === undefined ? undefined : await checkToken(token, policy, keySource, proof)
   const lines = [...doctorLines(examination), ...verdictLines(verdict, policy, nowMs)]
-  const json = { ...jsonOf(examination), ...(verdict !== undefined && { verdict }) }
+  const json = { ...examinationJson(examination), ...(verdict !== undefined && { verdict }) }
   return { examinations: [examination], verdict, report: { lines, json } }
 }
 
@@ -102,19 +102,19 @@ async function diagnoseAll(
     policies: examinations.map((examination) => ({
       issuer: examination.policy.issuer,
       tokens: examination.policy.tokens.kind,
-      ...jsonOf(examination),
+      ...examinationJson(examination),
     })),
     ...(verdict !== undefined && { verdict }),
   }
   return { examinations, verdict, report: { lines, json } }
 }
 
-function messageOf({ jwksUri, outcome }: KeySetReply): string {
+function unreachableMessage({ jwksUri, outcome }: KeySetReply): string {
   const reason = outcome.ok ? '' : formatFailure(outcome.failure)
   return `the key set at ${withoutQuery(jwksUri)} is unreachable (${reason})`
 }
 
-function jsonOf({ answer, tls, keys, clockOffsetSeconds, findings }: Examination) {
+function examinationJson({ answer, tls, keys, clockOffsetSeconds, findings }: Examination) {
   const { outcome, response } = answer
   const maxAgeSeconds = outcome.ok ? outcome.freshness.maxAgeSeconds : undefined
   return {

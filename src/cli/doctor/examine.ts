@@ -33,10 +33,10 @@ export async function examine(policy: Policy): Promise<Examination> {
     clockOffsetSeconds: response && clockOffset(response),
     keys: outcome.ok ? publishedKeys(outcome.document, outcome.screened, { policy, nowMs }) : [],
   }
-  return { ...facts, findings: findingsOn(facts), keySource: sourceOf(answer) }
+  return { ...facts, findings: findingsOn(facts), keySource: toKeySource(answer) }
 }
 
-function sourceOf({ outcome }: KeySetReply): KeySource {
+function toKeySource({ outcome }: KeySetReply): KeySource {
   const keys = outcome.ok ? outcome.screened.keys : undefined
   return {
     current: (kid) => keys?.get(kid),
@@ -51,7 +51,7 @@ function sourceOf({ outcome }: KeySetReply): KeySource {
 const DATE_RESOLUTION_MS = 1000
 
 /**
- * Returns how many seconds a server's clock is at least ahead of ours by its `Date` header;
+ * Returns how many seconds a server's clock is at least ahead of this machine's by its `Date` header;
  * negative if it is behind. Returns 0 if the length of the exchange and whole seconds may explain
  * the difference, and `undefined` without a readable `Date`.
  */
@@ -109,20 +109,20 @@ function factsOf(socket: TLSSocket): TlsFacts | undefined {
   return {
     protocol: socket.getProtocol() ?? 'unknown',
     validUntil,
-    issuer: nameOf(certificate.issuer),
-    ...(!socket.authorized && { fault: codeOf(socket.authorizationError) }),
+    issuer: issuerName(certificate.issuer),
+    ...(!socket.authorized && { fault: tlsErrorCode(socket.authorizationError) }),
   }
 }
 
 const MAX_NAME_LENGTH = 200
 
-function nameOf(issuer: PeerCertificate['issuer'] | undefined): string {
+function issuerName(issuer: PeerCertificate['issuer'] | undefined): string {
   const parts = ['CN', 'O'].flatMap((field) => issuer?.[field as 'CN' | 'O'] ?? [])
   return parts.length === 0 ? 'unnamed' : parts.join(', ').slice(0, MAX_NAME_LENGTH)
 }
 
 /** Node's types say `Error`, but it is the code as a string, or an `Error` that has a code. */
-function codeOf(error: unknown): string {
+function tlsErrorCode(error: unknown): string {
   if (typeof error === 'string') return error
   return (error as NodeJS.ErrnoException | null)?.code ?? 'not trusted'
 }

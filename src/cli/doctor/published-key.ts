@@ -59,7 +59,7 @@ export function publishedKeys(
     const ageSeconds = ageOf(kid, nowMs)
     return {
       kid: kid?.slice(0, MAX_SHOWN_LENGTH) ?? null,
-      ...(policy.tokens.kind === 'service' && { kind: kindOf(kid) }),
+      ...(policy.tokens.kind === 'service' && { kind: keyKind(kid) }),
       ...(bits !== undefined && { bits }),
       ...(ageSeconds !== undefined && { ageSeconds }),
       usable: reason === undefined,
@@ -68,7 +68,7 @@ export function publishedKeys(
   })
 }
 
-const kindOf = (kid: string | null): 'dynamic' | 'static' =>
+const keyKind = (kid: string | null): 'dynamic' | 'static' =>
   kid !== null && isStaticKeyId(kid) ? 'static' : 'dynamic'
 
 function policyReason(kid: string, policy: Policy): UnusableReason | undefined {

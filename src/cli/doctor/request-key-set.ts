@@ -46,11 +46,11 @@ export async function requestKeySet(jwksUri: string): Promise<KeySetReply> {
     }
     return answer
   }
-  const outcome = await outcomeOf(jwksUri, observedFetch)
+  const outcome = await fetchOutcome(jwksUri, observedFetch)
   return { jwksUri, outcome, ...(response !== undefined && { response }) }
 }
 
-async function outcomeOf(
+async function fetchOutcome(
   jwksUri: string,
   fetch: typeof globalThis.fetch,
 ): Promise<KeySetReply['outcome']> {

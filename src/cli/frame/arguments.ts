@@ -131,11 +131,11 @@ export const inPlace = (index: number): string => ` (argument ${index + 1})`
 type Token = NonNullable<ReturnType<typeof parseArgs>['tokens']>[number]
 type OptionToken = Extract<Token, { kind: 'option' }>
 
-/** The options that the user may have meant: those that begin alike. The word may be a secret. */
+/** The options that the user may have meant: those with the same beginning. The word may be a secret. */
 function adviceOn({ name, rawName }: OptionToken, specs: OptionSpecs): string {
   if (!rawName.startsWith('--')) return ': options begin with two hyphens, such as --json'
-  const alike = Object.keys(specs).filter((known) => known.slice(0, 2) === name.slice(0, 2))
-  return alike.length === 0 ? '' : `: use ${alike.map((known) => `--${known}`).join(' or ')}`
+  const similar = Object.keys(specs).filter((known) => known.slice(0, 2) === name.slice(0, 2))
+  return similar.length === 0 ? '' : `: use ${similar.map((known) => `--${known}`).join(' or ')}`
 }
 
 /** Does not use strict mode, because its errors quote unknown words. */

@@ -74,13 +74,13 @@ export async function readJsonFile(
     const fault =
       text.trim() === ''
         ? 'is empty'
-        : `is not JSON${placeOf(error, text)}: look for a trailing comma, a comment or single quotes`
+        : `is not JSON${syntaxErrorPlace(error, text)}: look for a trailing comma, a comment or single quotes`
     throw usageError(code, `the ${name} file ${fault}`)
   }
 }
 
 /** Where V8 stopped reading, if its message says so; the rest of the message may quote the text. */
-function placeOf(error: unknown, text: string): string {
+function syntaxErrorPlace(error: unknown, text: string): string {
   const [, position] = /at position (\d+)/.exec(String(error)) ?? []
   if (position === undefined) return ''
   const lines = text.slice(0, Number(position)).split('\n')

@@ -28,13 +28,13 @@ export async function cleanAway(
     }
   }
   const files = await filesThere(named)
-  if (files.length === 0) return resultOf(['There is nothing left to delete.'], files, isTold)
+  if (files.length === 0) return cleanResult(['There is nothing left to delete.'], files, isTold)
   if (!isTold) {
     const lines = ['--yes deletes these files without overwriting them:', ...files.map(indented)]
-    return { ...resultOf(lines, files, isTold), exitCode: 2, errorLine: NOT_CONFIRMED }
+    return { ...cleanResult(lines, files, isTold), exitCode: 2, errorLine: NOT_CONFIRMED }
   }
   for (const file of files) await remove(file)
-  return resultOf(['Deleted without overwriting:', ...files.map(indented)], files, isTold)
+  return cleanResult(['Deleted without overwriting:', ...files.map(indented)], files, isTold)
 }
 
 async function filesThere(named: readonly OriginFile[]): Promise<string[]> {
@@ -67,7 +67,7 @@ async function digestFile(path: string): Promise<string> {
 
 const indented = (file: string): string => `  ${file}`
 
-const resultOf = (
+const cleanResult = (
   lines: readonly string[],
   files: readonly string[],
   isDeleted: boolean,

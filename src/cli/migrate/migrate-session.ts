@@ -88,7 +88,7 @@ export async function withMigration<Opened extends MigrationReader, Result>(
         const message = 'another step has the journal open, and no run has started yet'
         throw usageError('journal_in_use', message)
       }
-      const source = sourceOf(sourceFile, origins)
+      const source = chooseSourceFile(sourceFile, origins)
       const corrections = origins.corrections.map(({ path }) => ({ file: path }))
       const migration = await open({ journal, source: { file: source }, corrections })
       try {
@@ -143,7 +143,7 @@ const fileOf = ({ name, file, digest }: Origin): OriginFile | undefined =>
   file ? { path: name, digest } : undefined
 
 /** A file may have been moved; the journal recognises it by its digest. */
-function sourceOf(given: string | undefined, { source }: Origins): string {
+function chooseSourceFile(given: string | undefined, { source }: Origins): string {
   const file = given ?? source?.path
   if (file !== undefined) return file
   throw usageError('usage', '--source is missing: the journal has no run yet')

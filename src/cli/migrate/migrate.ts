@@ -160,7 +160,7 @@ async function statusOf(
   directory: string,
 ): Promise<CommandResult> {
   const report = await migration.status()
-  if (isShared) return underWay(report)
+  if (isShared) return inProgress(report)
   const [source] = files
   const isCleaned = report.state === 'complete' && source && !(await isThere(source.path))
   const needing = isCleaned ? NO_ACTION_NEEDED : undefined
@@ -171,7 +171,7 @@ async function statusOf(
  * Omits the state, findings and advice of the previous step, which are outdated. Writes no files,
  * because the running step writes them.
  */
-const underWay = (report: MigrationReport): CommandResult => ({
+const inProgress = (report: MigrationReport): CommandResult => ({
   exitCode: EXIT_CODES.interrupted,
   lines: summaryLines(report, 'another step is running'),
   json: {

@@ -140,7 +140,7 @@ function findingLines(findings: MigrationReport['findings']): string[] {
 function identityLines({ count, shown }: NeedingPerson): string[] {
   if (count === 0) return []
   const rows = shown.map((identity) => [
-    placeOf(identity),
+    formatPlace(identity),
     identity.externalUserId,
     identity.state,
     whyOf(identity),
@@ -153,7 +153,7 @@ function identityLines({ count, shown }: NeedingPerson): string[] {
   ]
 }
 
-const placeOf = ({ line, corrections }: IdentityReport): string =>
+const formatPlace = ({ line, corrections }: IdentityReport): string =>
   corrections === undefined ? String(line) : `${basename(corrections)}:${line}`
 
 function whyOf({ code, text, errors = [], differences = [], heldBy }: IdentityReport): string {

@@ -50,7 +50,7 @@ function recordRows(shown: ShownRecord): Row[] {
 const row = <T>(name: string, value: T | undefined, inWords: (value: T) => string): Row[] =>
   value === undefined ? [] : [[name, inWords(value)]]
 
-/** Redis's clock may be ahead of ours. */
+/** Redis's clock may be ahead of this machine's. */
 const formatAgo = (seconds: number, nowMs: number): string =>
   `${formatDuration(Math.max(0, nowMs / 1000 - seconds))} ago`
 

@@ -130,11 +130,11 @@ async function sendRequest(
   })
   // A custom `fetch` may have followed a redirect nevertheless.
   if (response.redirected) throw new CoreFailure('unreachable')
-  const answer = answerOf(response.status, await readResponseBody(response, maxAnswerBytes), key)
+  const answer = toAnswer(response.status, await readResponseBody(response, maxAnswerBytes), key)
   return { answer, retryAfterMs: retryAfterMs(response.headers, Date.now()) }
 }
 
-function answerOf(status: number, bytes: Buffer | undefined, key: string): CoreAnswer {
+function toAnswer(status: number, bytes: Buffer | undefined, key: string): CoreAnswer {
   if (bytes === undefined) return { status, text: undefined, fault: 'too_large' }
   let text: string
   try {

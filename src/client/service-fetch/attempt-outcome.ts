@@ -4,7 +4,7 @@ import { isObject } from '../../base/options.js'
 import { retryAfterMs } from '../../base/retry-after.js'
 
 /** The outcome of an attempt, as far as it matters for the retry decision. */
-export type Outcome =
+export type AttemptOutcome =
   /** A stored result, which a retry would return again. */
   | { readonly type: 'replayed' }
   /** `isFromServiceAuth`: byte for byte the response that `serviceAuth` sends before any handler runs. */
@@ -32,7 +32,7 @@ export interface ClassifiedResponse {
 }
 
 /** `now` is in ms since the epoch. */
-export function classifyResponse(answer: ClassifiedResponse, now: number): Outcome {
+export function classifyResponse(answer: ClassifiedResponse, now: number): AttemptOutcome {
   const { status, headers } = answer
   if (headers.has('idempotent-replayed')) return { type: 'replayed' }
   if (status === 401 && refusesToken(headers)) {

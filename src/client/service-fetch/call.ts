@@ -63,7 +63,7 @@ export function reportOn(call: Call, replayed = false): CallReport {
   })
 }
 
-export const failureOf = (
+export const callError = (
   call: Call,
   code: ServiceCallErrorCode,
   cause?: unknown,

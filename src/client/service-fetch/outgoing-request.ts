@@ -3,9 +3,9 @@ import { readKey } from '../../base/idempotency-key.js'
 import { type ByteReader, cancel, readBytes } from './read-bytes.js'
 import {
   assertRedirect,
-  headersOf,
   initMembers,
   type Members,
+  parseHeaders,
   plainRequestOf,
   READS,
   requestError,
@@ -92,7 +92,7 @@ interface Prepared extends Pick<Request, 'url' | 'method' | 'headers'> {
 
 /** Builds the request as `fetch` would: method, headers with the body's media type, and the body. */
 function prepare(settings: FetchSettings, input: Input, members: Members): Prepared {
-  const headers = headersOf(members)
+  const headers = parseHeaders(members)
   const overrides = { headers, redirect: 'manual', signal: null, duplex: 'half' }
   const init = { ...members, ...overrides } as RequestInit
   if (isRequest(input)) {

@@ -32,7 +32,7 @@ export function initMembers(init: RequestInit | null | undefined): Members {
 }
 
 /** Throws an own error, because that of `fetch` would repeat an invalid value, which may be secret. */
-export function headersOf({ headers }: Members): Headers | undefined {
+export function parseHeaders({ headers }: Members): Headers | undefined {
   try {
     return headers === undefined
       ? undefined

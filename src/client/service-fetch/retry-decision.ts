@@ -1,5 +1,5 @@
 import { growingDelayMs } from '../../base/back-off.js'
-import type { Outcome } from './attempt-outcome.js'
+import type { AttemptOutcome } from './attempt-outcome.js'
 
 /** The action after an attempt. */
 export type RetryAction =
@@ -7,7 +7,7 @@ export type RetryAction =
   | { readonly type: 'end' }
   /** Repeats immediately, with a token other than the refused one. */
   | { readonly type: 'another_token' }
-  | { readonly type: 'again'; readonly afterMs: number }
+  | { readonly type: 'retry'; readonly afterMs: number }
 
 /** The state of the call after an attempt. */
 export interface RetryContext {
@@ -30,14 +30,14 @@ const END: RetryAction = { type: 'end' }
  * Decides whether to repeat a call: only if a repeat is safe and may have another outcome. Never waits
  * beyond the deadline.
  */
-export function decideRetry(outcome: Outcome, context: RetryContext): RetryAction {
+export function decideRetry(outcome: AttemptOutcome, context: RetryContext): RetryAction {
   const action = desiredAction(outcome, context)
-  const afterMs = action.type === 'again' ? action.afterMs : 0
+  const afterMs = action.type === 'retry' ? action.afterMs : 0
   const isLast = context.attempts >= context.maxAttempts || afterMs >= context.leftMs
   return isLast ? END : action
 }
 
-function desiredAction(outcome: Outcome, context: RetryContext): RetryAction {
+function desiredAction(outcome: AttemptOutcome, context: RetryContext): RetryAction {
   const { isRepeatable } = context
   switch (outcome.type) {
     case 'token_refused': {
@@ -45,16 +45,16 @@ function desiredAction(outcome: Outcome, context: RetryContext): RetryAction {
       return isSafeToRepeat && !context.hasChangedToken ? { type: 'another_token' } : END
     }
     case 'in_progress':
-      return isRepeatable ? { type: 'again', afterMs: outcome.retryAfterMs } : END
+      return isRepeatable ? { type: 'retry', afterMs: outcome.retryAfterMs } : END
     case 'unavailable': {
       const { retryAfterMs: afterMs = networkDelayMs(context) } = outcome
-      return isRepeatable ? { type: 'again', afterMs } : END
+      return isRepeatable ? { type: 'retry', afterMs } : END
     }
     case 'network':
-      return isRepeatable ? { type: 'again', afterMs: networkDelayMs(context) } : END
+      return isRepeatable ? { type: 'retry', afterMs: networkDelayMs(context) } : END
     // Nothing was sent, so a write without a key can be repeated as well.
     case 'no_token':
-      return { type: 'again', afterMs: tokenDelayMs(context) }
+      return { type: 'retry', afterMs: tokenDelayMs(context) }
     case 'replayed':
     case 'answered':
     case 'deadline':

@@ -1,11 +1,11 @@
 import { withDeadline } from '../../base/deadline.js'
 import { pause } from '../../base/pause.js'
 import { isTransient } from '../token-source/token-source-error.js'
-import { classifyResponse, type Failed, type Outcome } from './attempt-outcome.js'
+import { type AttemptOutcome, classifyResponse, type Failed } from './attempt-outcome.js'
 import {
   type Call,
+  callError,
   DEADLINE_EXCEEDED,
-  failureOf,
   leftMs,
   limitOf,
   recordAttempt,
@@ -21,7 +21,7 @@ import {
 import { decideRetry } from './retry-decision.js'
 
 export type Attempt =
-  | { readonly outcome: Outcome; readonly answer: ReceivedResponse }
+  | { readonly outcome: AttemptOutcome; readonly answer: ReceivedResponse }
   | { readonly outcome: Failed; readonly answer?: never; readonly cause: unknown }
 
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/
@@ -42,7 +42,7 @@ export async function requestToken(call: Call, refused?: string): Promise<string
     const action = isTransient(error)
       ? decideRetry({ type: 'no_token' }, retryContextOf(call))
       : undefined
-    if (action?.type !== 'again') throw failureOf(call, 'token', error)
+    if (action?.type !== 'retry') throw callError(call, 'token', error)
     await pause(action.afterMs, call.request.signal)
     call.waitedMs = action.afterMs
   }
@@ -58,7 +58,7 @@ async function requestProof(call: Call, token: string): Promise<string> {
   const { method, url } = call.request
   const given = await askSource(call, 'proof', async () => source.proof?.({ method, url, token }))
   if (given.value !== undefined) return given.value
-  throw failureOf(call, 'token', given.error)
+  throw callError(call, 'token', given.error)
 }
 
 type Given = { readonly value: string } | { readonly value?: never; readonly error: unknown }
@@ -85,7 +85,7 @@ async function askSource(
   }
   const isDeadline = error === DEADLINE_EXCEEDED
   recordAttempt(call, { error: isDeadline ? 'deadline' : 'token' })
-  if (isDeadline) throw failureOf(call, 'deadline', error)
+  if (isDeadline) throw callError(call, 'deadline', error)
   return { error }
 }
 

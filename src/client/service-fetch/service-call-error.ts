@@ -21,7 +21,7 @@ export class ServiceCallError extends Error {
 
   /** Only `serviceFetch` creates these errors; `options.cause` is the underlying error. */
   constructor(code: ServiceCallErrorCode, report: CallReport, options?: ErrorOptions) {
-    super(messageOf(code, options?.cause), options)
+    super(describeFailure(code, options?.cause), options)
     this.code = code
     this.#report = report
   }
@@ -33,7 +33,7 @@ export class ServiceCallError extends Error {
 }
 
 /** Says of the cause only what holds no secrets. */
-function messageOf(code: ServiceCallErrorCode, cause: unknown): string {
+function describeFailure(code: ServiceCallErrorCode, cause: unknown): string {
   if (cause instanceof TokenSourceError) return cause.message
   const systemCode = systemCodeOf(cause)
   return systemCode === undefined ? MESSAGES[code] : `${MESSAGES[code]}: ${systemCode}`

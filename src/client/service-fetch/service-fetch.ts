@@ -3,8 +3,8 @@ import { pause } from '../../base/pause.js'
 import type { TokenSource } from '../token-source/token-source-interface.js'
 import {
   type Call,
+  callError,
   DEADLINE_EXCEEDED,
-  failureOf,
   leftMs,
   limitOf,
   reportOn,
@@ -72,7 +72,7 @@ async function readBody(call: Call): Promise<void> {
     await withDeadline(limitOf(call, leftMs(call)), request.readBody)
   } catch (error) {
     request.abandonBody()
-    throw error === DEADLINE_EXCEEDED ? failureOf(call, 'deadline') : error
+    throw error === DEADLINE_EXCEEDED ? callError(call, 'deadline') : error
   }
 }
 
@@ -84,10 +84,10 @@ async function repeat(call: Call): Promise<ReceivedResponse> {
     const action = decideRetry(attempt.outcome, retryContextOf(call))
     if (action.type === 'end') {
       if (answer !== undefined) return answer
-      throw failureOf(call, attempt.outcome.type, attempt.cause)
+      throw callError(call, attempt.outcome.type, attempt.cause)
     }
     call.waitedMs = 0
-    if (action.type === 'again') {
+    if (action.type === 'retry') {
       if (answer !== undefined) discard(answer)
       await pause(action.afterMs, call.request.signal)
       call.waitedMs = action.afterMs
@@ -110,7 +110,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
 function deliver(call: Call, answer: ReceivedResponse): Response {
   if (call.request.refusesRedirects && REDIRECTS.has(answer.response.status)) {
     discard(answer)
-    throw failureOf(call, 'network', new TypeError("the answer is a redirect: redirect is 'error'"))
+    throw callError(call, 'network', new TypeError("the answer is a redirect: redirect is 'error'"))
   }
   const report = reportOn(call, answer.response.headers.has('idempotent-replayed'))
   reportCall(call.settings.onCall, report)

@@ -37,12 +37,12 @@ export function createCachedSource({ minting, clock, closing }: InnerOptions): C
 
   async function renew(isForced: boolean): Promise<string> {
     dispatch({ type: 'requested', at: readClock(clock), isForced })
-    const outcome = await outcomeOf(mint(minting, closing))
+    const outcome = await toEvent(mint(minting, closing))
     dispatch({ ...outcome, at: readClock(clock), jitter: Math.random() })
-    return states.tokenOf(state)
+    return states.renewedToken(state)
   }
 
-  async function outcomeOf(minted: Promise<string>) {
+  async function toEvent(minted: Promise<string>) {
     const { validitySeconds } = minting
     try {
       return { type: 'minted', token: await minted, validitySeconds } as const
@@ -76,7 +76,7 @@ export function createCachedSource({ minting, clock, closing }: InnerOptions): C
           })
       }
     },
-    health: () => states.healthOf(state, readClock(clock)),
+    health: () => states.tokenHealth(state, readClock(clock)),
     current: () => state.current,
   }
 }

@@ -67,14 +67,14 @@ async function answerTo(
 
 function tokenIn(answer: CoreAnswer): string {
   const { status, text } = answer
-  if (status !== 200) throw refusalOf(answer)
+  if (status !== 200) throw toSourceError(answer)
   const { status: outcome, jwt } = parseMembers(text)
   if (outcome === 'UNSUPPORTED_ALGORITHM_ERROR') throw new TokenSourceError('algorithm_unsupported')
   if (outcome !== 'OK' || typeof jwt !== 'string') throw new TokenSourceError('response_malformed')
   return jwt
 }
 
-function refusalOf(answer: CoreAnswer): TokenSourceError {
+function toSourceError(answer: CoreAnswer): TokenSourceError {
   const { status } = answer
   const code = codeOfStatus(status)
   const isQuoted = code === 'core_rejected' && answer.text !== undefined

@@ -127,7 +127,7 @@ export function answerTo(
 }
 
 /** Returns the token of a finished renewal. @throws TokenSourceError if the renewal failed. */
-export function tokenOf({ current, lastFailure }: TokenState): string {
+export function renewedToken({ current, lastFailure }: TokenState): string {
   if (current === undefined || lastFailure !== undefined) throw lastFailure?.error
   return current.token
 }
@@ -135,7 +135,7 @@ export function tokenOf({ current, lastFailure }: TokenState): string {
 const wasForcedRecently = ({ forcedAt }: TokenState, now: number): boolean =>
   forcedAt !== undefined && forcedAt <= now && now - forcedAt < FORCED_INTERVAL_MS
 
-export function healthOf({ current, lastFailure }: TokenState, now: number): TokenSourceHealth {
+export function tokenHealth({ current, lastFailure }: TokenState, now: number): TokenSourceHealth {
   const age = current && {
     ageSeconds: Math.max(0, now - current.requestedAt) / 1000,
     usableSeconds: isUsable(current, now) ? (current.usableUntil - now) / 1000 : 0,

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { watchInterruption } from './client-connection.js'
 import * as discardingFunctions from './discarding-functions.js'
-import { clearDeferredHead, headersOf, isHeadSent } from './head.js'
+import { clearDeferredHead, copyHeaders, isHeadSent } from './head.js'
 import { callOriginal, createReplacer, type Sender } from './original-functions.js'
 import { advance, isWritable } from './phase.js'
 import { keepHeadInOrder } from './queued-head.js'
@@ -55,7 +55,7 @@ export function bufferResponse(options: BufferOptions, observer: BufferObserver)
       ownWriteHead: response.writeHead,
       onError: (error) => handleSendError(buffered, error),
       originals,
-      callsUnderWay: 0,
+      callsInProgress: 0,
       drain: watchDrain(response),
       pipes,
       phase: 'buffering',
@@ -103,7 +103,7 @@ function discard(buffered: BufferedResponse, initialState: InitialState): boolea
 export function takeSnapshot(response: ServerResponse): InitialState {
   const { statusCode, statusMessage, sendDate, strictContentLength, on } = response
   const fields = { statusCode, statusMessage, sendDate, strictContentLength }
-  return { headers: headersOf(response), on, fields }
+  return { headers: copyHeaders(response), on, fields }
 }
 
 /** Restores a response by its original functions. */

@@ -194,13 +194,13 @@ function applyByDryRun({ response, isChunkingRemoved }: HeadState, args: readonl
   scratch.useChunkedEncodingByDefault = response.useChunkedEncodingByDefault
   scratch.statusCode = response.statusCode
   scratch.statusMessage = response.statusMessage
-  for (const [name, value] of headersOf(response)) scratch.setHeader(name, value)
+  for (const [name, value] of copyHeaders(response)) scratch.setHeader(name, value)
   try {
     Reflect.apply(scratch.writeHead, scratch, args)
   } finally {
     response.statusCode = scratch.statusCode
     response.statusMessage = scratch.statusMessage
-    for (const [name, value] of headersOf(scratch)) {
+    for (const [name, value] of copyHeaders(scratch)) {
       if (response.getHeader(name) !== value) response.setHeader(name, value)
     }
   }
@@ -209,7 +209,7 @@ function applyByDryRun({ response, isChunkingRemoved }: HeadState, args: readonl
 export type Header = readonly [name: string, value: number | string | string[]]
 
 /** Returns the headers with their names as written; copies lists, because Node appends to them. */
-export const headersOf = (response: ServerResponse): Header[] =>
+export const copyHeaders = (response: ServerResponse): Header[] =>
   // The types of `ServerResponse` omit this function.
   (response as ServerResponse & Pick<ClientRequest, 'getRawHeaderNames'>)
     .getRawHeaderNames()

@@ -92,7 +92,7 @@ export interface Sender {
    * How many original functions are running. An outer middleware that calls the response meanwhile means
    * the original functions.
    */
-  callsUnderWay: number
+  callsInProgress: number
   /** Called if sending fails. */
   onError(error: unknown): void
 }
@@ -108,11 +108,11 @@ export function sendByOriginal(
   name: 'writeHead' | 'flushHeaders' | 'write' | 'end',
   args: readonly unknown[],
 ): unknown {
-  sender.callsUnderWay += 1
+  sender.callsInProgress += 1
   try {
     return callOriginal(sender, name, args)
   } finally {
-    sender.callsUnderWay -= 1
+    sender.callsInProgress -= 1
   }
 }
 

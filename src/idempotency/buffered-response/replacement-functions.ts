@@ -88,8 +88,8 @@ export function flushHeaders(buffered: BufferedResponse): void {
 }
 
 /** An outer middleware may end the response later, by calling the response itself. */
-const isFromOuterMiddleware = ({ callsUnderWay, phase, response }: BufferedResponse): boolean =>
-  callsUnderWay > 0 || (phase === 'sent' && !response.finished)
+const isFromOuterMiddleware = ({ callsInProgress, phase, response }: BufferedResponse): boolean =>
+  callsInProgress > 0 || (phase === 'sent' && !response.finished)
 
 /**
  * The app may answer instead of a response that could not be sent. If that fails too, the error is dropped:
@@ -100,7 +100,7 @@ function sendForOuterMiddleware(
   name: 'write' | 'end',
   args: unknown[],
 ): unknown {
-  if (buffered.callsUnderWay > 0 || !buffered.hasSendFailed)
+  if (buffered.callsInProgress > 0 || !buffered.hasSendFailed)
     return sendByOriginal(buffered, name, args)
   try {
     return sendByOriginal(buffered, name, args)

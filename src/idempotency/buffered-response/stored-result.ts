@@ -14,7 +14,7 @@ export interface StoredResult {
 export const isBodyless = (status: number): boolean =>
   status === 204 || status === 304 || status < 200
 
-/** Headers of a user agent or a connection, which are no part of a result. */
+/** Headers of a user agent or a connection, which are not part of a result. */
 export const NEVER_STORED_HEADERS: RegExp =
   /^(set-cookie|connection|keep-alive|te|trailer|transfer-encoding|upgrade|proxy-.*)$/
 

@@ -16,7 +16,7 @@ import { requestIdOf } from '../request-id.js'
 import { type AcceptedCredential, assertBeforeKey, type RequestState } from '../request-state.js'
 import type { CheckedChoice } from './choice.js'
 import { CredentialRefused } from './credential-refused.js'
-import { type HandlerEnd, type RequestAndResponse, runHandler } from './run-handler.js'
+import { type HandlerResult, type RequestAndResponse, runHandler } from './run-handler.js'
 
 const BY = 'acceptOneOf'
 
@@ -71,15 +71,15 @@ function isPresented(choice: CheckedChoice, request: Request): boolean {
 
 /** Its answer is final: no other verifier sees the request. */
 function verify(choice: CheckedChoice, context: AcceptContext): void {
-  runHandler(choice.verify, context, (end) => {
-    if (end.type === 'passed') accept(choice, context)
-    else if (end.type === 'failed' && end.error instanceof CredentialRefused) {
-      refuseCredential(end.error.denial, context, choice.name)
-    } else if (end.type === 'thrown') {
-      if (end.error instanceof DependencyError)
-        reportFailure(end.error, context.observers, Date.now)
-      passError(toServiceAuthError(BY, end.error), context)
-    } else passError(errorOf(end, `verify of ${choice.name}`), context)
+  runHandler(choice.verify, context, (result) => {
+    if (result.type === 'passed') accept(choice, context)
+    else if (result.type === 'failed' && result.error instanceof CredentialRefused) {
+      refuseCredential(result.error.denial, context, choice.name)
+    } else if (result.type === 'thrown') {
+      if (result.error instanceof DependencyError)
+        reportFailure(result.error, context.observers, Date.now)
+      passError(toServiceAuthError(BY, result.error), context)
+    } else passError(errorOf(result, `verify of ${choice.name}`), context)
   })
 }
 
@@ -87,7 +87,7 @@ function accept(choice: CheckedChoice, context: AcceptContext): void {
   const { name, authorize } = choice
   const { middleware, state, request } = context
   try {
-    const identity = identityOf(choice, request)
+    const identity = readIdentity(choice, request)
     if (identity === undefined || identity === null) {
       refuseCredential(deny('identity_missing'), context, name)
       return
@@ -105,7 +105,7 @@ function accept(choice: CheckedChoice, context: AcceptContext): void {
   else authorizeBy(authorize, context, name)
 }
 
-function identityOf({ name, identity }: CheckedChoice, request: Request): unknown {
+function readIdentity({ name, identity }: CheckedChoice, request: Request): unknown {
   const owner = identity(request)
   if (typeof (owner as { then?: unknown } | null | undefined)?.then !== 'function') return owner
   ignoreRejection(owner)
@@ -123,15 +123,15 @@ function authorizeBy(
     context.next()
     return
   }
-  runHandler(handler, context, (end) => {
-    if (end.type === 'passed') authorizeBy(others, context, name)
-    else passError(errorOf(end, `authorize of ${name}`), context)
+  runHandler(handler, context, (result) => {
+    if (result.type === 'passed') authorizeBy(others, context, name)
+    else passError(errorOf(result, `authorize of ${name}`), context)
   })
 }
 
 /** Passes on what a handler gave to `next`, or threw, unchanged, as Express does. */
-const errorOf = (end: Exclude<HandlerEnd, { type: 'passed' }>, handler: string): unknown =>
-  end.type === 'misused' ? wrongWiring(`${BY}: ${handler} ${end.misuse}`) : end.error
+const errorOf = (result: Exclude<HandlerResult, { type: 'passed' }>, handler: string): unknown =>
+  result.type === 'misused' ? wrongWiring(`${BY}: ${handler} ${result.misuse}`) : result.error
 
 function refuseCredential(denial: Denial, context: AcceptContext, credential?: string): void {
   revokeAcceptance(context)

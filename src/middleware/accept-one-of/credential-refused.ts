@@ -2,14 +2,14 @@ import type { Denial } from '../../base/decision/reason.js'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 
 /**
- * How a verifier of ours has `acceptOneOf` refuse a request: given to `next`, it becomes the refusal.
- * Anywhere else it is what it says, a fault of the wiring.
+ * Makes `acceptOneOf` refuse the request if a verifier of this package passes it to `next`. Anywhere else it is an
+ * error of the wiring.
  */
 export class CredentialRefused extends ServiceAuthError {
   readonly denial: Denial
 
   constructor(denial: Denial) {
-    super('wrong_wiring', 'the verify of sessionCredential stands outside of acceptOneOf')
+    super('wrong_wiring', 'the verify of sessionCredential is used outside acceptOneOf')
     this.denial = denial
   }
 }

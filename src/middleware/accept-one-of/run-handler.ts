@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 
 /** How a handler ended. A handler that answers and does not call `next` has no end, because nothing follows. */
-export type HandlerEnd =
+export type HandlerResult =
   /** It called `next()` exactly once. */
   | { readonly type: 'passed' }
   /** It called `next(error)`. */
@@ -24,7 +24,7 @@ interface HandlerState {
 }
 
 /**
- * Runs one handler and calls `onEnd` once. The handler's `next` only records the call; `onEnd` is called after
+ * Runs one handler and calls `onResult` once. The handler's `next` only records the call; `onResult` is called after
  * the handler has returned and its promise, if any, has settled. So a handler that calls `next` inside
  * `try` does not catch the errors of later handlers, and a second call of `next`, or an answer, is noticed
  * before the request passes.
@@ -32,7 +32,7 @@ interface HandlerState {
 export function runHandler(
   handler: RequestHandler,
   { request, response }: RequestAndResponse,
-  onEnd: (end: HandlerEnd) => void,
+  onResult: (result: HandlerResult) => void,
 ): void {
   const state: HandlerState = { first: undefined, calls: 0, thrown: undefined }
   let isRunning = true
@@ -41,7 +41,7 @@ export function runHandler(
   function endOnce(): void {
     if (hasEnded || (state.calls === 0 && state.thrown === undefined)) return
     hasEnded = true
-    onEnd(endOf(state, response))
+    onResult(resultOf(state, response))
   }
   function settle(): void {
     isRunning = false
@@ -69,10 +69,10 @@ export function runHandler(
   else Promise.resolve(returned).then(settle, fail)
 }
 
-function endOf(
+function resultOf(
   { first = [], calls, thrown }: HandlerState,
   { headersSent, writableEnded }: Response,
-): HandlerEnd {
+): HandlerResult {
   if (thrown !== undefined) {
     const { error } = thrown
     return isError(error)
@@ -94,4 +94,4 @@ function endOf(
 const isError = (value: unknown): boolean =>
   Boolean(value) && value !== 'route' && value !== 'router'
 
-const misused = (misuse: string): HandlerEnd => ({ type: 'misused', misuse })
+const misused = (misuse: string): HandlerResult => ({ type: 'misused', misuse })

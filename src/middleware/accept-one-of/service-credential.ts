@@ -4,13 +4,13 @@ import type { ServiceIdentity } from '../../verification/policy/identity.js'
 import { serviceOf } from '../request-state.js'
 import { isServiceAuth, type MultiIssuerAuth, type ServiceAuth } from '../service-auth.js'
 
-/** The part of a choice that says which credential it is. `acceptOneOf` wants a name beside it. */
+/** A choice of `acceptOneOf` without its name. */
 export interface ServiceCredential {
-  /** Whether the request brings an `Authorization` header that is not a session's. */
+  /** Whether the request has an `Authorization` header that is not a session's. */
   presented(request: Request): boolean
-  /** The `serviceAuth` that was given. */
+  /** The `serviceAuth` passed to `serviceCredential`. */
   readonly verify: ServiceAuth | MultiIssuerAuth
-  /** The caller that it has accepted. */
+  /** Returns the accepted caller. */
   identity(request: Request): ServiceIdentity
 }
 
@@ -18,7 +18,7 @@ export interface ServiceCredential {
  * A service's token, for `acceptOneOf`: every `Authorization` header that is not a session's, verified
  * by this `serviceAuth`.
  *
- * @throws TypeError if it is given anything but what `serviceAuth` returns.
+ * @throws TypeError if `auth` is not a result of `serviceAuth`.
  *
  * @example
  * ```ts

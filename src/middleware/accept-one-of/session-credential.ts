@@ -22,7 +22,7 @@ import { startPolling } from '../live-denylists.js'
 import type { NoPromise } from './choice.js'
 import { CredentialRefused } from './credential-refused.js'
 
-/** The identity of a session, unless its type is given. */
+/** The default type of a session's identity. */
 export interface FrontendSession {
   /** The handle of the session, the same as long as it lives. */
   getHandle(): string
@@ -39,24 +39,24 @@ export type SessionVerifier<Session> = (
 export interface SessionCredentialOptions<Session> {
   /** The name of the cookie. Default: `sAccessToken`. */
   readonly cookie?: string | undefined
-  /** Default: `request.session`, where that has a function `getHandle`. */
+  /** Returns the accepted session. Default: `request.session`, if it has a function `getHandle`. */
   readonly identity?: ((request: Request) => Session) | undefined
   /**
-   * Sessions are refused whose tokens were signed by a key on it, before they are verified. What else
-   * it denies concerns service tokens only. While a live denylist is unknown, sessions get the 503.
+   * Refuses sessions whose tokens were signed by a denied key, before they are verified. Its other entries
+   * concern service tokens only. While the state of a live denylist is unknown, sessions get the 503.
    */
   readonly denylist?: DenylistOption | undefined
-  /** Whose keys a live denylist is asked for: the `issuer` that its entries name. */
+  /** The `issuer` of the entries that a live denylist is checked for. */
   readonly issuer?: string | undefined
 }
 
-/** The part of a choice that says which credential it is. `acceptOneOf` wants a name beside it. */
+/** A choice of `acceptOneOf` without its name. */
 export interface SessionCredential<Session> {
-  /** Whether the request brings a session, right or wrong. */
+  /** Whether the request carries a session, valid or not. */
   presented(request: Request): boolean
-  /** The verifier, behind what is refused without asking it. */
+  /** Refuses what needs no verifier, then calls the verifier. */
   readonly verify: AnyRouteHandler
-  /** The session that `verify` has accepted. */
+  /** Returns the accepted session. */
   identity(request: Request): Session
 }
 
@@ -77,8 +77,8 @@ const schema = lazy(() =>
 
 /**
  * A frontend's session, for `acceptOneOf`: a bearer token whose header has the member `version`, or the
- * cookie. Refuses with the 401 of an invalid token, and without asking `verify`, a cookie beside an
- * `Authorization` header, one that readers may read differently, and one that holds no session token.
+ * cookie. Responds with the 401 of an invalid token, without calling `verify`, to a cookie together with an
+ * `Authorization` header, a cookie that parsers may read differently, and one without a session token.
  *
  * @throws TypeError if an option is unknown or of the wrong type, or a live denylist has no issuer.
  *

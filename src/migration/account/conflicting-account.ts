@@ -58,11 +58,11 @@ function conflictWith(
   const method = account.loginMethods.find(
     (each) => scopes.has(each.recipeId) && each.tenantIds.includes(tenantId) && has(each, info),
   )
-  if (method !== undefined) return codeOf(method.recipeId, info)
+  if (method !== undefined) return conflictCode(method.recipeId, info)
   return scopes.has(PRIMARY) && account.isPrimaryUser ? 'E022' : undefined
 }
 
-function codeOf(recipeId: string, info: AccountInfo): TakenLogin['code'] {
+function conflictCode(recipeId: string, info: AccountInfo): TakenLogin['code'] {
   if (recipeId === 'emailpassword') return 'E003'
   if (recipeId === 'thirdparty') return 'E005'
   return 'email' in info ? 'E006' : 'E007'

@@ -84,7 +84,7 @@ async function importAs(
   externalUserId: string,
   { core, user, options }: Import,
 ): Promise<ImportOneResult> {
-  const answer = await answerOf(core.importUser(user, options))
+  const answer = await catchCoreError(core.importUser(user, options))
   const coreUserId = await core.coreIdOf(externalUserId, options)
   if (coreUserId !== undefined) {
     const isCreated = !(answer instanceof CoreError) && answer.outcome === 'created'
@@ -109,7 +109,7 @@ const isUnder = (externalUserId: string, { id, loginMethods }: CoreUser): boolea
   id === externalUserId || loginMethods.some(({ recipeUserId }) => recipeUserId === externalUserId)
 
 /** Returns an error as an answer, because only the look-up decides. */
-const answerOf = (asked: Promise<DirectImport>): Promise<DirectImport | CoreError> =>
+const catchCoreError = (asked: Promise<DirectImport>): Promise<DirectImport | CoreError> =>
   asked.catch((error: unknown) => {
     if (error instanceof CoreError) return error
     throw error

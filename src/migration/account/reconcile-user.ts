@@ -185,7 +185,7 @@ function compareLoginMethods(
   const differences = record.flatMap((method, index) => {
     const field = `loginMethods[${index}]`
     const wanted = wantedOf(method)
-    const place = placeOf(wanted, left)
+    const place = findMethod(wanted, left)
     const [found] = place === undefined ? [] : left.splice(place, 1)
     return found === undefined ? [field] : differencesOf(wanted, found, field)
   })
@@ -214,7 +214,7 @@ function wantedOf(method: ImportLoginMethod) {
 type WantedMethod = ReturnType<typeof wantedOf>
 
 /** Several methods may have the same login in different tenants. Prefers the method with the same tenants. */
-function placeOf(wanted: WantedMethod, methods: readonly CoreLoginMethod[]): number | undefined {
+function findMethod(wanted: WantedMethod, methods: readonly CoreLoginMethod[]): number | undefined {
   let first: number | undefined
   for (const [place, method] of methods.entries()) {
     if (!isSameLogin(wanted, method)) continue

@@ -90,13 +90,13 @@ export interface RowError {
 /** Parses the `errorMessage` of a row: a text with a code, or a list of validation messages. */
 export function readRowError(message: string, row: unknown): RowError {
   const code = errorCodeOf(message)
-  if (code !== undefined) return { code, text: codedText(code, message, row), kind: kindOf(code) }
+  if (code !== undefined) return { code, text: codedText(code, message, row), kind: blameOf(code) }
   const [, list] = /^\[([\s\S]*)\]$/.exec(message) ?? []
   if (list !== undefined) return { text: withoutAccountData(list, row), kind: 'validation' }
   return { code: 'chunk_failed', text: plainText(message, row), kind: 'chunk_failed' }
 }
 
-function kindOf(code: string): RowError['kind'] {
+function blameOf(code: string): RowError['kind'] {
   if (saysLoginIsTaken(code)) return 'login_taken'
   return blamesTheUser(code) ? 'blames_user' : 'chunk_failed'
 }

@@ -28,7 +28,7 @@ export const duplicateIn = (text: string): string | undefined => DUPLICATE.exec(
 
 /**
  * Codes that are the fault of their user and do not go away by themselves. All other codes, for example for
- * a missing tenant or feature or a database error, may go away or are no user's fault.
+ * a missing tenant or feature or a database error, may go away or are not a user's fault.
  */
 const BLAMING_CODES: ReadonlySet<string> = new Set([
   'E001', // unknown recipe

@@ -123,7 +123,7 @@ const PASSING: ReadonlySet<CoreErrorCode> = new Set(['server_error', 'malformed_
 function faultOfAnswer(answer: CoreAnswer, operation: Operation<unknown>): Fault {
   const { method, path } = operation
   const { status } = answer
-  const code = codeOf(answer)
+  const code = classifyAnswer(answer)
   // Only a 4xx proves that nothing was done. The core never redirects, so a redirect comes from another
   // server, which may have forwarded the request.
   const outcome = isWrite(operation) && (status < 400 || status > 499) ? 'unknown' : 'refused'
@@ -148,7 +148,7 @@ const HIDDEN_REDIRECT = 0
 const isRedirect = (status: number): boolean =>
   status === HIDDEN_REDIRECT || (status >= 300 && status <= 399)
 
-function codeOf({ status, text }: CoreAnswer): CoreErrorCode {
+function classifyAnswer({ status, text }: CoreAnswer): CoreErrorCode {
   if (isRedirect(status)) return 'bad_request'
   if (status === 400 && text !== undefined && saysInMemory(text)) return 'in_memory_database'
   if (status === 404 && !saysNotFound(text)) return 'malformed_reply'

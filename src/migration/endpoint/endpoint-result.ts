@@ -42,12 +42,12 @@ export const pass = <T>(value: T): CheckResult<T> => ({ ok: true, value })
 /** A dependency of the endpoint failed. It has no `cause`, which could contain data of the request. */
 export class Undecided extends Error {
   override readonly name = 'Undecided'
-  readonly verdict: EndpointResult
+  readonly result: EndpointResult
 
   /** `thrown` is the error. Of a `CoreError`, the result contains the code. */
   constructor(reason: MigrationUndecided, thrown?: unknown) {
     super(reason)
-    this.verdict = undecided(reason, thrown)
+    this.result = undecided(reason, thrown)
   }
 }
 
@@ -82,7 +82,7 @@ export interface RequestContext {
   issuer?: string
   externalUserId?: string
   /** The result, once decided. The response does not wait for the remaining work. */
-  verdict?: EndpointResult
+  result?: EndpointResult
 }
 
 /**

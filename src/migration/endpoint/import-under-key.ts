@@ -108,14 +108,14 @@ async function underLease(
 ): Promise<EndpointResult> {
   const times = { leaseMs: run.leaseMs, maxRunMs: MAX_RUN_MS }
   const lease = startLease(times, reservedAt, () => renew(settings, run))
-  const verdict = await work().finally(lease.stopRenewing)
-  context.verdict = verdict
+  const result = await work().finally(lease.stopRenewing)
+  context.result = result
   const ending: Ending =
-    verdict.type === 'accepted'
-      ? { type: 'finished', result: keptAnswer(verdict.userId) }
+    result.type === 'accepted'
+      ? { type: 'finished', result: keptAnswer(result.userId) }
       : { type: 'released' }
   await settle(settings, run, ending)
-  return verdict
+  return result
 }
 
 async function renew(settings: EndpointSettings, run: Run): Promise<boolean> {
@@ -183,11 +183,11 @@ const judgeAccount = (account: CoreUser, user: ImportUser): EndpointResult =>
  * e-mail address, phone number or third-party login, in the form that the core stores.
  */
 export function holdsLoginOf(account: CoreUser, record: ImportUser): boolean {
-  const held = new Set(recipeKeysOf({ loginMethods: account.loginMethods.map(sourceOf) }))
+  const held = new Set(recipeKeysOf({ loginMethods: account.loginMethods.map(toLoginSource) }))
   return recipeKeysOf(record).some((key) => held.has(key))
 }
 
-const sourceOf = ({ thirdParty, ...method }: CoreLoginMethod): LoginSource =>
+const toLoginSource = ({ thirdParty, ...method }: CoreLoginMethod): LoginSource =>
   thirdParty === undefined
     ? method
     : { ...method, thirdPartyId: thirdParty.id, thirdPartyUserId: thirdParty.userId }

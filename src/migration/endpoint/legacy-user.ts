@@ -93,7 +93,7 @@ export function judgeRecord(
   accepted: ReadonlySet<UserWarningCode>,
 ): CheckResult<ImportUser> {
   if (found === undefined || found === null) return refused('user_unknown')
-  const { data: record, error } = legacyUser.safeParse(jsonOf(found))
+  const { data: record, error } = legacyUser.safeParse(copyAsJson(found))
   if (record === undefined) return refused('record_invalid', { faults: faultsOf(pathsOf(error)) })
   if (!holdsAllOf(request, record)) return refused('record_differs')
   const built = userOf(request.externalUserId, record, allowed)
@@ -108,7 +108,7 @@ export function judgeRecord(
 }
 
 /** Returns a JSON copy of the value, so that nothing can change between the checks and the request. */
-function jsonOf(value: unknown): unknown {
+function copyAsJson(value: unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(value))
   } catch {

@@ -74,10 +74,10 @@ async function serve(
 ): Promise<void> {
   const context: RequestContext = { signal: NEVER, awaited: 'tokens_unavailable' }
   try {
-    const verdict = await judgeInTime(request, context, settings)
-    answer(response, verdict)
-    announceMigration(settings.onDecision, () => decisionOf(verdict, context, request))
-    reportDependencies(verdict, settings)
+    const result = await judgeInTime(request, context, settings)
+    answer(response, result)
+    announceMigration(settings.onDecision, () => decisionOf(result, context, request))
+    reportDependencies(result, settings)
   } catch (error) {
     if (error instanceof DependencyError) reportStoreFailure(error, settings)
     next(toServiceAuthError('migrationEndpoint', error))
@@ -104,18 +104,18 @@ async function judgeInTime(
     })
   } catch (error) {
     if (!(error instanceof Undecided)) throw error
-    return context.verdict ?? error.verdict
+    return context.result ?? error.result
   }
 }
 
 function decisionOf(
-  verdict: EndpointResult,
+  result: EndpointResult,
   context: RequestContext,
   request: Request,
 ): MigrationDecision {
   const { issuer, externalUserId } = context
   const requestId = requestIdOf(request)
-  const faults = verdict.type === 'accepted' ? undefined : verdict.faults
+  const faults = result.type === 'accepted' ? undefined : result.faults
   const about = {
     by: 'migrationEndpoint',
     ...(issuer !== undefined && { issuer }),
@@ -123,17 +123,17 @@ function decisionOf(
     ...(faults !== undefined && { faults }),
     ...(requestId !== undefined && { requestId }),
   } as const
-  switch (verdict.type) {
+  switch (result.type) {
     case 'accepted':
-      return { outcome: 'accepted', reason: verdict.reason, status: 200, ...about }
+      return { outcome: 'accepted', reason: result.reason, status: 200, ...about }
     case 'refused':
       return {
         outcome: 'refused',
-        reason: verdict.reason,
-        status: REFUSALS[verdict.reason].status,
+        reason: result.reason,
+        status: REFUSALS[result.reason].status,
         ...about,
       }
     case 'undecided':
-      return { outcome: 'undecided', reason: verdict.reason, status: 503, ...about }
+      return { outcome: 'undecided', reason: result.reason, status: 503, ...about }
   }
 }

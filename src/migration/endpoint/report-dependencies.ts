@@ -12,11 +12,11 @@ import type { EndpointSettings } from './endpoint-options.js'
 import type { EndpointResult } from './endpoint-result.js'
 
 /** Reports that the dependencies of a request worked, or which one of them failed. */
-export function reportDependencies(verdict: EndpointResult, settings: EndpointSettings): void {
-  if (verdict.type === 'accepted') {
+export function reportDependencies(result: EndpointResult, settings: EndpointSettings): void {
+  if (result.type === 'accepted') {
     for (const dependency of Object.values(dependenciesOf(settings))) dependency.worked(Date.now)
-  } else if (verdict.type === 'undecided') {
-    const failure = failureOf(verdict.reason, verdict.faults?.[0], dependenciesOf(settings))
+  } else if (result.type === 'undecided') {
+    const failure = findFailed(result.reason, result.faults?.[0], dependenciesOf(settings))
     if (failure !== undefined) report(failure, settings)
   }
 }
@@ -46,7 +46,7 @@ const dependenciesOf = ({
 const STORE_FAILED = 'the store of migrationEndpoint failed'
 
 /** `fault` is the code of a `CoreError`. */
-function failureOf(
+function findFailed(
   reason: MigrationUndecided,
   fault: string | undefined,
   { core, store, tokens, limiter, users }: Dependencies,

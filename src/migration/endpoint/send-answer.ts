@@ -16,7 +16,7 @@ const NOT_JSON = refusal(415, blank('Unsupported Media Type'))
 const TOO_LARGE = refusal(413, blank('Content Too Large'))
 const MALFORMED = refusal(400, blank('Bad Request'))
 const FORBIDDEN = refusal(403, blank('Forbidden'))
-const UNDER_WAY = refusal(409, blank('Conflict'))
+const IN_PROGRESS = refusal(409, blank('Conflict'))
 
 type RefusedStatus = 400 | 401 | 403 | 405 | 409 | 413 | 415 | 429
 
@@ -41,7 +41,7 @@ export const REFUSALS: Record<MigrationRefusal, Refusal<RefusedStatus>> &
   record_invalid: FORBIDDEN,
   account_conflict: FORBIDDEN,
   account_foreign: FORBIDDEN,
-  in_progress: UNDER_WAY,
+  in_progress: IN_PROGRESS,
   tokens_unavailable: UNAVAILABLE,
   limiter_unavailable: UNAVAILABLE,
   body_unfinished: UNAVAILABLE,
@@ -60,13 +60,13 @@ const okBody = (userId: string): Buffer => Buffer.from(JSON.stringify({ status: 
  *
  * @throws ServiceAuthError if a response has begun already.
  */
-export function answer(response: Response, verdict: EndpointResult): void {
-  if (verdict.type === 'accepted') {
-    sendOk(response, verdict.userId)
+export function answer(response: Response, result: EndpointResult): void {
+  if (result.type === 'accepted') {
+    sendOk(response, result.userId)
     return
   }
-  const seconds = verdict.type === 'refused' ? verdict.retryAfterSeconds : undefined
-  sendRefusal(response, REFUSALS[verdict.reason], seconds)
+  const seconds = result.type === 'refused' ? result.retryAfterSeconds : undefined
+  sendRefusal(response, REFUSALS[result.reason], seconds)
 }
 
 function sendOk(response: Response, userId: string): void {

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { MigrationError } from '../run/migration-error.js'
 import type { Journal } from './journal.js'
 import { checkFile, JOURNAL_FILE, makeFolder, syncFolder, unusable } from './journal-folder.js'
-import { damaged, encodeUnit, HEADER, linesOf, NO_UNIT, type Unit } from './journal-format.js'
+import { damaged, encodeUnit, HEADER, NO_UNIT, parseUnit, type Unit } from './journal-format.js'
 import { lockFolder, type ProcessLock } from './process-lock.js'
 import { readUnits, writtenSize } from './read-journal.js'
 
@@ -122,7 +122,7 @@ function journalOn(
       let last = NO_UNIT
       for await (const unit of readUnits(handle, size)) {
         last = unit
-        yield* linesOf(unit)
+        yield* parseUnit(unit)
       }
       if (last.end < size) throw damaged(last.line + 1)
     },
@@ -156,7 +156,7 @@ export async function journalInUse(directory: string): Promise<Journal> {
         const size = await checkFile(handle)
         // Skips an append that is still being written.
         for await (const unit of readUnits(handle, await writtenSize(handle, size))) {
-          yield* linesOf(unit)
+          yield* parseUnit(unit)
         }
       } catch (error) {
         throw error instanceof MigrationError ? error : unusable(error)

@@ -89,7 +89,7 @@ export interface Unit {
 }
 
 /** Returns the lines of one `append`. */
-export const linesOf = ({ body }: Unit): string[] => JSON.parse(body.toString())
+export const parseUnit = ({ body }: Unit): string[] => JSON.parse(body.toString())
 
 /** The position before the first unit. */
 export const NO_UNIT: Omit<Unit, 'body'> = { end: HEADER.length, check: FIRST_CHECK, line: 1 }

@@ -92,7 +92,7 @@ function* changesIn(entry: Entry, identities: number): Changes {
       return
     case 'row':
       if (entry.as !== 'failed') return
-      yield [entry.record, replaceBy({ rowId: entry.row, ...reasonOf(entry) })]
+      yield [entry.record, replaceBy({ rowId: entry.row, ...pickReason(entry) })]
       return
     case 'looked_up':
       yield* lookedUp(entry)
@@ -126,7 +126,7 @@ function* rejected({ users }: ResultOf<'rejected'>): Changes {
 
 type Reason = Pick<Details, 'code' | 'text' | 'heldBy'>
 
-const reasonOf = ({
+const pickReason = ({
   code,
   text,
   heldBy,
@@ -149,7 +149,7 @@ function* lookedUp({ same, differs, missing, shared, refused }: EntryOf<'looked_
         replaceBy({ coreUserId, ...(differences !== undefined && { differences }) })(before),
     ]
   }
-  for (const { record, ...reason } of refused) yield [record, replaceBy(reasonOf(reason))]
+  for (const { record, ...reason } of refused) yield [record, replaceBy(pickReason(reason))]
 }
 
 function* corrected({ source, replaced, leftOut, accepted }: EntryOf<'corrected'>): Changes {

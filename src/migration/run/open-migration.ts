@@ -18,9 +18,9 @@ import {
   check,
   correctAndRun,
   parseCorrectionRequest,
-  resultOf,
   reverify,
   runSteps,
+  runToResult,
   type StepResult,
   unblock,
 } from './run-steps.js'
@@ -89,20 +89,20 @@ function once(
 function migrationOf(opened: OpenedMigration): Migration {
   const { settings, journaled, timing, readIndex } = opened
   const closing = new AbortController()
-  let underWay: Promise<MigrationReport> | undefined
+  let inProgress: Promise<MigrationReport> | undefined
 
   /** Runs at most one step at a time, because two would stage the same users. */
   async function take({ signal }: StepOptions, step: MigrationStep): Promise<MigrationReport> {
     closing.signal.throwIfAborted()
-    if (underWay !== undefined) throw new Error('a step of the migration is under way')
+    if (inProgress !== undefined) throw new Error('a step of the migration is under way')
     const controller = new AbortController()
     const signals = signal === undefined ? [closing.signal] : [closing.signal, signal]
     const stopListening = signals.map((each) => abortWith(controller, each))
-    underWay = runStep(opened, controller.signal, step)
+    inProgress = runStep(opened, controller.signal, step)
     try {
-      return await underWay
+      return await inProgress
     } finally {
-      underWay = undefined
+      inProgress = undefined
       for (const stop of stopListening) stop()
     }
   }
@@ -123,7 +123,7 @@ function migrationOf(opened: OpenedMigration): Migration {
     },
     async close() {
       closing.abort(new Error('the migration is closed'))
-      await underWay?.catch(() => {})
+      await inProgress?.catch(() => {})
       await settings.journal.close()
     },
   } satisfies Migration)
@@ -159,7 +159,7 @@ async function runStep(
   step: MigrationStep,
 ): Promise<MigrationReport> {
   const { settings, journaled, timing, emit } = opened
-  const result = await resultOf(signal, async () =>
+  const result = await runToResult(signal, async () =>
     step({
       ...opened,
       core: patientClient(settings.core),

@@ -73,8 +73,8 @@ export async function reverify(ctx: MigrationContext): Promise<StepResult> {
  */
 export async function unblock(ctx: MigrationContext): Promise<StepResult> {
   const { state } = ctx.journaled
-  const isUnderWay = state.toResolve.size > 0 || countOf(state, IDENTITY_STATE.unresolved) > 0
-  if (state.stalledRows.size === 0 && !isUnderWay) {
+  const isInProgress = state.toResolve.size > 0 || countOf(state, IDENTITY_STATE.unresolved) > 0
+  if (state.stalledRows.size === 0 && !isInProgress) {
     throw new MigrationError('bad_journal', 'no run has stalled: there are no rows to delete')
   }
   await decideDeletion(ctx, [...state.stalledRows.values()])
@@ -108,7 +108,7 @@ const STEPS: Record<Exclude<RunStep, 'end'>, StepFunction> = {
 const done = (step: Promise<void>): Promise<undefined> => step.then(() => undefined)
 
 /** Runs a step. Converts an abort and a `CoreError` to the result that they mean. */
-export async function resultOf(
+export async function runToResult(
   signal: AbortSignal,
   step: () => Promise<StepResult>,
 ): Promise<StepResult> {

@@ -73,7 +73,7 @@ export async function createSourceIndex(
   const lines: number[] = []
   const checksums: number[] = []
   for await (const record of source.records(signal)) {
-    const earlier = table.add(identityOf(record), lines.length)
+    const earlier = table.add(requireExternalId(record), lines.length)
     if (earlier !== undefined) {
       const message = `its externalUserId is that of line ${lines[earlier]}`
       throw new MigrationError('bad_source', message, record.line)
@@ -86,14 +86,14 @@ export async function createSourceIndex(
   const index: SourceIndex = {
     recordIndexOf: (externalUserId) => table.find(externalUserId),
     lineOf: (recordIndex) => lines[recordIndex] ?? 0,
-    records(from, underWay) {
+    records(from, readSignal) {
       const open = corrections[from - 1]
-      if (open === undefined) return sameRecords(source, checksums, underWay)
-      return replacementsIn(open.corrections(underWay), index)
+      if (open === undefined) return sameRecords(source, checksums, readSignal)
+      return replacementsIn(open.corrections(readSignal), index)
     },
-    async *externalIdsOf(recordIndexes, underWay) {
+    async *externalIdsOf(recordIndexes, readSignal) {
       const wanted = new Set(recordIndexes)
-      for await (const record of index.records(0, underWay)) {
+      for await (const record of index.records(0, readSignal)) {
         if (wanted.delete(record.recordIndex)) yield record
         if (wanted.size === 0) return
       }
@@ -127,7 +127,7 @@ async function* sameRecords(
       const message = 'the source has changed since it was first read'
       throw new MigrationError('bad_source', message, record.line)
     }
-    yield { ...record, recordIndex, externalUserId: identityOf(record) }
+    yield { ...record, recordIndex, externalUserId: requireExternalId(record) }
     recordIndex += 1
   }
 }
@@ -151,7 +151,7 @@ function assertAllGiven(known: number, given: number): void {
   throw new MigrationError('bad_corrections', message)
 }
 
-function identityOf({ value, line }: SourceRecord): string {
+function requireExternalId({ value, line }: SourceRecord): string {
   const externalUserId = externalUserIdOf(value)
   if (externalUserId !== undefined) return externalUserId
   const message = 'the record needs an externalUserId, a text of 1 to 128 characters'

@@ -1,5 +1,11 @@
-import type { Isolation, Row, Statement, StatementLimits, TransactionRunner } from './runner.js'
-import { awaitAnswer } from './runner.js'
+import {
+  awaitAnswer,
+  type Isolation,
+  type Row,
+  type Statement,
+  type StatementLimits,
+  type TransactionRunner,
+} from './runner.js'
 import type { Statements } from './sql/statements.js'
 
 /** Limits of a store. Times in ms. */

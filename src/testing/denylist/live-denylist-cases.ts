@@ -26,7 +26,7 @@ function expectHealthy(denylist: LiveDenylist): ReturnType<LiveDenylist['health'
   assert.ok(STATES.includes(health.state), health.state)
   assert.ok(Number.isInteger(health.entries) && health.entries >= 0, 'entries is a count')
   assert.ok(Number.isInteger(health.version) && health.version >= 0, 'version is a whole number')
-  assert.ok((health.ageSeconds ?? 0) >= 0, 'ageSeconds is no negative number')
+  assert.ok((health.ageSeconds ?? 0) >= 0, 'ageSeconds is not negative')
   assert.ok([undefined, true].includes(health.regressed), 'regressed is true or absent')
   assert.ok(FAILURES.includes(health.lastError), 'lastError is of the closed list, or absent')
   return health

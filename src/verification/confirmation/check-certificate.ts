@@ -10,7 +10,7 @@ import type { CertificateOf } from './sender-constraint.js'
  * Compares the certificate of a request with the thumbprint in its token (RFC 8705, section 3.1). Returns
  * the reason to refuse the request.
  *
- * @throws ServiceAuthError if the policy's `mtls` fails, or what is given is no certificate in DER.
+ * @throws ServiceAuthError if the policy's `mtls` fails, or it returns anything but a certificate in DER.
  */
 export function checkCertificate(
   thumbprint: string,

@@ -11,12 +11,12 @@ export type Authorization =
 const ABSENT: Authorization = { type: 'absent' }
 const SERVICE: Authorization = { type: 'service' }
 
-/** The scheme has no case (RFC 9110, section 11.1). `serviceAuth` reads the header alike. */
+/** The scheme has no case (RFC 9110, section 11.1). `serviceAuth` reads the header in the same way. */
 const SCHEME = /^bearer /i
 
 /**
  * A bearer token whose header has the member `version` is a session's. Everything else is a service's:
- * a repeated header, an empty one, another scheme, and what is no token at all.
+ * a repeated header, an empty one, another scheme, and anything that is not a token.
  *
  * @throws ServiceAuthError if `rawHeaders` and `headers` hold different values.
  */

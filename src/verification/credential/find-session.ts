@@ -26,13 +26,13 @@ export function findSession(request: CookieCarrier, cookieName: string): Present
   const authorization = readAuthorization(request)
   const cookie = readSessionCookie(request, cookieName)
   if (cookie.type === 'absent')
-    return authorization.type === 'session' ? tokenOf(authorization) : ABSENT
+    return authorization.type === 'session' ? tokenSession(authorization) : ABSENT
   if (authorization.type !== 'absent') return SEVERAL
   const header = cookie.type === 'single' ? readSessionHeader(cookie.value) : undefined
-  return header === undefined ? MALFORMED : tokenOf({ header })
+  return header === undefined ? MALFORMED : tokenSession({ header })
 }
 
-const tokenOf = ({ header }: { header: SessionHeader }): PresentedSession => ({
+const tokenSession = ({ header }: { header: SessionHeader }): PresentedSession => ({
   type: 'token',
   header,
 })

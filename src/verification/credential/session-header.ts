@@ -20,6 +20,6 @@ export function readSessionHeader(token: string): SessionHeader | undefined {
   if (length > MAX_HEADER_LENGTH) return undefined
   const header = readHeader(token.slice(0, length))
   if (header === undefined || !Object.hasOwn(header, 'version')) return undefined
-  // Last, because it reads the whole token, and most are no session's.
+  // Last, because it reads the whole token, and most are not a session's.
   return THREE_SEGMENTS.test(token) ? header : undefined
 }

@@ -119,7 +119,7 @@ export function knownUntil(
   return now.wallMs + maxStaleSeconds * 1000 - elapsedMs(confirmedAt, now)
 }
 
-export function healthOf(
+export function listHealth(
   state: ListState,
   now: ClockReading,
   maxStaleSeconds: number,

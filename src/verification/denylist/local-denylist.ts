@@ -3,11 +3,11 @@ import {
   advance,
   eventsBetween,
   freshnessAt,
-  healthOf,
   INITIAL_STATE,
   knownUntil,
   type ListEvent,
   type ListState,
+  listHealth,
   readClocks,
 } from './list-state.js'
 import type { DeniedLists, DenylistHealth } from './live-denylist.js'
@@ -62,7 +62,7 @@ export function createLocalDenylist({
       return byIssuer.get(issuer) ?? NOTHING_DENIED
     },
     isKnown,
-    health: () => healthOf(state, readClocks(), maxStaleSeconds),
+    health: () => listHealth(state, readClocks(), maxStaleSeconds),
   }
 }
 

@@ -187,7 +187,7 @@ export function isRefreshDue(state: KeySetState, now: number): boolean {
 const isPastRefresh = ({ refreshAt, fetchedAt }: CurrentSet, now: number): boolean =>
   now >= refreshAt || now < fetchedAt
 
-export function healthOf(state: KeySetState, now: number): KeySetHealth {
+export function keySetHealth(state: KeySetState, now: number): KeySetHealth {
   const { current, expired, lastFailure } = state
   const known = current ?? expired
   const until = lastFailure === undefined ? current?.freshUntil : undefined

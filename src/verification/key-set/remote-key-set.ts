@@ -17,7 +17,7 @@ import { withKeySetAddress } from './address.js'
 import { formatFailure } from './fetch-key-set.js'
 import { nextSearchStep, type SearchState } from './find-key-step.js'
 import { type KeySet, type KeySource, withSource } from './key-set.js'
-import { healthOf, lifespanOf } from './key-set-state.js'
+import { keySetHealth, lifespanOf } from './key-set-state.js'
 import { createRefresher, type RefresherOptions } from './refresher.js'
 
 /** Options of `remoteKeySet`. */
@@ -74,14 +74,14 @@ export const staleIfErrorOption = (): z.ZodNumber =>
 function documentText(): z.ZodType<string> {
   const error = 'must be a parsed JWKS document: an object with a list of keys'
   return z.custom<object>(isObject, { error }).transform((document, context) => {
-    const text = jsonOf(document)
+    const text = stringifyIfPossible(document)
     if (text !== undefined && hasListOfKeys(JSON.parse(text))) return text
     context.addIssue({ code: 'custom', message: error })
     return z.NEVER
   })
 }
 
-function jsonOf(value: object): string | undefined {
+function stringifyIfPossible(value: object): string | undefined {
   try {
     return JSON.stringify(value)
   } catch {
@@ -179,7 +179,7 @@ function createRemoteSource(options: RefresherOptions): KeySource & KeySet {
     },
     health() {
       const { keySet, now } = refresher.state()
-      return healthOf(keySet, now)
+      return keySetHealth(keySet, now)
     },
     close: refresher.close,
   }

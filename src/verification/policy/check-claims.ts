@@ -4,7 +4,7 @@ import type { Proof } from '../confirmation/check-proof.js'
 import { type Binding, readConfirmation } from '../confirmation/confirmation.js'
 import { isSupported } from '../confirmation/sender-constraint.js'
 import { checkDenylists } from './check-denylists.js'
-import { identityOf, type ServiceIdentity } from './identity.js'
+import { createIdentity, type ServiceIdentity } from './identity.js'
 import { type PermissionSet, permissionSet } from './permission-set.js'
 import type { Policy, TokenRules } from './policy.js'
 
@@ -59,7 +59,7 @@ export function checkClaims(token: SignedClaims, policy: Policy, now: number): C
     return { ...deny(granted.reason, { ...granted.evidence, caller, keyId }), binding }
   }
   const { issuer, audience } = policy
-  const identity = identityOf({
+  const identity = createIdentity({
     name: caller,
     permissions: granted.value,
     issuer,

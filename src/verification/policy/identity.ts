@@ -24,7 +24,7 @@ export interface ServiceIdentity {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** Input of `identityOf`. */
+/** Input of `createIdentity`. */
 export interface IdentityFacts
   extends Omit<ServiceIdentity, 'claims' | 'tokenId' | 'issuedAt' | 'confirmation'> {
   readonly tokenId: string | undefined
@@ -34,7 +34,7 @@ export interface IdentityFacts
   readonly payload: string
 }
 
-export const identityOf = (facts: IdentityFacts): ServiceIdentity =>
+export const createIdentity = (facts: IdentityFacts): ServiceIdentity =>
   Object.freeze(new Identity(facts)) as ServiceIdentity
 
 type Claims = Readonly<Record<string, unknown>>

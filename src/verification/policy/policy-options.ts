@@ -95,7 +95,7 @@ export interface OAuth2Policy extends PolicyOptions {
   readonly permissionsClaim: PermissionsClaim
   /**
    * The `typ` of the token's header. `'at+jwt'` is required by RFC 9068, section 4. `'any'` also accepts
-   * a token without `typ` or with `JWT`, and refuses one that looks like an ID token, which is no proof:
+   * a token without `typ` or with `JWT`, and refuses one that looks like an ID token, which proves nothing:
    * only a distinct `audience` and `callers` keep other tokens of the issuer out. Default: `'at+jwt'`.
    */
   readonly accessTokenType?: 'at+jwt' | 'any' | undefined

@@ -13,7 +13,7 @@ interface Options<T> {
 type Accepted<T> = Extract<Decision<T>, { readonly ok: true }>
 
 /** An acceptance, or a denial of a more specific type. */
-type Outcome<T, No extends Denial> = Accepted<T> | No
+type TokenDecision<T, No extends Denial> = Accepted<T> | No
 
 /** Counters of the cache of verified tokens since it was created. JSON-serialisable. */
 export interface TokenCacheHealth {
@@ -34,22 +34,22 @@ export interface AcceptedTokens<T, No extends Denial = Denial> {
   decide(
     token: string,
     digest: string,
-    by: () => No | Promise<Outcome<T, No>>,
-  ): No | Promise<Outcome<T, No>>
+    by: () => No | Promise<TokenDecision<T, No>>,
+  ): No | Promise<TokenDecision<T, No>>
   health(): TokenCacheHealth
 }
 
 /** An entry takes about as much memory as its token is long; a usual one is below this. */
 const BYTES_PER_ENTRY = 1024
 
-/** Caches accepted tokens by digest. Refusals are not cached, because anybody could fill the memory with them. */
+/** Caches accepted tokens by digest. Refusals are not cached, because anyone could fill the memory with them. */
 export function createAcceptedTokens<T extends object, No extends Denial = Denial>({
   max,
   isStillValid,
 }: Options<T>): AcceptedTokens<T, No> {
   const maxSize = Math.max(MAX_TOKEN_LENGTH, max * BYTES_PER_ENTRY)
   const cache = max === 0 ? undefined : new LRUCache<string, Accepted<T>>({ max, maxSize })
-  const inFlight = new Map<string, Promise<Outcome<T, No>>>()
+  const inFlight = new Map<string, Promise<TokenDecision<T, No>>>()
   let hits = 0
   let misses = 0
 
@@ -71,7 +71,7 @@ export function createAcceptedTokens<T extends object, No extends Denial = Denia
       const decision = by()
       if ('ok' in decision) return decision
       inFlight.set(digest, decision)
-      const settle = (settled?: Outcome<T, No>): void => {
+      const settle = (settled?: TokenDecision<T, No>): void => {
         inFlight.delete(digest)
         if (settled?.ok) cache?.set(digest, settled, { size: token.length })
       }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Outcome } from '../../../src/client/service-fetch/attempt-outcome.js'
+import type { AttemptOutcome } from '../../../src/client/service-fetch/attempt-outcome.js'
 import {
   decideRetry,
   type RetryAction,
@@ -17,10 +17,10 @@ const FIRST: RetryContext = {
 
 const END: RetryAction = { type: 'end' }
 const ANOTHER_TOKEN: RetryAction = { type: 'another_token' }
-const again = (afterMs: number): RetryAction => ({ type: 'again', afterMs })
+const retry = (afterMs: number): RetryAction => ({ type: 'retry', afterMs })
 
 interface Row {
-  readonly came: Outcome
+  readonly came: AttemptOutcome
   /** A read, or a write with a key. */
   readonly repeatable: RetryAction
   readonly bareWrite: RetryAction
@@ -40,24 +40,24 @@ const TABLE: Record<string, Row> = {
   },
   'a 502, 503 or 504 with Retry-After': {
     came: { type: 'unavailable', retryAfterMs: 5000 },
-    repeatable: again(5000),
+    repeatable: retry(5000),
     bareWrite: END,
   },
   'a 502 or 504 without': {
     came: { type: 'unavailable', retryAfterMs: undefined },
-    repeatable: again(50),
+    repeatable: retry(50),
     bareWrite: END,
   },
   'a 409 of a request in progress': {
     came: { type: 'in_progress', retryAfterMs: 1000 },
-    repeatable: again(1000),
+    repeatable: retry(1000),
     bareWrite: END,
   },
-  'no answer': { came: { type: 'network' }, repeatable: again(50), bareWrite: END },
+  'no answer': { came: { type: 'network' }, repeatable: retry(50), bareWrite: END },
   'no token, for a reason that passes': {
     came: { type: 'no_token' },
-    repeatable: again(1920),
-    bareWrite: again(1920),
+    repeatable: retry(1920),
+    bareWrite: retry(1920),
   },
   'the deadline': { came: { type: 'deadline' }, repeatable: END, bareWrite: END },
   'anything else': { came: { type: 'answered' }, repeatable: END, bareWrite: END },
@@ -87,20 +87,20 @@ it.each([true, false])('asks for another token once in a call (repeatable: %s)',
 })
 
 it.each([
-  { leftMs: 5001, step: again(5000) },
+  { leftMs: 5001, step: retry(5000) },
   { leftMs: 5000, step: END },
 ])('begins no wait that would pass the deadline ($leftMs ms left)', ({ leftMs, step }) => {
-  const came: Outcome = { type: 'unavailable', retryAfterMs: 5000 }
+  const came: AttemptOutcome = { type: 'unavailable', retryAfterMs: 5000 }
   expect(decideRetry(came, { ...FIRST, leftMs })).toEqual(step)
 })
 
-it.each<Outcome>([{ type: 'network' }, { type: 'unavailable', retryAfterMs: undefined }])(
+it.each<AttemptOutcome>([{ type: 'network' }, { type: 'unavailable', retryAfterMs: undefined }])(
   'after $type waits at random between half and all of a time that doubles up to five seconds',
   (came) => {
     const waits = (random: number) =>
       [1, 2, 3, 7, 9].map((attempts) => {
         const step = decideRetry(came, { ...FIRST, attempts, maxAttempts: 10, random })
-        return step.type === 'again' ? step.afterMs : undefined
+        return step.type === 'retry' ? step.afterMs : undefined
       })
     expect(waits(0)).toEqual([50, 100, 200, 2500, 2500])
     expect(waits(0.999_999)).toEqual([100, 200, 400, 5000, 5000])
@@ -118,7 +118,7 @@ it.each([
     for (let attempts = 1; attempts < maxAttempts; attempts += 1) {
       const standing = { ...FIRST, attempts, maxAttempts, leftMs, random }
       const step = decideRetry({ type: 'no_token' }, standing)
-      if (step.type !== 'again') throw new Error(`ends after ${attempts}`)
+      if (step.type !== 'retry') throw new Error(`ends after ${attempts}`)
       leftMs -= step.afterMs
     }
     expect(deadlineMs - leftMs).toBeGreaterThan(minMs)

@@ -36,8 +36,8 @@ function lifeOf(validitySeconds = 300) {
       const answer = states.answerTo(state, after, at(seconds))
       return answer.kind === 'failure' ? answer.error.code : answer
     },
-    result: () => states.tokenOf(state),
-    health: (seconds: number) => states.healthOf(state, at(seconds)),
+    result: () => states.renewedToken(state),
+    health: (seconds: number) => states.tokenHealth(state, at(seconds)),
   }
 }
 

@@ -14,7 +14,7 @@ function sendingWith(found: Partial<Sender['originals']>): Sender {
   const ofHead = { setHeader: nothing, setHeaders: nothing, appendHeader: nothing }
   const ofBody = { flushHeaders: nothing, write: nothing, end: nothing, destroy: nothing }
   const none = { ...ofHead, removeHeader: nothing, writeHead: nothing, ...ofBody }
-  return { response, originals: { ...none, ...found }, callsUnderWay: 0, onError: nothing }
+  return { response, originals: { ...none, ...found }, callsInProgress: 0, onError: nothing }
 }
 
 describe('Sending a held response', () => {
@@ -22,13 +22,13 @@ describe('Sending a held response', () => {
     const depths: number[] = []
     const sending = sendingWith({
       end(...args) {
-        depths.push(sending.callsUnderWay)
+        depths.push(sending.callsInProgress)
         if (args[0] === 'outer') sendByOriginal(sending, 'end', ['inner'])
         return args[0]
       },
     })
     expect(sendByOriginal(sending, 'end', ['outer'])).toBe('outer')
-    expect([...depths, sending.callsUnderWay]).toEqual([1, 2, 0])
+    expect([...depths, sending.callsInProgress]).toEqual([1, 2, 0])
   })
 
   it('happens whether what it waits for succeeds or fails', async () => {

@@ -4,10 +4,10 @@ import {
   advance,
   eventsBetween,
   freshnessAt,
-  healthOf,
   INITIAL_STATE,
   type ListEvent,
   type ListState,
+  listHealth,
 } from '../../../src/verification/denylist/list-state.js'
 import type { LocalEntry, ReadList } from '../../../src/verification/denylist/merge-entries.js'
 import { caller, MAX_STALE_SECONDS, momentAt, START_SECONDS } from './story.js'
@@ -212,7 +212,7 @@ it('no entry that has ended is held after an answer', () => {
 
 it('its health says what it is, as JSON too', () => {
   inEvery(anyStory, () => ({ now, list, atMs }) => {
-    const health = healthOf(now, momentAt(atMs), MAX_STALE_SECONDS)
+    const health = listHealth(now, momentAt(atMs), MAX_STALE_SECONDS)
     expect(health.state).toBe(freshnessAt(now, momentAt(atMs), MAX_STALE_SECONDS))
     expect(health.entries).toBe(now.local.entries.size)
     const lacks = [...now.local.entries].some(([name, { endsAt }]) => {

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest'
 import {
   eventsBetween,
   freshnessAt,
-  healthOf,
   INITIAL_STATE,
   isSameVersion,
   knownUntil,
   type ListEvent,
+  listHealth,
   readClocks,
 } from '../../../src/verification/denylist/list-state.js'
 import {
@@ -114,17 +114,17 @@ describe('an end', () => {
 
 describe('its health', () => {
   it('is that of a receiver which has read nothing', () => {
-    expect(healthOf(INITIAL_STATE, momentAt(0), 10)).toStrictEqual({
+    expect(listHealth(INITIAL_STATE, momentAt(0), 10)).toStrictEqual({
       state: 'cold',
       entries: 0,
       version: 0,
     })
-    expect(healthOf(lived(failed(0)), momentAt(0), 10)).toMatchObject({ lastError: 'timeout' })
+    expect(listHealth(lived(failed(0)), momentAt(0), 10)).toMatchObject({ lastError: 'timeout' })
   })
 
   it('tells version, entries, age and the last fault until that is over', () => {
     const broken = lived(read(listOf(7, { a: caller() })), failed(500))
-    expect(healthOf(broken, momentAt(2000), 10)).toStrictEqual({
+    expect(listHealth(broken, momentAt(2000), 10)).toStrictEqual({
       state: 'stale',
       entries: 1,
       version: 7,
@@ -132,7 +132,7 @@ describe('its health', () => {
       lastError: 'timeout',
     })
     const healed = lived(read(listOf(7, { a: caller() })), failed(500), unchanged(2000))
-    expect(healthOf(healed, momentAt(2000), 10)).toStrictEqual({
+    expect(listHealth(healed, momentAt(2000), 10)).toStrictEqual({
       state: 'fresh',
       entries: 1,
       version: 7,
@@ -142,7 +142,7 @@ describe('its health', () => {
 
   it('says whether the list has lost what is held', () => {
     const life = lived(read(listOf(7, { a: caller() })), read(listOf(8)))
-    expect(healthOf(life, momentAt(0), 10)).toMatchObject({
+    expect(listHealth(life, momentAt(0), 10)).toMatchObject({
       regressed: true,
       entries: 1,
       version: 8,

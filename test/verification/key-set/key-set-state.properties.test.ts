@@ -182,9 +182,9 @@ it('backs off between half a second and half a minute after every failure, and a
 it('is in exactly one state, and that state says whether there are keys', () => {
   inEveryStory(() => ({ after, event, span }) => {
     const now = states.advance(after, { type: 'time_passed', at: event.at }, span)
-    const { state, keys } = states.healthOf(now, event.at)
+    const { state, keys } = states.keySetHealth(now, event.at)
     expect(keys.length > 0).toBe(state === 'fresh' || state === 'stale')
     expect(state === 'stale').toBe(now.current !== undefined && event.at >= now.current.refreshAt)
-    expect(JSON.parse(JSON.stringify(states.healthOf(now, event.at)))).toMatchObject({ state })
+    expect(JSON.parse(JSON.stringify(states.keySetHealth(now, event.at)))).toMatchObject({ state })
   })
 })

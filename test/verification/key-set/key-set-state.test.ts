@@ -42,7 +42,7 @@ function stateMachine(start: states.KeySetState = states.COLD, lifespan: states.
     },
     health(seconds: number) {
       dispatch({ type: 'time_passed', at: at(seconds) })
-      return states.healthOf(state, at(seconds))
+      return states.keySetHealth(state, at(seconds))
     },
     isRefreshDue: (seconds: number) => states.isRefreshDue(state, at(seconds)),
     isBackingOff: (seconds: number) => states.isBackingOff(state, at(seconds)),

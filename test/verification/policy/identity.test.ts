@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { freezeClaims, identityOf } from '../../../src/verification/policy/identity.js'
+import { createIdentity, freezeClaims } from '../../../src/verification/policy/identity.js'
 import { permissionSet } from '../../../src/verification/policy/permission-set.js'
 
 describe('an identity', () => {
@@ -17,7 +17,7 @@ describe('an identity', () => {
   }
 
   it('has what it was given, and claims once they are asked for', () => {
-    const identity = identityOf(facts)
+    const identity = createIdentity(facts)
     const { tokenId: _none, binding: _unbound, payload, ...present } = facts
     expect({ ...identity }).toEqual({ ...present, claims: { x: [1], y: { z: 2 } } })
     expect(Object.keys(identity)).not.toContain('tokenId')
@@ -29,27 +29,27 @@ describe('an identity', () => {
   })
 
   it('has a token id if the token has one, and no issuedAt if it has none', () => {
-    const identity = identityOf({ ...facts, tokenId: 't', issuedAt: undefined })
+    const identity = createIdentity({ ...facts, tokenId: 't', issuedAt: undefined })
     expect({ ...identity }.tokenId).toBe('t')
     expect(Object.keys(identity)).not.toContain('issuedAt')
   })
 
   it('can be stood for by another object, and takes no setter from a prototype', () => {
-    const identity = identityOf(facts)
+    const identity = createIdentity(facts)
     for (const other of [new Proxy(identity, {}), Object.create(identity) as typeof identity]) {
       expect([...other.permissions]).toEqual(['a', 'b'])
       expect(other.claims).toBe(identity.claims)
     }
     Object.defineProperty(Object.prototype, 'name', { configurable: true, get: () => 'polluted' })
     try {
-      expect(identityOf(facts).name).toBe('billing')
+      expect(createIdentity(facts).name).toBe('billing')
     } finally {
       delete (Object.prototype as { name?: unknown }).name
     }
   })
 
   it('cannot be changed, nor can its claims', () => {
-    const identity = identityOf(facts) as unknown as { name: string; claims: { x: number[] } }
+    const identity = createIdentity(facts) as unknown as { name: string; claims: { x: number[] } }
     expect(() => {
       identity.name = 'other'
     }).toThrow(TypeError)
@@ -62,7 +62,7 @@ describe('an identity', () => {
   })
 
   it('keeps nothing within reach that decides what its claims are', () => {
-    const identity = identityOf(facts)
+    const identity = createIdentity(facts)
     const inside = identity as unknown as Record<PropertyKey, unknown>
     for (const holder of [inside, Object.getPrototypeOf(inside), inside['constructor']]) {
       expect(Object.isFrozen(holder)).toBe(true)

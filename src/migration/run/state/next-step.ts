@@ -54,7 +54,7 @@ export function finalState(state: RunState): MigrationState {
   return isProved(state) ? 'complete' : 'to_reconcile'
 }
 
-/** Row counts are no proof: each identity must have been looked up, or a person must have decided on it. */
+/** Row counts prove nothing: each identity must have been looked up, or a person must have decided on it. */
 const isProved = (state: RunState): boolean =>
   state.rows.size === 0 &&
   countOf(state, IDENTITY_STATE.reconciled, IDENTITY_STATE.accepted, IDENTITY_STATE.left_out) ===

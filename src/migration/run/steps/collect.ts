@@ -36,7 +36,7 @@ async function failedRowEntry(ctx: MigrationContext, own: OwnRow): Promise<Entry
   const { core, signal } = ctx
   const { row, recordIndex, externalUserId } = own
   const error = row.errorMessage === undefined ? undefined : readRowError(row.errorMessage, row)
-  const about = { ...rowEntry(ctx, own), ...reasonOf(error) }
+  const about = { ...rowEntry(ctx, own), ...describeRowError(error) }
   const isDuplicate =
     isDecided(ctx, recordIndex) || (await core.coreIdOf(externalUserId, { signal })) !== undefined
   if (isDuplicate) return { ...about, as: 'duplicate' }
@@ -63,7 +63,7 @@ const DECIDED: ReadonlySet<IdentityCode> = new Set([
   IDENTITY_STATE.accepted,
 ])
 
-const reasonOf = (
+const describeRowError = (
   error: RowError | undefined,
 ): { readonly code?: string; readonly text?: string } =>
   error === undefined

@@ -23,7 +23,7 @@ export async function deleteRows(ctx: MigrationContext): Promise<void> {
     const send = (late: AbortSignal) => core.deleteRows(rows, { signal: late })
     const reply = await sendCall(ctx, { kind: 'delete', rows }, { send })
     if (reply === undefined) continue
-    const result = resultOf(rows, reply, state.toResolve)
+    const result = checkDeletion(rows, reply, state.toResolve)
     await journaled.write({ type: 'settled', result })
     if (result.outcome === 'deleted') ctx.consecutiveLostReplies = 0
     const deleted = result.outcome === 'deleted' ? result.rows : result.deleted
@@ -35,7 +35,7 @@ export async function deleteRows(ctx: MigrationContext): Promise<void> {
  * Checks that each row is in `deletedIds` or `invalidIds`. Only a row that the core may have imported may be
  * in `invalidIds`; its identity is looked up next. Any other missing row was not deleted by this run.
  */
-function resultOf(
+function checkDeletion(
   rows: readonly string[],
   reply: { readonly deletedIds: readonly string[]; readonly invalidIds: readonly string[] },
   toResolve: ReadonlySet<string>,

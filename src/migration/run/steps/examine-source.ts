@@ -70,12 +70,12 @@ function createTally() {
     findings: (
       code: PreflightFinding['code'],
       severity: PreflightFinding['severity'],
-      messageOf: (kind: string) => string,
+      describe: (kind: string) => string,
     ): PreflightFinding[] =>
       [...kinds].map(([kind, { line, records }]) => ({
         code,
         severity,
-        message: messageOf(kind),
+        message: describe(kind),
         line,
         records,
       })),
@@ -142,16 +142,16 @@ function tallyRecords(code: PreflightFinding['code'], severity: PreflightFinding
     add(findings: readonly UserFinding[], { line, value }: IndexedRecord): void {
       const [first] = findings
       if (first === undefined) return
-      const all = [...new Set(findings.map(kindOf))].join(' ')
+      const all = [...new Set(findings.map(findingKind))].join(' ')
       const kind = messages.has(all) || messages.size < MAX_KINDS ? all : first.code
-      if (tally.count(kind, line)) messages.set(kind, messageOf(findings, value))
+      if (tally.count(kind, line)) messages.set(kind, describeFindings(findings, value))
     },
     findings: () => tally.findings(code, severity, (kind) => messages.get(kind) ?? ''),
   }
 }
 
 /** Contains no account data. */
-function messageOf(findings: readonly UserFinding[], value: unknown): string {
+function describeFindings(findings: readonly UserFinding[], value: unknown): string {
   const texts = findings
     .slice(0, MAX_TEXTS)
     .map((each) => `${each.code} in ${each.field || 'the record'}: ${findingText(each, value)}`)
@@ -160,5 +160,5 @@ function messageOf(findings: readonly UserFinding[], value: unknown): string {
 }
 
 /** Returns the same kind for the same member of different list items. */
-const kindOf = ({ field, code }: UserFinding): string =>
+const findingKind = ({ field, code }: UserFinding): string =>
   `${code} ${field.replaceAll(/\[\d+\]/g, '[]')}`

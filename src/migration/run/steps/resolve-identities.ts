@@ -113,7 +113,7 @@ async function importOnce(
 ): Promise<Resolution | undefined> {
   const { core, signal } = ctx
   const { recordIndex, externalUserId } = record
-  const answer = await answerOf(ctx, record)
+  const answer = await importOrError(ctx, record)
   const hasAccount = async () => (await core.coreIdOf(externalUserId, { signal })) !== undefined
   if (!(answer instanceof CoreError)) ctx.consecutiveLostReplies = 0
   if (await hasAccount()) return { as: 'hasAccount', record: recordIndex }
@@ -126,7 +126,7 @@ async function importOnce(
   return undefined
 }
 
-async function answerOf(
+async function importOrError(
   { core, signal }: MigrationContext,
   record: IndexedRecord,
 ): Promise<DirectImport | CoreError> {

@@ -28,11 +28,11 @@ export async function resolveLostReply(
   }
   const settledAt = abandonedAt + settings.settleSeconds * 1000
   let hasEnded = timing.elapsedMs() >= settledAt
-  let result = await resultOf(ctx, call, hasEnded)
+  let result = await findResult(ctx, call, hasEnded)
   while (result === undefined) {
     await timing.sleep(Math.max(0, settledAt - timing.elapsedMs()), ctx.signal)
     hasEnded = true
-    result = await resultOf(ctx, call, hasEnded)
+    result = await findResult(ctx, call, hasEnded)
   }
   await journaled.write({ type: 'settled', result })
   if (result.outcome === 'staged') ctx.consecutiveLostReplies = 0
@@ -52,7 +52,7 @@ export async function resolveLostReply(
 type Resolved = ResultOf<'staged' | 'absent' | 'deleted'>
 
 /** Returns `undefined` if the call may still take effect. */
-const resultOf = (
+const findResult = (
   ctx: MigrationContext,
   call: SentBatch | SentDeletion,
   hasEnded: boolean,

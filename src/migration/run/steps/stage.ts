@@ -127,7 +127,7 @@ async function sendBatch(ctx: MigrationContext, batch: Batch): Promise<void> {
           const reply = await core.stageUsers(users, { signal })
           return reply.outcome === 'rejected' ? rejectionOf(batch, reply.users) : STAGED
         },
-        refusalOf: (error) => refusalOf(batch, error),
+        refusalOf: (error) => classifyRefusal(batch, error),
       },
     )
     if (result === undefined) return
@@ -169,7 +169,7 @@ function rejectionOf(batch: Batch, rejected: RejectedUsers): ResultOf<'rejected'
 const TOO_LARGE =
   'This record alone exceeds the size limit of the core or of a proxy in front of it.'
 
-function refusalOf(
+function classifyRefusal(
   [first, ...others]: Batch,
   { code }: CoreError,
 ): ResultOf<'refused' | 'rejected'> {

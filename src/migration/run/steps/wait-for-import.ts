@@ -10,7 +10,7 @@ import { type OwnRow, ownRows, rowEntry } from './records.js'
 // Quiet: successive polls return the same counts. Stuck: quiet for a minute while rows are `PROCESSING`; one of
 // them may block its chunk. Stalled: quiet, or without a change of this run's rows, for `stallMinutes`.
 
-/** Number of consecutive polls without rows that end the wait. One is no proof, as the import job moves rows. */
+/** Number of consecutive polls without rows that end the wait. One proves nothing, as the import job moves rows. */
 const EMPTY_POLLS = 2
 
 /** Rows that stay `PROCESSING` for this time wait for the next run of the core's import job, or are stuck. */

@@ -1,11 +1,13 @@
-import type {
-  Row,
-  Statement,
-  StatementLimits,
-  TransactionLimits,
-  TransactionRunner,
+import {
+  noAnswer,
+  noConnection,
+  ROLLBACK_MS,
+  type Row,
+  type Statement,
+  type StatementLimits,
+  type TransactionLimits,
+  type TransactionRunner,
 } from '../runner.js'
-import { noAnswer, noConnection, ROLLBACK_MS } from '../runner.js'
 import { dropIfReadOnly } from './read-only.js'
 
 /** A library that has its own transaction function. */
@@ -44,7 +46,7 @@ export function libraryRunner<Tx>(library: Library<Tx>): TransactionRunner<Tx> {
     let failure: { readonly error: unknown } | undefined
     const endBy = performance.now() + limits.acquireMs + limits.transactionMs
     const open = library.transaction(limits)
-    const run = openInTime(open, limits.acquireMs, async (tx, limitWait) => {
+    return openInTime(open, limits.acquireMs, async (tx, limitWait) => {
       try {
         const result = await work(tx)
         const commitMs = Math.max(ROLLBACK_MS, Math.ceil(endBy - performance.now()))
@@ -58,8 +60,7 @@ export function libraryRunner<Tx>(library: Library<Tx>): TransactionRunner<Tx> {
         await dropIfReadOnly(error, (text) => library.query(tx, { text, values: [] }))
         throw error
       }
-    })
-    return run.catch((error: unknown) => {
+    }).catch((error: unknown) => {
       // The error of a failed rollback must not hide the first one.
       throw failure ? failure.error : error
     })
@@ -82,7 +83,7 @@ export function queryOn<Connection>(
   query: (connection: Connection, statement: Statement) => Promise<readonly Row[]>,
   { statement, limits }: SingleStatement,
 ): Promise<readonly Row[]> {
-  const run = async (connection: Connection): Promise<readonly Row[]> => {
+  const send = async (connection: Connection): Promise<readonly Row[]> => {
     try {
       return await query(connection, statement)
     } catch (error) {
@@ -90,10 +91,10 @@ export function queryOn<Connection>(
       throw error
     }
   }
-  if (!limits) return open(run)
+  if (!limits) return open(send)
   return openInTime(open, limits.acquireMs, (connection, limitWait) => {
     limitWait(limits.statementMs, () => noAnswer(limits.statementMs))
-    return run(connection)
+    return send(connection)
   })
 }
 

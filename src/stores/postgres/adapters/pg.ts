@@ -1,11 +1,13 @@
-import type {
-  Row,
-  Statement,
-  StatementLimits,
-  TransactionLimits,
-  TransactionRunner,
+import {
+  awaitAnswer,
+  DEFAULT_LIMITS,
+  ROLLBACK_MS,
+  type Row,
+  type Statement,
+  type StatementLimits,
+  type TransactionLimits,
+  type TransactionRunner,
 } from '../runner.js'
-import { awaitAnswer, DEFAULT_LIMITS, ROLLBACK_MS } from '../runner.js'
 import { PgExchange, type StatementResult } from './pg-exchange.js'
 import {
   acquire,
@@ -145,7 +147,7 @@ function createPgPipeline(client: PgClientLike, limits: TransactionLimits): PgPi
   }
 }
 
-/** `commit` of a failed transaction is no error: Postgres rolls back, and the command tag is `ROLLBACK`. */
+/** `commit` of a failed transaction does not fail: Postgres rolls back, and the command tag is `ROLLBACK`. */
 function checkCommit(results: readonly StatementResult[]): void {
   const command = results.at(-1)?.command
   if (command !== 'COMMIT') throw new Error(`Postgres answered ${command} to a COMMIT.`)

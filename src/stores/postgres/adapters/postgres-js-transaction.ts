@@ -1,7 +1,6 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { withDeadline } from '../../../base/deadline.js'
-import type { TransactionLimits } from '../runner.js'
-import { awaitAnswer, noConnection, ROLLBACK_MS } from '../runner.js'
+import { awaitAnswer, noConnection, ROLLBACK_MS, type TransactionLimits } from '../runner.js'
 import { endedByHandler } from '../sql/record-statements.js'
 import { IN_FAILED_SQL_TRANSACTION, sqlStateOf } from '../sql-state.js'
 import type { NameTransform, RawResult } from './postgres-js-rows.js'

@@ -1,11 +1,12 @@
-import type {
-  Row,
-  Statement,
-  StatementLimits,
-  TransactionLimits,
-  TransactionRunner,
+import {
+  awaitAnswer,
+  DEFAULT_LIMITS,
+  type Row,
+  type Statement,
+  type StatementLimits,
+  type TransactionLimits,
+  type TransactionRunner,
 } from '../runner.js'
-import { awaitAnswer, DEFAULT_LIMITS } from '../runner.js'
 import { warnOfSilentConnections } from '../silent-connections.js'
 import { isEndedByHandler } from '../sql/record-statements.js'
 import { rowsOf } from './postgres-js-rows.js'

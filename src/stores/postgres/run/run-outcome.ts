@@ -5,7 +5,7 @@ import { sqlStateOf, UNIQUE_VIOLATION } from '../sql-state.js'
 import { query, type StoreContext } from '../store-context.js'
 import type { UsedToken } from './live-runs.js'
 import { resolveFailedCommit, resolveUnansweredCommit } from './resolve-commit.js'
-import type { AttemptResult, RunInput, Settlement } from './transaction-attempt.js'
+import type { AttemptResult, RunInput, TransactionSettlement } from './transaction-attempt.js'
 
 /** Determines the outcome of a request, and stores the record or tokens that must survive a rollback. */
 export async function determineOutcome<Tx>(
@@ -58,7 +58,7 @@ async function outcomeByStage<Tx>(
 }
 
 /** The outcome of a request that did nothing, because the database could not be queried. */
-export function unavailable(settlement: Settlement): CoupledOutcome {
+export function unavailable(settlement: TransactionSettlement): CoupledOutcome {
   if (settlement.type === 'committed') {
     throw new TypeError('TransactionRunner.transaction must run its work before it resolves')
   }
@@ -71,7 +71,7 @@ export function unavailable(settlement: Settlement): CoupledOutcome {
   }
 }
 
-function assertRolledBack(settlement: Settlement): void {
+function assertRolledBack(settlement: TransactionSettlement): void {
   if (settlement.type !== 'committed') return
   throw new TypeError(
     'TransactionRunner.transaction must resolve only when it has committed its work',

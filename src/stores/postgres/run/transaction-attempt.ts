@@ -25,7 +25,7 @@ export interface RunInput<Tx> {
 }
 
 /** How the runner's `transaction` settled. */
-export type Settlement =
+export type TransactionSettlement =
   | { readonly type: 'committed' }
   | { readonly type: 'failed'; readonly error: unknown }
   /** Not in time. */
@@ -35,7 +35,7 @@ export type Settlement =
 export interface AttemptResult {
   /** The stage that the run reached. */
   readonly stage: RunStage
-  readonly settlement: Settlement
+  readonly settlement: TransactionSettlement
   /** The id of the transaction, once the handler has begun. */
   readonly fence: number | undefined
   readonly usedTransaction: boolean
@@ -111,13 +111,13 @@ export async function attemptTransaction<Tx>(
   // Async, so that a runner that throws synchronously fails like one that rejects.
   const transact = async () =>
     store.runner.transaction(inTransaction, { acquireMs, transactionMs, isolation })
-  const settling: Promise<Settlement> = transact().then(
+  const settling: Promise<TransactionSettlement> = transact().then(
     () => ({ type: 'committed' }),
     (error: unknown) => ({ type: 'failed', error }),
   )
   const settlement = await control
     .withinTimeLimit(settling)
-    .catch((): Settlement => ({ type: 'pending' }))
+    .catch((): TransactionSettlement => ({ type: 'pending' }))
   // A client that lost its connection may reject before `inTransaction` has settled.
   if (settlement.type === 'failed' && !context.isSettled) {
     control.dispatch({ type: 'server_failed' })

@@ -50,7 +50,7 @@ export function clientFactory(caller: string, redis: RedisClientLike): ClientFac
     requireTextPrefix(caller, redis._options.keyPrefix)
     return nodeRedisClusterFactory(redis)
   }
-  const what = nameOf(redis)
+  const what = guessClient(redis)
   throw new TypeError(`${caller}: ${ACCEPTED}${what === undefined ? '' : `, not ${what}`}`)
 }
 
@@ -72,7 +72,7 @@ const isNodeRedisCluster = (redis: unknown): redis is NodeRedisCluster =>
   Array.isArray((redis as Partial<NodeRedisCluster>)._options?.rootNodes)
 
 /** Returns what users may have given instead. */
-function nameOf(redis: unknown): string | undefined {
+function guessClient(redis: unknown): string | undefined {
   if (hasFunctions(redis, ['send_command', 'duplicate'])) return 'a client of node-redis 3'
   if (hasFunctions(redis, ['withTypeMapping', 'acquire'])) return 'one of createSentinel'
   if (hasFunctions(redis, ['withTypeMapping', 'execute'])) return 'one of createClientPool'

@@ -12,7 +12,7 @@ export interface ScriptCommand {
 
 /** A server that accepts commands without keys. */
 export interface RedisNode {
-  /** Host and port, or the path of the socket; with sentinels, the name of the primary. */
+  /** Host and port, or the path of the socket; with sentinels, the name of the master. */
   readonly address: string
   readonly isBehindSentinel: boolean
   /** Texts in the reply are strings. */

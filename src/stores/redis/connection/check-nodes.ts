@@ -50,7 +50,7 @@ export async function checkNode(
   options: NodeCheckOptions,
   info: string | undefined,
 ): Promise<readonly string[]> {
-  const name = nameOf(node)
+  const name = nodeName(node)
   if (info !== undefined) checkInfo(name, info)
   if (options.connection.cluster || info?.includes('cluster_enabled:1')) {
     const state = await run(node, options, () => node.command('CLUSTER', 'INFO'))
@@ -92,7 +92,7 @@ async function checkPermissions(node: RedisNode, options: NodeCheckOptions): Pro
   await run(node, options, () => connection.link.sendSource(call))
   const refused = await run(node, options, () => connection.link.sendDigest(call))
   const missing = missingPermission(refused)
-  if (missing !== undefined) throw unfit(`${nameOf(node)} does not let the user ${missing}`)
+  if (missing !== undefined) throw unfit(`${nodeName(node)} does not let the user ${missing}`)
   if (waits) await run(node, options, () => node.command('WAIT', '0', '1'))
 }
 
@@ -125,8 +125,8 @@ async function run<T>(
   } catch (error) {
     const { message } = error as Error
     const right = refusedRight(message, prefix)
-    if (right !== undefined) throw unfit(`${nameOf(node)} does not let the user ${right}`)
-    throw unavailable(`${nameOf(node)} is unreachable: ${errorText(error as Error)}`)
+    if (right !== undefined) throw unfit(`${nodeName(node)} does not let the user ${right}`)
+    throw unavailable(`${nodeName(node)} is unreachable: ${errorText(error as Error)}`)
   }
 }
 
@@ -135,5 +135,5 @@ const unavailable = (message: string): ServiceAuthError =>
 
 const unfit = (message: string): ServiceAuthError => new ServiceAuthError('unfit', message)
 
-const nameOf = ({ address, isBehindSentinel }: RedisNode): string =>
+const nodeName = ({ address, isBehindSentinel }: RedisNode): string =>
   isBehindSentinel ? `the primary that sentinels call ${address}` : `Redis at ${address}`

@@ -73,7 +73,7 @@ export function createPoll(
   }
 
   function fail(error: unknown): void {
-    if (!isClosed) local.apply({ type: 'failed', at: readClocks(), code: codeOf(error) })
+    if (!isClosed) local.apply({ type: 'failed', at: readClocks(), code: failureCode(error) })
   }
 
   async function readChanges(): Promise<void> {
@@ -139,5 +139,5 @@ const proofOf = ({ version: applied, highestNumber }: ListState, { version }: Re
   isProof: true,
 })
 
-const codeOf = (error: unknown): DenylistFailureCode =>
+const failureCode = (error: unknown): DenylistFailureCode =>
   error instanceof NotConfirmed ? error.code : 'malformed'

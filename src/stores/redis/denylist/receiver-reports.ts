@@ -48,7 +48,7 @@ export function createReports(
   /** Whether a proof was due too soon after a report, so that the next possible report makes up for it. */
   let isProofOwed = false
   let wasSent = false
-  let underWay: Promise<void> | undefined
+  let inProgress: Promise<void> | undefined
   let hasLeft = false
 
   function isDue({ version, isProof }: Applied): boolean {
@@ -77,13 +77,13 @@ export function createReports(
 
   return {
     async reportIfDue(applied) {
-      while (underWay !== undefined) {
-        await underWay
+      while (inProgress !== undefined) {
+        await inProgress
         if (applied.isProof) return
       }
       if (hasLeft || !isDue(applied)) return
-      underWay = report(applied).finally(() => (underWay = undefined))
-      await underWay
+      inProgress = report(applied).finally(() => (inProgress = undefined))
+      await inProgress
     },
     async leave() {
       hasLeft = true

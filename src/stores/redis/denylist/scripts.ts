@@ -108,7 +108,7 @@ export const LEAVE: Script = script(`
 return redis.call('HDEL', KEYS[5], ARGV[1])
 `)
 
-/** Runs each command that a receiver's scripts use. Its field is no instance, and is removed again. */
+/** Runs each command that a receiver's scripts use. Its field is not an instance, and is removed again. */
 export const TRY_RECEIVER: Script = tryScript(`
   { 'TIME' }, { 'GET', KEYS[1] }, { 'HGETALL', KEYS[2] },
   { 'HSET', KEYS[5], 'check', '' }, { 'HDEL', KEYS[5], 'check' },

@@ -113,7 +113,7 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
       try {
         const reply = await reservations.run(call, state)
         const reservation = scripts.readReservation(reply)
-        // The first attempt may still be under way, and arrive when the key is free.
+        // The first attempt may still be in progress, and arrive when the key is free.
         if (state.isRepeated) {
           undo(request, reservation.outcome === 'reserved' ? reservation.fence : 0)
         }

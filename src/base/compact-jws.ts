@@ -4,7 +4,7 @@ import { isObject } from './options.js'
 const COMPACT_JWS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
 /** The segments as they are in a token, not decoded. */
-export interface Segments {
+interface Segments {
   readonly header: string
   readonly payload: string
   readonly signature: string

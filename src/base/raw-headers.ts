@@ -2,7 +2,7 @@ import { type Denial, deny } from './decision/reason.js'
 import { wrongWiring } from './decision/service-auth-error.js'
 
 /** Alternating names and values, as received. */
-export type RawHeaders = readonly string[]
+type RawHeaders = readonly string[]
 
 /** The two forms in which Node gives the headers of a request. */
 export interface WireHeaders {

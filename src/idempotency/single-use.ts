@@ -15,7 +15,7 @@ export interface SingleUseStore {
 }
 
 /** The id of a verified token, and how long it may be accepted. */
-export interface PresentedToken {
+interface PresentedToken {
   readonly issuer: string
   readonly caller: string
   readonly tokenId: string | undefined
@@ -48,7 +48,7 @@ export async function consumeToken(
 }
 
 /** A proof of possession, and how long it may be accepted. */
-export interface PresentedProof {
+interface PresentedProof {
   /** The thumbprint of its key. */
   readonly thumbprint: string
   readonly jti: string

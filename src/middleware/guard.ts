@@ -29,7 +29,7 @@ import {
 } from './request-state.js'
 
 /** One check: how it decides, and what it does with an accepted request. */
-export interface Guard<State extends RequestState, T> {
+interface Guard<State extends RequestState, T> {
   readonly by: DecidedBy
   /** Set if the guard runs after `requireIdempotencyKey`, inside a transaction of this store. */
   readonly afterKeyOf?: object

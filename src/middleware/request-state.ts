@@ -35,7 +35,7 @@ export interface AcceptedCredential {
 }
 
 /** A request that has passed `requireIdempotencyKey`, with a reserved key or without one. */
-export interface KeyReservation {
+interface KeyReservation {
   /** The store of the key. */
   readonly store: object
   /** Stores nothing at the end, and rolls back a transaction. */

@@ -20,7 +20,7 @@ export interface PublishedKey {
 }
 
 /** Why a key verifies no token under this policy. */
-export type UnusableReason = SkipReason | 'static_key_refused' | 'key_denied'
+type UnusableReason = SkipReason | 'static_key_refused' | 'key_denied'
 
 /** The reasons in words, for people. */
 export const UNUSABLE: Record<UnusableReason, string> = {

@@ -33,7 +33,7 @@ export interface TokenVerdict {
   readonly member?: string
 }
 
-export type VerdictStepResult = 'passed' | 'failed' | 'not_reached'
+type VerdictStepResult = 'passed' | 'failed' | 'not_reached'
 
 /** The claims that a policy checks. Other claims may hold private data. */
 export function checkedClaims(policy: Policy): readonly VerdictStep[] {
@@ -81,7 +81,7 @@ export async function checkToken(
 }
 
 /** A policy, and the keys of its issuer. */
-export interface CheckedPolicy {
+interface CheckedPolicy {
   readonly policy: Policy
   readonly keySource: KeySource
 }

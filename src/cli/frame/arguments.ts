@@ -76,7 +76,7 @@ export function refuseSecrets(argv: readonly string[]): void {
 }
 
 /** The arguments that a command accepts. */
-export interface Grammar {
+interface Grammar {
   readonly options: OptionSpecs
   readonly maxValues: number
   /** The number of words before these on the command line. Default: 0. */

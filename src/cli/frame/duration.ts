@@ -4,7 +4,7 @@ const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as c
 
 const DURATION = /^(\d{1,9})(ms|s|m|h|d)$/
 
-export interface DurationRange {
+interface DurationRange {
   readonly minMs: number
   readonly maxMs: number
 }

@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises'
 import { type FailureCode, usageError } from '../frame/command-failure.js'
 
 /** Whether only its owner may read a file, or everyone may. */
-export type Secrecy = 'secret' | 'public'
+type Secrecy = 'secret' | 'public'
 
 const MAX_BYTES = 1024 * 1024
 const OPEN_TO_OTHERS = 0o077

@@ -87,7 +87,7 @@ export const formatCounts = (counts: MigrationCounts): string =>
     .join(', ')
 
 /** The parts of a report that are shown to a person. */
-export interface ShownReport {
+interface ShownReport {
   readonly report: MigrationReport
   /** The state of the run, in words. */
   readonly standing: string

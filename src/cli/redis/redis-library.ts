@@ -20,7 +20,7 @@ export interface OpenedClient {
 }
 
 /** A client library that is installed. */
-export interface ClientLibrary {
+interface ClientLibrary {
   readonly name: string
   /** @throws Error if the library rejects the options, CommandFailure if they have no meaning for it. */
   open(target: RedisTarget): OpenedClient

@@ -13,7 +13,7 @@ import {
   whyNotSettleable,
 } from './settle-checks.js'
 
-export interface ShownRecord {
+interface ShownRecord {
   readonly record: string
   readonly view: RecordView
   readonly access: KeyAccess

@@ -1,5 +1,5 @@
 /** A body that was read to its end or to a limit. */
-export type Bytes =
+type Bytes =
   | { readonly isWhole: true; readonly bytes: Uint8Array<ArrayBuffer> }
   /** Larger than the limit: the chunks read so far, and the reader of the rest. */
   | {

@@ -20,7 +20,7 @@ import {
 } from './receive-response.js'
 import { decideRetry } from './retry-decision.js'
 
-export type Attempt =
+type Attempt =
   | { readonly outcome: AttemptOutcome; readonly answer: ReceivedResponse }
   | { readonly outcome: Failed; readonly answer?: never; readonly cause: unknown }
 

@@ -15,7 +15,7 @@ import type { RequestedConfirmation } from './token-request.js'
 export type BindOption = 'dpop' | { readonly certificate: string | Uint8Array }
 
 /** What the tokens are bound to; for a certificate, its thumbprint. */
-export type Bind = 'dpop' | { readonly thumbprint: string }
+type Bind = 'dpop' | { readonly thumbprint: string }
 
 export const bindOption = () =>
   z.unknown().transform((value, context): Bind => {

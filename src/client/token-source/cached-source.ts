@@ -12,7 +12,7 @@ export interface InnerSource {
 }
 
 /** The implementation that gives several calls one token. */
-export interface CachedSource extends InnerSource {
+interface CachedSource extends InnerSource {
   /** The last token, and when it was requested, in milliseconds of the monotonic clock. */
   current(): states.CurrentToken | undefined
 }

@@ -5,7 +5,7 @@ import { hash } from '../../base/supported-node.js'
 import type { ProofRequest } from './token-source-interface.js'
 
 /** The facts that a proof states. */
-export interface ProofClaims {
+interface ProofClaims {
   readonly method: string
   /** Without query and fragment. */
   readonly uri: string

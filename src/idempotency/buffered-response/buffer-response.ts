@@ -22,7 +22,7 @@ import {
 const replaceFunctions = createReplacer<BufferedResponse>(replacementFunctions)
 
 /** Discards a buffered response. */
-export interface BufferControl {
+interface BufferControl {
   /**
    * Discards the buffered answer and restores the head, a snapshot taken before `bufferResponse`, so that the app
    * can answer again. Returns `false` if it cannot: the first byte has been sent, or the response is closed.

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** Callbacks for the connection of a response. */
-export interface ConnectionWatcher {
+interface ConnectionWatcher {
   readonly response: ServerResponse
   /**
    * Whether the response has ended and is not sent yet. If so, `destroyOrEnd` is called later:

@@ -20,12 +20,12 @@ type AnyFunction = (...args: unknown[]) => unknown
 export type ResponseFunctions = Readonly<Record<Name, AnyFunction>>
 
 /** The functions that are called instead, with the state of their response. */
-export type Replacements<State> = Readonly<Record<Name, (state: State, args: unknown[]) => unknown>>
+type Replacements<State> = Readonly<Record<Name, (state: State, args: unknown[]) => unknown>>
 
 /** The callback of a `write` or an `end`. */
 export type Callback = (error?: Error | null) => void
 
-export interface ReplacedResponse {
+interface ReplacedResponse {
   /** The functions that the response had before they were replaced. */
   readonly originals: ResponseFunctions
 }

@@ -6,7 +6,7 @@ import { encodeResult } from '../buffered-response/stored-result.js'
 import type { IdempotencyContext } from '../idempotency-context.js'
 import type { CoupledEnding, CoupledRun } from './coupled-store.js'
 
-export interface CoupledRunOptions {
+interface CoupledRunOptions {
   readonly run: CoupledRun
   /** The caller's key, unquoted. Without it the answer is not stored. */
   readonly key: string | undefined

@@ -1,13 +1,13 @@
 import { LazySignal } from '../../base/lazy-signal.js'
 
-export interface LeaseTimes {
+interface LeaseTimes {
   readonly leaseMs: number
   /** After this time the lease is no longer renewed, unless the response streams. */
   readonly maxRunMs: number
 }
 
 /** The lease of a run, renewed while its handler works. */
-export interface Lease {
+interface Lease {
   /** Aborts when the lease is lost, or may be. */
   readonly signal: AbortSignal
   /** The handler has sent its first byte: the lease is renewed for as long as the response streams. */

@@ -3,7 +3,7 @@ import type { IdempotencyRecord } from './record.js'
 import type { RecordView, Resolution } from './record-view.js'
 
 /** There is a record, but not one that this version can read. */
-export interface UnreadableRecord {
+interface UnreadableRecord {
   readonly state: 'unreadable'
   /** The version that has written it, where that is another one. */
   readonly version?: string | undefined
@@ -87,7 +87,7 @@ const keyIdIn = (record: IdempotencyRecord): string | undefined =>
   (record.state === 'finished' ? keyIdOfResult(record.result) : undefined) ?? keyIdOf(record.owner)
 
 /** How the record ends, and its new owner: another one, so that its run no longer owns it. */
-export interface Settlement {
+interface Settlement {
   readonly fence: number
   readonly as: Resolution
   readonly owner: string

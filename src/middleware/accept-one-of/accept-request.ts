@@ -21,7 +21,7 @@ import { type HandlerResult, type RequestAndResponse, runHandler } from './run-h
 const BY = 'acceptOneOf'
 
 /** A request that one `acceptOneOf` decides on. */
-export interface AcceptContext extends RequestAndResponse {
+interface AcceptContext extends RequestAndResponse {
   /** The `acceptOneOf` itself, under which the credential is stored. */
   readonly middleware: object
   readonly observers: readonly DecisionObserver[]

@@ -18,7 +18,7 @@ import {
 import { findTakenLogin } from './conflicting-account.js'
 
 /** The result of looking up an identity. */
-export type Reconciliation =
+type Reconciliation =
   | {
       readonly state: 'found'
       readonly coreUserId: string

@@ -19,7 +19,7 @@ export type EndpointResult =
       readonly faults?: readonly string[]
     }
 
-export interface Refused {
+interface Refused {
   readonly ok: false
   readonly type: 'refused'
   readonly reason: MigrationRefusal

@@ -31,7 +31,7 @@ import { keptAnswer } from './send-answer.js'
 const MAX_RUN_MS = 3_600_000
 
 /** A user, its id, and the name of its idempotency record. */
-export interface KeyedUser {
+interface KeyedUser {
   readonly recordId: string
   readonly externalUserId: string
   readonly user: ImportUser

@@ -11,7 +11,7 @@ import {
   type SourceRecord,
 } from './source.js'
 
-export interface OpenSourceOptions {
+interface OpenSourceOptions {
   /** Maximum size of one record. */
   readonly maxRecordBytes: number
   /** Code of the errors. Default `bad_source`. */

@@ -15,7 +15,7 @@ export interface SweepOptions {
   readonly limit?: number | undefined
 }
 
-export interface SweepContext {
+interface SweepContext {
   readonly runner: Pick<TransactionRunner<never>, 'query'>
   readonly schema: string
   /** The maximum wait for a connection, in ms. */

@@ -12,7 +12,7 @@ export interface Suppressed {
   readonly lines: number
 }
 
-export interface BurstOptions {
+interface BurstOptions {
   readonly burst: number
   readonly everyMs: number
   /** Called once when a suppression ends, with the number of lines that it suppressed. */

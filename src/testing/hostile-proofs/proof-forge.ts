@@ -31,7 +31,7 @@ export interface ProofForge {
   request(name: string, more: Partial<HostileProof>): HostileProof
 }
 
-export interface ForgeFacts {
+interface ForgeFacts {
   readonly token: string
   readonly unboundToken: string
   readonly key: ProofKey

@@ -34,7 +34,7 @@ export function createProofKey(): ProofKey {
 export const proofHeaderOf = ({ jwk }: ProofKey) =>
   ({ typ: 'dpop+jwt', alg: 'ES256', jwk }) as const
 
-export interface ProofFacts {
+interface ProofFacts {
   readonly token: string
   readonly method: string
   readonly url: string

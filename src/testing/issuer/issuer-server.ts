@@ -14,7 +14,7 @@ export interface Publication {
   fetches: number
 }
 
-export interface KeySetServer {
+interface KeySetServer {
   readonly url: string
   close(): Promise<void>
 }

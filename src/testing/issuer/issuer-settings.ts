@@ -63,7 +63,7 @@ const schema = lazy(() =>
   }),
 )
 
-export type IssuerSettings = ReturnType<typeof parseIssuerSettings>
+type IssuerSettings = ReturnType<typeof parseIssuerSettings>
 
 /** @throws TypeError if an option is unknown, of the wrong type or out of range. */
 export const parseIssuerSettings = (options: TestIssuerOptions) =>

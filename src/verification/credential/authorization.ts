@@ -3,7 +3,7 @@ import { headerValues, type WireHeaders } from '../../base/raw-headers.js'
 import { readSessionHeader, type SessionHeader } from './session-header.js'
 
 /** Whose credential the `Authorization` of a request is: a session's, or else a service's. */
-export type Authorization =
+type Authorization =
   | { readonly type: 'absent' }
   | { readonly type: 'session'; readonly header: SessionHeader }
   | { readonly type: 'service' }

@@ -4,7 +4,7 @@ import { readAuthorization } from './authorization.js'
 import { readSessionHeader, type SessionHeader } from './session-header.js'
 
 /** The session credential of a request, as far as it can be recognised before a signature is verified. */
-export type PresentedSession =
+type PresentedSession =
   | { readonly type: 'absent' }
   | {
       readonly type: 'refused'

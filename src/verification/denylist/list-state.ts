@@ -10,7 +10,7 @@ import {
   withoutEnded,
 } from './merge-entries.js'
 
-export type DenylistState = DenylistHealth['state']
+type DenylistState = DenylistHealth['state']
 
 /** The state of a live denylist, as an immutable value. */
 export interface ListState {

@@ -14,9 +14,9 @@ import type { DeniedLists, DenylistHealth } from './live-denylist.js'
 import type { LocalEntry } from './merge-entries.js'
 
 /** The decision while the list has not been read yet, or not within the last `maxStaleSeconds`. */
-export type WhenUnknown = 'refuse' | 'accept'
+type WhenUnknown = 'refuse' | 'accept'
 
-export interface LocalDenylistOptions {
+interface LocalDenylistOptions {
   readonly maxStaleSeconds: number
   readonly whenUnknown: WhenUnknown
 }

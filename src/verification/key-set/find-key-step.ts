@@ -24,7 +24,7 @@ export interface SearchState {
  * - `fetch`: a fetch is called for anyway.
  * - `fetch_within_budget`: a fetch would be made for this key id alone.
  */
-export type SearchStep = 'absent' | 'unavailable' | 'fetch' | 'fetch_within_budget'
+type SearchStep = 'absent' | 'unavailable' | 'fetch' | 'fetch_within_budget'
 
 /** A fetch answers a search only if it started after the search, so after `startedBefore`. */
 export function nextSearchStep(state: SearchState, startedBefore: number): SearchStep {

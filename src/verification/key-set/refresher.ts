@@ -23,7 +23,7 @@ export interface RefresherOptions extends FetcherOptions {
  * events run in the async context in which it was made. In that of the request that causes them they
  * would keep its `AsyncLocalStorage` stores alive, and tracers would count them as part of it.
  */
-export interface Refresher {
+interface Refresher {
   /** The key with this id that may be used now. Starts a refresh that is due, and never waits for it. */
   current(kid: string): VerificationKey | undefined
   /** Starts a fetch, unless one is in progress or the refresher is closed. */

@@ -10,7 +10,7 @@ import type { ServiceIdentity } from './identity.js'
 import type { Policy } from './policy.js'
 
 /** The parts of a verified token that can be denied. */
-export interface DeniableToken extends Pick<ServiceIdentity, 'name' | 'keyId'> {
+interface DeniableToken extends Pick<ServiceIdentity, 'name' | 'keyId'> {
   readonly tokenId?: string | undefined
   readonly issuedAt?: number | undefined
 }

@@ -25,7 +25,7 @@ export interface ServiceIdentity {
 }
 
 /** Input of `createIdentity`. */
-export interface IdentityFacts
+interface IdentityFacts
   extends Omit<ServiceIdentity, 'claims' | 'tokenId' | 'issuedAt' | 'confirmation'> {
   readonly tokenId: string | undefined
   readonly issuedAt: number | undefined

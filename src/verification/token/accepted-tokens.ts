@@ -27,7 +27,7 @@ export interface TokenCacheHealth {
   readonly misses: number
 }
 
-export interface AcceptedTokens<T, No extends Denial = Denial> {
+interface AcceptedTokens<T, No extends Denial = Denial> {
   /** The decision on a token that was accepted earlier and still is. */
   find(digest: string): Accepted<T> | undefined
   /** Decides on a token that was not found. Equal tokens that arrive together share one decision. */

@@ -8,7 +8,7 @@ import type { PreflightFinding } from '../report.js'
 import type { IndexedRecord } from '../source-index.js'
 
 /** The tenants, roles and features of the core. */
-export interface Catalogue {
+interface Catalogue {
   readonly tenants: readonly CoreTenant[]
   readonly roles: readonly string[]
   readonly features: readonly string[]

@@ -15,7 +15,7 @@ import {
 } from './login-conflicts.js'
 
 /** The result of a preflight, with its entry for the journal, unless the core cannot import at all. */
-export interface Preflight {
+interface Preflight {
   readonly findings: readonly PreflightFinding[]
   readonly passed: boolean
   readonly entry: EntryOf<'preflight'> | undefined

@@ -11,7 +11,7 @@ import {
 import { dropIfReadOnly } from './read-only.js'
 
 /** A library that has its own transaction function. */
-export interface Library<Tx> {
+interface Library<Tx> {
   /** Opens a transaction with the library's own function. */
   transaction(limits: TransactionLimits): Open<Tx>
   query(tx: Tx, statement: Statement): Promise<readonly Row[]>
@@ -21,7 +21,7 @@ export interface Library<Tx> {
   batch?(tx: Tx, statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>
 }
 
-export interface SingleStatement {
+interface SingleStatement {
   readonly statement: Statement
   /** Without limits it may take as long as the library lets it. */
   readonly limits: StatementLimits | undefined

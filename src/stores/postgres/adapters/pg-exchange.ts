@@ -2,7 +2,7 @@ import type { Row, Statement } from '../runner.js'
 import { boundValue, readValue } from './pg-values.js'
 
 /** The functions of pg's `Connection` that a custom query may call. */
-export interface PgConnectionLike {
+interface PgConnectionLike {
   readonly stream: { cork?(): void; uncork?(): void }
   query(text: string): void
   parse(query: { name: string; text: string; types: string[] }, more: boolean): void

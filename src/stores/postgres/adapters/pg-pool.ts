@@ -24,7 +24,7 @@ export interface PgPoolLike<T> {
   on(event: 'acquire', listener: (client: unknown) => void): unknown
 }
 
-export interface PgResultLike {
+interface PgResultLike {
   readonly command: string
   readonly rows: Record<string, unknown>[]
 }
@@ -49,7 +49,7 @@ export interface PgClientLike {
 }
 
 /** A client of the pool. */
-export interface AcquiredClient<T> {
+interface AcquiredClient<T> {
   readonly tx: T
   readonly client: PgClientLike
   /** Returns the client to the pool; destroys it if its state is unknown. */

@@ -34,7 +34,7 @@ export interface LiveRun<Tx> {
 }
 
 /** A failure of a statement in a run's transaction that the server caused. */
-export interface ServerFailure {
+interface ServerFailure {
   readonly error: unknown
   /** Whether a later statement succeeded, because the handler rolled back to a savepoint. */
   isUndone: boolean

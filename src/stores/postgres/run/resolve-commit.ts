@@ -13,7 +13,7 @@ import { query, type StoreContext } from '../store-context.js'
 import { findingOf, type RecordedEnding } from './run-stage.js'
 
 /** A transaction whose record or COMMIT failed, or got no reply. */
-export interface AttemptedCommit {
+interface AttemptedCommit {
   readonly ids: RecordIds
   /** Whether it writes a record, by which its outcome can be found. */
   readonly isRecorded: boolean
@@ -24,7 +24,7 @@ export interface AttemptedCommit {
 }
 
 /** What failed: the insert of the record before any COMMIT, or a step after which COMMIT may have been sent. */
-export type CommitStep = 'record' | 'commit'
+type CommitStep = 'record' | 'commit'
 
 /** Returns the outcome of a transaction whose record or COMMIT failed. */
 export async function resolveFailedCommit<Tx>(

@@ -22,7 +22,7 @@ interface AnsweredRun<Tx> {
  * - `server_failed`: the connection was lost, or the server failed a statement whose error the handler
  *   passed on, or swallowed without a rollback to a savepoint.
  */
-export interface TransactionFailure {
+interface TransactionFailure {
   readonly type: 'ended' | 'server_failed'
   readonly error: unknown
 }

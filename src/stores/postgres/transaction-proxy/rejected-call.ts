@@ -20,7 +20,7 @@ export const PROMISE_FUNCTIONS: ReadonlySet<PropertyKey> = new Set<PropertyKey>(
 
 const REFUSALS = new WeakSet<object>()
 
-export interface RefusedCall {
+interface RefusedCall {
   readonly name: PropertyKey
   readonly values: readonly unknown[]
 }

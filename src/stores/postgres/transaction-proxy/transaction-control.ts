@@ -22,7 +22,7 @@ const REFUSED_WORDS = new Set(['begin', 'commit', 'end', 'abort'])
 // Enough for a long comment before the statement.
 const MAX_READ_CHARACTERS = 10_000
 
-export interface ProxyCall {
+interface ProxyCall {
   /** The object that the function was read from. */
   readonly owner: unknown
   readonly name: PropertyKey

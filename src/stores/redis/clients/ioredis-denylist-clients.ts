@@ -3,7 +3,7 @@ import { duplicateClient, duplicateClusterClient, type Ioredis } from './ioredis
 import { DENYLIST_CONNECT_TIMEOUT_MS as CONNECT_TIMEOUT_MS } from './time-limits.js'
 
 /** Creates a client for each connection of a denylist. No client reconnects. */
-export interface DenylistClients {
+interface DenylistClients {
   create(): Ioredis
   /** Records a client that has connected, so that the next client can use the nodes it knows. */
   recordNodes(client: Ioredis): void

@@ -84,7 +84,7 @@ export function openConnection(clients: ClientFactory, timeoutMs: number): Conne
  * A dedicated client. It connects on first use and reconnects after a disconnect, in the async context
  * in which the link was opened.
  */
-export interface Link<C extends OwnClient = OwnClient> extends ScriptSender<RedisCall> {
+interface Link<C extends OwnClient = OwnClient> extends ScriptSender<RedisCall> {
   readonly client: C
   /** Counts a reply on this connection as pending until it settles, and returns it. */
   watch<T>(reply: Promise<T>): Promise<T>

@@ -15,7 +15,7 @@ import { MalformedReply, readList, readPoll } from './rows.js'
 import { POLL, READ } from './scripts.js'
 
 /** Polls the list. */
-export interface Poll {
+interface Poll {
   /** Starts polling, unless it has started. */
   start(): void
   /** Resolves after the current poll, or the next one. */

@@ -4,7 +4,7 @@ import { type Script, script } from '../connection/redis-call.js'
 import { PRELUDE, recordTail, wholeMs } from './idempotency-scripts.js'
 
 /** Undoes reservations that may arrive late. */
-export interface Compensation<T> {
+interface Compensation<T> {
   /** Undoes `work` immediately, and again for `forMs`, since it may arrive after it was undone. */
   add(id: string, work: T, forMs: number): void
   close(): void

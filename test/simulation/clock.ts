@@ -48,7 +48,6 @@ export class Random {
 
 interface Event {
   at: number
-  order: number
   readonly machine: Machine
   readonly work: () => void
   isCancelled: boolean
@@ -67,7 +66,6 @@ export class Simulation {
   /** The machine whose event runs. */
   current: Machine | undefined
   events = 0
-  #order = 0
   readonly #queue: Event[] = []
 
   constructor(seed: number) {
@@ -89,17 +87,17 @@ export class Simulation {
 
   /** Runs `work` on the machine after `ms` of real time. Returns a function that cancels it. */
   after(ms: number, machine: Machine, work: () => void): () => void {
-    const event = {
-      at: this.now + Math.max(0, ms),
-      order: this.#order++,
-      machine,
-      work,
-      isCancelled: false,
-    }
-    push(this.#queue, event)
+    const event = { at: this.now + Math.max(0, ms), machine, work, isCancelled: false }
+    this.#enqueue(event)
     return () => {
       event.isCancelled = true
     }
+  }
+
+  /** Of events at the same time, the first one that was begun comes first. */
+  #enqueue(event: Event): void {
+    const before = this.#queue.findLastIndex(({ at }) => at <= event.at)
+    this.#queue.splice(before + 1, 0, event)
   }
 
   /** Lets so much time pass. */
@@ -114,15 +112,14 @@ export class Simulation {
   /** Lets time pass until nothing is left to happen, or until `isOver`. */
   async run(isOver: () => boolean = () => false): Promise<void> {
     while (!isOver()) {
-      const event = pop(this.#queue)
+      const event = this.#queue.shift()
       if (event === undefined) return
-      if (event.isCancelled || !event.machine.isAlive) continue
-      this.now = Math.max(this.now, event.at)
       const { machine } = event
+      if (event.isCancelled || !machine.isAlive) continue
+      this.now = Math.max(this.now, event.at)
       if (machine.frozenUntil > this.now) {
         event.at = machine.frozenUntil
-        event.order = this.#order++
-        push(this.#queue, event)
+        this.#enqueue(event)
         continue
       }
       if (++this.events > MAX_EVENTS) throw new Error('the story never ends')
@@ -231,37 +228,4 @@ export class Timer {
     this.#machine.timers.delete(this)
     this.#cancel()
   }
-}
-
-const isBefore = (one: Event, other: Event): boolean =>
-  one.at < other.at || (one.at === other.at && one.order < other.order)
-
-function push(heap: Event[], event: Event): void {
-  let at = heap.length
-  heap.push(event)
-  while (at > 0) {
-    const parent = (at - 1) >> 1
-    if (!isBefore(event, heap[parent] as Event)) break
-    heap[at] = heap[parent] as Event
-    at = parent
-  }
-  heap[at] = event
-}
-
-function pop(heap: Event[]): Event | undefined {
-  const first = heap[0]
-  const last = heap.pop()
-  if (first === undefined || last === undefined || heap.length === 0) return first
-  let at = 0
-  for (;;) {
-    let child = 2 * at + 1
-    if (child >= heap.length) break
-    if (child + 1 < heap.length && isBefore(heap[child + 1] as Event, heap[child] as Event))
-      child += 1
-    if (!isBefore(heap[child] as Event, last)) break
-    heap[at] = heap[child] as Event
-    at = child
-  }
-  heap[at] = last
-  return first
 }

@@ -198,24 +198,21 @@ export function runScript(
   const known = compiled.get(source)
   const run = known ?? compileLua(source)
   if (known === undefined) compiled.set(source, run)
-  const call = (isProtected: boolean) => (words: readonly LuaValue[]) => {
-    const reply = keys.run(words.map(wordOf))
-    if (reply instanceof ReplyError && !isProtected) throw new LuaError(luaError(reply))
-    return [toLua(reply)]
-  }
-  const redis = new LuaTable()
-  redis.set('call', call(false))
-  redis.set('pcall', call(true))
-  redis.set('sha1hex', ([text]) => [
-    createHash('sha1').update(String(text), 'latin1').digest('hex'),
-  ])
-  const globals = new Map<string, LuaValue>([
-    ['KEYS', LuaTable.of(names)],
-    ['ARGV', LuaTable.of(args)],
-    ['redis', redis],
+  const pcall = (...words: LuaValue[]): LuaValue => toLua(keys.run(words.map(wordOf)))
+  const redis = new LuaTable([
+    ['pcall', pcall],
+    [
+      'call',
+      (...words: LuaValue[]) => {
+        const reply = pcall(...words)
+        if (reply instanceof LuaTable && reply.has('err')) throw new LuaError(reply)
+        return reply
+      },
+    ],
+    ['sha1hex', (text: string) => createHash('sha1').update(text, 'latin1').digest('hex')],
   ])
   try {
-    return fromLua(run(globals)[0])
+    return fromLua(run({ KEYS: LuaTable.of(names), ARGV: LuaTable.of(args), redis })[0])
   } catch (error) {
     if (!(error instanceof LuaError)) throw error
     const isReply = error.value instanceof LuaTable
@@ -230,20 +227,10 @@ function wordOf(value: LuaValue): string {
   throw new LuaError('ERR Lua redis lib command arguments must be strings or integers')
 }
 
-function luaError({ message }: ReplyError): LuaTable {
-  const table = new LuaTable()
-  table.set('err', message)
-  return table
-}
-
 function toLua(reply: Reply): LuaValue {
   if (reply === null) return false
-  if (reply instanceof ReplyError) return luaError(reply)
-  if (reply instanceof Status) {
-    const table = new LuaTable()
-    table.set('ok', reply.text)
-    return table
-  }
+  if (reply instanceof ReplyError) return new LuaTable([['err', reply.message]])
+  if (reply instanceof Status) return new LuaTable([['ok', reply.text]])
   return Array.isArray(reply) ? LuaTable.of(reply.map(toLua)) : (reply as string | number)
 }
 
@@ -255,5 +242,5 @@ function fromLua(value: LuaValue): Reply {
   const failure = value.get('err')
   if (failure !== undefined) return new ReplyError(String(failure))
   const status = value.get('ok')
-  return status === undefined ? value.values().map(fromLua) : new Status(String(status))
+  return status === undefined ? value.list().map(fromLua) : new Status(String(status))
 }

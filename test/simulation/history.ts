@@ -1,4 +1,4 @@
-import type { DatabaseStep } from './postgres/server.js'
+import type { DatabaseStep } from './postgres/database.js'
 import type { RecordStep } from './records.js'
 
 /** What a story was, for the oracle and for the time line. Times are real, in ms. */

@@ -9,13 +9,11 @@ import {
 import { Issuer } from './issuer.js'
 import { type Package, surround } from './load.js'
 import { Network, type StoreServer } from './network.js'
-import { type DatabaseStep, PostgresServer } from './postgres/server.js'
-import { commit, end, execute, functionBody } from './postgres/sql.js'
+import type { DatabaseStep } from './postgres/database.js'
+import { PostgresServer } from './postgres/server.js'
 import { recordOf } from './records.js'
 import { type Access, RedisServer } from './redis/server.js'
 import { type Plan, SETTLE_MS, type Story } from './story.js'
-
-const SQL = { commit, end, execute, functionBody }
 
 /** The header that names an attempt, for the history. */
 export const ATTEMPT = 'x-attempt'
@@ -46,7 +44,7 @@ export class Stage {
     this.redis.onAccess = (access) => this.#accessed(access)
     if (story.coupled !== undefined) {
       const machine = this.simulation.server('Postgres', story.redis.clock)
-      this.postgres = new PostgresServer(machine, SQL, {
+      this.postgres = new PostgresServer(machine, {
         migration: esa.migration(),
         ...story.coupled,
       })

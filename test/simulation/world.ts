@@ -192,7 +192,7 @@ export class World {
         ([key, { endsAt }]) => key.startsWith('esa:k:') && endsAt === Number.POSITIVE_INFINITY,
       )
       .map(([key]) => key)
-    const transactions = this.stage.postgres?.openTransactions ?? 0
+    const transactions = this.stage.postgres?.endlessTransactions ?? 0
     return {
       transactions,
       timers: living.map(({ name }) => name),

@@ -2,7 +2,7 @@ import { type Circumstances, DRIFT } from '../circumstances.js'
 import { type Answer, type Attempt, type History, problemOf, type Run } from '../history.js'
 import type { Story } from '../story.js'
 import type { CoupledRoute } from './route.js'
-import type { DatabaseStep, Row } from './server.js'
+import type { DatabaseStep, Row } from './database.js'
 
 /*
  * What a coupled store promises, besides what all stores do: the record of a key, the handler's writes and its

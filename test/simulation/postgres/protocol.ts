@@ -5,11 +5,14 @@ export interface Statement {
   readonly values: readonly (string | null)[]
 }
 
-/** What one message, or one batch up to its `Sync`, asks for. */
-export type Request =
-  | { readonly type: 'startup' }
-  | { readonly type: 'terminate' }
-  | { readonly type: 'statements'; readonly statements: Statement[]; readonly isExtended: boolean }
+/** What a client asks for: a session, a batch of statements, or the end. */
+export type Request = 'startup' | 'terminate' | Batch
+
+export interface Batch {
+  readonly statements: readonly Statement[]
+  /** It came as `Parse`, `Bind` and so on up to a `Sync`, not as a `Query`. */
+  readonly isExtended: boolean
+}
 
 /** What a statement returns: at most one column, of texts. */
 export interface Result {
@@ -29,53 +32,44 @@ export class PgError extends Error {
   }
 }
 
-/** Cuts what a client sends into requests. */
+/** Cuts what a client sends into requests. pg writes whole messages. */
 export class RequestReader {
-  #buffer: Buffer = Buffer.alloc(0)
   #hasStarted = false
-  #batch: Statement[] = []
+  #batch: Statement[] = [];
 
-  read(data: Buffer): Request[] {
-    this.#buffer = Buffer.concat([this.#buffer, data])
-    const requests: Request[] = []
-    for (;;) {
+  *read(data: Buffer): Generator<Request> {
+    for (let at = 0; at < data.length; ) {
       // The first message has no type.
       const head = this.#hasStarted ? 1 : 0
-      if (this.#buffer.length < head + 4) return requests
-      const end = head + this.#buffer.readInt32BE(head)
-      if (this.#buffer.length < end) return requests
-      const type = this.#hasStarted ? String.fromCharCode(this.#buffer[0] as number) : ''
-      const body = this.#buffer.subarray(head + 4, end)
-      this.#buffer = this.#buffer.subarray(end)
+      const type = data.toString('latin1', at, at + head)
+      const end = at + head + data.readInt32BE(at + head)
+      yield* this.#request(type, data.subarray(at + head + 4, end))
       this.#hasStarted = true
-      const request = this.#request(type, body)
-      if (request !== undefined) requests.push(request)
+      at = end
     }
   }
 
-  #request(type: string, body: Buffer): Request | undefined {
+  *#request(type: string, body: Buffer): Generator<Request> {
     switch (type) {
       case '':
-        return { type: 'startup' }
+        yield 'startup'
+        return
       case 'X':
-        return { type: 'terminate' }
+        yield 'terminate'
+        return
       case 'Q': {
-        const texts = textAt(body, 0).split(';\n')
-        const statements = texts.map((text) => ({ text, values: [] }))
-        return { type: 'statements', statements, isExtended: false }
+        const statements = textAt(body, 0).split(';\n')
+        yield { statements: statements.map((text) => ({ text, values: [] })), isExtended: false }
+        return
       }
       case 'P':
         this.#batch.push({ text: textAt(body, 1), values: [] })
-        return undefined
-      case 'B': {
-        const { text = '' } = this.#batch.pop() ?? {}
-        this.#batch.push({ text, values: boundValues(body) })
-        return undefined
-      }
+        return
+      case 'B':
+        this.#batch.push({ text: this.#batch.pop()?.text ?? '', values: boundValues(body) })
+        return
       case 'S':
-        return { type: 'statements', statements: this.#batch.splice(0), isExtended: true }
-      default:
-        return undefined
+        yield { statements: this.#batch.splice(0), isExtended: true }
     }
   }
 }

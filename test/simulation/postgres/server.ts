@@ -1,7 +1,9 @@
 import type { Machine } from '../clock.js'
 import type { Connection, End, StoreServer } from '../network.js'
+import { commit, Database, end, execute, Session, type Wait } from './database.js'
 import {
   authenticated,
+  type Batch,
   failure,
   PgError,
   type Request,
@@ -12,88 +14,30 @@ import {
   type Statement,
 } from './protocol.js'
 
-/** A row of any of the tables. */
-export interface Row {
-  readonly table: 'idempotency' | 'used_token' | 'effect'
-  readonly id: string
-  readonly fingerprint?: string
-  /** As Base64. */
-  readonly result?: string | undefined
-  readonly usedToken?: boolean
-  /** By the server's clock, in ms. */
-  readonly insertedAt: number
-  readonly expiresAt?: number
-  /** The transaction that has written it. */
-  readonly transaction: number
-}
+/** Longer than every story. */
+const NEVER_MS = 1e9
 
-/** What the server has done, for the oracle. */
-type Step =
-  | {
-      /** A run has the lock of its key, and has found no record. */
-      readonly type: 'begin'
-      readonly transaction: number
-      readonly id: string
-      /** It sees what was there before it had the lock. */
-      readonly hasOldSnapshot: boolean
-    }
-  | { readonly type: 'commit'; readonly transaction: number; readonly rows: readonly Row[] }
-  /** It has committed or not; its locks go after this. */
-  | { readonly type: 'end'; readonly transaction: number }
-  | { readonly type: 'delete'; readonly row: Row; readonly now: number }
-
-/** `at` is real, in ms. */
-export type DatabaseStep = Step & { readonly at: number }
-
-/** What a statement waits for; without it, only others may come between. */
-export type Wait = (() => boolean) | undefined
-
-/** What statements do; see `sql.ts`. */
-interface Sql {
-  execute(session: Session, statement: Statement): Generator<Wait, Result>
-  commit(session: Session): Generator<Wait, Result>
-  end(session: Session): Generator<Wait, void>
-  functionBody(migration: string): readonly string[]
-}
-
-export interface DatabaseOptions {
+interface DatabaseOptions {
+  /** The SQL of `migration()`. */
   readonly migration: string
   /** How long a step of a statement takes, at most, in ms. */
   readonly stepMs: number
 }
 
-/** A Postgres server: what is committed, who holds which lock, and who talks to it. */
-export class PostgresServer implements StoreServer {
-  readonly machine: Machine
+/** A database, and who talks to it. */
+export class PostgresServer extends Database implements StoreServer {
   isListening = true
   onCommand: (count: number) => void = () => {}
-  onStep: (step: DatabaseStep) => void = () => {}
-  readonly rows = new Map<string, Row>()
-  readonly locks = new Map<string, Session>()
-  readonly committed = new Set<number>()
-  readonly sessions = new Set<Session>()
-  /** The statements of the function `begin_run`. */
-  readonly beginRun: readonly string[]
-  readonly sql: Sql
   readonly #stepMs: number
-  #transactions = 700
   #commands = 0
 
-  constructor(machine: Machine, sql: Sql, { migration, stepMs }: DatabaseOptions) {
-    this.machine = machine
-    this.sql = sql
-    this.beginRun = sql.functionBody(migration)
+  constructor(machine: Machine, { migration, stepMs }: DatabaseOptions) {
+    super(machine, migration)
     this.#stepMs = stepMs
   }
 
   accept(connection: Connection): End {
-    const session = new Session(this, connection)
-    this.sessions.add(session)
-    return {
-      machine: this.machine,
-      onData: (data) => session.receive(data as Buffer),
-      onClose: () => session.hangUp(),
-    }
+    return new Backend(this, connection)
   }
 
   /** Everything that is not committed goes. */
@@ -107,25 +51,21 @@ export class PostgresServer implements StoreServer {
 
   calm(): void {}
 
-  /** The transactions that no limit of the server will end. */
-  get openTransactions(): number {
-    const isOpen = ({ transaction, limits }: Session): boolean =>
-      transaction !== undefined && limits['idle_in_transaction_session_timeout'] === undefined
-    return [...this.sessions].filter(isOpen).length
+  get #inTransaction(): readonly Session[] {
+    return [...this.sessions].filter(({ transaction }) => transaction !== undefined)
+  }
+
+  /** How many transactions no limit of the server will end. */
+  get endlessTransactions(): number {
+    return this.#inTransaction.filter(
+      ({ limits }) => limits['idle_in_transaction_session_timeout'] === undefined,
+    ).length
   }
 
   /** An operator ends a backend, if there is one in a transaction. */
   endBackend(which: number): void {
-    const open = [...this.sessions].filter(({ transaction }) => transaction !== undefined)
+    const open = this.#inTransaction
     open[which % Math.max(1, open.length)]?.die(new PgError('57P01'))
-  }
-
-  step(step: Step): void {
-    this.onStep({ at: this.machine.simulation.now, ...step })
-  }
-
-  nextTransaction(): number {
-    return ++this.#transactions
   }
 
   /** Most are short; in a long one much else may happen. */
@@ -136,57 +76,35 @@ export class PostgresServer implements StoreServer {
   ran(): void {
     this.onCommand(++this.#commands)
   }
-
-  /** Whoever waits looks again. */
-  changed(): void {
-    for (const session of this.sessions) session.wake()
-  }
 }
 
-/** One backend. A statement is a generator, and whenever it yields, others may come between. */
-export class Session {
-  readonly server: PostgresServer
-  /** What it has written, and not committed. */
-  readonly inserted = new Map<string, Row>()
-  readonly locks = new Set<string>()
-  transaction: number | undefined
-  isRepeatable = false
-  /** What a repeatable read sees. */
-  snapshot: ReadonlyMap<string, Row> | undefined
-  /** Limits of the transaction, in ms. */
-  limits: Record<string, number> = {}
+/** The server's side of a connection. A statement is a generator, and whenever it yields, others may come between. */
+class Backend extends Session implements End {
+  readonly machine: Machine
+  readonly #server: PostgresServer
   readonly #connection: Connection
   readonly #reader = new RequestReader()
-  readonly #inbox: (Request | { readonly type: 'hang up' })[] = []
-  #hasFailed = false
-  #isImplicit = false
+  readonly #inbox: Request[] = []
   #isBusy = false
   #isDead = false
-  #waiting: (() => void) | undefined
   #stopIdling = (): void => {}
 
   constructor(server: PostgresServer, connection: Connection) {
-    this.server = server
+    super(server)
+    this.machine = server.machine
+    this.#server = server
     this.#connection = connection
   }
 
-  get hasFailed(): boolean {
-    return this.#hasFailed
-  }
-
-  receive(data: Buffer): void {
-    this.#inbox.push(...this.#reader.read(data))
+  onData(data: unknown): void {
+    this.#inbox.push(...this.#reader.read(data as Buffer))
     this.#next()
   }
 
   /** What the client has sent before is still done. */
-  hangUp(): void {
-    this.#inbox.push({ type: 'hang up' })
+  onClose(): void {
+    this.#inbox.push('terminate')
     this.#next()
-  }
-
-  wake(): void {
-    this.#waiting?.()
   }
 
   #send(...replies: readonly Buffer[]): void {
@@ -198,117 +116,88 @@ export class Session {
     const request = this.#inbox.shift()
     if (request === undefined) return
     this.#stopIdling()
-    if (request.type === 'startup') this.#send(authenticated(), ready('I'))
-    else if (request.type !== 'statements') {
-      this.die()
-      return
+    if (request === 'terminate') this.die()
+    else if (request === 'startup') {
+      this.#send(authenticated(), ready('I'))
+      this.#next()
     } else {
       this.#isBusy = true
       const performing = this.#perform(request)
       this.#advance(performing, () => performing.next())
-      return
     }
-    this.#next()
   }
 
   #advance(performing: Generator<Wait, void>, resume: () => IteratorResult<Wait, void>): void {
     if (this.#isDead) return
-    const { done, value } = resume()
+    const { done, value: isFree } = resume()
     if (done) {
       this.#isBusy = false
       this.#idle()
       this.#next()
       return
     }
-    const go = (): void => this.#advance(performing, () => performing.next())
-    const { machine } = this.server
-    if (value === undefined || value()) {
-      machine.after(this.server.stepTime(), go)
+    const go = (): void =>
+      void this.machine.after(this.#server.stepTime(), () =>
+        this.#advance(performing, () => performing.next()),
+      )
+    if (isFree === undefined || isFree()) {
+      go()
       return
     }
     const { lock_timeout: lockMs = Infinity, statement_timeout: statementMs = Infinity } =
       this.limits
-    const cancel = machine.after(Math.min(lockMs, statementMs, NEVER_MS), () => {
-      this.#waiting = undefined
+    const cancel = this.machine.after(Math.min(lockMs, statementMs, NEVER_MS), () => {
+      this.look = undefined
       const error = new PgError(lockMs <= statementMs ? '55P03' : '57014')
       this.#advance(performing, () => performing.throw(error))
     })
-    this.#waiting = () => {
-      if (!value()) return
-      this.#waiting = undefined
+    this.look = () => {
+      if (!isFree()) return
+      this.look = undefined
       cancel()
-      machine.after(this.server.stepTime(), go)
+      go()
     }
   }
 
-  *#perform({ statements, isExtended }: Request & { type: 'statements' }): Generator<Wait, void> {
+  *#perform({ statements, isExtended }: Batch): Generator<Wait, void> {
     const replies: Buffer[] = []
     yield undefined
     try {
       for (const statement of statements) {
         const result = yield* this.#one(statement)
         replies.push(resultOf(result, { isExtended }))
-        this.server.ran()
+        this.#server.ran()
         yield undefined
       }
-      if (this.#isImplicit) yield* this.server.sql.commit(this)
+      if (this.isImplicit) yield* commit(this)
     } catch (error) {
       if (!(error instanceof PgError)) throw error
       replies.push(failure(error))
-      if (this.#isImplicit) yield* this.server.sql.end(this)
-      else this.#hasFailed = true
+      if (this.isImplicit) yield* end(this)
+      else this.hasFailed = true
     }
-    const status = this.transaction === undefined ? 'I' : this.#hasFailed ? 'E' : 'T'
+    const status = this.transaction === undefined ? 'I' : this.hasFailed ? 'E' : 'T'
     this.#send(...replies, ready(status))
   }
 
   *#one(statement: Statement): Generator<Wait, Result> {
     const endsTransaction = /^(?:commit|rollback)$/.test(statement.text)
-    if (this.#hasFailed && !endsTransaction) throw new PgError('25P02')
+    if (this.hasFailed && !endsTransaction) throw new PgError('25P02')
     if (this.transaction === undefined) {
-      this.transaction = this.server.nextTransaction()
-      this.#isImplicit = true
+      this.transaction = this.database.nextTransaction()
+      this.isImplicit = true
     }
     if (statement.text.startsWith('begin')) {
-      this.#isImplicit = false
+      this.isImplicit = false
       this.isRepeatable = statement.text.endsWith('repeatable read')
-    } else if (this.isRepeatable) this.snapshot ??= new Map(this.server.rows)
-    return yield* this.server.sql.execute(this, statement)
+    } else if (this.isRepeatable) this.snapshot ??= new Map(this.database.rows)
+    return yield* execute(this, statement)
   }
 
   #idle(): void {
     const { idle_in_transaction_session_timeout: ms } = this.limits
     if (this.transaction === undefined || ms === undefined) return
-    this.#stopIdling = this.server.machine.after(ms, () => this.die(new PgError('25P03')))
-  }
-
-  tryLock(lock: string): boolean {
-    const { locks } = this.server
-    const holder = locks.get(lock)
-    if (holder !== undefined && holder !== this) return false
-    locks.set(lock, this)
-    this.locks.add(lock)
-    return true
-  }
-
-  freeLock(lock: string): void {
-    this.server.locks.delete(lock)
-    this.locks.delete(lock)
-    this.server.changed()
-  }
-
-  /** The transaction is over, but for its locks. */
-  ended(): void {
-    if (this.transaction !== undefined)
-      this.server.step({ type: 'end', transaction: this.transaction })
-    this.inserted.clear()
-    this.#hasFailed = false
-    this.#isImplicit = false
-    this.isRepeatable = false
-    this.snapshot = undefined
-    this.transaction = undefined
-    this.limits = {}
-    this.server.changed()
+    this.#stopIdling = this.machine.after(ms, () => this.die(new PgError('25P03')))
   }
 
   die(error?: PgError): void {
@@ -316,12 +205,9 @@ export class Session {
     this.#isDead = true
     this.#stopIdling()
     this.ended()
-    this.server.sessions.delete(this)
+    this.database.sessions.delete(this)
     for (const lock of this.locks) this.freeLock(lock)
     if (error !== undefined) this.#send(failure(error, 'FATAL'))
     this.#connection.close('server', error === undefined ? 'ECONNRESET' : undefined)
   }
 }
-
-/** Longer than every story. */
-const NEVER_MS = 1e9

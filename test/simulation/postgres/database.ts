@@ -1,10 +1,133 @@
+import type { Machine } from '../clock.js'
 import { PgError, type Result, type Statement } from './protocol.js'
-import type { Row, Session, Wait } from './server.js'
 
 /*
- * What the package's statements do. Each is recognised by its text, and so are the parts of it by which a mutant
- * may differ: a statement that nobody knows is an error of the story.
+ * What a database has committed, who holds which lock, and what the package's statements do. Each statement is
+ * recognised by its text, and so are the parts of it by which a mutant may differ: a statement that nobody knows is
+ * an error of the story.
  */
+
+/** A row of any of the tables. */
+export interface Row {
+  readonly table: 'idempotency' | 'used_token' | 'effect'
+  readonly id: string
+  readonly fingerprint?: string
+  /** As Base64. */
+  readonly result?: string | undefined
+  readonly usedToken?: boolean
+  /** By the server's clock, in ms. */
+  readonly insertedAt: number
+  readonly expiresAt?: number
+  /** The transaction that has written it. */
+  readonly transaction: number
+}
+
+/** What the server has done, for the oracle. */
+type Step =
+  | {
+      /** A run has the lock of its key, and has found no record. */
+      readonly type: 'begin'
+      readonly transaction: number
+      readonly id: string
+      /** It sees what was there before it had the lock. */
+      readonly hasOldSnapshot: boolean
+    }
+  | { readonly type: 'commit'; readonly transaction: number; readonly rows: readonly Row[] }
+  /** It has committed or not; its locks go after this. */
+  | { readonly type: 'end'; readonly transaction: number }
+  | { readonly type: 'delete'; readonly row: Row; readonly now: number }
+
+/** `at` is real, in ms. */
+export type DatabaseStep = Step & { readonly at: number }
+
+/** What a statement waits for; without it, only others may come between. */
+export type Wait = (() => boolean) | undefined
+
+export class Database {
+  readonly machine: Machine
+  readonly rows = new Map<string, Row>()
+  readonly locks = new Map<string, Session>()
+  readonly committed = new Set<number>()
+  readonly sessions = new Set<Session>()
+  /** The statements of the function `begin_run`, in the text of the migration. */
+  readonly beginRun: readonly string[]
+  onStep: (step: DatabaseStep) => void = () => {}
+  #transactions = 700
+
+  constructor(machine: Machine, migration: string) {
+    this.machine = machine
+    const [body = ''] = partsOf(migration, /\n {2}begin\n(.*?)\n {2}end\n {2}\$function\$/s)
+    this.beginRun = body.split(';')
+  }
+
+  step(step: Step): void {
+    this.onStep({ at: this.machine.simulation.now, ...step })
+  }
+
+  nextTransaction(): number {
+    return ++this.#transactions
+  }
+
+  /** Whoever waits looks again. */
+  changed(): void {
+    for (const { look } of this.sessions) look?.()
+  }
+}
+
+/** What a client has done since its transaction began. */
+export abstract class Session {
+  readonly database: Database
+  /** What it has written, and not committed. */
+  readonly inserted = new Map<string, Row>()
+  readonly locks = new Set<string>()
+  transaction: number | undefined
+  hasFailed = false
+  /** The transaction is that of one batch. */
+  isImplicit = false
+  isRepeatable = false
+  /** What a repeatable read sees. */
+  snapshot: ReadonlyMap<string, Row> | undefined
+  /** Limits of the transaction, in ms. */
+  limits: Record<string, number> = {}
+  /** Looks whether it need not wait any longer. */
+  look: (() => void) | undefined
+
+  constructor(database: Database) {
+    this.database = database
+    database.sessions.add(this)
+  }
+
+  abstract die(error?: PgError): void
+
+  tryLock(lock: string): boolean {
+    const { locks } = this.database
+    const holder = locks.get(lock)
+    if (holder !== undefined && holder !== this) return false
+    locks.set(lock, this)
+    this.locks.add(lock)
+    return true
+  }
+
+  freeLock(lock: string): void {
+    this.database.locks.delete(lock)
+    this.locks.delete(lock)
+    this.database.changed()
+  }
+
+  /** The transaction is over, but for its locks. */
+  ended(): void {
+    if (this.transaction !== undefined)
+      this.database.step({ type: 'end', transaction: this.transaction })
+    this.inserted.clear()
+    this.hasFailed = false
+    this.isImplicit = false
+    this.isRepeatable = false
+    this.snapshot = undefined
+    this.transaction = undefined
+    this.limits = {}
+    this.database.changed()
+  }
+}
 
 type Performing = Generator<Wait, Result>
 type Operation = (session: Session, statement: Statement) => Performing
@@ -28,7 +151,8 @@ const atOnce = (perform: (session: Session, text: string) => Result): Operation 
     return perform(session, text)
   }
 
-const visible = ({ server, snapshot }: Session): ReadonlyMap<string, Row> => snapshot ?? server.rows
+const visible = ({ database, snapshot }: Session): ReadonlyMap<string, Row> =>
+  snapshot ?? database.rows
 
 /** Inserts, once no other transaction is inserting the same. Whether the row is new. */
 function* insert(
@@ -36,33 +160,33 @@ function* insert(
   row: Omit<Row, 'transaction' | 'insertedAt'>,
   text: string,
 ): Generator<Wait, boolean> {
-  const { server } = session
+  const { database } = session
   const name = `${row.table} ${row.id}`
   const isBeingInserted = (): boolean =>
-    [...server.sessions].some((one) => one !== session && one.inserted.has(name))
+    [...database.sessions].some((one) => one !== session && one.inserted.has(name))
   while (isBeingInserted()) yield () => !isBeingInserted()
-  const isThere = server.rows.has(name) || session.inserted.has(name)
+  const isThere = database.rows.has(name) || session.inserted.has(name)
   if (isThere && text.includes('on conflict do nothing')) {
     const isUnseen = session.snapshot?.has(name) === false && !session.inserted.has(name)
     if (isUnseen) throw new PgError('40001')
     return false
   }
   if (isThere && !text.includes('do update')) throw new PgError('23505')
-  const insertedAt = server.machine.wallMs()
+  const insertedAt = database.machine.wallMs()
   session.inserted.set(name, { ...row, insertedAt, transaction: session.transaction ?? 0 })
   return true
 }
 
 export function* commit(session: Session): Performing {
-  const { server, transaction = 0 } = session
+  const { database, transaction = 0 } = session
   if (session.hasFailed) {
     yield* end(session)
     return { command: 'ROLLBACK' }
   }
   const rows = [...session.inserted.values()]
-  for (const [name, row] of session.inserted) server.rows.set(name, row)
-  server.committed.add(transaction)
-  server.step({ type: 'commit', transaction, rows })
+  for (const [name, row] of session.inserted) database.rows.set(name, row)
+  database.committed.add(transaction)
+  database.step({ type: 'commit', transaction, rows })
   yield* end(session)
   return { command: 'COMMIT' }
 }
@@ -77,20 +201,16 @@ export function* end(session: Session): Generator<Wait, void> {
   }
 }
 
-/** The statements of the function `begin_run`, in the text of the migration. */
-export const functionBody = (migration: string): readonly string[] =>
-  (partsOf(migration, /\n {2}begin\n(.*?)\n {2}end\n {2}\$function\$/s)[0] ?? '').split(';')
-
 function* beginRun(session: Session, { text }: Statement): Performing {
   const [id = '', fingerprint = '', keyLock = '', limitMs] = partsOf(
     text,
     /'(.*?)'::pg_catalog\.uuid.*?x([\da-f]+)'.*?'(-?\d+)'::bigint, '(\d+)ms'/,
   )
-  const { server, transaction = 0 } = session
+  const { database, transaction = 0 } = session
   let isLocked = false
   let hasLooked = false
   let record: string | undefined
-  for (const statement of server.beginRun) {
+  for (const statement of database.beginRun) {
     yield undefined
     const [, setting] = /set_config\('(\w+_timeout)'/.exec(statement) ?? []
     if (setting !== undefined) session.limits[setting] = Number(limitMs)
@@ -103,12 +223,12 @@ function* beginRun(session: Session, { text }: Statement): Performing {
     if (statement.includes('is_locked := true')) isLocked = true
     const row = looks ? seen.get(`idempotency ${id}`) : undefined
     const isHidden =
-      statement.includes('expires_at') && (row?.expiresAt ?? 0) < server.machine.wallMs()
+      statement.includes('expires_at') && (row?.expiresAt ?? 0) < database.machine.wallMs()
     if (row !== undefined && !isHidden) record = recordText(row, fingerprint)
     hasLooked ||= looks
     const hasOldSnapshot = session.snapshot !== undefined
     if ((locks || looks) && isLocked && hasLooked && record === undefined)
-      server.step({ type: 'begin', transaction, id, hasOldSnapshot })
+      database.step({ type: 'begin', transaction, id, hasOldSnapshot })
   }
   if (record !== undefined) return selected('begun', record)
   if (!isLocked) return selected('begun', 'running')
@@ -141,7 +261,7 @@ function* insertRecord(session: Session, { text, values }: Statement): Performin
     /values \('(.*?)'::pg_catalog\.uuid, E'\\\\x([\da-f]+)'.*?(true|false).*?, pg_catalog\.clock_timestamp\(\) .*? interval '([\d.]+) seconds'/,
   )
   const isUsed = (valueIn(session, text) ?? usedToken) === 'true'
-  const expiresAt = session.server.machine.wallMs() + Number(seconds) * 1000
+  const expiresAt = session.database.machine.wallMs() + Number(seconds) * 1000
   const record = { fingerprint, result: values[0] ?? undefined, usedToken: isUsed, expiresAt }
   yield* insert(session, { table: 'idempotency', id, ...record }, text)
   return { command: 'INSERT 0 1' }
@@ -153,7 +273,7 @@ function* insertToken(session: Session, { text }: Statement): Performing {
   setLockTimeout(session, text)
   const isFree = lock === undefined || session.tryLock(lock)
   if (isFree) yield undefined
-  const expiresAt = session.server.machine.wallMs() + Number(seconds) * 1000
+  const expiresAt = session.database.machine.wallMs() + Number(seconds) * 1000
   const isNew = isFree && (yield* insert(session, { table: 'used_token', id, expiresAt }, text))
   if (!text.includes('returning')) return { command: 'INSERT 0 1' }
   return { command: 'INSERT 0', column: 'consumed', values: isNew ? ['yes'] : [] }
@@ -167,7 +287,7 @@ function setLockTimeout({ limits }: Session, text: string): void {
 function* awaitRun(session: Session, { text }: Statement): Performing {
   const [lock = ''] = partsOf(text, /pg_advisory_xact_lock\('(-?\d+)'\)/)
   setLockTimeout(session, text)
-  while (!session.tryLock(lock)) yield () => !session.server.locks.has(lock)
+  while (!session.tryLock(lock)) yield () => !session.database.locks.has(lock)
   return selected('ended', '')
 }
 
@@ -187,26 +307,26 @@ const findToken = atOnce((session, text) => {
   return selected('used', ...(visible(session).has(`used_token ${id}`) ? ['yes'] : []))
 })
 
-const transactionStatus = atOnce(({ server }, text) => {
+const transactionStatus = atOnce(({ database }, text) => {
   const fence = Number(partsOf(text, /'(\d+)'/)[0])
-  const isOpen = [...server.sessions].some(({ transaction }) => transaction === fence)
-  const status = server.committed.has(fence) ? 'committed' : isOpen ? 'in progress' : 'aborted'
+  const isOpen = [...database.sessions].some(({ transaction }) => transaction === fence)
+  const status = database.committed.has(fence) ? 'committed' : isOpen ? 'in progress' : 'aborted'
   return selected('status', status)
 })
 
-const sweep = atOnce(({ server }, text) => {
+const sweep = atOnce(({ database }, text) => {
   const [table, comparison] = partsOf(
     text,
     /from "service_auth"\.(\w+).*expires_at OPERATOR\(pg_catalog\.([<>])\)/,
   )
-  const now = server.machine.wallMs()
-  const expired = [...server.rows].filter(
+  const now = database.machine.wallMs()
+  const expired = [...database.rows].filter(
     ([, { table: of, expiresAt = 0 }]) =>
       of === table && (comparison === '<' ? expiresAt < now : expiresAt > now),
   )
   for (const [name, row] of expired) {
-    server.rows.delete(name)
-    server.step({ type: 'delete', row, now })
+    database.rows.delete(name)
+    database.step({ type: 'delete', row, now })
   }
   return selected('swept', String(expired.length))
 })

@@ -132,23 +132,23 @@ function fault(parties: Parties, happening: Happening, sender?: Receiver): strin
       return `${server.machine.name} freezes for ${ms} ms`
     case 'restart Redis':
       disturb('', ms)
-      server.restart(ms, 0, (keys) => stage.lose('restart', keys))
+      server.restart(ms, 0)
       return `${server.machine.name} restarts, for ${ms} ms`
     case 'restart Redis without its last writes':
       disturb('', ms)
-      redis.restart(ms, 1000, (keys) => stage.lose('restart', keys))
+      redis.restart(ms, 1000)
       return `Redis restarts without its last writes, for ${ms} ms`
     case 'fail over':
       if (stage.story.redis.replicas === 0) return undefined
       disturb('', ms)
-      redis.failOver(ms, (keys) => stage.lose('failover', keys))
+      redis.failOver(ms)
       return `Redis fails over, for ${ms} ms`
     case 'stall replicas':
       disturb('', ms)
       redis.stallReplicas(ms)
       return `the replicas get nothing for ${ms} ms`
     case 'flush':
-      redis.flush((keys) => stage.lose('flush', keys))
+      redis.flush()
       return 'Redis is flushed'
     case 'fill Redis': {
       disturb('', ms)

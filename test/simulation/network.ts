@@ -21,7 +21,7 @@ export interface Listener {
 export interface StoreServer extends Listener {
   /** Called after a command has run, before its reply leaves, with the number of commands so far. */
   onCommand: (count: number) => void
-  restart(downMs: number, lostMs: number, onLoss: (keys: ReadonlySet<string>) => void): void
+  restart(downMs: number, lostMs: number): void
   calm(): void
 }
 

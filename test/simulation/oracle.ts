@@ -1,22 +1,12 @@
-import { Circumstances, DRIFT } from './circumstances.js'
 import {
   type Answer,
   type Attempt,
   type CallRecord,
-  type Denial,
   type History,
   problemOf,
-  type Rotation,
   type Run,
 } from './history.js'
-import { CoupledJudgement, isForgotten } from './postgres/oracle.js'
-import { faultOfStep, type RecordStep } from './records.js'
-import { RETENTION_SECONDS, type Story } from './story.js'
-
-/*
- * What the contract promises, checked after a story from what its parties saw. Nothing here uses code of the package.
- * `judge` returns the broken promises; each begins with the name of its rule.
- */
+import { CALM_AT_MS, SETTLE_MS, type Story } from './story.js'
 
 /** What is left in the world after everything was closed. */
 export interface Leftovers {
@@ -28,66 +18,68 @@ export interface Leftovers {
 }
 
 export interface Verdict {
+  /** The broken promises. Each begins with the name of its rule. */
   readonly broken: readonly string[]
   /** Doubles that the story itself explains, by their cause. */
   readonly explained: readonly string[]
 }
 
-const DENIED_WITHIN_MS = 1000
+/** Clocks are at most so much slower or faster. */
+export const DRIFT = 0.03
+/** A reply that waits no longer than this is no fault: the store's own time limit is 250 ms. */
+const HARMLESS_DELAY_MS = 50
 /** `max-age`, and the time limits of a fetch under way. */
 const KEYS_KEPT_MS = 10_000 + 2000
 /** A caller's clock has ticks. */
 const TICK_MS = 20
-/** From the request for a reservation to the start of its run: the time limits of the store and of `WAIT`. */
-const RESERVED_WITHIN_MS = 500
-/** Undoing is tried again every 250 ms, once the store answers. */
-const UNDONE_WITHIN_MS = 1000
 
-export function judge(
-  story: Story,
-  history: History,
-  world: { left: Leftovers; storedAs: ReadonlyMap<string, string> },
-): Verdict {
-  const judgement = new Judgement(story, history, world.storedAs)
-  judgement.effects()
-  if (story.coupled !== undefined) judgement.coupled()
-  else {
-    judgement.records()
-    judgement.settlements()
-    judgement.answers()
-    judgement.repeatedAnswers()
-    judgement.signals()
-    judgement.tokens()
-    judgement.denials()
-  }
-  judgement.rotations()
-  judgement.waits()
-  judgement.leftovers(world.left)
-  return judgement
-}
-
-class Judgement implements Verdict {
+/**
+ * What the contract promises whatever the store is, checked after a story from what its parties saw. Nothing here
+ * uses code of the package.
+ */
+export abstract class Oracle implements Verdict {
   readonly broken: string[] = []
   readonly explained: string[] = []
-  readonly #story: Story
-  readonly #history: History
-  readonly #circumstances: Circumstances
+  protected readonly story: Story
+  protected readonly history: History
+  readonly #storedAs: ReadonlyMap<string, string>
 
   constructor(story: Story, history: History, storedAs: ReadonlyMap<string, string>) {
-    this.#story = story
-    this.#history = history
-    this.#circumstances = new Circumstances(story, history, storedAs)
+    this.story = story
+    this.history = history
+    this.#storedAs = storedAs
+  }
+
+  judge(left: Leftovers): Verdict {
+    this.#effects()
+    this.ofStore()
+    this.#rotations()
+    this.#waits()
+    this.#leftovers(left)
+    return this
+  }
+
+  /** What this store promises besides. */
+  protected abstract ofStore(): void
+  /** Why the story lets a later run have an effect, too. */
+  protected abstract whyAgain(earlier: Run, later: Run): string | undefined
+  /** What is wrong with an answer. `own` is the run of this attempt. */
+  protected abstract faultOf(attempt: Attempt, answer: Answer, own?: Run): string | undefined
+
+  /** When a run got its key. */
+  protected reservedAt({ startedAt }: Run): number {
+    return startedAt
   }
 
   /** A handler has its effect at most once for a key, unless the story says why not. */
-  effects(): void {
-    const runs = this.#history.runs
+  #effects(): void {
+    const runs = this.history.runs
       .filter(({ effectAt }) => effectAt !== undefined)
-      .sort((one, other) => this.#reservedAt(one) - this.#reservedAt(other))
+      .sort((one, other) => this.reservedAt(one) - this.reservedAt(other))
     for (const [index, later] of runs.entries()) {
       for (const earlier of runs.slice(0, index)) {
         if (earlier.recordName !== later.recordName) continue
-        const cause = this.#whyAgain(earlier, later)
+        const cause = this.whyAgain(earlier, later)
         if (cause === undefined) {
           this.broken.push(
             `once: run ${earlier.number} and run ${later.number} of ${later.recordName} both had an effect`,
@@ -97,544 +89,87 @@ class Judgement implements Verdict {
     }
   }
 
-  /** What a transaction with the record of its key promises. */
-  coupled(): void {
-    const mayRefuseToken = (attempt: Attempt): boolean => this.mayRefuseToken(attempt)
-    const parts = { circumstances: this.#circumstances, mayRefuseToken }
-    this.broken.push(...new CoupledJudgement(this.#story, this.#history, parts).broken)
-  }
-
-  #whyAgain(earlier: Run, later: Run): string | undefined {
-    const { recordName } = later
-    const [from, until] = [this.#reservedAt(earlier), this.#reservedAt(later)]
-    const isLost = this.#circumstances.isLost(recordName, from, until)
-    if (isLost && !this.#isRenewed(earlier, until)) return 'lost data'
-    if (isForgotten(this.#history, earlier, later)) return 'end of the retention'
-    const isFreed = this.#history.settlements.some(
-      (each) =>
-        each.recordName === recordName &&
-        each.as === 'freed' &&
-        each.isDone !== false &&
-        each.sentAt <= until &&
-        (each.doneAt ?? Infinity) >= from,
-    )
-    if (isFreed) return 'settled as free'
-    if (this.#story.whenAbandoned === 'rerun' && this.#hasNoLease(earlier, until)) return 'rerun'
-    return undefined
-  }
-
-  /** Whether a run that is still at work has written its lost record again by then. */
-  #isRenewed(run: Run, until: number): boolean {
-    if (run.endedAt === undefined || run.endedAt < until) return false
-    const lostAt = Math.max(
-      ...this.#history.losses.filter(({ at }) => at <= until).map(({ at }) => at),
-    )
-    const { leaseSeconds, maxRunSeconds } = this.#story
-    const renewedAt = lostAt + (leaseSeconds * 1000 * (1 + DRIFT)) / 3 + RESERVED_WITHIN_MS
-    const isRenewing = renewedAt - run.startedAt < maxRunSeconds * 1000 * (1 - DRIFT)
-    return (
-      isRenewing &&
-      until > renewedAt &&
-      !this.#circumstances.isDisturbed(run.receiver, run.startedAt, until)
-    )
-  }
-
-  /** Whether the lease of a run may be gone at that time. */
-  #hasNoLease(run: Run, at: number): boolean {
-    if (run.ending === 'destroys its response' && (run.endedAt ?? Infinity) <= at) return true
-    const { leaseSeconds, maxRunSeconds } = this.#story
-    const reservedAt = this.#reservedAt(run)
-    const leasedUntil = reservedAt + leaseSeconds * 1000 * (1 - DRIFT)
-    if (at < leasedUntil && !this.#circumstances.hasJumped(at)) return false
-    const isOverLimit = at - reservedAt > maxRunSeconds * 1000 * (1 - DRIFT)
-    return isOverLimit || this.#circumstances.isDisturbed(run.receiver, reservedAt, at)
-  }
-
-  /** When the server gave the key to the run. */
-  #reservedAt({ recordName, fence, startedAt }: Run): number {
-    return this.#firstStep(recordName, fence)?.at ?? startedAt
-  }
-
-  /** Each step of a record is one that the contract has, and each run has reserved its key. */
-  records(): void {
-    for (const step of this.#history.steps) {
-      if (!step.isWrite) continue
-      const fault = faultOfStep(step, this.#story, RETENTION_SECONDS) ?? this.#faultOfLease(step)
-      if (fault !== undefined) this.broken.push(`record: ${step.recordName} ${fault}`)
-    }
-    for (const run of this.#history.runs) {
-      if (this.#firstStep(run.recordName, run.fence) === undefined)
-        this.broken.push(`record: run ${run.number} has not reserved ${run.recordName}`)
-      if (run.endedAt !== undefined && run.reported === undefined && !run.isDead())
-        this.broken.push(`left: nobody hears how run ${run.number} has ended`)
-      const until = this.#reservedAt(run)
-      const before = this.#runsOf(run.recordName).find(
-        (each) => each.fence >= run.fence && this.#reservedAt(each) < until,
-      )
-      // The fence is the time of the server, unless there is a record.
-      const isForgotten =
-        this.#circumstances.isLost(run.recordName, 0, until) || this.#circumstances.hasJumped(until)
-      if (before !== undefined && !isForgotten)
-        this.broken.push(`record: the fence of run ${run.number} is not above run ${before.number}`)
-    }
-  }
-
-  /** Nobody asks for the lease of a run that has ended, or that has lasted for too long. */
-  #faultOfLease({ recordName, at, sentAt, after }: RecordStep): string | undefined {
-    if (after?.state !== 'r' || after.leaseMs <= 0) return undefined
-    const { leaseSeconds, maxRunSeconds } = this.#story
-    // When the clock of Redis is set back, what is left of a lease grows.
-    if (after.leaseMs > leaseSeconds * 1000 && !this.#circumstances.hasJumped(at)) {
-      return `has a lease of ${after.leaseMs} ms`
-    }
-    const run = this.#runOf(recordName, after.fence)
-    if (run === undefined) return undefined
-    const { number, startedAt, endedAt = Infinity } = run
-    // A call waits until its client has connected, and is sent again if its reply is lost.
-    if (sentAt > endedAt + RESERVED_WITHIN_MS)
-      return `has a lease again after run ${number} has ended`
-    const longestMs = maxRunSeconds * 1000 * (1 + DRIFT) + RESERVED_WITHIN_MS
-    return sentAt > startedAt + longestMs
-      ? `still has a lease, though run ${number} lasts for too long`
-      : undefined
-  }
-
-  /** What a run does after an operator has settled it is not stored. */
-  settlements(): void {
-    for (const { recordName, foundFence, isDone, doneAt = Infinity } of this.#history.settlements) {
-      const run = this.#runOf(recordName, foundFence)
-      if (!isDone || run === undefined || (run.endedAt ?? 0) <= doneAt) continue
-      const isLost = this.#circumstances.isLost(recordName, run.startedAt, Infinity, 'results')
-      if (run.reported === 'result_kept' && !isLost)
-        this.broken.push(
-          `settled: run ${run.number} stored its result after an operator settled it`,
-        )
-    }
-  }
-
   /** Each answer is right for what was asked, and for what had happened. */
-  answers(): void {
-    for (const attempt of this.#history.attempts) {
+  protected answers(): void {
+    for (const attempt of this.history.attempts) {
       if (attempt.answer === undefined) continue
-      const fault = this.#faultOf(attempt, attempt.answer)
+      const own = this.history.runs.find((run) => run.attempt === attempt)
+      const fault = this.faultOf(attempt, attempt.answer, own)
       if (fault !== undefined) this.broken.push(`${fault} (attempt ${attempt.number})`)
     }
   }
 
-  #faultOf(attempt: Attempt, answer: Answer): string | undefined {
-    const own = this.#history.runs.find((run) => run.attempt === attempt)
-    const type = problemOf(answer)
-    if (type === undefined) return this.#faultOfResult(attempt, answer, own)
-    if (own !== undefined)
-      return `refused: run ${own.number} ran, and its caller got ${answer.status} ${type}`
-    if (answer.status === 401)
-      return unless(this.mayRefuseToken(attempt), 'own fault: 401 for a good token')
-    if (answer.status === 403)
-      return unless(this.#mayDeny(attempt), 'own fault: 403 for a caller that nobody denies')
-    if (answer.status === 503) return this.#faultOf503(attempt, answer)
-    return this.#faultOfKey(attempt, answer, type)
+  /** A 422 says that somebody has used the key with another body. */
+  protected faultOf422(attempt: Attempt): string | undefined {
+    const isReused = this.others(attempt).some(({ call }) => call.body !== attempt.call.body)
+    return unless(isReused, 'key: 422 for the same body')
   }
 
-  #faultOf503(attempt: Attempt, answer: Answer): string | undefined {
-    if (answer.headers['retry-after'] !== '5') return 'refused: a 503 without Retry-After: 5'
-    const { receiver = '', sentAt, gotAt = 0 } = attempt
-    return unless(
-      this.#circumstances.isDisturbed(receiver, sentAt, gotAt),
-      `own fault: 503 of ${receiver}`,
+  /** Who has asked for the same key before an attempt got its answer. */
+  protected others(attempt: Attempt): readonly Attempt[] {
+    const { call, gotAt = 0 } = attempt
+    return this.attemptsOf(call.recordName).filter(
+      (each) => each !== attempt && (each.receivedAt ?? Infinity) <= gotAt,
     )
-  }
-
-  #faultOfKey(attempt: Attempt, answer: Answer, type: string): string | undefined {
-    const { recordName, body } = attempt.call
-    const until = attempt.gotAt ?? 0
-    const others = this.#attemptsOf(recordName).filter(
-      (each) => each !== attempt && (each.receivedAt ?? Infinity) <= until,
-    )
-    const found = this.#history.steps.filter(
-      ({ recordName: name, by, at }) =>
-        name === recordName && by === attempt.receiver && at >= attempt.sentAt && at <= until,
-    )
-    switch (type) {
-      case 'idempotency-key-reused':
-        return unless(
-          others.some(({ call }) => call.body !== body),
-          'key: 422 for the same body',
-        )
-      case 'request-in-progress':
-        if (answer.headers['retry-after'] === undefined) return 'key: 409 without Retry-After'
-        return unless(
-          found.some((step) => step.before?.state === 'r' && this.#mayHaveLease(step)),
-          'key: in progress, but nobody has a lease',
-        )
-      case 'result-not-stored':
-        return unless(
-          found.some(({ before }) => before?.state === 'u'),
-          'key: result not stored, but every result can be stored',
-        )
-      case 'outcome-unknown':
-        return unless(
-          this.#story.whenAbandoned === 'refuse' && found.some((step) => this.#isAbandoned(step)),
-          'key: outcome unknown, but every run has ended well',
-        )
-      default:
-        return `key: ${answer.status} ${type}`
-    }
-  }
-
-  /** Whether the record that was found has a lease, and its run has not given it up. */
-  #mayHaveLease({ recordName, at, before: record }: RecordStep): boolean {
-    if (record === undefined || record.leaseMs <= 0) return false
-    const run = this.#runOf(recordName, record.fence)
-    if (run === undefined) return true
-    const { ending, endedAt = Infinity, reported = '', reportedAt = Infinity } = run
-    const isOver =
-      (ENDED_WELL.has(reported) && reportedAt < at) ||
-      (ending === 'destroys its response' && endedAt + RESERVED_WITHIN_MS < at)
-    return !isOver || this.#circumstances.isDisturbed(run.receiver, run.startedAt, at)
-  }
-
-  /** Whether the record that was found has lost its lease, and nobody could help it. */
-  #isAbandoned({ recordName, at, before: record }: RecordStep): boolean {
-    if (record?.state !== 'r' || record.leaseMs > 0) return false
-    const run = this.#runOf(recordName, record.fence)
-    return run === undefined
-      ? this.#mayBeForgotten(this.#firstStep(recordName, record.fence), at)
-      : this.#mayBeAbandoned(run, at)
-  }
-
-  #mayBeAbandoned(run: Run, until: number): boolean {
-    if (run.ending === 'destroys its response') return true
-    const lastedMs = Math.min(run.endedAt ?? until, until) - run.startedAt
-    return (
-      lastedMs > this.#story.maxRunSeconds * 1000 * (1 - DRIFT) ||
-      this.#circumstances.isDisturbed(run.receiver, run.startedAt - RESERVED_WITHIN_MS, until)
-    )
-  }
-
-  /** A reservation that no run has seen is undone, unless its receiver dies, or is cut off when the lease ends. */
-  #mayBeForgotten(reservation: RecordStep | undefined, until: number): boolean {
-    if (reservation === undefined) return false
-    const { by, sentAt, at } = reservation
-    const isDisturbed = (what: ReadonlySet<string>, from: number, to: number): boolean =>
-      this.#circumstances.isDisturbed(by, from, to, (each) => what.has(each))
-    const endsAt = at + this.#story.leaseSeconds * 1000
-    return (
-      this.#circumstances.hasJumped(until) ||
-      isDisturbed(FATAL, sentAt, until) ||
-      isDisturbed(CUT_OFF, endsAt - UNDONE_WITHIN_MS, endsAt)
-    )
-  }
-
-  #faultOfResult(attempt: Attempt, answer: Answer, own: Run | undefined): string | undefined {
-    const { recordName, body } = attempt.call
-    const isReplayed = answer.headers['idempotent-replayed'] === 'true'
-    const settled = this.#history.settlements.find(
-      (each) =>
-        each.recordName === recordName &&
-        each.answer?.body === answer.body &&
-        each.answer.status === answer.status,
-    )
-    if (settled !== undefined && isReplayed) return undefined
-    const run = this.#history.runs.find(
-      (each) => each.answer?.body === answer.body && each.answer.status === answer.status,
-    )
-    if (run === undefined) return `answer: ${answer.status} "${answer.body}" is of no run`
-    if (run.recordName !== recordName || run.body !== body)
-      return `answer: that of run ${run.number}, for another request`
-    const { location, 'content-type': type = '' } = answer.headers
-    if (location !== `/orders/${run.number}` || !type.startsWith('text/'))
-      return `answer: run ${run.number} without its headers`
-    if (!isReplayed)
-      return unless(run === own, `answer: that of run ${run.number} without Idempotent-Replayed`)
-    if (run === own) return `answer: run ${run.number} replayed to itself`
-    if (answer.headers['cache-control'] !== 'no-store') return 'answer: a replay that may be cached'
-    const other = this.#whoTookOver(run)
-    if (other !== undefined)
-      return `answer: that of run ${run.number}, which ended after ${other} had the key`
-    return STORED.has(run.ending ?? '')
-      ? undefined
-      : `answer: run ${run.number}, which ${run.ending}, was replayed`
-  }
-
-  /** Who had the key before the run ended. */
-  #whoTookOver(run: Run): string | undefined {
-    const { recordName, startedAt, endedAt = Infinity } = run
-    if (this.#circumstances.isLost(recordName, 0, Infinity, 'results')) return undefined
-    const later = this.#whoTook(run, endedAt)
-    // A run before it may store its result once no record is left, not even a tombstone.
-    const isFreeAgain = this.#history.steps.some(
-      (step) =>
-        step.recordName === recordName &&
-        step.before === undefined &&
-        step.at >= endedAt &&
-        step.after?.fence === run.fence,
-    )
-    const settled = this.#history.settlements.find(
-      (each) =>
-        each.recordName === recordName &&
-        each.isDone &&
-        each.sentAt > startedAt &&
-        (each.doneAt ?? Infinity) < endedAt,
-    )
-    if (later !== undefined && !isFreeAgain) return `run ${later.number}`
-    return settled === undefined ? undefined : 'an operator'
-  }
-
-  /** A run whose key another has taken learns of it with its next renewal. A run that keeps its key hears nothing. */
-  signals(): void {
-    for (const run of this.#history.runs) {
-      const { recordName, receiver, ending, endedAt = 0, lostLeaseAt = Infinity } = run
-      if (ending === 'destroys its response' && lostLeaseAt === Infinity)
-        this.broken.push(`signal: run ${run.number} is over and does not learn of it`)
-      const until = ending === 'destroys its response' ? endedAt : Infinity
-      if (lostLeaseAt < until && !this.#mayLoseLease(run, lostLeaseAt))
-        this.broken.push(`signal: run ${run.number} loses its lease without a cause`)
-      const taken = this.#whoTook(run, endedAt)
-      if (taken === undefined || run.ending === 'streams') continue
-      const awakeAt = Math.max(taken.startedAt, ...this.#circumstances.freezesOf(receiver, endedAt))
-      const { leaseSeconds, maxRunSeconds } = this.#story
-      const renewedAt = awakeAt + (leaseSeconds * 1000 * (1 + DRIFT)) / 3 + RESERVED_WITHIN_MS
-      const isCutOff = this.#circumstances.isDisturbed(
-        receiver,
-        taken.startedAt,
-        renewedAt,
-        (what) => !SPARES_LINKS.has(what),
-      )
-      // A run that is not renewed learns of it when its lease ends by its own clock.
-      const isRenewed =
-        !isCutOff && renewedAt - this.#reservedAt(run) < maxRunSeconds * 1000 * (1 - DRIFT)
-      const knownAt = isRenewed ? renewedAt : renewedAt + leaseSeconds * 1000 * (1 + DRIFT)
-      if (endedAt < knownAt || lostLeaseAt <= knownAt) continue
-      if (this.#circumstances.isLost(recordName, this.#reservedAt(taken), knownAt)) continue
-      this.broken.push(
-        `signal: run ${run.number} does not learn that run ${taken.number} has its key`,
-      )
-    }
-  }
-
-  /** The run that has reserved the key after another. */
-  #whoTook(run: Run, until: number): Run | undefined {
-    const from = this.#reservedAt(run)
-    return this.#runsOf(run.recordName).find(
-      (each) => each !== run && this.#reservedAt(each) > from && each.startedAt < until,
-    )
-  }
-
-  #mayLoseLease(run: Run, at: number): boolean {
-    const { recordName, receiver } = run
-    const from = this.#reservedAt(run)
-    const { leaseSeconds, maxRunSeconds } = this.#story
-    // A run that does not reach its store keeps its lease to the end of that.
-    const hasEnded = at - from > leaseSeconds * 1000 * (1 - DRIFT) - RESERVED_WITHIN_MS
-    return (
-      at - from > maxRunSeconds * 1000 * (1 - DRIFT) ||
-      (hasEnded && this.#circumstances.isDisturbed(receiver, from, at)) ||
-      // Where its record was lost, an undone reservation may have left a tombstone.
-      this.#circumstances.isLost(recordName, from, at) ||
-      this.#whoTook(run, at) !== undefined ||
-      this.#history.settlements.some((each) => each.recordName === recordName && each.sentAt <= at)
-    )
-  }
-
-  /** Who asks again after an answer gets the same; after the first byte of a stream, that it is not stored. */
-  repeatedAnswers(): void {
-    for (const first of this.#history.attempts) {
-      const streamed = this.#history.runs.find(
-        ({ attempt, ending = '' }) => attempt === first && STREAMED.has(ending),
-      )
-      const run = streamed ?? this.#runAnsweredTo(first)
-      const knownAt = streamed === undefined ? first.gotAt : first.firstByteAt
-      if (run === undefined || knownAt === undefined) continue
-      const isKnown = first.answer?.headers['idempotent-replayed'] === 'true'
-      if (!isKnown && (!this.#wasStored(run, knownAt) || this.#whoTookOver(run) !== undefined))
-        continue
-      for (const again of this.#attemptsOf(run.recordName)) {
-        if (again.sentAt < knownAt || again.answer === undefined) continue
-        if (
-          again.call.body !== run.body ||
-          again.answer.status === 503 ||
-          (again.answer.status < 404 && again.answer.status > 400)
-        )
-          continue
-        if (this.#isExcused(run, again)) continue
-        if (!this.#isSame(run, again.answer)) {
-          const got = problemOf(again.answer) ?? again.answer.body
-          this.broken.push(
-            `again: ${run.recordName} was answered by run ${run.number}, then by ${got} (attempt ${again.number})`,
-          )
-        }
-      }
-    }
-  }
-
-  #runAnsweredTo({ answer }: Attempt): Run | undefined {
-    if (answer === undefined || problemOf(answer) !== undefined) return undefined
-    const run = this.#history.runs.find((each) => each.answer?.body === answer.body)
-    return run?.ending === 'releases the key' ? undefined : run
-  }
-
-  /** Whether nothing kept the run from its store when it ended. That its process dies is no excuse. */
-  #wasStored(run: Run, knownAt: number): boolean {
-    const isStored = run.reported === 'result_kept' || run.reported === 'result_too_large'
-    if (isStored && (run.reportedAt ?? Infinity) <= knownAt) return true
-    if (run.reported === 'key_lost' && this.#whoTook(run, run.endedAt ?? 0) !== undefined)
-      return false
-    return !this.#circumstances.isDisturbed(
-      run.receiver,
-      run.startedAt,
-      knownAt,
-      (what) => !HARMLESS_TO_STORED.has(what),
-    )
-  }
-
-  #isExcused(run: Run, again: Attempt): boolean {
-    const { recordName, startedAt } = run
-    const until = again.gotAt ?? 0
-    const isSettled = this.#history.settlements.some(
-      (each) => each.recordName === recordName && each.isDone !== false && each.sentAt <= until,
-    )
-    // Replicas confirm reservations, not results.
-    return (
-      isSettled ||
-      this.#circumstances.isLost(recordName, startedAt - RESERVED_WITHIN_MS, until, 'results')
-    )
-  }
-
-  #isSame(run: Run, answer: Answer): boolean {
-    if (!STORED.has(run.ending ?? '')) return problemOf(answer) === 'result-not-stored'
-    return answer.body === run.answer?.body && answer.status === run.answer.status
   }
 
   /** No token passes twice. */
-  tokens(): void {
+  protected tokens(
+    passes: (attempt: Attempt) => boolean,
+    mayPassAgain: (earlier: Attempt, later: Attempt) => boolean,
+  ): void {
     const passed = new Map<string, Attempt>()
-    for (const attempt of this.#history.attempts.filter(({ isConsumed }) => isConsumed)) {
-      const earlier = passed.get(attempt.token.id)
-      passed.set(attempt.token.id, attempt)
-      if (earlier === undefined) continue
-      const isExcused = this.#history.losses.some(
-        ({ what, at, keys }) =>
-          (what !== 'failover' || !this.#story.waitsForReplicas) &&
-          at >= earlier.sentAt &&
-          [...keys].some((key) => key.includes('t:')),
-      )
-      if (!isExcused)
-        this.broken.push(
-          `token: ${attempt.token.id} passed twice (attempts ${earlier.number}, ${attempt.number})`,
-        )
-      else this.explained.push('lost token')
+    for (const attempt of this.history.attempts.filter(passes)) {
+      const { token, number } = attempt
+      const earlier = passed.get(token.id)
+      passed.set(token.id, attempt)
+      if (earlier !== undefined && !mayPassAgain(earlier, attempt))
+        this.broken.push(`token: ${token.id} passed twice (attempts ${earlier.number}, ${number})`)
     }
   }
 
-  mayRefuseToken(attempt: Attempt): boolean {
+  protected faultOf401(attempt: Attempt): string | undefined {
+    return unless(this.#mayRefuseToken(attempt), 'own fault: 401 for a good token')
+  }
+
+  #mayRefuseToken(attempt: Attempt): boolean {
     const { token, receiver = '', sentAt, gotAt = 0 } = attempt
-    const isReused = this.#history.attempts.some(
+    const isReused = this.history.attempts.some(
       (each) =>
         each !== attempt && each.token.id === token.id && (each.receivedAt ?? Infinity) <= gotAt,
     )
     const isChanged = (how: Rotation['what']): boolean =>
-      this.#history.rotations.some(
+      this.history.rotations.some(
         ({ kid, what, at }) => what === how && kid === token.kid && at <= gotAt,
       )
     // A receiver that stops has closed its key set, which fetches no new key any more.
-    const isStopping = this.#circumstances.isDisturbed(
-      receiver,
-      sentAt,
-      gotAt,
-      (what) => what === 'stop receiver',
-    )
+    const isStopping = this.isDisturbed(receiver, sentAt, gotAt, (what) => what === 'stop receiver')
     const isUnknown =
       isChanged('remove') || (isChanged('add') && (isStopping || this.#hasNoFetchLeft(attempt)))
-    return (isReused && this.#story.isSingleUse) || isUnknown
+    return (isReused && this.story.isSingleUse) || isUnknown
   }
 
   /** Two tokens with unknown keys make a receiver fetch the keys within 30 s, and no third one does. */
   #hasNoFetchLeft({ receiver, gotAt = 0 }: Attempt): boolean {
     const isRotated = ({ token, receivedAt = 0 }: Attempt): boolean =>
-      this.#history.rotations.some(({ kid, at }) => kid === token.kid && at <= receivedAt)
-    const looked = this.#history.attempts.filter(
+      this.history.rotations.some(({ kid, at }) => kid === token.kid && at <= receivedAt)
+    const looked = this.history.attempts.filter(
       (each) =>
         each.receiver === receiver && (each.receivedAt ?? Infinity) < gotAt && isRotated(each),
     )
     return looked.length > 2
   }
 
-  #mayDeny({ token, gotAt = 0 }: Attempt): boolean {
-    const denials = this.#history.denials.filter(
-      ({ service, sentAt }) => service === token.service && sentAt <= gotAt,
-    )
-    return denials.some(({ what }) => what === 'deny')
-  }
-
-  /** Within a second, nobody accepts a denied caller, and nobody refuses one that is allowed. */
-  denials(): void {
-    for (const denial of this.#history.denials) {
-      const { service, what, confirmedAt = Infinity } = denial
-      // Of a deny and an allow that overlap, either may be the last.
-      const isReplaced = this.#history.denials.some(
-        (each) =>
-          each.service === service &&
-          each.what !== what &&
-          (each.confirmedAt ?? Infinity) >= denial.sentAt,
-      )
-      if (isReplaced) continue
-      for (const attempt of this.#history.attempts) {
-        if (attempt.token.service !== service || !this.#isBound(denial, attempt)) continue
-        const lateMs = Math.round((attempt.admittedAt ?? attempt.gotAt ?? 0) - confirmedAt)
-        if (what === 'deny' && attempt.isAdmitted) {
-          this.broken.push(`denied: ${service} passed ${lateMs} ms after it was denied`)
-        }
-        if (what === 'allow' && attempt.answer?.status === 403) {
-          this.broken.push(`allowed: ${service} was refused ${lateMs} ms after it was allowed`)
-        }
-      }
-    }
-  }
-
-  /** Whether the receiver of an attempt must know of a change of the denylist. */
-  #isBound({ what, confirmedAt = Infinity }: Denial, attempt: Attempt): boolean {
-    const { receiver = '', bootedAt = 0, admittedAt, gotAt = 0 } = attempt
-    const decidedAt = admittedAt ?? gotAt
-    const isLost = (from: number, until: number): boolean =>
-      this.#history.losses.some(
-        ({ at, keys }) =>
-          at >= from && at <= until && [...keys].some((key) => key.includes('denylist')),
-      )
-    const hadIt =
-      bootedAt < confirmedAt &&
-      decidedAt >= confirmedAt + DENIED_WITHIN_MS &&
-      !this.#circumstances.isDisturbed(
-        receiver,
-        confirmedAt - DENIED_WITHIN_MS,
-        confirmedAt + DENIED_WITHIN_MS,
-        (each) => isNoBoot(each) && each !== 'stall replicas',
-      )
-    // What it has read once it keeps, whatever the server loses. What it has not read it does not know, and accepts nobody.
-    if (what === 'deny' && hadIt)
-      return !isLost(confirmedAt - DENIED_WITHIN_MS, confirmedAt + DENIED_WITHIN_MS)
-    if (isLost(0, decidedAt) || decidedAt < confirmedAt) return false
-    if (what === 'deny' && bootedAt > confirmedAt) return true
-    return (
-      decidedAt >= confirmedAt + DENIED_WITHIN_MS &&
-      !this.#circumstances.isDisturbed(
-        receiver,
-        confirmedAt - DENIED_WITHIN_MS,
-        decidedAt,
-        isNoBoot,
-      )
-    )
-  }
-
   /** A key that the issuer has removed verifies nothing once the set that has it is too old. */
-  rotations(): void {
-    const { disturbances, rotations } = this.#history
+  #rotations(): void {
+    const { disturbances, rotations } = this.history
     const hasJumped = disturbances.some(({ what }) => what === 'jump receiver clock')
     for (const { kid, what, at } of rotations) {
       if (what === 'add' || hasJumped) continue
       const isDown = disturbances.some((each) => each.what === 'stop issuer' && each.until >= at)
-      const staleMs = isDown ? this.#story.staleIfErrorSeconds * 1000 : 0
+      const staleMs = isDown ? this.story.staleIfErrorSeconds * 1000 : 0
       const until = at + (KEYS_KEPT_MS + staleMs) * (1 + DRIFT)
-      const used = this.#history.attempts.find(
+      const used = this.history.attempts.find(
         ({ token, admittedAt = 0, isAdmitted }) =>
           isAdmitted && token.kid === kid && admittedAt > until,
       )
@@ -644,8 +179,8 @@ class Judgement implements Verdict {
   }
 
   /** Nobody waits forever. */
-  waits(): void {
-    for (const call of this.#history.calls) {
+  #waits(): void {
+    for (const call of this.history.calls) {
       if (call.endedAt === undefined) this.broken.push(`waits: call ${call.number} has never ended`)
       else if (call.endedAt - call.startedAt > call.deadlineMs + TICK_MS) {
         this.broken.push(
@@ -663,9 +198,9 @@ class Judgement implements Verdict {
     }
   }
 
-  /** Nobody makes an attempt too many, or sooner than it was told, or replaces a token twice. */
+  /** Nobody makes an attempt too many, or earlier than `Retry-After` says, or replaces a token twice. */
   #isHasty({ number, maxAttempts }: CallRecord): boolean {
-    const attempts = this.#history.attempts.filter(({ call }) => call.number === number)
+    const attempts = this.history.attempts.filter(({ call }) => call.number === number)
     const isEarly = ({ answer, gotAt = 0 }: Attempt, index: number): boolean =>
       gotAt + Number(answer?.headers['retry-after'] ?? 0) * 1000 >
       (attempts[index + 1]?.sentAt ?? Infinity) + TICK_MS
@@ -675,7 +210,7 @@ class Judgement implements Verdict {
 
   /** Whether it would have made another attempt within its deadline. */
   #hasTriesLeft({ number, maxAttempts, startedAt, endedAt = 0, deadlineMs }: CallRecord): boolean {
-    const count = this.#history.attempts.filter(({ call }) => call.number === number).length
+    const count = this.history.attempts.filter(({ call }) => call.number === number).length
     const longestPauseMs = Math.min(100 * 2 ** (count - 1), 5000)
     return count < maxAttempts && endedAt - startedAt + longestPauseMs + TICK_MS < deadlineMs
   }
@@ -684,7 +219,7 @@ class Judgement implements Verdict {
     const { answer, name, recordName, endedAt = 0 } = call
     if (answer === undefined) return false
     // Of two last calls with one key, one may have no attempt left while the other runs.
-    const isBeside = this.#history.calls.some(
+    const isBeside = this.history.calls.some(
       (other) =>
         other !== call &&
         other.isLast &&
@@ -694,13 +229,13 @@ class Judgement implements Verdict {
     )
     if (isBeside && problemOf(answer) === 'request-in-progress') return true
     if (answer.status === 403)
-      return this.#history.denials.some(({ service }) => recordName.startsWith(`${service}/`))
+      return this.history.denials.some(({ service }) => recordName.startsWith(`${service}/`))
     const isOpen =
       answer.status === 503 || problemOf(answer) === 'request-in-progress' || answer.status === 401
     return !isOpen && name !== ''
   }
 
-  leftovers({ timers, connections, endlessKeys, transactions }: Leftovers): void {
+  #leftovers({ timers, connections, endlessKeys, transactions }: Leftovers): void {
     if (transactions > 0)
       this.broken.push(`left: ${transactions} transactions without a time limit`)
     for (const timer of timers) this.broken.push(`left: a timer of ${timer}`)
@@ -708,61 +243,62 @@ class Judgement implements Verdict {
     for (const key of endlessKeys) this.broken.push(`left: ${key} never expires`)
   }
 
-  /** The step that gave a record its fence. */
-  #firstStep(recordName: string, fence: number): RecordStep | undefined {
-    return this.#history.steps.find(
-      (step) => step.recordName === recordName && step.after?.fence === fence,
+  /** Whether the record of a key was lost. A failover loses nothing that replicas have confirmed. */
+  protected isLost(
+    recordName: string,
+    from: number,
+    until: number,
+    what: 'reservations' | 'results' = 'reservations',
+  ): boolean {
+    const key = `esa:k:${this.#storedAs.get(recordName)}`
+    return this.history.losses.some(({ what: fault, at, keys }) => {
+      if (at < from || at > until || !keys.has(key)) return false
+      return what === 'results' || fault !== 'failover' || !this.story.waitsForReplicas
+    })
+  }
+
+  protected isDisturbed(
+    who: string,
+    from: number,
+    until: number,
+    counts: (what: string) => boolean = () => true,
+  ): boolean {
+    if (counts('weather') && this.#isStormy && from < CALM_AT_MS + SETTLE_MS) return true
+    return this.history.disturbances.some(
+      (each) =>
+        counts(each.what) &&
+        (each.who === who || each.who === '') &&
+        each.from <= until &&
+        each.until >= from,
     )
   }
 
-  #attemptsOf(recordName: string): readonly Attempt[] {
-    return this.#history.attempts.filter(({ call }) => call.recordName === recordName)
+  protected hasJumped(until: number): boolean {
+    return this.history.disturbances.some(
+      ({ what, from }) => what === 'jump Redis clock' && from <= until,
+    )
   }
 
-  #runOf(recordName: string, byFence: number | undefined): Run | undefined {
-    return this.#runsOf(recordName).find(({ fence }) => fence === byFence)
+  /** Whether any call of the store may time out. */
+  get #isStormy(): boolean {
+    const { weather, waitsForReplicas, redis } = this.story
+    const { delayChance, delayMs } = weather
+    if (waitsForReplicas && redis.lagMs > HARMLESS_DELAY_MS) return true
+    return delayChance > 0 && delayMs > HARMLESS_DELAY_MS
   }
 
-  #runsOf(recordName: string): readonly Run[] {
-    return this.#history.runs.filter((run) => run.recordName === recordName)
+  protected attemptsOf(recordName: string): readonly Attempt[] {
+    return this.history.attempts.filter(({ call }) => call.recordName === recordName)
+  }
+
+  protected runOf(recordName: string, byFence: number | undefined): Run | undefined {
+    return this.runsOf(recordName).find(({ fence }) => fence === byFence)
+  }
+
+  protected runsOf(recordName: string): readonly Run[] {
+    return this.history.runs.filter((run) => run.recordName === recordName)
   }
 }
 
-const STREAMED = new Set(['answers too much', 'streams'])
-const STORED = new Set(['answers', 'answers in parts', 'fails'])
-/** What a receiver publishes when the store has confirmed the end of a run. */
-const ENDED_WELL = new Set(['result_kept', 'result_too_large', 'released', 'abandoned'])
-/** What ends a process, or takes data, so that nobody can take a reservation back. */
-const FATAL = new Set([
-  'kill receiver',
-  'stop receiver',
-  'freeze receiver',
-  'fail over',
-  'restart Redis without its last writes',
-])
-/** What keeps a living receiver from its store for longer than a lease. */
-const CUT_OFF = new Set([
-  'freeze Redis',
-  'separate receiver from Redis',
-  'silence link to Redis',
-  'restart Redis',
-  'fill Redis',
-  'weather',
-])
-/** What leaves the links of a living receiver to its store alone. */
-const SPARES_LINKS = new Set([
-  'kill receiver',
-  'freeze receiver',
-  'stop receiver',
-  'stall replicas',
-  'boot',
-  'stop issuer',
-  'jump Redis clock',
-])
-const HARMLESS_TO_STORED = new Set(['kill receiver', 'stall replicas', 'boot'])
-
-/** A process that starts refuses everybody until it has read the denylist. */
-const isNoBoot = (what: string): boolean => what !== 'boot'
-
-const unless = (isRight: boolean, fault: string): string | undefined =>
+export const unless = (isRight: boolean, fault: string): string | undefined =>
   isRight ? undefined : fault

@@ -42,6 +42,8 @@ export class Stage {
     this.redis = new RedisServer(this.simulation.server('Redis', story.redis.clock), story.redis)
     this.issuer = new Issuer(this.simulation.server('issuer'))
     this.redis.onAccess = (access) => this.#accessed(access)
+    this.redis.onLoss = (what, keys) =>
+      void this.history.losses.push({ at: this.simulation.now, what, keys })
     if (story.coupled !== undefined) {
       const machine = this.simulation.server('Postgres', story.redis.clock)
       this.postgres = new PostgresServer(machine, {
@@ -87,10 +89,6 @@ export class Stage {
     const disturbance = { what, who, from, ms, until: from + ms + SETTLE_MS }
     this.history.disturbances.push(disturbance)
     return disturbance
-  }
-
-  lose(what: 'flush' | 'failover' | 'restart', keys: ReadonlySet<string>): void {
-    this.history.losses.push({ at: this.simulation.now, what, keys })
   }
 
   attemptOf(request: { readonly headers: Readonly<Record<string, unknown>> }): Attempt {

@@ -6,9 +6,11 @@ import type { History } from './history.js'
 import type { Package } from './load.js'
 import type { Connection } from './network.js'
 import { Operator } from './operator.js'
-import { judge, type Leftovers, type Verdict } from './oracle.js'
+import type { Leftovers, Verdict } from './oracle.js'
+import { CoupledOracle } from './postgres/oracle.js'
 import { CoupledReceiver } from './postgres/receiver.js'
 import { Receiver } from './receiver.js'
+import { LeasedOracle } from './redis/oracle.js'
 import { Stage } from './stage.js'
 import { CALM_AT_MS, type Happening, type Plan, SETTLE_MS, type Story } from './story.js'
 
@@ -178,7 +180,8 @@ export class World {
 
   judge(): Verdict {
     const { story, history, storedAs } = this.stage
-    return judge(story, history, { left: this.#left, storedAs })
+    const OracleOfStore = story.coupled === undefined ? LeasedOracle : CoupledOracle
+    return new OracleOfStore(story, history, storedAs).judge(this.#left)
   }
 
   /** What is left when everybody has closed. */

@@ -1,18 +1,7 @@
-import { type Circumstances, DRIFT } from '../circumstances.js'
-import { type Answer, type Attempt, type History, problemOf, type Run } from '../history.js'
-import type { Story } from '../story.js'
-import type { CoupledRoute } from './route.js'
+import { type Answer, type Attempt, problemOf, type Run } from '../history.js'
+import { DRIFT, Oracle, unless } from '../oracle.js'
 import type { DatabaseStep, Row } from './database.js'
-
-/*
- * What a coupled store promises, besides what all stores do: the record of a key, the handler's writes and its
- * answer are there together, or not at all.
- */
-
-interface Parts {
-  readonly circumstances: Circumstances
-  mayRefuseToken(attempt: Attempt): boolean
-}
+import type { CoupledRoute } from './route.js'
 
 /** A run that is out of time reports its end before its transaction has ended and its token is recorded. */
 const RECORDED_WITHIN_MS = 1000
@@ -31,48 +20,62 @@ const KEPT = new Set(['result_kept', 'result_too_large', 'refusal_kept'])
 const isCommitted = (ending = ''): boolean =>
   ending !== 'refuses' && (STORED.has(ending) || NOT_STORED.has(ending))
 
-/** The id of the record of a run. */
-const recordOf = ({ databaseSteps: steps }: History, { fence }: Run): string | undefined => {
-  const begun = steps.find((step) => step.type === 'begin' && step.transaction === fence)
-  return begun?.type === 'begin' ? begun.id : undefined
-}
-
-/** Whether the record of the earlier run was swept before the later one committed. */
-export function isForgotten(history: History, earlier: Run, later: Run): boolean {
-  const id = recordOf(history, earlier)
-  return history.databaseSteps.some(
-    (step) => step.type === 'delete' && step.row.id === id && step.at <= (later.effectAt ?? 0),
-  )
-}
-
-export class CoupledJudgement {
-  readonly broken: string[] = []
-  readonly #history: History
-  readonly #route: CoupledRoute
-  readonly #story: Story
-  readonly #parts: Parts
-
-  constructor(story: Story, history: History, parts: Parts) {
-    this.#story = story
-    this.#history = history
-    this.#route = story.coupled as CoupledRoute
-    this.#parts = parts
+/**
+ * What a coupled store promises: the record of a key, the handler's writes and its answer are there together, or not
+ * at all.
+ */
+export class CoupledOracle extends Oracle {
+  protected override ofStore(): void {
     this.#steps()
     this.#endings()
-    this.#answers()
+    this.answers()
     this.#repeatedAnswers()
-    this.#tokens()
+    const isReplay = ({ answer }: Attempt): boolean =>
+      answer?.headers['idempotent-replayed'] === 'true'
+    const { isTokenSpentWithin } = this.#route
+    const needsToken = this.story.isSingleUse && isTokenSpentWithin
+    this.tokens(
+      (attempt) => attempt.isConsumed === true || (needsToken && isReplay(attempt)),
+      (earlier, later) => isTokenSpentWithin && this.#isFreed(earlier, later),
+    )
   }
 
-  #runOf(transaction: number): Run | undefined {
-    return this.#history.runs.find(({ fence }) => fence === transaction)
+  get #route(): CoupledRoute {
+    return this.story.coupled as CoupledRoute
+  }
+
+  protected override whyAgain(earlier: Run, later: Run): string | undefined {
+    return this.#isSwept(earlier, later.effectAt ?? 0) ? 'end of the retention' : undefined
+  }
+
+  /** Whether the record of a run was deleted by then. */
+  #isSwept(run: Run, until: number): boolean {
+    const id = this.#recordOf(run)
+    return this.history.databaseSteps.some(
+      (step) => step.type === 'delete' && step.row.id === id && step.at <= until,
+    )
+  }
+
+  #begunBy(run: Run | undefined) {
+    return this.history.databaseSteps.find(
+      (step) => step.type === 'begin' && step.transaction === run?.fence,
+    ) as (DatabaseStep & { type: 'begin' }) | undefined
+  }
+
+  /** The id of the record of a run. */
+  #recordOf(run: Run): string | undefined {
+    return this.#begunBy(run)?.id
+  }
+
+  #runIn(transaction: number): Run | undefined {
+    return this.history.runs.find(({ fence }) => fence === transaction)
   }
 
   /** What the server has done, one step after the other. */
   #steps(): void {
     const records = new Map<string, Row>()
     const running = new Map<string, Run>()
-    for (const step of this.#history.databaseSteps) {
+    for (const step of this.history.databaseSteps) {
       if (step.type === 'commit') this.#committed(step, records)
       if (step.type === 'delete') {
         const { row, now } = step
@@ -80,7 +83,7 @@ export class CoupledJudgement {
         if ((row.expiresAt ?? 0) > now)
           this.broken.push(`record: ${row.table} ${row.id} is swept before its end`)
       }
-      const run = 'transaction' in step ? this.#runOf(step.transaction) : undefined
+      const run = 'transaction' in step ? this.#runIn(step.transaction) : undefined
       if (run === undefined) continue
       if (step.type === 'end') {
         for (const [id, each] of running) if (each === run) running.delete(id)
@@ -99,7 +102,7 @@ export class CoupledJudgement {
     { transaction, rows }: DatabaseStep & { type: 'commit' },
     records: Map<string, Row>,
   ): void {
-    const run = this.#runOf(transaction)
+    const run = this.#runIn(transaction)
     const parts = rows.filter(({ table }) => table === 'effect')
     const recorded = rows.filter(({ table }) => table === 'idempotency')
     for (const row of recorded) {
@@ -114,7 +117,7 @@ export class CoupledJudgement {
     )
     if (late !== undefined) this.broken.push(`late: ${late.id} is written after the answer`)
     if (run === undefined || late !== undefined) return
-    const isRecorded = recorded.some(({ id }) => id === recordOf(this.#history, run))
+    const isRecorded = recorded.some(({ id }) => id === this.#recordOf(run))
     if (parts.length > 0 && !isRecorded)
       this.broken.push(`record: run ${run.number} writes without its record`)
     if (isRecorded && parts.length !== 2)
@@ -123,86 +126,61 @@ export class CoupledJudgement {
 
   /** A run that has failed, or has refused, leaves nothing. */
   #endings(): void {
-    for (const { number, effectAt, ending } of this.#history.runs) {
+    for (const { number, effectAt, ending } of this.history.runs) {
       if (effectAt !== undefined && !isCommitted(ending))
         this.broken.push(`refused: run ${number}, which ${ending}, has written`)
     }
   }
 
-  #answers(): void {
-    for (const attempt of this.#history.attempts) {
-      const { answer } = attempt
-      if (answer === undefined) continue
-      const own = this.#history.runs.find((run) => run.attempt === attempt)
-      const fault = this.#faultOf(attempt, { answer, own })
-      if (fault !== undefined) this.broken.push(`${fault} (attempt ${attempt.number})`)
-    }
-  }
-
-  #faultOf(
+  protected override faultOf(
     attempt: Attempt,
-    { answer, own }: { answer: Answer; own: Run | undefined },
+    answer: Answer,
+    own: Run | undefined,
   ): string | undefined {
-    const { recordName, body } = attempt.call
-    const until = attempt.gotAt ?? 0
+    const { recordName } = attempt.call
     const isHidden = own?.effectAt !== undefined && !isOf(own, answer)
     if (isHidden && own.reported !== 'commit_unknown')
       return `refused: run ${own.number} has written, and its caller got ${answer.status}`
-    const others = this.#history.attempts.filter(
-      (each) =>
-        each !== attempt &&
-        each.call.recordName === recordName &&
-        (each.receivedAt ?? Infinity) <= until,
-    )
-    const unless = (isRight: boolean, fault: string): string | undefined =>
-      isRight ? undefined : fault
-    switch (problemOf(answer) ?? answer.status) {
-      case 401:
-      case 'about:blank': {
-        if (answer.status === 401)
-          return unless(this.#parts.mayRefuseToken(attempt), 'own fault: 401 for a good token')
+    if (answer.status === 401) return this.faultOf401(attempt)
+    switch (problemOf(answer)) {
+      case 'about:blank':
         return unless(
           answer.status === 503 && this.#mayFail(attempt, own),
           `own fault: ${answer.status} of ${attempt.receiver}`,
         )
-      }
       case 'idempotency-key-reused':
-        return unless(
-          others.some(({ call }) => call.body !== body),
-          'key: 422 for the same body',
-        )
+        return this.faultOf422(attempt)
       case 'request-in-progress':
-        return unless(others.length > 0, 'key: in progress, but nobody else has asked')
+        return unless(
+          this.others(attempt).length > 0,
+          'key: in progress, but nobody else has asked',
+        )
       case 'result-not-stored':
         return unless(
-          this.#history.runs.some(
-            ({ effectAt, ending = '', recordName: of }) =>
-              of === recordName && effectAt !== undefined && NOT_STORED.has(ending),
+          this.runsOf(recordName).some(
+            ({ effectAt, ending = '' }) => effectAt !== undefined && NOT_STORED.has(ending),
           ),
           'key: result not stored, but every result can be stored',
         )
       default:
-        return this.#faultOfResult(attempt, { answer, own })
+        return this.#faultOfResult(attempt, answer, own)
     }
   }
 
   #mayFail({ receiver = '', sentAt, gotAt = 0 }: Attempt, own: Run | undefined): boolean {
     const { connections, transactionMs } = this.#route
-    const begun = this.#history.databaseSteps.find(
-      (step) => step.type === 'begin' && step.transaction === own?.fence,
-    )
+    const begun = this.#begunBy(own)
     const isLong = begun !== undefined && gotAt - begun.at >= transactionMs * (1 - DRIFT)
     // Who has two connections may wait for one, and so may who asks what a COMMIT did.
-    return (
-      isLong || connections === 2 || this.#parts.circumstances.isDisturbed(receiver, sentAt, gotAt)
-    )
+    return isLong || connections === 2 || this.isDisturbed(receiver, sentAt, gotAt)
   }
 
   #faultOfResult(
     { call, gotAt = 0 }: Attempt,
-    { answer, own }: { answer: Answer; own: Run | undefined },
+    answer: Answer,
+    own: Run | undefined,
   ): string | undefined {
-    const run = this.#history.runs.find((each) => isOf(each, answer))
+    const run = this.history.runs.find((each) => isOf(each, answer))
     const isReplayed = answer.headers['idempotent-replayed'] === 'true'
     if (run === undefined) {
       const isRefused = answer.status === 500 && own?.ending === 'swallows an error'
@@ -225,8 +203,8 @@ export class CoupledJudgement {
   }
 
   #isOvertaken(run: Run, until: number): boolean {
-    const id = recordOf(this.#history, run)
-    return this.#history.databaseSteps.some(
+    const id = this.#recordOf(run)
+    return this.history.databaseSteps.some(
       (step) =>
         step.type === 'commit' &&
         step.transaction !== run.fence &&
@@ -237,24 +215,24 @@ export class CoupledJudgement {
 
   /** Who asks again gets the same, until the record is swept. */
   #repeatedAnswers(): void {
-    for (const { answer, gotAt = 0, call } of this.#history.attempts) {
-      const run = answer && this.#history.runs.find((each) => isOf(each, answer))
+    for (const { answer, gotAt = 0, call } of this.history.attempts) {
+      const run = answer && this.history.runs.find((each) => isOf(each, answer))
       if (run === undefined || !KEPT.has(run.reported ?? '') || gotAt < (run.reportedAt ?? 0))
         continue
-      for (const again of this.#history.attempts) {
+      for (const again of this.history.attempts) {
         if (again.call.recordName !== call.recordName || again.call.body !== call.body) continue
         if (again.sentAt < gotAt || again.answer === undefined) continue
-        const isSwept = this.#history.databaseSteps.some(
-          (step) =>
-            step.type === 'delete' &&
-            step.row.id === recordOf(this.#history, run) &&
-            step.at <= (again.gotAt ?? 0),
-        )
         const type = problemOf(again.answer)
         const isExpected = NOT_STORED.has(run.ending ?? '')
           ? type === 'result-not-stored'
           : isOf(run, again.answer)
-        if (isSwept || isExpected || type === 'about:blank' || again.answer.status === 401) continue
+        if (
+          this.#isSwept(run, again.gotAt ?? 0) ||
+          isExpected ||
+          type === 'about:blank' ||
+          again.answer.status === 401
+        )
+          continue
         // Who has the lock for a moment, to look, keeps others from it.
         if (type === 'request-in-progress') continue
         this.broken.push(
@@ -264,34 +242,15 @@ export class CoupledJudgement {
     }
   }
 
-  /** No token passes twice. One that a transaction has spent and rolled back may pass until it is recorded. */
-  #tokens(): void {
-    const passed = new Map<string, Attempt>()
-    for (const attempt of this.#history.attempts) {
-      const isReplayed = attempt.answer?.headers['idempotent-replayed'] === 'true'
-      const needsToken = this.#story.isSingleUse && this.#route.isTokenSpentWithin
-      if (!attempt.isConsumed && !(isReplayed && needsToken)) continue
-      const earlier = passed.get(attempt.token.id)
-      passed.set(attempt.token.id, attempt)
-      if (earlier === undefined) continue
-      if (!this.#route.isTokenSpentWithin || !this.#isFreed(earlier, attempt))
-        this.broken.push(
-          `token: ${attempt.token.id} passed twice (attempts ${earlier.number}, ${attempt.number})`,
-        )
-    }
-  }
-
   /** Whether the token that an attempt has spent in a transaction may have been free for the later one. */
   #isFreed(earlier: Attempt, later: Attempt): boolean {
     const { receiver = '', sentAt } = earlier
-    const run = this.#history.runs.find(({ attempt }) => attempt === earlier)
+    const run = this.history.runs.find(({ attempt }) => attempt === earlier)
     const isRolledBack = run !== undefined && run.effectAt === undefined
     const recordedAt = (run?.reportedAt ?? Infinity) + RECORDED_WITHIN_MS
     const isBeside = isRolledBack && later.sentAt <= recordedAt
     // Whoever is cut off, or dies, cannot record it.
-    return (
-      isBeside || this.#parts.circumstances.isDisturbed(receiver, sentAt, later.gotAt ?? Infinity)
-    )
+    return isBeside || this.isDisturbed(receiver, sentAt, later.gotAt ?? Infinity)
   }
 }
 

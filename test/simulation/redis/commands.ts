@@ -12,13 +12,7 @@ export class Status {
   }
 }
 
-export class ReplyError {
-  readonly message: string
-
-  constructor(message: string) {
-    this.message = message
-  }
-}
+export class ReplyError extends Error {}
 
 type Value =
   | { readonly type: 'string'; readonly value: string }
@@ -52,7 +46,7 @@ export class Keyspace {
     try {
       return command(this, args)
     } catch (error) {
-      if (error instanceof CommandFault) return new ReplyError(error.message)
+      if (error instanceof ReplyError) return error
       throw error
     }
   }
@@ -67,7 +61,7 @@ export class Keyspace {
   of<T extends Value['type']>(type: T, key: string): (Stored & { readonly type: T }) | undefined {
     const stored = this.live(key)
     if (stored === undefined || stored.type === type) return stored as never
-    throw new CommandFault('WRONGTYPE Operation against a key holding the wrong kind of value')
+    throw new ReplyError('WRONGTYPE Operation against a key holding the wrong kind of value')
   }
 
   write(key: string, stored: Stored | undefined): void {
@@ -77,55 +71,50 @@ export class Keyspace {
   }
 }
 
-class CommandFault extends Error {}
-
 const NEEDS_MEMORY = new Set(['SET', 'HSET', 'ZADD'])
 const INTEGER = /^-?\d+$/
 
 function integer(text: string | undefined): number {
   if (text !== undefined && INTEGER.test(text)) return Number(text)
-  throw new CommandFault('ERR value is not an integer or out of range')
+  throw new ReplyError('ERR value is not an integer or out of range')
 }
 
 type Command = (keys: Keyspace, args: readonly string[]) => Reply
 
-function changed(
+/** Changes a hash or a sorted set. It is gone when it is empty. */
+function changed<T extends 'hash' | 'zset'>(
   keys: Keyspace,
-  key: string,
-  changes: (fields: Map<string, string>) => number,
+  { type, key }: { readonly type: T; readonly key: string },
+  changes: (members: Map<string, T extends 'hash' ? string : number>) => number,
 ): number {
-  const stored = keys.of('hash', key)
-  const fields = new Map(stored?.value)
-  const count = changes(fields)
+  const stored = keys.of(type, key)
+  const members = new Map(stored?.value as ReadonlyMap<string, never> | undefined)
+  const count = changes(members)
+  if (members.size === 0 && stored === undefined) return count
   const endsAt = stored?.endsAt ?? Number.POSITIVE_INFINITY
-  if (fields.size === 0) keys.write(key, undefined)
-  else keys.write(key, { type: 'hash', value: fields, endsAt })
+  keys.write(key, members.size === 0 ? undefined : ({ type, value: members, endsAt } as Stored))
   return count
 }
 
-function scored(
-  keys: Keyspace,
-  key: string,
-  changes: (scores: Map<string, number>) => number,
-): number {
-  const stored = keys.of('zset', key)
-  const scores = new Map(stored?.value)
-  const count = changes(scores)
-  const endsAt = stored?.endsAt ?? Number.POSITIVE_INFINITY
-  if (scores.size === 0) keys.write(key, undefined)
-  else keys.write(key, { type: 'zset', value: scores, endsAt })
-  return count
+/** Returns whether the member is new. */
+function setMember<T>(members: Map<string, T>, name: string, value: T): number {
+  const { size } = members
+  return members.set(name, value).size - size
 }
 
+const removeMembers = (members: Map<string, unknown>, names: readonly string[]): number =>
+  names.filter((name) => members.delete(name)).length
+
+const scoreOf = (text: string): number => Number(text.replace('inf', 'Infinity'))
+
+/** A bound with `(` is not in the range. */
 function inRange(keys: Keyspace, key: string, min: string, max: string): string[] {
-  const score = (text: string): number =>
-    Number(text.replace(/^\(/, '').replace(/^([+-])inf$/, '$1Infinity'))
-  const isAbove = (value: number): boolean =>
-    min.startsWith('(') ? value > score(min) : value >= score(min)
-  const isBelow = (value: number): boolean =>
-    max.startsWith('(') ? value < score(max) : value <= score(max)
+  const isAtLeast = (bound: string, score: number): boolean =>
+    bound.startsWith('(') ? score > scoreOf(bound.slice(1)) : score >= scoreOf(bound)
+  const isAtMost = (bound: string, score: number): boolean =>
+    bound.startsWith('(') ? score < scoreOf(bound.slice(1)) : score <= scoreOf(bound)
   return [...(keys.of('zset', key)?.value ?? [])]
-    .filter(([, value]) => isAbove(value) && isBelow(value))
+    .filter(([, score]) => isAtLeast(min, score) && isAtMost(max, score))
     .sort(([one, a], [other, b]) => a - b || (one < other ? -1 : 1))
     .map(([member]) => member)
 }
@@ -136,7 +125,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   GET: (keys, [key = '']) => keys.of('string', key)?.value ?? null,
   SET(keys, [key = '', value = '', unit, ttl]) {
     const ttlMs = unit === undefined ? Number.POSITIVE_INFINITY : integer(ttl)
-    if (ttlMs <= 0) throw new CommandFault("ERR invalid expire time in 'set' command")
+    if (ttlMs <= 0) throw new ReplyError("ERR invalid expire time in 'set' command")
     keys.write(key, { type: 'string', value, endsAt: keys.timeMs + ttlMs })
     return new Status('OK')
   },
@@ -162,26 +151,14 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   HEXISTS: (keys, [key = '', field = '']) => (keys.of('hash', key)?.value.has(field) ? 1 : 0),
   HGETALL: (keys, [key = '']) => [...(keys.of('hash', key)?.value ?? [])].flat(),
   HSET: (keys, [key = '', field = '', value = '']) =>
-    changed(keys, key, (fields) => {
-      const isNew = !fields.has(field)
-      fields.set(field, value)
-      return isNew ? 1 : 0
-    }),
-  HDEL: (keys, [key = '', ...fields]) =>
-    keys.of('hash', key) === undefined
-      ? 0
-      : changed(keys, key, (all) => fields.filter((field) => all.delete(field)).length),
+    changed(keys, { type: 'hash', key }, (fields) => setMember(fields, field, value)),
+  HDEL: (keys, [key = '', ...names]) =>
+    changed(keys, { type: 'hash', key }, (fields) => removeMembers(fields, names)),
   ZCARD: (keys, [key = '']) => keys.of('zset', key)?.value.size ?? 0,
   ZADD: (keys, [key = '', score = '', member = '']) =>
-    scored(keys, key, (scores) => {
-      const isNew = !scores.has(member)
-      scores.set(member, Number(score.replace(/^\+inf$/, 'Infinity')))
-      return isNew ? 1 : 0
-    }),
-  ZREM: (keys, [key = '', member = '']) =>
-    keys.of('zset', key) === undefined
-      ? 0
-      : scored(keys, key, (all) => (all.delete(member) ? 1 : 0)),
+    changed(keys, { type: 'zset', key }, (scores) => setMember(scores, member, scoreOf(score))),
+  ZREM: (keys, [key = '', ...names]) =>
+    changed(keys, { type: 'zset', key }, (scores) => removeMembers(scores, names)),
   ZCOUNT: (keys, [key = '', min = '', max = '']) => inRange(keys, key, min, max).length,
   ZRANGEBYSCORE: (keys, [key = '', min = '', max = '', , offset, count]) =>
     inRange(keys, key, min, max).slice(Number(offset), Number(offset) + Number(count)),

@@ -28,13 +28,12 @@ export interface Access extends Origin {
   readonly isFull: boolean
 }
 
-/** What a fault has lost, by key. */
-export type OnLoss = (keys: ReadonlySet<string>) => void
+/** Which fault has lost what its server had stored. */
+export type Loss = 'flush' | 'failover' | 'restart'
 
 interface Client {
   readonly connection: Connection
   readonly name: string
-  buffer: string
   /** The commands behind a `WAIT`. */
   readonly queue: { readonly words: string[]; readonly sentAt: number }[]
   writtenOffset: number
@@ -55,6 +54,7 @@ export class RedisServer implements Listener {
   /** Called after a command has run, before its reply leaves, with the number of commands so far. */
   onCommand: (count: number) => void = () => {}
   onAccess: (access: Access) => void = () => {}
+  onLoss: (what: Loss, keys: ReadonlySet<string>) => void = () => {}
   #commands = 0
   #lagMs: number
   readonly #replicas: Replica[]
@@ -77,22 +77,19 @@ export class RedisServer implements Listener {
 
   accept(connection: Connection): End {
     const name = connection.ends.client?.machine.name ?? ''
-    const state = { buffer: '', queue: [], writtenOffset: 0, isWaiting: false }
-    const client: Client = { connection, name, ...state }
+    const client: Client = { connection, name, queue: [], writtenOffset: 0, isWaiting: false }
     this.#clients.add(client)
     return {
       machine: this.machine,
-      onData: (data, sentAt) => this.#onData(client, data as Buffer, sentAt),
+      onData: (data, sentAt) => {
+        for (const words of commandsOf(data as Buffer)) client.queue.push({ words, sentAt })
+        this.#serve(client)
+      },
       onClose: () => {
         this.#clients.delete(client)
         connection.close('server')
       },
     }
-  }
-
-  /** Runs a command at the server itself. */
-  command(...words: string[]): Reply {
-    return this.#execute(words, { by: '', sentAt: this.machine.simulation.now })
   }
 
   calm(): void {
@@ -107,36 +104,33 @@ export class RedisServer implements Listener {
   }
 
   /** The replica that has most becomes the primary. What it does not have is lost. */
-  failOver(downMs: number, onLoss: OnLoss): void {
+  failOver(downMs: number): void {
     const [best] = [...this.#replicas].sort((one, other) => other.offset - one.offset)
     if (best === undefined) return
-    this.#lose(new Map(best.values), onLoss)
-    this.#scripts.clear()
+    this.#lose('failover', new Map(best.values))
     this.#goDown(downMs)
   }
 
   /** The server starts again from its file, without what it wrote in the last `lostMs`. */
-  restart(downMs: number, lostMs: number, onLoss: OnLoss): void {
+  restart(downMs: number, lostMs: number): void {
     const { now } = this.machine.simulation
     const values = new Map(this.keys.values)
     for (const { at, key, before } of this.#journal.toReversed()) {
       if (at < now - lostMs) break
-      if (before === undefined) values.delete(key)
-      else values.set(key, before)
+      store(values, key, before)
     }
-    this.#lose(values, onLoss)
-    this.#scripts.clear()
+    this.#lose('restart', values)
     this.#goDown(downMs)
   }
 
-  flush(onLoss: OnLoss): void {
-    this.#lose(new Map(), onLoss)
+  flush(): void {
+    this.#lose('flush', new Map())
   }
 
-  #lose(kept: Map<string, Stored>, onLoss: OnLoss): void {
+  #lose(what: Loss, kept: Map<string, Stored>): void {
     const { values } = this.keys
-    const names = new Set([...values.keys(), ...kept.keys()])
-    onLoss(new Set([...names].filter((name) => !isSame(values.get(name), kept.get(name)))))
+    const names = [...values.keys(), ...kept.keys()]
+    this.onLoss(what, new Set(names.filter((name) => values.get(name) !== kept.get(name))))
     this.keys.values = kept
     this.#epoch += 1
     this.#journal = []
@@ -148,23 +142,13 @@ export class RedisServer implements Listener {
 
   #goDown(downMs: number): void {
     this.isListening = false
+    this.#scripts.clear()
     for (const { connection } of this.#clients) connection.cut(['client', 'server'])
     this.#clients.clear()
     this.#waiting.clear()
     this.machine.after(downMs, () => {
       this.isListening = true
     })
-  }
-
-  #onData(client: Client, data: Buffer, sentAt: number): void {
-    client.buffer += data.toString('latin1')
-    for (;;) {
-      const parsed = parseCommand(client.buffer)
-      if (parsed === undefined) break
-      client.buffer = client.buffer.slice(parsed.length)
-      client.queue.push({ words: parsed.words, sentAt })
-    }
-    this.#serve(client)
   }
 
   #serve(client: Client): void {
@@ -276,10 +260,7 @@ export class RedisServer implements Listener {
       replica.lastArrival = at
       simulation.after(at - simulation.now, machine, () => {
         if (epoch !== this.#epoch) return
-        for (const [key, stored] of written) {
-          if (stored === undefined) replica.values.delete(key)
-          else replica.values.set(key, stored)
-        }
+        for (const [key, stored] of written) store(replica.values, key, stored)
         replica.offset = offset
         for (const check of [...this.#waiting]) check()
       })
@@ -287,26 +268,26 @@ export class RedisServer implements Listener {
   }
 }
 
-const isSame = (one: Stored | undefined, other: Stored | undefined): boolean => one === other
+function store(values: Map<string, Stored>, key: string, stored: Stored | undefined): void {
+  if (stored === undefined) values.delete(key)
+  else values.set(key, stored)
+}
 
-function parseCommand(
-  buffer: string,
-): { readonly words: string[]; readonly length: number } | undefined {
-  if (buffer === '') return undefined
-  let at = buffer.indexOf('\r\n')
-  if (at < 0) return undefined
-  const count = Number(buffer.slice(1, at))
-  at += 2
-  const words: string[] = []
-  for (let index = 0; index < count; index += 1) {
-    const end = buffer.indexOf('\r\n', at)
-    if (end < 0) return undefined
-    const size = Number(buffer.slice(at + 1, end))
-    if (buffer.length < end + 2 + size + 2) return undefined
-    words.push(buffer.slice(end + 2, end + 2 + size))
-    at = end + 2 + size + 2
+/** The commands that a client has sent: each an array of bulk strings. ioredis writes whole commands. */
+function* commandsOf(data: Buffer): Generator<string[]> {
+  const text = data.toString('latin1')
+  let at = 0
+  const size = (): number => {
+    const start = at + 1
+    at = text.indexOf('\r\n', at) + 2
+    return Number(text.slice(start, at))
   }
-  return { words, length: at }
+  const word = (): string => {
+    const length = size()
+    at += length + 2
+    return text.slice(at - length - 2, at - 2)
+  }
+  while (at < text.length) yield Array.from({ length: size() }, word)
 }
 
 function encode(reply: Reply): string {

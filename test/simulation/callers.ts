@@ -95,7 +95,7 @@ export class Callers {
           this.#stage.note(name, `gets ${answer.status} ${answer.body}`)
         },
       }
-      return simulatedFetch(machine, network, () => receiver, observer)(input, { ...init, headers })
+      return simulatedFetch(machine, network, receiver, observer)(input, { ...init, headers })
     }
     const send = esa.serviceFetch(source, {
       origins: ['https://orders.example.com'],

@@ -41,43 +41,37 @@ const namesOf = (table: Transitions): readonly string[] =>
     Object.entries(events).map(([event, to]) => nameOf(from, event, to)),
   )
 
-/** What the pure machines of the package have done: how often each went from where by what to where. */
-export class Coverage {
-  readonly #seen = new Map<string, Map<string, number>>()
-  readonly #tables = new Map<string, Transitions>()
+const seen = new Map<string, Map<string, number>>()
+const tables = new Map<string, Transitions>()
 
-  /** Counts one transition. `table` has all transitions of the machine. */
-  readonly count = (
-    machine: string,
-    from: string,
-    event: string,
-    to: string,
-    table?: Transitions,
-  ): void => {
-    const transitions = this.#seen.get(machine) ?? new Map<string, number>()
-    this.#seen.set(machine, transitions)
-    if (table !== undefined) this.#tables.set(machine, table)
-    const name = nameOf(from, event, to)
-    transitions.set(name, (transitions.get(name) ?? 0) + 1)
-  }
+/** Counts one transition of a machine. `table` has all its transitions. */
+export function count(
+  machine: string,
+  from: string,
+  event: string,
+  to: string,
+  table: Transitions = {},
+): void {
+  const transitions = seen.get(machine) ?? new Map<string, number>()
+  seen.set(machine, transitions)
+  tables.set(machine, table)
+  const name = nameOf(from, event, to)
+  transitions.set(name, (transitions.get(name) ?? 0) + 1)
+}
 
-  /** A table a machine, the rarest transition last, then those that were never seen. */
-  text(): string {
-    return [...this.#seen]
-      .sort()
-      .map(([machine, transitions]) => {
-        const possible = POSSIBLE[machine] ?? namesOf(this.#tables.get(machine) ?? {})
-        const never = possible.filter((name) => !transitions.has(name))
-        const rows = [...transitions]
-          .sort(([, a], [, b]) => b - a)
-          .map(([name, count]) => `${String(count).padStart(9)}  ${name}`)
-        const seen = possible.length - never.length
-        return [
-          `${machine}: ${seen} of ${possible.length} transitions`,
-          ...rows,
-          ...never.map((name) => `    never  ${name}`),
-        ].join('\n')
-      })
-      .join('\n\n')
-  }
+/** A table a machine, the rarest transition last, then those that were never seen. */
+export function coverageText(): string {
+  return [...seen].sort().map(tableOf).join('\n\n')
+}
+
+function tableOf([machine, transitions]: [string, Map<string, number>]): string {
+  const possible = POSSIBLE[machine] ?? namesOf(tables.get(machine) ?? {})
+  const never = possible.filter((name) => !transitions.has(name))
+  return [
+    `${machine}: ${possible.length - never.length} of ${possible.length} transitions`,
+    ...[...transitions]
+      .sort(([, a], [, b]) => b - a)
+      .map(([name, times]) => `${String(times).padStart(9)}  ${name}`),
+    ...never.map((name) => `    never  ${name}`),
+  ].join('\n')
 }

@@ -1,10 +1,11 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Duplex } from 'node:stream'
 import type { Machine } from './clock.js'
-import type { Connection, End, Listener, Network } from './network.js'
+import type { Answer } from './history.js'
+import { type Connection, type End, errorOf, type Listener, type Network } from './network.js'
 
 /** A request as it travels. */
-export interface WireRequest {
+interface WireRequest {
   readonly method: string
   readonly url: string
   readonly headers: readonly (readonly [string, string])[]
@@ -12,73 +13,54 @@ export interface WireRequest {
 }
 
 interface FetchObserver {
-  onFirstByte(): void
-  onAnswer(answer: WireAnswer): void
+  onFirstByte?(): void
+  onAnswer?(answer: Answer): void
 }
-
-const UNOBSERVED: FetchObserver = { onFirstByte() {}, onAnswer() {} }
 
 /** As the global `fetch`, over the simulated network: one connection a request, which the server closes. */
 export function simulatedFetch(
   machine: Machine,
   network: Network,
-  listenerOf: () => Listener,
-  { onFirstByte, onAnswer }: FetchObserver = UNOBSERVED,
+  listener: Listener,
+  observer: FetchObserver = {},
 ): typeof globalThis.fetch {
   return (input, init = {}) =>
     new Promise<Response>((resolve, reject) => {
-      const headers = [...new Headers(init.headers)]
-      const body = init.body == null ? '' : Buffer.from(init.body as Uint8Array).toString()
       const request: WireRequest = {
         method: init.method ?? 'GET',
         url: new URL(String(input)).pathname,
-        headers,
-        body,
+        headers: [...new Headers(init.headers)],
+        body: init.body == null ? '' : Buffer.from(init.body as Uint8Array).toString(),
       }
       let received = ''
       const end: End = {
         machine,
         onData(data) {
-          if (received === '') onFirstByte()
+          if (received === '') observer.onFirstByte?.()
           received += data
         },
         onClose(code) {
-          stop()
-          if (code === undefined) {
-            const answer = parseAnswer(received)
-            onAnswer(answer)
-            const { status, headers: fields } = answer
-            return resolve(new Response(answer.body, { status, headers: fields }))
+          init.signal?.removeEventListener('abort', abort)
+          if (code !== undefined) {
+            reject(new TypeError('fetch failed', { cause: errorOf(code) }))
+            return
           }
-          const syscall = code === 'ECONNREFUSED' ? 'connect' : 'read'
-          reject(
-            new TypeError('fetch failed', {
-              cause: Object.assign(new Error(code), { code, syscall }),
-            }),
-          )
+          const answer = parseAnswer(received)
+          observer.onAnswer?.(answer)
+          const { status, headers } = answer
+          resolve(new Response(answer.body, { status, headers }))
         },
       }
-      const connection = network.connect(end, listenerOf(), () =>
-        connection.send('client', request),
-      )
+      const connection = network.connect(end, listener, () => connection.send('client', request))
       const abort = (): void => {
         connection.close('client', 'ECONNRESET')
         reject(init.signal?.reason)
       }
-      const stop = (): void => init.signal?.removeEventListener('abort', abort)
       init.signal?.addEventListener('abort', abort)
     })
 }
 
-/** An answer, as it has travelled. */
-export interface WireAnswer {
-  readonly status: number
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
-
-function parseAnswer(text: string): WireAnswer {
+function parseAnswer(text: string): Answer {
   const end = text.indexOf('\r\n\r\n')
   const [statusLine = '', ...lines] = text.slice(0, end).split('\r\n')
   const headers: Record<string, string> = {}
@@ -116,30 +98,33 @@ class ServerSocket extends Duplex {
   }
 }
 
-export type Handle = (request: IncomingMessage, response: ServerResponse) => void
-
 /** Serves one connection with Node's own request and response. The body has been read and parsed. */
-export function serveConnection(machine: Machine, connection: Connection, handle: Handle): End {
+export function serveConnection(
+  machine: Machine,
+  connection: Connection,
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): End {
   const socket = new ServerSocket(connection)
   socket.on('error', () => {})
   return {
     machine,
     onData(data) {
-      const { method, url, headers, body } = data as WireRequest
+      const { method, url, body, ...wire } = data as WireRequest
+      const headers = [...wire.headers, ['content-length', String(body.length)]]
       const request = new IncomingMessage(socket as never)
-      const rawHeaders = [...headers.flat(), 'content-length', String(body.length)]
-      Object.assign(request, { method, url, originalUrl: url, baseUrl: '' })
       Object.assign(request, {
+        method,
+        url,
+        originalUrl: url,
+        baseUrl: '',
         httpVersion: '1.0',
         httpVersionMajor: 1,
         httpVersionMinor: 0,
         complete: true,
+        rawHeaders: headers.flat(),
+        headers: Object.fromEntries(headers),
+        body: body === '' ? undefined : JSON.parse(body),
       })
-      Object.assign(request, {
-        rawHeaders,
-        headers: Object.fromEntries([...headers, ['content-length', String(body.length)]]),
-      })
-      Object.assign(request, { body: body === '' ? undefined : JSON.parse(body) })
       const response = new ServerResponse(request)
       // Its `Date` would be the real one.
       response.sendDate = false
@@ -151,8 +136,7 @@ export function serveConnection(machine: Machine, connection: Connection, handle
       request.resume()
     },
     onClose(code = 'ECONNRESET') {
-      if (!socket.writableEnded)
-        socket.destroy(Object.assign(new Error(code), { code, syscall: 'read' }))
+      if (!socket.writableEnded) socket.destroy(errorOf(code))
     },
   }
 }

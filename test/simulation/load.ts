@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 import { type Machine, type Simulation, Timer } from './clock.js'
-import { Coverage, type Transitions } from './coverage.js'
+import { count, type Transitions } from './coverage.js'
 import type * as Entry from './entry.js'
 import { type Listener, type Network, SimulatedSocket } from './network.js'
 
@@ -65,8 +65,6 @@ export const connect = (): SimulatedSocket =>
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const realRequire = createRequire(`${root}package.json`)
-
-export const coverage: Coverage = new Coverage()
 
 /** Where the pure machines of the package count what they do. */
 const PROBES: readonly Mutation[] = [
@@ -191,7 +189,7 @@ const GLOBALS = {
   Date: SimulatedDate,
   Math: simulatedMath,
   probe: (name: string, from: string, event: string, to: string, table?: Transitions) => {
-    coverage.count(name, from, event, to, table)
+    count(name, from, event, to, table)
     return to
   },
   process: Object.create(process, { emitWarning: { value: () => {} } }),

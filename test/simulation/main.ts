@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { coverageText } from './coverage.js'
 import { KINDS } from './kinds.js'
-import { coverage, loadPackage, type Package } from './load.js'
+import { loadPackage, type Package } from './load.js'
 import { simulateHours } from './long-run.js'
 import { type Kind, search, shrink, type Told, tell } from './search.js'
 import { svgOf, textOf } from './time-line.js'
@@ -43,7 +44,7 @@ async function simulate(): Promise<boolean> {
     if (!(await simulateKind(name, kind, Math.ceil((stories * share) / processes), esa)))
       return false
   }
-  if (values.coverage) console.log(coverage.text())
+  if (values.coverage) console.log(coverageText())
   console.log('every promise was kept')
   return true
 }

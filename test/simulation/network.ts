@@ -193,6 +193,10 @@ export class Network {
   }
 }
 
+/** The error of a socket. */
+export const errorOf = (code: string): Error =>
+  Object.assign(new Error(code), { code, syscall: code === 'ECONNREFUSED' ? 'connect' : 'read' })
+
 const pairOf = (one: Machine, other: Machine): string => [one.name, other.name].sort().join(' ')
 
 /** As `net.Socket`, as far as ioredis and pg use it. */
@@ -220,10 +224,7 @@ export class SimulatedSocket extends Duplex implements End {
 
   onClose(code?: string): void {
     if (code === undefined) this.end()
-    else
-      this.destroy(
-        Object.assign(new Error(code), { code, syscall: this.connecting ? 'connect' : 'read' }),
-      )
+    else this.destroy(errorOf(code))
   }
 
   setTimeout(ms: number, listener?: () => void): this {

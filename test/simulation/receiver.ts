@@ -64,7 +64,7 @@ export class Receiver implements Listener {
     // The list of who is denied has to be read first.
     if (this.stage.story.hasDenylist) this.stage.disturb('boot', this.name, 0)
     simulation.after(0, this.machine, () => {
-      const fetch = simulatedFetch(this.machine, network, () => issuer)
+      const fetch = simulatedFetch(this.machine, network, issuer)
       this.#chain = this.#assemble(fetch)
     })
   }

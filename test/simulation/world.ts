@@ -5,7 +5,7 @@ import { strike } from './happenings.js'
 import type { History } from './history.js'
 import type { Package } from './load.js'
 import type { Connection } from './network.js'
-import { Operator } from './operator.js'
+import { createOperator, type Operator } from './operator.js'
 import type { Leftovers, Verdict } from './oracle.js'
 import { CoupledOracle } from './postgres/oracle.js'
 import { CoupledReceiver } from './postgres/receiver.js'
@@ -54,7 +54,7 @@ export class World {
     const stage = new Stage(story, esa)
     this.stage = stage
     this.#nature = stage.simulation.server('nature')
-    this.operator = new Operator(stage)
+    this.operator = createOperator(stage)
     const ReceiverOfStory = story.coupled === undefined ? Receiver : CoupledReceiver
     this.receivers = story.receivers.map(
       (clock, index) => new ReceiverOfStory(stage, `receiver ${index + 1}`, clock),

@@ -1,4 +1,4 @@
-import { type Machine, STEADY } from './clock.js'
+import type { Machine } from './clock.js'
 import type { Answer, Attempt, CallRecord } from './history.js'
 import { simulatedFetch } from './http.js'
 import { ISSUER, type Token } from './issuer.js'
@@ -26,7 +26,7 @@ export class Callers {
   #machine(name: string): Machine {
     const known = this.#machines.get(name)
     if (known !== undefined) return known
-    const machine = this.#stage.simulation.machine(name, STEADY)
+    const machine = this.#stage.simulation.machine(name)
     this.#machines.set(name, machine)
     return machine
   }

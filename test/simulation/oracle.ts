@@ -4,6 +4,7 @@ import {
   type CallRecord,
   type History,
   problemOf,
+  type Rotation,
   type Run,
 } from './history.js'
 import { CALM_AT_MS, SETTLE_MS, type Story } from './story.js'

@@ -1,6 +1,5 @@
 import { type Clock, Random, STEADY } from './clock.js'
 import type { Side, Weather } from './network.js'
-import type { CoupledEnding, CoupledFault, CoupledRoute } from './postgres/route.js'
 
 export type Ending =
   | 'answers'
@@ -10,7 +9,14 @@ export type Ending =
   | 'fails'
   | 'destroys its response'
   | 'releases the key'
-  | CoupledEnding
+  // In a transaction only.
+  | 'refuses'
+  | 'refuses and keeps its writes'
+  | 'swallows an error'
+  | 'writes late'
+  | 'hangs'
+  /** Of its transaction, which the server has ended. */
+  | 'passes on an error'
 
 /** What a handler does in one run. */
 export interface Plan {
@@ -83,7 +89,7 @@ export const ACTS = [
 ] as const
 
 export interface Happening {
-  readonly what: (typeof FAULTS)[number] | (typeof ACTS)[number] | CoupledFault
+  readonly what: (typeof FAULTS)[number] | (typeof ACTS)[number] | 'end a backend'
   /**
    * In ms, after so many commands of Redis (between a command and its reply, too), or after so many messages
    * of receivers, while the last one is under way.
@@ -95,6 +101,19 @@ export interface Happening {
   readonly ms: number
   /** The sides whose messages are lost. */
   readonly drops: readonly Side[]
+}
+
+/** The store of a coupled story, and its server. */
+export interface CoupledRoute {
+  /** How long a step of a statement takes, at most, in ms. */
+  readonly stepMs: number
+  readonly connections: number
+  readonly transactionMs: number
+  readonly resolveMs: number
+  readonly isolation: 'read committed' | 'repeatable read'
+  readonly retentionSeconds: number
+  readonly sweepSeconds: number | false
+  readonly isTokenSpentWithin: boolean
 }
 
 export interface Story {

@@ -1,7 +1,7 @@
 import { type Answer, type Attempt, problemOf, type Run } from '../history.js'
 import { DRIFT, Oracle, unless } from '../oracle.js'
+import type { CoupledRoute } from '../story.js'
 import type { DatabaseStep, Row } from './database.js'
-import type { CoupledRoute } from './route.js'
 
 /** A run that is out of time reports its end before its transaction has ended and its token is recorded. */
 const RECORDED_WITHIN_MS = 1000

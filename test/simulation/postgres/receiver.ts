@@ -3,8 +3,7 @@ import type { Machine } from '../clock.js'
 import type { Run } from '../history.js'
 import { connect, type Package } from '../load.js'
 import { type Context, type Opened, Receiver, ROUTE } from '../receiver.js'
-import type { Ending, Plan } from '../story.js'
-import type { CoupledRoute } from './route.js'
+import type { CoupledRoute, Ending, Plan } from '../story.js'
 
 /** A dead server is noticed after so long, as the documents of the store advise. */
 const CONNECT_WITHIN_MS = 5000

@@ -220,10 +220,6 @@ export class Timer {
     return this
   }
 
-  ref(): this {
-    return this
-  }
-
   clear(): void {
     this.#machine.timers.delete(this)
     this.#cancel()

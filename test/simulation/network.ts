@@ -243,10 +243,6 @@ export class SimulatedSocket extends Duplex implements End {
     return this
   }
 
-  unref(): this {
-    return this
-  }
-
   setNoDelay(): this {
     return this
   }

@@ -81,18 +81,17 @@ export class World {
     const { story, simulation, network, server, history } = this.stage
     for (const receiver of this.receivers) receiver.start()
     for (const call of story.calls) this.#later(call.at, () => this.#callers.call(call))
-    const atCommand = story.happenings.filter(({ unit }) => unit === 'commands')
+    const due = (of: Happening['unit'], count: number): readonly Happening[] =>
+      story.happenings.filter(({ unit, at }) => unit === of && at === count)
     server.onCommand = (count) => {
-      for (const happening of atCommand) if (happening.at === count) this.#happen(happening)
+      for (const happening of due('commands', count)) this.#happen(happening)
     }
     let messages = 0
-    const atMessage = story.happenings.filter(({ unit }) => unit === 'messages')
     network.onMessage = (machine) => {
       const sender = this.receivers.find((receiver) => receiver.machine === machine)
       if (sender === undefined) return
       messages += 1
-      for (const happening of atMessage)
-        if (happening.at === messages) this.#happen(happening, sender)
+      for (const happening of due('messages', messages)) this.#happen(happening, sender)
     }
     for (const happening of story.happenings) {
       if (happening.unit === 'ms') this.#later(happening.at, () => this.#happen(happening))

@@ -38,9 +38,9 @@ export class Keyspace {
 
   run(words: readonly string[]): Reply {
     const [name = '', ...args] = words
-    const command = COMMANDS[name.toUpperCase()]
+    const command = COMMANDS[name]
     if (command === undefined) return new ReplyError(`ERR unknown command '${name}'`)
-    if (this.isFull && NEEDS_MEMORY.has(name.toUpperCase())) {
+    if (this.isFull && NEEDS_MEMORY.has(name)) {
       return new ReplyError("OOM command not allowed when used memory > 'maxmemory'.")
     }
     try {

@@ -214,34 +214,14 @@ export class RedisServer implements Listener {
     return reply
   }
 
-  #reply(words: readonly string[]): Reply {
-    const [name = '', ...args] = words
-    switch (name.toUpperCase()) {
-      case 'EVAL': {
-        const [source = ''] = args
-        this.#scripts.set(createHash('sha1').update(source).digest('hex'), source)
-        return this.#script(source, args)
-      }
-      case 'EVALSHA': {
-        const source = this.#scripts.get(args[0] ?? '')
-        if (source === undefined)
-          return new ReplyError('NOSCRIPT No matching script. Please use EVAL.')
-        return this.#script(source, args)
-      }
-      case 'PING':
-        return new Status('PONG')
-      case 'CLIENT':
-        return new Status('OK')
-      case 'INFO':
-        return 'role:master\r\nmaxmemory_policy:noeviction\r\nloading:0\r\n'
-      default:
-        return this.keys.run(words)
-    }
-  }
-
-  #script(source: string, [, count = '0', ...rest]: readonly string[]): Reply {
-    const size = Number(count)
-    return runScript(this.keys, source, { names: rest.slice(0, size), args: rest.slice(size) })
+  /** Runs `EVAL` or `EVALSHA`: the package sends nothing else, besides `WAIT`. */
+  #reply([name = '', text = '', count = '0', ...words]: readonly string[]): Reply {
+    const isEval = name.toUpperCase() === 'EVAL'
+    if (isEval) this.#scripts.set(createHash('sha1').update(text).digest('hex'), text)
+    const source = isEval ? text : this.#scripts.get(text)
+    if (source === undefined) return new ReplyError('NOSCRIPT No matching script. Please use EVAL.')
+    const names = words.splice(0, Number(count))
+    return runScript(this.keys, source, { names, args: words })
   }
 
   #replicate(): void {

@@ -71,6 +71,8 @@ function statement(node: Statement): string {
       return `${single(node.expression)};`
     case 'ReturnStatement':
       return `return ${list(node.arguments)};`
+    case 'DoStatement':
+      return `{ ${block(node.body)} }`
     case 'IfStatement':
       return node.clauses
         .map((clause) => {

@@ -5,7 +5,7 @@ import { Callers } from './callers.js'
 import { type Machine, Random, STEADY } from './clock.js'
 import { strike } from './happenings.js'
 import type { Package } from './load.js'
-import { Operator } from './operator.js'
+import { createOperator } from './operator.js'
 import { CoupledReceiver } from './postgres/receiver.js'
 import { Receiver } from './receiver.js'
 import { Stage } from './stage.js'
@@ -133,7 +133,7 @@ async function simulateHour(
   { hour, random, pass }: Hour,
 ): Promise<void> {
   const { simulation } = stage
-  const operator = new Operator(stage)
+  const operator = createOperator(stage)
   const callers = new Callers(stage, receivers, operator)
   const parties = { stage, receivers, operator }
   for (let minute = 0; minute < MINUTES; minute += 1) {
@@ -193,7 +193,7 @@ function forget(
   simulation.machines.splice(0, Number.POSITIVE_INFINITY, ...living)
   for (const [key, { endsAt }] of redis.keys.values)
     if (endsAt <= redis.machine.wallMs()) redis.keys.values.delete(key)
-  redis.restart(0, 0, () => {})
+  redis.restart(0, 0)
   for (const [id, { table }] of postgres?.rows ?? [])
     if (table === 'effect') postgres?.rows.delete(id)
   postgres?.committed.clear()

@@ -61,6 +61,8 @@ export class RedisServer implements Listener {
   readonly #clients = new Set<Client>()
   readonly #waiting = new Set<() => void>()
   readonly #scripts = new Map<string, string>()
+  /** Of the simulated time, at the last command. */
+  #timeUs = 0
   #offset = 0
   /** Grows with every failover: what an old primary has sent no longer arrives. */
   #epoch = 0
@@ -200,7 +202,10 @@ export class RedisServer implements Listener {
 
   #execute(words: readonly string[], origin: Origin): Reply {
     const { keys } = this
-    keys.timeUs = Math.floor(this.machine.wallMs() * 1000)
+    const timeUs = Math.floor(this.machine.wallMs() * 1000)
+    // A command takes at least 1 µs, and may follow another at the same simulated time.
+    keys.timeUs = timeUs === this.#timeUs ? keys.timeUs + 1 : timeUs
+    this.#timeUs = timeUs
     keys.written.clear()
     const reply = this.#reply(words)
     const [, , , key = ''] = words

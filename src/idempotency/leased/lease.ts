@@ -13,8 +13,11 @@ interface Lease {
   /** The handler has sent its first byte: the lease is renewed for as long as the response streams. */
   stream(): void
   stopRenewing(): void
-  /** Ends the run without a result: stops renewing and aborts the signal. */
-  abandon(): void
+  /**
+   * Ends the run without a result: stops renewing and aborts the signal. Resolves once no renewal is in progress
+   * that could extend the lease of a run that has ended.
+   */
+  abandon(): Promise<void>
 }
 
 const RENEWALS_PER_LEASE = 3
@@ -31,7 +34,7 @@ export function startLease(
   let leasedUntil = reservedAt + leaseMs
   let isLost = false
   let isStreaming = false
-  let isRenewing = false
+  let renewal: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
   const abort = new LazySignal()
 
@@ -54,13 +57,12 @@ export function startLease(
     const now = performance.now()
     if (now >= leasedUntil) lose()
     const mayRenew = isStreaming || now - reservedAt < maxRunMs
-    if (mayRenew && !isRenewing) void renewOnce(now)
+    if (mayRenew) renewal ??= renewOnce(now)
     // Otherwise a run that never ends would keep its timer forever.
     if (!mayRenew && isLost) stopRenewing()
   }
 
   async function renewOnce(requestedAt: number): Promise<void> {
-    isRenewing = true
     try {
       if (await renew()) leasedUntil = requestedAt + leaseMs
       else {
@@ -70,7 +72,7 @@ export function startLease(
     } catch {
       // The store cannot be reached: the next renewal tries again, unless the lease has expired.
     } finally {
-      isRenewing = false
+      renewal = undefined
     }
   }
 
@@ -81,9 +83,10 @@ export function startLease(
       if (timer === undefined) start()
     },
     stopRenewing,
-    abandon() {
+    async abandon() {
       stopRenewing()
       lose()
+      await renewal
     },
   })
 }

@@ -153,9 +153,9 @@ function beginRun(
       lease.stopRenewing()
       return settle({ type: 'streamed' }, 'result_too_large', response.statusCode)
     },
-    onAbort() {
-      lease.abandon()
-      void settle({ type: 'abandoned' }, 'abandoned')
+    async onAbort() {
+      await lease.abandon()
+      await settle({ type: 'abandoned' }, 'abandoned')
     },
     onSendError: (error) =>
       reportUnsentAnswer({ next, emit }, { error, status: response.statusCode, fence }),

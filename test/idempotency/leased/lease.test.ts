@@ -90,9 +90,21 @@ describe('A lease', () => {
   it('tells whatever is still at work when the run is abandoned', async () => {
     const renew = vi.fn(async () => true)
     const lease = keep(renew)
-    lease.abandon()
+    await lease.abandon()
     expect(lease.signal.aborted).toBe(true)
     await vi.advanceTimersByTimeAsync(LEASE_MS)
     expect(renew).not.toHaveBeenCalled()
+  })
+  it('is abandoned once no renewal is in progress', async () => {
+    let confirm = (_isRenewed: boolean): void => {}
+    const lease = keep(() => new Promise((resolve) => (confirm = resolve)))
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3)
+    let isAbandoned = false
+    void lease.abandon().then(() => (isAbandoned = true))
+    await vi.advanceTimersByTimeAsync(0)
+    expect([lease.signal.aborted, isAbandoned]).toEqual([true, false])
+    confirm(true)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(isAbandoned).toBe(true)
   })
 })

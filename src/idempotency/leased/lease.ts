@@ -65,7 +65,8 @@ export function startLease(
   async function renewOnce(requestedAt: number): Promise<void> {
     try {
       if (await renew()) leasedUntil = requestedAt + leaseMs
-      else {
+      // A renewal that arrives after the end of its run is refused, too.
+      else if (timer !== undefined) {
         stopRenewing()
         lose()
       }

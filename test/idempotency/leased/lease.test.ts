@@ -95,6 +95,16 @@ describe('A lease', () => {
     await vi.advanceTimersByTimeAsync(LEASE_MS)
     expect(renew).not.toHaveBeenCalled()
   })
+  it('is not lost by a renewal that is refused after the run has ended', async () => {
+    let confirm = (_isRenewed: boolean): void => {}
+    const lease = keep(() => new Promise((resolve) => (confirm = resolve)))
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 3)
+    lease.stopRenewing()
+    confirm(false)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(lease.signal.aborted).toBe(false)
+  })
+
   it('is abandoned once no renewal is in progress', async () => {
     let confirm = (_isRenewed: boolean): void => {}
     const lease = keep(() => new Promise((resolve) => (confirm = resolve)))

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { heapSlope } from '../soak/memory.js'
+import { type HeapSample, heapSlope } from '../soak/memory.js'
 import { Callers } from './callers.js'
 import { type Machine, Random, STEADY } from './clock.js'
 import { strike } from './happenings.js'
@@ -79,11 +79,7 @@ const STORIES: Readonly<Record<string, Story>> = {
   },
 }
 
-interface Sample {
-  /** In hours. */
-  readonly at: number
-  /** Bytes of the process, after a garbage collection. */
-  readonly heap: number
+interface Sample extends HeapSample {
   readonly timers: number
   readonly connections: number
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type Launched, launch } from '../support/process/launch.js'
 import type { Place } from '../support/process/place.js'
+import { objectBytes } from './memory.js'
 
 /** What the receivers of a store are told of it. */
 export interface StoreSettings {
@@ -20,15 +21,20 @@ export interface ReceiverSettings extends StoreSettings {
   readonly jwksUri: string
 }
 
-/** What a receiver holds, after a garbage collection. */
-export interface Measurement {
-  /** Bytes, without compiled code, which V8 makes and drops as it sees fit. */
-  readonly heap: number
+export interface ReceiverMeasurement {
+  /** A heap snapshot. */
+  readonly heapFile: string
   readonly handles: number
   /** Of the process, its HTTP server and its client. */
   readonly listeners: number
   /** Of callers. */
   readonly connections: number
+}
+
+/** What a receiver holds, after a garbage collection. */
+export interface Measurement extends Omit<ReceiverMeasurement, 'heapFile'> {
+  /** The bytes of its objects. */
+  readonly heap: number
 }
 
 /** A receiver in a process of its own, which can be killed and comes back at the same address. */
@@ -54,8 +60,7 @@ export async function startReceiver(
   settings: ReceiverSettings,
 ): Promise<ReceiverProcess> {
   const env = { HOST: place.host, SETTINGS: JSON.stringify(settings) }
-  const start = (): Promise<Launched<unknown>> =>
-    launch(PROGRAM, { env, nodeArgs: ['--expose-gc'], place })
+  const start = (): Promise<Launched<unknown>> => launch(PROGRAM, { env, place })
   let running = await start()
   return {
     place,
@@ -71,8 +76,10 @@ export async function startReceiver(
     setClockError: (milliseconds) => void running.child.send(milliseconds),
     async measure() {
       running.child.send('measure')
-      const [measurement] = await once(running.child, 'message')
-      return measurement
+      const [{ heapFile, ...counts }] = (await once(running.child, 'message')) as [
+        ReceiverMeasurement,
+      ]
+      return { ...counts, heap: await objectBytes(heapFile) }
     },
     stop: () => running.kill(),
   }

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
-import { getHeapCodeStatistics } from 'node:v8'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { writeHeapSnapshot } from 'node:v8'
 import express, { type NextFunction, type Request, type Response } from 'express'
 import { requireIdempotencyKey, serviceAuth } from 'express-service-auth'
 import { fromPg, postgresStore } from 'express-service-auth/postgres'
 import { redisStore } from 'express-service-auth/redis'
 import { Cluster, Redis } from 'ioredis'
 import { Pool } from 'pg'
-import { type Measurement, OPERATION, type ReceiverSettings } from './receiver-process.js'
+import { OPERATION, type ReceiverMeasurement, type ReceiverSettings } from './receiver-process.js'
 
 // One receiver of the soak, to be killed at any time. Its effects are rows of the table: on Postgres of the
 // table `effect`, on Redis, which cannot share a transaction with it, lines of a file.
@@ -28,6 +30,8 @@ const auth = serviceAuth({
   tokenType: 'service-access',
   callers: ['billing'],
   clockToleranceSeconds: 60,
+  // Full after a few minutes: until then its memory grows as it should.
+  tokenCache: { max: 5 },
 })
 const common = { operation: OPERATION, retentionSeconds: 600 }
 const app = express()
@@ -82,22 +86,16 @@ const server = app.listen(settings.port, process.env['HOST'] ?? '', (error) => {
   process.send?.('listening')
 })
 
-async function measure(): Promise<Measurement> {
+async function measure(): Promise<ReceiverMeasurement> {
   const listeners = [process, server, client].flatMap((emitter) =>
     emitter.eventNames().map((name) => emitter.listenerCount(name as 'exit')),
   )
   const connections = await new Promise<number>((resolve, reject) => {
     server.getConnections((error, count) => (error ? reject(error) : resolve(count)))
   })
-  // What the first collection finalizes, the second frees.
-  for (let turn = 0; turn < 2; turn += 1) {
-    globalThis.gc?.()
-    await new Promise(setImmediate)
-  }
-  const code = getHeapCodeStatistics()
-  const codeBytes = code.code_and_metadata_size + code.bytecode_and_metadata_size
   return {
-    heap: process.memoryUsage().heapUsed - codeBytes,
+    // Collects garbage first.
+    heapFile: writeHeapSnapshot(join(tmpdir(), `${process.pid}.heapsnapshot`)),
     handles: process.getActiveResourcesInfo().length,
     listeners: listeners.reduce((sum, count) => sum + count, 0),
     connections,

@@ -8,9 +8,14 @@ import { freePort } from '../support/network/free-port.js'
 import type { Network } from '../support/network/own-network.js'
 import { createCaller } from './caller.js'
 import { between, createGate, disturb, type Faults, keepWriting, pickOne } from './commotion.js'
-import { heapSlope, type Sample } from './memory.js'
+import { type HeapSample, heapSlope } from './memory.js'
 import { openPostgres } from './postgres.js'
-import { OPERATION, type ReceiverProcess, startReceiver } from './receiver-process.js'
+import {
+  type Measurement,
+  OPERATION,
+  type ReceiverProcess,
+  startReceiver,
+} from './receiver-process.js'
 import { openCluster, openSentinel } from './redis.js'
 import { faultLasts, type Scene, watchPrimaries } from './scene.js'
 import { judge, secondsOf } from './table.js'
@@ -27,6 +32,8 @@ export interface SoakOptions {
   readonly hasReplicas: boolean
   readonly network: Network
 }
+
+type Sample = HeapSample & Measurement
 
 export interface SoakReport {
   readonly figures: Readonly<Record<string, number | string>>

@@ -35,7 +35,7 @@ const NO_HEADERS =
 
 function isNodeRequest(input: unknown): input is WireHeaders {
   if (!isObject(input) || !Array.isArray(input['rawHeaders'])) return false
-  // In an object of names and values it is a header that a caller has named so.
+  // In an object of names and values, a header may have the name `rawHeaders`.
   if (isPlain(input) && Object.keys(input).some((name) => !PARTS.has(name))) return false
   if (input['rawHeaders'].every((each) => typeof each === 'string')) return true
   throw wrongWiring(NO_HEADERS)

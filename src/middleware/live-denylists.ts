@@ -4,8 +4,8 @@ import { Unavailable } from '../base/decision/unavailable.js'
 import type { LiveDenylist } from '../verification/denylist/live-denylist.js'
 
 /**
- * A denylist may begin its work when it is first asked: better now than with the first request. What
- * it answers, a failure too, counts only once a request has come.
+ * Makes a denylist that polls from its first call on begin now, before the first request. The result of the call, or its
+ * failure, is ignored.
  */
 export function startPolling(denylist: LiveDenylist, issuer: string): void {
   try {

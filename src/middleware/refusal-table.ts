@@ -141,7 +141,7 @@ export function sendRefusal<Status extends number>(
   if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', retryAfterSeconds)
   keepHeadInOrder(response)
   // With `rejectNonStandardBodyWrites`, Node throws at a body in the response to HEAD.
-  // As text it leaves in one piece with the head.
+  // Node sends a string in one piece with the head.
   if (response.req.method === 'HEAD') response.end()
   else response.end(body, 'latin1')
   return status

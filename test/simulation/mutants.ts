@@ -160,7 +160,7 @@ export const MUTANTS: Mutants = {
       'record.fence == mine.fence',
     ],
     'compensation leaves no tombstone': [
-      "local written = write('1|f|' .. fence .. behind, math.max(ttl, tombstone))",
+      "local written = write('1|f|' .. fence .. tail, math.max(ttl, tombstone))",
       "redis.call('DEL', KEYS[1])\nlocal written = {}",
     ],
     'compensation is tried once': [

@@ -94,7 +94,7 @@ const dependencies: Record<DependencyKind, WeakMap<object, Dependency>> = {
   users: new WeakMap(),
 }
 
-/** The dependency that this object stands for. Middlewares with the same object share its warnings. */
+/** The dependency of this object. Middlewares with the same object share its warnings. */
 export function dependencyOf(kind: DependencyKind, object: object): Dependency {
   const known = dependencies[kind].get(object)
   if (known !== undefined) return known

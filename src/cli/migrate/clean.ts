@@ -8,7 +8,7 @@ import type { OriginFile } from './migrate-session.js'
 import { EXIT_CODES, NOT_CONFIRMED } from './report-lines.js'
 
 /**
- * Lists the source and the corrections, and deletes them if `isTold` is set. If a file with one of
+ * Lists the source and the corrections, and deletes them if `isConfirmed` is set. If a file with one of
  * their names has another digest, nothing is deleted. Nothing is overwritten, because no program
  * can know where a file system has written a file.
  *
@@ -17,7 +17,7 @@ import { EXIT_CODES, NOT_CONFIRMED } from './report-lines.js'
 export async function cleanAway(
   named: readonly OriginFile[],
   { state }: MigrationReport,
-  isTold: boolean,
+  isConfirmed: boolean,
 ): Promise<CommandResult> {
   if (state !== 'complete') {
     return {
@@ -28,13 +28,14 @@ export async function cleanAway(
     }
   }
   const files = await filesThere(named)
-  if (files.length === 0) return cleanResult(['There is nothing left to delete.'], files, isTold)
-  if (!isTold) {
+  if (files.length === 0)
+    return cleanResult(['There is nothing left to delete.'], files, isConfirmed)
+  if (!isConfirmed) {
     const lines = ['--yes deletes these files without overwriting them:', ...files.map(indented)]
-    return { ...cleanResult(lines, files, isTold), exitCode: 2, errorLine: NOT_CONFIRMED }
+    return { ...cleanResult(lines, files, isConfirmed), exitCode: 2, errorLine: NOT_CONFIRMED }
   }
   for (const file of files) await remove(file)
-  return cleanResult(['Deleted without overwriting:', ...files.map(indented)], files, isTold)
+  return cleanResult(['Deleted without overwriting:', ...files.map(indented)], files, isConfirmed)
 }
 
 async function filesThere(named: readonly OriginFile[]): Promise<string[]> {

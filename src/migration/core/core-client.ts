@@ -17,7 +17,7 @@ export type DirectImport =
   /** The account was not created. */
   | { readonly outcome: 'rejected'; readonly errors: readonly string[] }
 
-/** The value to look up accounts by: one of the three. */
+/** A login to look up accounts by: an e-mail address, a phone number or a third-party login. */
 export type AccountInfo =
   /** An e-mail address. */
   | { readonly email: string }

@@ -69,7 +69,7 @@ const recipe = optionsObject({
   thirdPartyId: nonEmptyString().optional(),
 }).refine((as) => (as.recipeId === 'thirdparty') === (as.thirdPartyId !== undefined), {
   path: ['thirdPartyId'],
-  error: "must be given with 'thirdparty', and there alone",
+  error: "is required with 'thirdparty' and not allowed otherwise",
 })
 
 const connection = optionsObject({
@@ -83,7 +83,7 @@ const connections = z
   .min(1, { error: 'must be a list of connections' })
   .superRefine((list, context) => {
     for (const index of repeatedConnections(list)) {
-      context.addIssue({ code: 'custom', message: 'must not stand there twice', path: [index] })
+      context.addIssue({ code: 'custom', message: 'must not be listed twice', path: [index] })
     }
   })
 
@@ -234,7 +234,7 @@ export async function issuerOf(
   const lists = await Promise.all(issuers.map(({ tokens }) => tokens()))
   const found = issuers.filter((_, index) => isAmong(lists[index] ?? [], presented))
   if (found.length > 1) {
-    throw wrongWiring('migrationEndpoint: a token stands for one issuer, and several have this one')
+    throw wrongWiring('migrationEndpoint: several issuers have the same token')
   }
   return found[0]
 }

@@ -104,7 +104,11 @@ export function checkHeader(bytes: Buffer): void {
   if (version !== undefined && Number(version) > VERSION) {
     throw new MigrationError('bad_journal', 'the journal is of a newer version of this package', 1)
   }
-  throw new MigrationError('bad_journal', 'this is no journal of a migration, or it is damaged', 1)
+  throw new MigrationError(
+    'bad_journal',
+    'this is not the journal of a migration, or it is damaged',
+    1,
+  )
 }
 
 export const damaged = (line: number): MigrationError =>

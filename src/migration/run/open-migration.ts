@@ -94,7 +94,7 @@ function migrationOf(opened: OpenedMigration): Migration {
   /** Runs at most one step at a time, because two would stage the same users. */
   async function take({ signal }: StepOptions, step: MigrationStep): Promise<MigrationReport> {
     closing.signal.throwIfAborted()
-    if (inProgress !== undefined) throw new Error('a step of the migration is under way')
+    if (inProgress !== undefined) throw new Error('a step of the migration is in progress')
     const controller = new AbortController()
     const signals = signal === undefined ? [closing.signal] : [closing.signal, signal]
     const stopListening = signals.map((each) => abortWith(controller, each))

@@ -49,7 +49,7 @@ export async function* readEntries(journal: Journal): AsyncGenerator<Entry> {
 
 function faultOf(value: unknown): string {
   const format = Object(value).format
-  if (typeof format !== 'number' || format === FORMAT) return 'no entry of a journal'
+  if (typeof format !== 'number' || format === FORMAT) return 'not an entry of a journal'
   return format > FORMAT
     ? 'the journal is of a newer version of this package'
     : 'the journal is of an older version of this package: finish the migration with that version'

@@ -53,7 +53,7 @@ export function keySetAddressFaults(policy: Readonly<Record<string, unknown>>): 
 function besideKeySet(policy: Readonly<Record<string, unknown>>): string[] {
   return ['jwksUri', 'apiBasePath', 'allowInsecureHttp', 'staleIfErrorSeconds']
     .filter((name) => policy[name] !== undefined)
-    .map((name) => `${name} must not stand beside keySet, which has its own`)
+    .map((name) => `${name} cannot be combined with keySet, which has its own`)
 }
 
 function isBasePath(path: string): boolean {

@@ -79,7 +79,7 @@ it.each<[string, () => unknown]>([
   ['issuers.legacy.tokens[0] must be 32', () => withIssuer({ tokens: [`${'x'.repeat(40)} x`] })],
   ['issuers.legacy.connections must be a list', () => withIssuer({ connections: [] })],
   [
-    'issuers.legacy.connections[1] must not stand there twice',
+    'issuers.legacy.connections[1] must not be listed twice',
     () => withIssuer({ connections: [connection({}), connection({})] }),
   ],
   [
@@ -87,11 +87,11 @@ it.each<[string, () => unknown]>([
     () => withIssuer({ connections: [connection({ as: { recipeId: 'webauthn' } })] }),
   ],
   [
-    'issuers.legacy.connections[0].as.thirdPartyId must be given',
+    'issuers.legacy.connections[0].as.thirdPartyId is required',
     () => withIssuer({ connections: [connection({ as: { recipeId: 'thirdparty' } })] }),
   ],
   [
-    'issuers.legacy.connections[0].as.thirdPartyId must be given',
+    'issuers.legacy.connections[0].as.thirdPartyId is required',
     () =>
       withIssuer({
         connections: [connection({ as: { recipeId: 'passwordless', thirdPartyId: 'google' } })],

@@ -166,6 +166,6 @@ it('is a number of seconds from 0 to 3600, and does not stand beside keySet', ()
   }
   const keySet = remoteKeySet({ jwksUri })
   expect(() => serviceAuth({ ...POLICY, keySet, staleIfErrorSeconds: 0 })).toThrow(
-    'staleIfErrorSeconds must not stand beside keySet',
+    'staleIfErrorSeconds cannot be combined with keySet',
   )
 })

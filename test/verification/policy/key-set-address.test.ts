@@ -43,7 +43,7 @@ describe('the address of the key set', () => {
     expect(faultsOf({ keySet, issuer: 'core' })).toBe('')
     for (const name of ['jwksUri', 'apiBasePath', 'allowInsecureHttp', 'staleIfErrorSeconds']) {
       expect(faultsOf({ keySet, [name]: 0 })).toBe(
-        `${name} must not stand beside keySet, which has its own`,
+        `${name} cannot be combined with keySet, which has its own`,
       )
     }
   })

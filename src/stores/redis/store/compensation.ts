@@ -94,15 +94,15 @@ export function createCompensation<T>(undo: (work: T) => Promise<unknown>): Comp
  * owner that arrives even later, unless the record of the granted run is gone.
  */
 export const UNDO_RESERVE: Script = script(`${PRELUDE}
-local behind, ttl, granted = unpack(ARGV)
+local tail, ttl, granted = unpack(ARGV)
 if record == true or (not record and granted ~= '0') then return 0 end
 local fence, tombstone = '0', 0
 if record then
-  local mine = parse_own('1|f|' .. granted .. behind)
+  local mine = parse_own('1|f|' .. granted .. tail)
   if record.owner ~= mine.owner or record.fence == mine.fence or record.state ~= 'r' then return 0 end
   fence, tombstone = record.fence, tombstone_in(record, mine)
 end
-local written = write('1|f|' .. fence .. behind, math.max(ttl, tombstone))
+local written = write('1|f|' .. fence .. tail, math.max(ttl, tombstone))
 if written.err and tombstone > 0 then return written end
 if written.err then redis.call('DEL', KEYS[1]) end
 return 1

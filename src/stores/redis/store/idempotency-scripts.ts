@@ -58,8 +58,8 @@ if fault then return fault end
 /** ARGV: the record after its fence, time to live, rerun. */
 export const RESERVE: Script = script(`${PRELUDE}
 if record == true then return { 'unreadable' } end
-local behind, ttl, rerun = unpack(ARGV)
-local mine = parse_own('1|r|0' .. behind)
+local tail, ttl, rerun = unpack(ARGV)
+local mine = parse_own('1|r|0' .. tail)
 local time = redis.call('TIME')
 local fence = time[1] * 1000000 + time[2]
 local tombstone = 0
@@ -86,7 +86,7 @@ if record then
   fence = math.max(fence, record.fence + 1)
 end
 fence = string.format('%.0f', fence)
-local written = write(extended('1|r|' .. fence .. behind, mine, tombstone), ttl + tombstone)
+local written = write(extended('1|r|' .. fence .. tail, mine, tombstone), ttl + tombstone)
 if written.err then return written end
 return { 'reserved', fence }
 `)

@@ -3,11 +3,12 @@ import { type Mutants, mutantsOf } from './load.js'
 /** Wrong versions of the package, each without one rule of the protocol. */
 export const MUTANTS: Mutants = {
   ...mutantsOf('idempotency/leased/lease.ts', {
-    'no lease is renewed': ['if (mayRenew && !isRenewing) void renewOnce(now)', ''],
+    'no lease is renewed': ['if (mayRenew) renewal ??= renewOnce(now)', ''],
     'maxRunSeconds does not end the renewals': [
       'const mayRenew = isStreaming || now - reservedAt < maxRunMs',
       'const mayRenew = true',
     ],
+    'a refused renewal ends a run that has ended': ['else if (timer !== undefined) {', 'else {'],
   }),
   ...mutantsOf('middleware/idempotency-key/run-leased.ts', {
     'a lease is renewed forever after its run': [
@@ -22,10 +23,10 @@ export const MUTANTS: Mutants = {
       "return settle({ type: 'finished', result: encoded }, 'result_kept', result.status)",
       'return Promise.resolve()',
     ],
-    'an aborted run keeps its lease': ["void settle({ type: 'abandoned' }, 'abandoned')", ''],
+    'an aborted run keeps its lease': ["await settle({ type: 'abandoned' }, 'abandoned')", ''],
     'an aborted run is free again': [
-      "void settle({ type: 'abandoned' }, 'abandoned')",
-      "void settle({ type: 'released' }, 'abandoned')",
+      "await settle({ type: 'abandoned' }, 'abandoned')",
+      "await settle({ type: 'released' }, 'abandoned')",
     ],
     'release is ignored': ['    isReleased = true\n', ''],
     'an aborted run does not learn of it': ['lease.abandon()', 'lease.stopRenewing()'],
@@ -217,6 +218,10 @@ export const MUTANTS: Mutants = {
     'an operator settles another run': [
       "if type ~= expected or redis.call('PTTL', KEYS[1]) > tonumber(max_ttl) then return 0 end",
       '',
+    ],
+    'an operator hears that a record is settled, and it is not': [
+      'return reply === 1\n',
+      'return true\n',
     ],
     'an operator does not see a renewal': [
       "if type ~= expected or redis.call('PTTL', KEYS[1]) > tonumber(max_ttl) then return 0 end",

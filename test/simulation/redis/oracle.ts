@@ -113,9 +113,21 @@ export class LeasedOracle extends Oracle {
       : undefined
   }
 
-  /** What a run does after an operator has settled it is not stored. */
+  /** An operator settles the run that he has found. What it does later is not stored. */
   #settlements(): void {
-    for (const { recordName, foundFence, isDone, doneAt = Infinity } of this.history.settlements) {
+    for (const settlement of this.history.settlements) {
+      const { recordName, foundFence, isDone, sentAt, doneAt = Infinity } = settlement
+      const isWritten = this.history.steps.some(
+        ({ isWrite, by, at, after, ...step }) =>
+          isWrite &&
+          by === 'operator' &&
+          step.recordName === recordName &&
+          at >= sentAt &&
+          at <= doneAt &&
+          after?.fence === foundFence,
+      )
+      if (isDone && !isWritten)
+        this.broken.push(`settled: ${recordName} is said to be settled, and is not`)
       const run = this.runOf(recordName, foundFence)
       if (!isDone || run === undefined || (run.endedAt ?? 0) <= doneAt) continue
       const isLost = this.isLost(recordName, run.startedAt, Infinity, 'results')

@@ -8,7 +8,6 @@ export const MUTANTS: Mutants = {
       'const mayRenew = isStreaming || now - reservedAt < maxRunMs',
       'const mayRenew = true',
     ],
-    'a refused renewal ends a run that has ended': ['else if (timer !== undefined) {', 'else {'],
   }),
   ...mutantsOf('middleware/idempotency-key/run-leased.ts', {
     'a lease is renewed forever after its run': [

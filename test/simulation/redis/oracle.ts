@@ -348,8 +348,9 @@ export class LeasedOracle extends Oracle {
     return (
       at - from > maxRunSeconds * 1000 * (1 - DRIFT) ||
       (hasEnded && this.isDisturbed(receiver, from, at)) ||
-      // Where its record was lost, an undone reservation may have left a tombstone.
-      this.isLost(recordName, from, at) ||
+      // Where its record was lost, the undone reservation of another may have left a tombstone.
+      (this.isLost(recordName, from, at) &&
+        this.attemptsOf(recordName).some((each) => each !== run.attempt && each.sentAt <= at)) ||
       this.#whoTook(run, at) !== undefined ||
       this.history.settlements.some((each) => each.recordName === recordName && each.sentAt <= at)
     )

@@ -156,10 +156,10 @@ describe('a journal that cannot be used', () => {
   })
 
   it.each([
-    ['empty', '', /no journal/],
-    ['foreign', '{"id":1}\n{"id":2}\n', /no journal/],
+    ['empty', '', /not the journal/],
+    ['foreign', '{"id":1}\n{"id":2}\n', /not the journal/],
     ['of a newer format', '{"journal":"express-service-auth/migration","version":2}\n', /newer/],
-    ['cut in its first line', '{"journal":"express-service-auth/migra', /no journal/],
+    ['cut in its first line', '{"journal":"express-service-auth/migra', /not the journal/],
   ])('is %s, and is left as it is', async (_, text, message) => {
     const folder = await folderOfTest()
     await writeFile(fileOf(folder), text, { mode: 0o600 })

@@ -88,7 +88,7 @@ describe('openMigration', () => {
   it('takes one step at a time', async () => {
     const migration = await scene().open()
     const first = migration.run()
-    await expect(migration.run()).rejects.toThrow('under way')
+    await expect(migration.run()).rejects.toThrow('in progress')
     expect(await first).toMatchObject({ state: 'complete' })
   })
 })

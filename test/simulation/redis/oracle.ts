@@ -351,7 +351,10 @@ export class LeasedOracle extends Oracle {
       // Where its record was lost, the undone reservation of another may have left a tombstone.
       (this.isLost(recordName, from, at) &&
         this.attemptsOf(recordName).some((each) => each !== run.attempt && each.sentAt <= at)) ||
-      this.#whoTook(run, at) !== undefined ||
+      // A run begins a little after it has reserved its key.
+      this.runsOf(recordName).some(
+        (each) => this.reservedAt(each) > from && this.reservedAt(each) <= at,
+      ) ||
       this.history.settlements.some((each) => each.recordName === recordName && each.sentAt <= at)
     )
   }

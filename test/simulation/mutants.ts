@@ -3,7 +3,7 @@ import { type Mutants, mutantsOf } from './load.js'
 /** Wrong versions of the package, each without one rule of the protocol. */
 export const MUTANTS: Mutants = {
   ...mutantsOf('idempotency/leased/lease.ts', {
-    'no lease is renewed': ['if (mayRenew) renewal ??= renewOnce(now)', ''],
+    'no lease is renewed': ['if (mayRenew) {', 'if (false) {'],
     'maxRunSeconds does not end the renewals': [
       'const mayRenew = isStreaming || now - reservedAt < maxRunMs',
       'const mayRenew = true',

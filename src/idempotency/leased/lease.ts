@@ -57,7 +57,11 @@ export function startLease(
     const now = performance.now()
     if (now >= leasedUntil) lose()
     const mayRenew = isStreaming || now - reservedAt < maxRunMs
-    if (mayRenew) renewal ??= renewOnce(now)
+    if (mayRenew) {
+      renewal ??= renewOnce(now).finally(() => {
+        renewal = undefined
+      })
+    }
     // Otherwise a run that never ends would keep its timer forever.
     if (!mayRenew && isLost) stopRenewing()
   }
@@ -72,8 +76,6 @@ export function startLease(
       }
     } catch {
       // The store cannot be reached: the next renewal tries again, unless the lease has expired.
-    } finally {
-      renewal = undefined
     }
   }
 

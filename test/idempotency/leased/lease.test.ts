@@ -95,6 +95,15 @@ describe('A lease', () => {
     await vi.advanceTimersByTimeAsync(LEASE_MS)
     expect(renew).not.toHaveBeenCalled()
   })
+  it('is renewed again after a renewal that throws', async () => {
+    const renew = vi.fn((): Promise<boolean> => {
+      throw new Error('at once')
+    })
+    keep(renew)
+    await vi.advanceTimersByTimeAsync((2 * LEASE_MS) / 3)
+    expect(renew).toHaveBeenCalledTimes(2)
+  })
+
   it('is not lost by a renewal that is refused after the run has ended', async () => {
     let confirm = (_isRenewed: boolean): void => {}
     const lease = keep(() => new Promise((resolve) => (confirm = resolve)))

@@ -18,6 +18,8 @@ const MINUTE_MS = 60_000
 /** Longer than records are kept, so that they are gone when the memory is measured. */
 const QUIET_MS = 15 * MINUTE_MS
 const MAX_PERCENT = 1
+/** A line needs three points, and only the second half counts. */
+const MIN_HOURS = 6
 
 const CALL = {
   plan: { beforeMs: 5, afterMs: 5, ending: 'answers' },
@@ -89,7 +91,9 @@ interface Sample extends HeapSample {
  * an hour. Returns whether it stayed flat.
  */
 export async function simulateHours(esa: Package, of: string, hours: number): Promise<boolean> {
-  const story = STORIES[of] as Story
+  const story = STORIES[of]
+  if (story === undefined) throw new Error(`--hours is for ${Object.keys(STORIES).join(' and ')}`)
+  if (!(hours >= MIN_HOURS)) throw new Error(`--hours takes a number from ${MIN_HOURS}`)
   const stage = new Stage(story, esa)
   const random = new Random(story.seed)
   const ReceiverOfStory = story.coupled === undefined ? Receiver : CoupledReceiver

@@ -35,6 +35,7 @@ const part = Number(values.part ?? 0)
 const stories = Number(values.stories)
 const seed = Number(values.seed)
 const kinds = Object.entries(KINDS).filter(([name]) => name === (values.of ?? name))
+if (kinds.length === 0) throw new Error(`--of is one of ${Object.keys(KINDS).join(', ')}`)
 const REPORT_EVERY = 5000
 
 async function simulate(): Promise<boolean> {
@@ -115,7 +116,7 @@ async function divide(): Promise<boolean> {
 
 async function hours(): Promise<boolean> {
   const esa = await loadPackage()
-  for (const of of ['leased', 'coupled'].filter((name) => name === (values.of ?? name)))
+  for (const of of values.of === undefined ? ['leased', 'coupled'] : [values.of])
     if (!(await simulateHours(esa, of, Number(values.hours)))) return false
   return true
 }

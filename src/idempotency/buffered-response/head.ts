@@ -156,7 +156,7 @@ export function deferHead(head: HeadState, input: readonly unknown[]): DeferredH
   return { args, statusCode, statusMessage, isImplicit: false }
 }
 
-const IS_DEFERRED = Symbol('express-service-auth waiting head')
+const IS_DEFERRED = Symbol('express-service-auth deferred head')
 
 /** A response whose `headersSent` is true before Node has sent the head. */
 type ShowingResponse = ServerResponse & { [IS_DEFERRED]?: boolean }

@@ -188,11 +188,11 @@ function readIdempotentRequest(
       `${MIDDLEWARE} needs the body parsed: move the body parser before it, or read the body in another way before it and give the option fingerprint`,
     )
   }
-  const operation = nameOperation(request, options.operation)
+  const operation = chooseOperation(request, options.operation)
   return {
     state,
     header: readKey(headerValues(request, 'idempotency-key')),
-    fingerprint: nameRequest(request, body, options.fingerprint),
+    fingerprint: fingerprintRequest(request, body, options.fingerprint),
     scope: { issuer, audience, caller, operation },
   }
 }
@@ -205,9 +205,9 @@ function assertHttp1({ httpVersion, httpVersionMajor }: Request): void {
   )
 }
 
-function nameOperation(request: Request, operation: IdempotencySettings['operation']): string {
+function chooseOperation(request: Request, operation: IdempotencySettings['operation']): string {
   if (operation !== undefined) {
-    return typeof operation === 'string' ? operation : nameBy(operation, request, 'operation')
+    return typeof operation === 'string' ? operation : callOption(operation, request, 'operation')
   }
   // Without a route there is no pattern, and a path would give each order its own operation.
   const route: unknown = request.route
@@ -216,9 +216,13 @@ function nameOperation(request: Request, operation: IdempotencySettings['operati
   return operationOf(request.method, request.baseUrl, (route as { path: unknown }).path)
 }
 
-function nameRequest(request: Request, body: RequestBody, namer: RequestNamer | undefined): string {
+function fingerprintRequest(
+  request: Request,
+  body: RequestBody,
+  namer: RequestNamer | undefined,
+): string {
   // A digest, like the default, because the text may contain secrets that no store should get.
-  if (namer !== undefined) return digestOfParts([nameBy(namer, request, 'fingerprint')])
+  if (namer !== undefined) return digestOfParts([callOption(namer, request, 'fingerprint')])
   const { method, originalUrl: target } = request
   const fingerprint = fingerprintOf({ method, target, mediaType: mediaTypeOf(request), body })
   if (fingerprint !== undefined) return fingerprint
@@ -227,10 +231,10 @@ function nameRequest(request: Request, body: RequestBody, namer: RequestNamer | 
   )
 }
 
-function nameBy(namer: RequestNamer, request: Request, option: string): string {
-  const name: unknown = namer(request)
-  if (typeof name === 'string') return name
-  // An async function was passed: its rejection must not end the process.
-  if (name instanceof Promise) name.catch(() => {})
+function callOption(namer: RequestNamer, request: Request, option: string): string {
+  const text: unknown = namer(request)
+  if (typeof text === 'string') return text
+  // If an async function was passed, its rejection must not end the process.
+  Promise.resolve(text).catch(() => {})
   throw wrongWiring(`${MIDDLEWARE}: the option ${option} must return a string`)
 }

@@ -70,7 +70,7 @@ export function fromTypeOrm<Tx>(source: DataSourceLike<Tx>): TransactionRunner<T
     transaction({ isolation }) {
       const level = isolation?.toUpperCase() as Uppercase<Isolation> | undefined
       return (use, abandoned) =>
-        openConnection(source)(
+        openQueryRunner(source)(
           ({ manager }) => (level ? manager.transaction(level, use) : manager.transaction(use)),
           abandoned,
         )
@@ -78,7 +78,7 @@ export function fromTypeOrm<Tx>(source: DataSourceLike<Tx>): TransactionRunner<T
     query: (tx, statement) => query(tx as EntityManagerLike, statement),
     queryAlone: (single) =>
       queryOn(
-        (use, abandoned) => openConnection(source)(({ manager }) => use(manager), abandoned),
+        (use, abandoned) => openQueryRunner(source)(({ manager }) => use(manager), abandoned),
         query,
         single,
       ),
@@ -95,7 +95,7 @@ async function query(
   return records as readonly Row[]
 }
 
-function openConnection<Tx>(source: DataSourceLike<Tx>): Open<QueryRunnerLike<Tx>> {
+function openQueryRunner<Tx>(source: DataSourceLike<Tx>): Open<QueryRunnerLike<Tx>> {
   return async (use, abandoned) => {
     const runner = source.createQueryRunner()
     try {

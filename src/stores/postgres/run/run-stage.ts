@@ -67,7 +67,7 @@ export function nextStage(stage: RunStage, event: StageEvent): RunStage {
 /** The record comes first: every one of many simultaneous replays finds it, but only one gets the lock. */
 function afterBegin(result: BeginResult): RunStage {
   if (result.found === 'record') return { name: 'skipped', finding: findingOf(result.record) }
-  if (result.found === 'run') return { name: 'skipped', finding: { outcome: 'running' } }
+  if (result.found === 'other_run') return { name: 'skipped', finding: { outcome: 'running' } }
   return { name: 'running' }
 }
 

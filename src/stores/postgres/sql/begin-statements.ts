@@ -9,7 +9,7 @@ export type BeginResult =
   /** `fence` is the transaction's id. */
   | { readonly found: 'nothing'; readonly fence: string }
   /** Another run of the key has the lock. */
-  | { readonly found: 'run' }
+  | { readonly found: 'other_run' }
   | { readonly found: 'record'; readonly record: RecordRow }
 
 export interface BeginOptions {
@@ -42,7 +42,7 @@ export function createBeginStatements(schema: string) {
     }),
     readBeginResult(rows: readonly Row[]): BeginResult {
       const reply = textIn(onlyRow(rows), 'begun') ?? ''
-      if (reply === RUNNING) return { found: 'run' }
+      if (reply === RUNNING) return { found: 'other_run' }
       if (/^\d+$/.test(reply)) return { found: 'nothing', fence: reply }
       return { found: 'record', record: parseRecordRow(reply) }
     },

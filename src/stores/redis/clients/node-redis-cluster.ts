@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isReplyError, startRedisCall, untilDeadline } from '../connection/redis-call.js'
 import { slotOf } from './hash-slot.js'
-import { openConnection } from './node-redis-connection.js'
+import { openServerClient } from './node-redis-connection.js'
 import {
   type ClusterSource,
   completed,
@@ -62,7 +62,7 @@ export function openClusterConnection(
       void refresh().catch(() => {})
     }
     const stallDetector = detectStalls(source.stallTimeoutMs, drop)
-    const client = openConnection(source.node(address), { lost: drop })
+    const client = openServerClient(source.node(address), { lost: drop })
     const node: Node = {
       client,
       connected: stallDetector.watch(client.connect()),

@@ -65,7 +65,7 @@ const TEXTS_AS = {
  * time, and resend commands. It has the options of the app's client, except those that would break the
  * store's time limits or the order of its commands.
  */
-export function openConnection(source: ConnectionSource, listener: ClientListener): ServerClient {
+export function openServerClient(source: ConnectionSource, listener: ClientListener): ServerClient {
   const { address, options, keyPrefix } = source
   const aborter = new AbortController()
   let client: NodeRedis | undefined

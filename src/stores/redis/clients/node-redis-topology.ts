@@ -1,5 +1,5 @@
 import { isReplyError, startRedisCall, untilDeadline } from '../connection/redis-call.js'
-import { type ConnectionSource, openConnection } from './node-redis-connection.js'
+import { type ConnectionSource, openServerClient } from './node-redis-connection.js'
 import type { OpenClient, ServerClient } from './redis-client.js'
 
 /** How to connect to the nodes of a cluster. */
@@ -39,7 +39,7 @@ export function discoverTopology(source: ClusterSource, mustBeUp: boolean): Prom
   const asked = [...shuffled(source.roots()), ...shuffled(known)].slice(0, MAX_ASKED)
   return firstOf(
     asked.map(async (each) => {
-      const client = openConnection(each, {})
+      const client = openServerClient(each, {})
       const work = client.connect().then(() => topologyOf(client, mustBeUp))
       return untilDeadline(work, startRedisCall(source.connectTimeoutMs)).finally(client.close)
     }),

@@ -3,7 +3,7 @@ import {
   type ConnectionSource,
   type NodeRedis,
   type NodeRedisOptions,
-  openConnection,
+  openServerClient,
 } from './node-redis-connection.js'
 import type { ClusterSource } from './node-redis-topology.js'
 import { reconnecting } from './reconnecting.js'
@@ -35,7 +35,7 @@ export function nodeRedisFactory(appClient: NodeRedis): ClientFactory {
   return {
     keyPrefix,
     open: openServer(sourceWithin),
-    forDenylist: () => () => openConnection(sourceWithin(DENYLIST_CONNECT_TIMEOUT_MS), {}),
+    forDenylist: () => () => openServerClient(sourceWithin(DENYLIST_CONNECT_TIMEOUT_MS), {}),
   }
 }
 
@@ -43,7 +43,7 @@ const openServer =
   (sourceWithin: (connectTimeoutMs: number) => ConnectionSource): OpenClient<ServerClient> =>
   (longestReplyMs, listener) => {
     const sourceNow = () => sourceWithin(connectTimeoutFor(longestReplyMs))
-    const client = reconnecting((own) => openConnection(sourceNow(), own), listener)
+    const client = reconnecting((own) => openServerClient(sourceNow(), own), listener)
     const node: RedisNode = {
       address: sourceNow().address,
       isBehindSentinel: false,

@@ -42,7 +42,7 @@ const STAGES: Readonly<Record<RunStage['name'], RunStage>> = {
 const EVENTS: Readonly<Record<string, StageEvent>> = {
   'the lock is free': begun(nothing),
   'there is a record': begun({ found: 'record', record }),
-  'another run has the lock': begun({ found: 'run' }),
+  'another run has the lock': begun({ found: 'other_run' }),
   'a success': answered(commit),
   'a refusal': answered(refuse),
   'a refusal that keeps its writes': answered(refuse, true),

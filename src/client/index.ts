@@ -1,4 +1,4 @@
-export type { ApiKey } from './core/api-key.js'
+export type { ApiKey } from './core/core-options.js'
 export {
   type AttemptError,
   type AttemptReport,
@@ -17,5 +17,8 @@ export {
   tokenSource,
 } from './token-source/token-source.js'
 export { TokenSourceError, type TokenSourceErrorCode } from './token-source/token-source-error.js'
-export type { TokenSourceHealth } from './token-source/token-source-health.js'
-export type { ProofRequest, TokenSource } from './token-source/token-source-interface.js'
+export type {
+  ProofRequest,
+  TokenSource,
+  TokenSourceHealth,
+} from './token-source/token-source-interface.js'

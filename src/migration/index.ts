@@ -7,7 +7,7 @@ export type {
   MigrationRefusal,
   MigrationUndecided,
 } from '../base/decision/migration-event.js'
-export type { ApiKey } from '../client/core/api-key.js'
+export type { ApiKey } from '../client/core/core-options.js'
 export { type ImportOneResult, importOne } from './account/import-one.js'
 export type {
   AccountInfo,

@@ -2,7 +2,7 @@ import { readClock } from '../base/clock.js'
 import { allow, type Decision, deny } from '../base/decision/reason.js'
 import { readToken, type WireHeaders } from '../base/raw-headers.js'
 import { type Confirm, createConfirm } from './confirm.js'
-import type { Sender } from './confirmation/sender.js'
+import type { Sender } from './confirmation/sender-constraint.js'
 import type { KeySource, VerificationKey } from './key-set/key-set.js'
 import {
   type ClaimsDecision,

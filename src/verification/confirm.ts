@@ -4,7 +4,7 @@ import { headerValues, type PresentedToken, type WireHeaders } from '../base/raw
 import { checkCertificate } from './confirmation/check-certificate.js'
 import { checkProof, type Proof, type ProofMember } from './confirmation/check-proof.js'
 import type { Confirmation } from './confirmation/confirmation.js'
-import type { Sender } from './confirmation/sender.js'
+import type { Sender } from './confirmation/sender-constraint.js'
 import type { ClaimsDecision, ValidIdentity } from './policy/check-claims.js'
 import type { Policy } from './policy/policy.js'
 

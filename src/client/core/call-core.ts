@@ -4,9 +4,8 @@ import { withDeadline } from '../../base/deadline.js'
 import { pause } from '../../base/pause.js'
 import { readResponseBody } from '../../base/response-body.js'
 import { retryAfterMs } from '../../base/retry-after.js'
-import { type ApiKey, currentKey } from './api-key.js'
 import { CoreFailure } from './core-failure.js'
-import { operationUrl } from './core-options.js'
+import { type ApiKey, currentKey, operationUrl } from './core-options.js'
 
 /** The connection settings of the identity core. */
 export interface Core {

@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { readClock } from '../../base/clock.js'
 import { type Minting, mint } from './mint.js'
 import { TokenSourceError } from './token-source-error.js'
-import type { TokenSourceHealth } from './token-source-health.js'
+import type { TokenSourceHealth } from './token-source-interface.js'
 import * as states from './token-state.js'
 
 /** The implementation of a `tokenSource`. */

@@ -12,16 +12,14 @@ import {
   optionsObject,
   parseOptions,
 } from '../../base/options.js'
-import type { ApiKey } from '../core/api-key.js'
-import { apiKeyOption, baseUrlFaults } from '../core/core-options.js'
+import { type ApiKey, apiKeyOption, baseUrlFaults } from '../core/core-options.js'
 import { type BindOption, bindFaults, bindOption, confirmationOf } from './bind-option.js'
 import { createCachedSource, type InnerOptions, type InnerSource } from './cached-source.js'
 import { createDpopKey, parseProofRequest } from './dpop-key.js'
 import { mint } from './mint.js'
 import { issuedAt, type ServiceClaims } from './token-request.js'
 import { afterTokenFailure, TokenSourceError } from './token-source-error.js'
-import type { TokenSourceHealth } from './token-source-health.js'
-import type { ProofRequest, TokenSource } from './token-source-interface.js'
+import type { ProofRequest, TokenSource, TokenSourceHealth } from './token-source-interface.js'
 import { failureHealth, type LastTokenFailure } from './token-state.js'
 
 /** Options of `tokenSource`. */

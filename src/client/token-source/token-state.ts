@@ -1,6 +1,6 @@
 import { type BackOff, isBackingOff } from '../../base/back-off.js'
 import { afterTokenFailure, TokenSourceError } from './token-source-error.js'
-import type { TokenSourceHealth } from './token-source-health.js'
+import type { TokenSourceHealth } from './token-source-interface.js'
 
 /** A token that calls get until `usableUntil`. Times are in milliseconds of the source's monotonic clock. */
 export interface CurrentToken {

@@ -7,8 +7,7 @@ import {
   optionsObject,
   parseOptions,
 } from '../../base/options.js'
-import type { ApiKey } from '../../client/core/api-key.js'
-import { apiKeyOption, baseUrlFaults } from '../../client/core/core-options.js'
+import { type ApiKey, apiKeyOption, baseUrlFaults } from '../../client/core/core-options.js'
 import type { CallOptions, CoreClient, RowQuery, RowStatus, StagedRow } from './core-client.js'
 import { CoreError } from './core-error.js'
 import type { Operation } from './core-operation.js'

@@ -3,8 +3,7 @@ import { ignoreRejection } from '../../base/decision/observers.js'
 import type { RefusalReason } from '../../base/decision/reason.js'
 import { ServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
 import { PeerCertificate } from './peer-certificate.js'
-import type { Sender } from './sender.js'
-import type { CertificateOf } from './sender-constraint.js'
+import type { CertificateOf, Sender } from './sender-constraint.js'
 
 /**
  * Compares the certificate of a request with the thumbprint in its token (RFC 8705, section 3.1). Returns

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
 import { flag, optionsObject } from '../../base/options.js'
+import type { WireHeaders } from '../../base/raw-headers.js'
 import type { Confirmation } from './confirmation.js'
 import { type BaseUrl, parseBaseUrl } from './http-uri.js'
 
@@ -38,6 +39,19 @@ interface DpopOption {
    * `Host` are never read.
    */
   readonly baseUrls: readonly string[]
+}
+
+/** The side of a request that a bound token must match. */
+export interface Sender {
+  readonly headers: WireHeaders
+  /** Returns a `PeerCertificate`, or what the app gives instead: a value of any type. */
+  certificate(mtls: true | CertificateOf): unknown
+  /**
+   * Returns the method and the request target.
+   *
+   * @throws ServiceAuthError `wrong_wiring` if the app has not given them.
+   */
+  target(): { readonly method: string; readonly url: string }
 }
 
 /** A checked `senderConstraint`. */

@@ -66,7 +66,7 @@ export type CoupledOutcome =
   /** Rolled back, and nothing is stored. */
   | { readonly outcome: 'rolled_back' }
   /** The handler ended the transaction itself. */
-  | { readonly outcome: 'uncoupled'; readonly isKept: boolean }
+  | { readonly outcome: 'uncoupled' }
   /** Another run of the key committed first. */
   | { readonly outcome: 'overtaken'; readonly by: RecordFinding }
   /** The answer must not be sent. `mayRetryNow`: an immediate retry may succeed. */

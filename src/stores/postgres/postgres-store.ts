@@ -3,7 +3,6 @@ import type { IncomingMessage } from 'node:http'
 import { ServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
 import { digestOfParts } from '../../base/digest.js'
 import type { CoupledStore } from '../../idempotency/coupled/coupled-store.js'
-import type { SingleUseStore } from '../../idempotency/single-use.js'
 import { checkPostgres } from './check/check-postgres.js'
 import {
   assertRunner,
@@ -20,7 +19,7 @@ import { query, type StoreContext } from './store-context.js'
 import { type SweepOptions, startSweeper, sweep } from './sweep.js'
 
 /** A store whose records commit together with the handler's writes in Postgres. */
-export interface PostgresStore<Tx> extends CoupledStore, SingleUseStore {
+export interface PostgresStore<Tx> extends CoupledStore {
   /**
    * Returns the handler's transaction: the object that the client's own transaction function passes to its
    * callback. Once the answer is complete, it and everything made from it fails with `TransactionEndedError`.

@@ -31,7 +31,7 @@ const STATEMENT_MS = 5000
 
 /**
  * Checks whether the database can be trusted with records, and has everything that they need. Resolves to
- * warnings of a possible loss of acknowledged writes, or of time.
+ * warnings: acknowledged writes may be lost, or a lock may be held longer than necessary.
  *
  * @throws ServiceAuthError `unavailable` if it cannot be reached, `unfit` with every fault that was found.
  */
@@ -78,6 +78,7 @@ async function hasConnectionCheck(
     await query(probe.text)
     return true
   } catch (error) {
+    // The server has refused the query, because it does not know the setting.
     if (error instanceof ServiceAuthError && error.code === 'unfit') return false
     throw error
   }
@@ -114,7 +115,7 @@ const IDENTITY = `select pg_catalog.pg_current_xact_id()::text as transaction,
   pg_catalog.pg_backend_pid()::text as backend`
 
 const POOLED =
-  'statements of a transaction do not stay together: a pooler pools by statement, and must by transaction'
+  'statements of a transaction do not stay together: the pooler must use transaction pooling, not statement pooling'
 
 const LOCKS = 'advisory locks do not hold: two connections got the same one'
 

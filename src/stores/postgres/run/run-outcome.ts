@@ -103,12 +103,13 @@ async function uncoupled<Tx>(
   input: RunInput<Tx>,
   result: AttemptResult,
 ): Promise<CoupledOutcome> {
-  if (input.request.recordId === undefined) return { outcome: 'uncoupled', isKept: false }
-  const { stage } = result
-  const answer =
-    'ending' in stage && stage.ending.type !== 'roll_back' ? stage.ending.result : undefined
-  const inserted = await insertRecord(store, input, recordOf(result, answer))
-  return { outcome: 'uncoupled', isKept: inserted === 'kept' }
+  if (input.request.recordId !== undefined) {
+    const { stage } = result
+    const answer =
+      'ending' in stage && stage.ending.type !== 'roll_back' ? stage.ending.result : undefined
+    await insertRecord(store, input, recordOf(result, answer))
+  }
+  return { outcome: 'uncoupled' }
 }
 
 const recordOf = ({ usedTokens }: AttemptResult, result: Uint8Array | undefined) => ({

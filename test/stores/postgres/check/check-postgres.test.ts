@@ -113,7 +113,7 @@ describe('a check', async () => {
       const pgbouncer = await startPgbouncer(server, { poolMode })
       const checked = checkAt(pgbouncer.urlFor(name, 'app'))
       if (poolMode === 'transaction') expect(await checked).toEqual([])
-      else await expect(checked).rejects.toMatchObject(unfit('pools by statement'))
+      else await expect(checked).rejects.toMatchObject(unfit('not statement pooling'))
       await pgbouncer.stop()
     }
   })
@@ -124,7 +124,7 @@ describe('a check', async () => {
     const apart = poolRunner(pool) as TransactionRunner<never>
     const transaction: typeof apart.transaction = (work) => work(undefined as never)
     await expect(checkWith({ ...apart, transaction })).rejects.toMatchObject(
-      unfit('pools by statement'),
+      unfit('not statement pooling'),
     )
     await pool.end()
   })

@@ -43,7 +43,7 @@ export function readJsonObject(bytes: Uint8Array): JsonObject | undefined {
   try {
     const text = utf8.decode(bytes)
     const members: unknown = JSON.parse(text)
-    // Only own members count.
+    // Without a prototype, so that `members.toString` is what the JSON says.
     return isObject(members) ? { members: Object.setPrototypeOf(members, null), text } : undefined
   } catch {
     return undefined
@@ -56,20 +56,17 @@ export const readJsonSegment = (segment: string): JsonObject | undefined =>
 
 type Members = JsonObject['members']
 
-/** All tokens of a key have the same header, and a service sends many: the last one is remembered. */
+/** The last header: a service sends many tokens that are signed with the same key, and they have the same header. */
 let last: { readonly segment: string; readonly members: Readonly<Members> | undefined } | undefined
 
-/**
- * The members of a JOSE header; `undefined` if the segment is no JSON object, or not spelt as base64url spells
- * its bytes (RFC 4648, section 3.5).
- */
+/** The members of a JOSE header; `undefined` if it is not a JSON object in canonical base64url (RFC 4648, section 3.5). */
 export function readHeader(segment: string): Readonly<Members> | undefined {
   if (last?.segment === segment) return last.members
   const bytes = Buffer.from(segment, 'base64url')
-  // Node also decodes what is not base64url. This copy does not retain the string of the token.
-  const own = bytes.toString('base64url')
-  if (own !== segment) return undefined
-  last = { segment: own, members: readJsonObject(bytes)?.members }
+  // Node also decodes invalid base64url. The new string, unlike a slice, does not keep the token in memory.
+  const canonical = bytes.toString('base64url')
+  if (canonical !== segment) return undefined
+  last = { segment: canonical, members: readJsonObject(bytes)?.members }
   return last.members
 }
 
@@ -79,5 +76,5 @@ const MAX_KEY_ID_LENGTH = 256
 export const isKeyId = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= MAX_KEY_ID_LENGTH && /^[\x21-\x7e]+$/.test(value)
 
-/** The ids of the core's static keys begin with `s-`. */
+/** SuperTokens does not rotate its static keys; their ids begin with `s-`. */
 export const isStaticKeyId = (kid: string): boolean => kid.startsWith('s-')

@@ -32,7 +32,7 @@ import {
 interface Guard<State extends RequestState, T> {
   readonly by: DecidedBy
   /** Set if the guard runs after `requireIdempotencyKey`, inside a transaction of this store. */
-  readonly afterKeyOf?: object
+  readonly mustFollowKeyOf?: object
   decide(state: State): Decision<T> | Promise<Decision<T>>
   accept?(value: T, state: State): void
   /** Called in addition to the diagnostics channel. */
@@ -91,8 +91,8 @@ function handlerOf<State extends RequestState, T>(
 
 /** @throws ServiceAuthError if the guard comes where its refusal would be stored, or has no run. */
 function assertOrder<State extends RequestState, T>(guard: Guard<State, T>, state: State): void {
-  if (guard.afterKeyOf === undefined) assertBeforeKey(state, guard.by)
-  else assertAfterKey(state, guard.by, guard.afterKeyOf)
+  if (guard.mustFollowKeyOf === undefined) assertBeforeKey(state, guard.by)
+  else assertAfterKey(state, guard.by, guard.mustFollowKeyOf)
 }
 
 interface GuardContext<State> {

@@ -54,7 +54,7 @@ export interface RequestState {
   /** The credential that each `acceptOneOf` accepted. */
   credentials: Map<object, AcceptedCredential> | undefined
   /** The stores in which the request's token has been consumed. */
-  consumedIn: Set<object> | undefined
+  storesThatConsumed: Set<object> | undefined
   /** Set by `requireIdempotencyKey`. */
   reservation: KeyReservation | undefined
 }
@@ -78,7 +78,7 @@ export function beginState(request: Request): RequestState {
     terms: undefined,
     unaccepted: 0,
     credentials: undefined,
-    consumedIn: undefined,
+    storesThatConsumed: undefined,
     reservation: undefined,
   }
   const carrier: Carrier = request

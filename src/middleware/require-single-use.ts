@@ -22,8 +22,8 @@ export interface SingleUseOptions {
   /** Where consumed tokens and proofs are remembered; all instances of the receiver must share it. */
   readonly store: SingleUseStore
   /**
-   * `'transaction'`, only with a coupled store: the token is consumed in the transaction of the
-   * `requireIdempotencyKey` before it, which has the same store. Default: `'statement'`, on its own.
+   * `'transaction'`, only with a coupled store (`postgresStore`): the token is consumed in the transaction of
+   * the `requireIdempotencyKey` before it, which has the same store. Default: `'statement'`, on its own.
    */
   readonly within?: 'statement' | 'transaction' | undefined
   /** Called with every decision of this middleware. */
@@ -47,7 +47,7 @@ const contradictions = ({ store, within }: Readonly<Record<string, unknown>>): r
     : []
 
 /**
- * Lets a token pass once, on every instance that shares the store: 401 without a `jti` of 1 to 256
+ * Accepts each token once, on all instances that share the store: 401 without a `jti` of 1 to 256
  * characters and for a replay, 503 when the store fails. With a token that is bound to a key (DPoP), each proof
  * passes once, and the token may be used again. Needs a `serviceAuth` before it.
  *
@@ -69,17 +69,17 @@ export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
   const dependencies = [dependencyOf('store', store)]
   return guardHandler<void>({
     by: 'requireSingleUse',
-    ...(within === 'transaction' && { afterKeyOf: store }),
-    decide({ request, admission, consumedIn }) {
-      if (consumedIn?.has(store)) return allow(undefined)
+    ...(within === 'transaction' && { mustFollowKeyOf: store }),
+    decide({ request, admission, storesThatConsumed }) {
+      if (storesThatConsumed?.has(store)) return allow(undefined)
       return consumeOnce(
         admission,
         within === 'transaction' ? inTransaction(store, request) : store,
       )
     },
     accept(_value, state) {
-      state.consumedIn ??= new Set()
-      state.consumedIn.add(store)
+      state.storesThatConsumed ??= new Set()
+      state.storesThatConsumed.add(store)
     },
     observers({ admission: { observers } }) {
       if (onDecision === undefined || observers.includes(onDecision)) return observers
@@ -122,7 +122,7 @@ function consumeCredential(
 ): Promise<Decision<true>> {
   if (proof !== undefined) return consumeProof(proof, store, now)
   const { issuer, name: caller, expiresAt } = identity
-  // Own properties only: an inherited `tokenId` does not come from the token.
+  // Only an own property comes from the token: somebody may have polluted `Object.prototype`.
   const tokenId = Object.hasOwn(identity, 'tokenId') ? identity.tokenId : undefined
   const acceptableUntil = expiresAt + clockToleranceSeconds
   return consumeToken({ issuer, caller, tokenId, acceptableUntil }, store, now)

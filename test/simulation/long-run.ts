@@ -116,7 +116,7 @@ export async function simulateHours(esa: Package, of: string, hours: number): Pr
     )
   }
   const { percent, error } = heapSlope(samples)
-  console.log(`${of}: heap ${percent.toFixed(2)} ± ${error.toFixed(2)} % an hour`)
+  console.log(`${of}: heap ${percent.toFixed(2)} ± ${error.toFixed(2)} % per hour`)
   return percent <= Math.max(MAX_PERCENT, 2 * error)
 }
 

@@ -24,7 +24,7 @@ export interface HeapSample {
   readonly heap: number
 }
 
-/** The slope of the least-squares line through the heap of the second half: % an hour, and its standard error. */
+/** The slope of the least-squares line through the heap of the second half: % per hour, and its standard error. */
 export function heapSlope(samples: readonly HeapSample[]): {
   percent: number
   error: number

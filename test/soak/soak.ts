@@ -162,7 +162,7 @@ export async function soak({ store, seconds, ...options }: SoakOptions): Promise
       ...serverFaults,
       ...receiverFaults,
       'heap, MB': spanOf((sample) => Number((sample.heap / 1e6).toFixed(2))),
-      'heap, % an hour': `${heap.percent.toFixed(1)} ± ${heap.error.toFixed(1)}`,
+      'heap, % per hour': `${heap.percent.toFixed(1)} ± ${heap.error.toFixed(1)}`,
       handles: spanOf((sample) => sample.handles),
       listeners: spanOf((sample) => sample.listeners),
       connections: spanOf((sample) => sample.connections),

@@ -1,4 +1,4 @@
-import type { DeniedKind, DenylistTarget } from '../../verification/denylist/denylist-entry.js'
+import type { DenylistTarget } from '../../verification/denylist/denylist-entry.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
 import { readIssuer } from '../input/policy-file.js'
@@ -26,11 +26,9 @@ export const allow: Command = {
 }
 
 async function run(context: CommandContext): Promise<CommandResult> {
-  const kind = readKind(context.arguments.values[0])
-  const [, value] = context.arguments.values
-  if (value === undefined && kind !== 'issued-before') throw valueMissing(kind)
+  const allowed = readAllowed(context)
   const { issuer } = await readIssuer(context)
-  const target = readTarget(context, kind, textOf('the issuer', issuer))
+  const target: DenylistTarget = { issuer: textOf('the issuer', issuer), ...allowed }
   const author = readAuthor(context)
   const waitMs = readWaitMs(context)
   return await withDenylist(context, async (access) => {
@@ -53,17 +51,14 @@ async function run(context: CommandContext): Promise<CommandResult> {
 
 const NOT_LISTED = 'Nothing was denied. A mark ends the entry in any receiver that still has it'
 
-function readTarget(
-  { arguments: { values } }: CommandContext,
-  kind: DeniedKind,
-  issuer: string,
-): DenylistTarget {
+function readAllowed({ arguments: { values } }: CommandContext) {
+  const kind = readKind(values[0])
   const [, value] = values
   if (kind === 'issued-before') {
     if (value !== undefined)
       throw usageError('usage', 'allow issued-before does not accept a value')
-    return { issuer, kind }
+    return { kind }
   }
   if (value === undefined) throw valueMissing(kind)
-  return { issuer, kind, value: textOf(`the value of ${kind}`, value) }
+  return { kind, value: textOf(`the value of ${kind}`, value) }
 }

@@ -14,7 +14,7 @@ export function showProgress(
   { note, event: emit, screen }: Shown,
   now: () => number = () => performance.now(),
 ) {
-  const show = screen === undefined ? plainLines(note, now) : bar(screen, now)
+  const show = screen === undefined ? plainLines(note, now) : progressBar(screen, now)
   return {
     onProgress(event: MigrationProgress): void {
       emit(event)
@@ -33,8 +33,8 @@ function plainLines(note: (line: string) => void, now: () => number) {
   return (event: MigrationProgress): void => {
     const measured = measure(event)
     const line = plainLine(event, measured)
-    const isSoon = measured?.phase === phase && now() - shownAt < LINE_EVERY_MS
-    if (line === undefined || line === last || (measured !== undefined && isSoon)) return
+    const isTooSoon = measured?.phase === phase && now() - shownAt < LINE_EVERY_MS
+    if (line === undefined || line === last || (measured !== undefined && isTooSoon)) return
     note(line)
     last = line
     if (measured === undefined) return
@@ -50,7 +50,7 @@ interface Phase {
   readonly doneBefore: number
 }
 
-function bar(screen: Screen, now: () => number) {
+function progressBar(screen: Screen, now: () => number) {
   let phase: Phase | undefined
   let drawnAt = Number.NEGATIVE_INFINITY
   return (event: MigrationProgress): void => {
@@ -88,7 +88,7 @@ const WHAT_HAPPENED: Readonly<Partial<Record<MigrationProgress['type'], string>>
   reply_resolved: 'the lost reply is resolved',
   row_failed: 'rows failed',
   rows_deleted: 'rows deleted',
-  settled: 'users of deleted rows looked up or imported',
+  settled: 'users whose rows were deleted: looked up or imported',
   corrected: 'corrections applied',
 }
 
@@ -110,6 +110,8 @@ const progressOf = ({ done, total }: Measure): string =>
   `${formatNumber(done)} of ${formatNumber(total)}`
 
 const BAR_WIDTH = 20
+/** Long enough for each phase, so that the bars are aligned. */
+const PHASE_WIDTH = 'reconciling'.length
 
 interface Bar {
   readonly measured: Measure
@@ -132,7 +134,7 @@ function barLine({ measured, rate, counts, columns }: Bar): string {
   const bar = `[${'#'.repeat(filled)}${'-'.repeat(BAR_WIDTH - filled)}]`
   const progress = progressOf(measured)
   const beginnings = [
-    [`${phase.padEnd('reconciling'.length)} ${bar}`, progress].join(GAP),
+    [`${phase.padEnd(PHASE_WIDTH)} ${bar}`, progress].join(GAP),
     [phase, progress].join(GAP),
     phase,
   ]
@@ -173,11 +175,12 @@ function measure({ type, counts, identities, rows }: MigrationProgress): Measure
       return { phase: 'staging', done: identities - counts.pending, total: identities }
     case 'waiting': {
       const left = (rows?.new ?? 0) + (rows?.processing ?? 0)
-      // The core also counts foreign rows.
+      // The core's numbers include rows that this migration did not create.
       const total = Math.max(counts.staged, left)
       return { phase: 'waiting', done: total - left, total }
     }
     case 'reconciling': {
+      // A user who is still `staged` has not been compared yet.
       const { reconciled, missing, differs, shared, accepted, staged } = counts
       const done = reconciled + missing + differs + shared + accepted
       return { phase: 'reconciling', done, total: done + staged }

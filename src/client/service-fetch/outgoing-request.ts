@@ -56,6 +56,7 @@ export function outgoingRequest(
   }
   const isWrite = !READS.has(method)
   const idempotencyKey = keyOf(headers, isWrite && settings.idempotencyKey === 'auto')
+  // A copy of the caller's `Request` is sent as such; see `copyOf`.
   const target = isRequest(prepared) ? prepared : prepared.url
   const reader: ByteReader | undefined = prepared.body?.getReader()
   let body = bodyBytes
@@ -74,7 +75,7 @@ export function outgoingRequest(
       if (reader !== undefined) cancel(reader)
     },
     send(token, proof, attemptSignal) {
-      // Copied for each attempt, because a `fetch` that ignores its signal may still read those of the last one.
+      // Copied for each attempt: an aborted `fetch` may still be reading the headers of the previous one.
       const own = new Headers(headers)
       own.set('authorization', `${proof === undefined ? 'Bearer' : 'DPoP'} ${token}`)
       if (proof !== undefined) own.set('dpop', proof)
@@ -84,6 +85,7 @@ export function outgoingRequest(
   }
 }
 
+/** A `Request` of the caller's class, or the parts of a request. */
 interface Prepared extends Pick<Request, 'url' | 'method' | 'headers'> {
   /** The stream, which has not been read yet. */
   readonly body?: Request['body']
@@ -115,7 +117,7 @@ function prepare(settings: FetchSettings, input: Input, members: Members): Prepa
 const isRequest = (value: unknown): value is Request =>
   value instanceof Request || Object.prototype.toString.call(value) === '[object Request]'
 
-/** Copies with the request's own class: `fetch` accepts no other, and no other knows its dispatcher. */
+/** Copies with the request's own class: its `fetch` accepts no other, and undici's class keeps the `dispatcher`. */
 function copyOf(input: Request, init: RequestInit, { isGlobalFetch }: FetchSettings): Request {
   const Own = input.constructor as typeof Request
   if (input instanceof Request) return new Request(input, init)

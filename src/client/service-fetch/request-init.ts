@@ -66,9 +66,9 @@ const WRITES = new Set(['DELETE', 'PATCH', 'POST', 'PUT'])
 const UTF_8 = new TextEncoder()
 
 /**
- * Returns the request if it has a usual method and a string, bytes or no body. This avoids creating a
- * `Request` and reading its stream, which would take a seventh of the time of a write. The bytes are a
- * copy.
+ * Returns the request if it has a usual method and a string, bytes or no body; `undefined` if only a `Request`
+ * can read it. This avoids creating a `Request` and reading its stream, which would take a seventh of the time
+ * of a write. The bytes are a copy.
  */
 export function plainRequestOf(
   members: Members,

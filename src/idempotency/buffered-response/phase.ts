@@ -27,7 +27,7 @@ export type Phase =
   | 'discarded'
 
 /**
- * - `too_large`: the body is too large, or the response is an event stream.
+ * - `unbufferable`: the body is too large, or the response is an event stream.
  * - `recorded`: the store has recorded that the response streams.
  * - `finished`: the handler has ended the response.
  * - `sent`: its end has been passed on.
@@ -37,7 +37,7 @@ export type Phase =
  * - `discarded`: the app discards the buffered part.
  */
 export type PhaseEvent =
-  | 'too_large'
+  | 'unbufferable'
   | 'recorded'
   | 'finished'
   | 'sent'
@@ -51,14 +51,14 @@ type Transitions = Readonly<Partial<Record<PhaseEvent, Phase>>>
 /** An event that is not listed changes nothing, because a handler continues after its client disconnects. */
 const TRANSITIONS: Readonly<Record<Phase, Transitions>> = {
   buffering: {
-    too_large: 'switching',
+    unbufferable: 'switching',
     finished: 'ended',
     interrupted: 'orphaned',
     destroyed: 'aborted',
     discarded: 'discarded',
   },
   orphaned: {
-    too_large: 'switching',
+    unbufferable: 'switching',
     finished: 'ended',
     destroyed: 'aborted',
     discarded: 'discarded',

@@ -28,7 +28,10 @@ import { isBodyless } from './stored-result.js'
 
 type Replacement = (buffered: BufferedResponse, args: unknown[]) => unknown
 
-/** A deferred head cannot be changed, nor the answer that the app sends instead of a discarded one. */
+/**
+ * After `writeHead` the functions throw, as Node's do. After a discard they do nothing, so that the handler does
+ * not change the answer that the app sends instead.
+ */
 const unlessDeferred =
   (name: 'setHeader' | 'setHeaders' | 'appendHeader' | 'removeHeader') =>
   (buffered: BufferedResponse, args: unknown[]): unknown => {
@@ -55,6 +58,7 @@ export function writeHead(buffered: BufferedResponse, args: unknown[]): unknown 
     return isSameHead(response, args) ? response : throwHeadersSent('writeHead', args)
   }
   if (buffered.head !== undefined || isHeadSent(response)) {
+    // Node's `end` writes the head with the status alone, without the other arguments of the deferred head.
     const hasStatusOnly = args.length === 1 && !isHeadSent(response)
     const all = hasStatusOnly ? [...args, ...buffered.headArgsAfterStatus] : args
     return callOriginal(buffered, 'writeHead', all)
@@ -62,7 +66,7 @@ export function writeHead(buffered: BufferedResponse, args: unknown[]): unknown 
   const head = readHead(response, args, buffered.storedHeaders)
   buffered.deferredHead = deferHead(buffered, args)
   buffered.head = head
-  if (isEventStream(head)) dispatch(buffered, 'too_large')
+  if (isEventStream(head)) dispatch(buffered, 'unbufferable')
   return response
 }
 
@@ -77,6 +81,7 @@ const isSameHead = ({ statusCode }: ServerResponse, args: readonly unknown[]): b
 function writeImplicitHead(buffered: BufferedResponse): Head {
   const { response } = buffered
   if (buffered.head === undefined) response.writeHead(response.statusCode)
+  // A middleware's `writeHead` may not have called ours.
   if (buffered.head === undefined) writeHead(buffered, [response.statusCode])
   return buffered.head as unknown as Head
 }
@@ -87,7 +92,7 @@ export function flushHeaders(buffered: BufferedResponse): void {
   if (buffered.phase === 'streaming') sendByOriginal(buffered, 'flushHeaders', [])
 }
 
-/** An outer middleware may end the response later, by calling the response itself. */
+/** Compression, for one, ends the response after our call of its `end` has returned. */
 const isFromOuterMiddleware = ({ callsInProgress, phase, response }: BufferedResponse): boolean =>
   callsInProgress > 0 || (phase === 'sent' && !response.finished)
 
@@ -140,6 +145,7 @@ export function end(buffered: BufferedResponse, args: unknown[]): unknown {
     rejectLateWrite(callback)
     return response
   }
+  // Node throws its error for a chunk of another type.
   if (chunk && !isContent(chunk)) return sendByOriginal(buffered, 'end', args)
   if (buffered.phase === 'streaming') {
     markEnded(buffered)

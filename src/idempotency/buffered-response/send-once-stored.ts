@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { PipeWatch } from './client-connection.js'
-import { isDisconnected } from './client-connection.js'
+import { isDisconnected, type PipeWatch } from './client-connection.js'
 import { type DeferredHead, type Head, type Header, isHeadSent, sendHead } from './head.js'
 import {
   type Callback,
@@ -100,7 +99,7 @@ export function bufferChunk(
   callback: Callback | undefined,
 ): void {
   buffered.bufferedBytes += bytes.byteLength
-  if (buffered.bufferedBytes > buffered.maxBytes) dispatch(buffered, 'too_large')
+  if (buffered.bufferedBytes > buffered.maxBytes) dispatch(buffered, 'unbufferable')
   const isBufferingStill = isBuffering(buffered.phase)
   buffered.chunks.push({ bytes, callback: isBufferingStill ? undefined : callback })
   if (isBufferingStill && callback !== undefined) process.nextTick(callback)

@@ -8,7 +8,7 @@ import type { StoreEvent } from '../../base/decision/store-call.js'
 
 export type Level = 'info' | 'warn' | 'error'
 
-/** A log line, with the reason and the caller by which lines are counted. */
+/** A log line. The rate limit counts the lines of each `reason`, and of each `caller` or `jwksUri`. */
 export interface Line {
   readonly level: Level
   /** Holds no data chosen by a caller; such data is in the event. */
@@ -18,12 +18,8 @@ export interface Line {
   readonly jwksUri?: string
 }
 
-/** `undefined` if the event is not logged. */
-export type LogLine = Line | undefined
-
 export const lineOfDecision = (event: DecisionEvent): Line => lineOfOutcome(event, event.caller)
 
-/** Lines are counted for each caller. */
 function lineOfOutcome(event: DecisionEvent | MigrationDecision, caller: string | undefined): Line {
   const { by } = event
   switch (event.outcome) {
@@ -78,7 +74,8 @@ export function lineOfIdempotency(event: IdempotencyEvent): Line {
   }
 }
 
-export function lineOfKeySet(event: KeySetEvent): LogLine {
+/** Returns `undefined` if the event is not logged. */
+export function lineOfKeySet(event: KeySetEvent): Line | undefined {
   const line = (level: Level, message: string): Line => {
     return { level, message, reason: `key_set_${event.type}`, jwksUri: event.jwksUri }
   }
@@ -123,13 +120,13 @@ export function lineOfDenylist(event: DenylistEvent): Line {
 }
 
 /** Logs failed renewals only: other failed calls show in the events of their requests. */
-export function lineOfStore({ operation, ok }: StoreEvent): LogLine {
+export function lineOfStore({ operation, ok }: StoreEvent): Line | undefined {
   if (ok || operation !== 'renew') return undefined
   const message = 'The lease of a write could not be renewed.'
   return { level: 'error', message, reason: 'renew_failed' }
 }
 
-export function lineOfPostgres({ type }: PostgresEvent): LogLine {
+export function lineOfPostgres({ type }: PostgresEvent): Line | undefined {
   if (type === 'swept') return undefined
   return { level: 'error', message: 'Expired rows could not be deleted.', reason: type }
 }
@@ -151,6 +148,7 @@ const PROGRESS_LINES: Record<MigrationProgress['type'], readonly [Level, string]
 }
 
 export function lineOfMigration(event: MigrationDecision | MigrationProgress): Line {
+  // The endpoint's only caller is its issuer.
   if (event.by === 'migrationEndpoint') return lineOfOutcome(event, event.issuer)
   const [level, message] = PROGRESS_LINES[event.type]
   return { level, message, reason: `migration_${event.type}` }

@@ -12,7 +12,7 @@ import { flag, integerBetween, lazy, optionsObject, parseOptions } from '../../b
 import { printableJson } from '../../base/printable.js'
 import {
   type Level,
-  type LogLine,
+  type Line,
   lineOfDecision,
   lineOfDenylist,
   lineOfIdempotency,
@@ -118,7 +118,7 @@ export function logDecisions(logger: Logger, options: LogOptions = {}): () => vo
     },
   })
 
-  function log(event: object, line: LogLine): void {
+  function log(event: object, line: Line | undefined): void {
     if (line !== undefined && limiter.admit(line)) write(line.level, event, line.message)
   }
 

@@ -3,7 +3,7 @@ import { rs256 } from '../issuer/compact-token.js'
 import type { Forge } from './forge.js'
 import { type Draft, group, type HostileToken } from './hostile-case.js'
 
-/** The greatest depths that fit: closed again in a token of 8 KiB, left open in Node's 16 KiB. */
+/** The greatest depths that fit: with closing brackets in a token of 8 KiB, without them in Node's 16 KiB of headers. */
 const CLOSED_DEPTH = 2000
 const OPEN_DEPTH = 10_000
 
@@ -108,7 +108,7 @@ function encodingCases({ good, header: members, token }: Forge): Draft[] {
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** Sets an unused bit of the last character; 256 bytes leave four of them. */
+/** Sets an unused bit of the last character. A signature of 256 bytes has four of them. */
 function respell(signature: string): string {
   const last = ALPHABET.indexOf(signature.charAt(signature.length - 1))
   return signature.slice(0, -1) + ALPHABET.charAt(last | 1)

@@ -13,7 +13,7 @@ interface Options<T> {
 type Accepted<T> = Extract<Decision<T>, { readonly ok: true }>
 
 /** An acceptance, or a denial of a more specific type. */
-type TokenDecision<T, No extends Denial> = Accepted<T> | No
+type TokenDecision<T, D extends Denial> = Accepted<T> | D
 
 /** Counters of the cache of verified tokens since it was created. JSON-serialisable. */
 export interface TokenCacheHealth {
@@ -27,29 +27,29 @@ export interface TokenCacheHealth {
   readonly misses: number
 }
 
-interface AcceptedTokens<T, No extends Denial = Denial> {
+interface AcceptedTokens<T, D extends Denial = Denial> {
   /** The decision on a token that was accepted earlier and still is. */
   find(digest: string): Accepted<T> | undefined
   /** Decides on a token that was not found. Equal tokens that arrive together share one decision. */
   decide(
     token: string,
     digest: string,
-    by: () => No | Promise<TokenDecision<T, No>>,
-  ): No | Promise<TokenDecision<T, No>>
+    by: () => D | Promise<TokenDecision<T, D>>,
+  ): D | Promise<TokenDecision<T, D>>
   health(): TokenCacheHealth
 }
 
-/** An entry takes about as much memory as its token is long; a usual one is below this. */
+/** An entry takes about as many bytes as its token has. Most tokens are shorter than this. */
 const BYTES_PER_ENTRY = 1024
 
 /** Caches accepted tokens by digest. Refusals are not cached, because anyone could fill the memory with them. */
-export function createAcceptedTokens<T extends object, No extends Denial = Denial>({
+export function createAcceptedTokens<T extends object, D extends Denial = Denial>({
   max,
   isStillValid,
-}: Options<T>): AcceptedTokens<T, No> {
+}: Options<T>): AcceptedTokens<T, D> {
   const maxSize = Math.max(MAX_TOKEN_LENGTH, max * BYTES_PER_ENTRY)
   const cache = max === 0 ? undefined : new LRUCache<string, Accepted<T>>({ max, maxSize })
-  const inFlight = new Map<string, Promise<TokenDecision<T, No>>>()
+  const inFlight = new Map<string, Promise<TokenDecision<T, D>>>()
   let hits = 0
   let misses = 0
 
@@ -71,7 +71,7 @@ export function createAcceptedTokens<T extends object, No extends Denial = Denia
       const decision = by()
       if ('ok' in decision) return decision
       inFlight.set(digest, decision)
-      const settle = (settled?: TokenDecision<T, No>): void => {
+      const settle = (settled?: TokenDecision<T, D>): void => {
         inFlight.delete(digest)
         if (settled?.ok) cache?.set(digest, settled, { size: token.length })
       }

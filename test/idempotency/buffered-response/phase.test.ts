@@ -10,7 +10,7 @@ import {
 } from '../../../src/idempotency/buffered-response/phase.js'
 
 const EVENTS: PhaseEvent[] = [
-  'too_large',
+  'unbufferable',
   'recorded',
   'finished',
   'interrupted',
@@ -34,31 +34,31 @@ describe('The phase of a response', () => {
     ['orphaned', ['interrupted']],
     ['ended', ['interrupted', 'finished']],
     ['aborted', ['destroyed']],
-    ['switching', ['too_large']],
-    ['switching', ['interrupted', 'too_large']],
-    ['switching', ['too_large', 'interrupted']],
-    ['switching_ended', ['too_large', 'finished']],
-    ['switching_aborted', ['too_large', 'disconnected']],
-    ['switching_aborted', ['too_large', 'destroyed', 'finished']],
-    ['aborted', ['too_large', 'destroyed', 'recorded']],
-    ['streaming_ended', ['too_large', 'finished', 'recorded']],
-    ['streaming', ['too_large', 'recorded']],
-    ['aborted', ['too_large', 'recorded', 'disconnected']],
-    ['aborted', ['too_large', 'recorded', 'destroyed']],
-    ['streaming_ended', ['too_large', 'recorded', 'finished', 'disconnected']],
+    ['switching', ['unbufferable']],
+    ['switching', ['interrupted', 'unbufferable']],
+    ['switching', ['unbufferable', 'interrupted']],
+    ['switching_ended', ['unbufferable', 'finished']],
+    ['switching_aborted', ['unbufferable', 'disconnected']],
+    ['switching_aborted', ['unbufferable', 'destroyed', 'finished']],
+    ['aborted', ['unbufferable', 'destroyed', 'recorded']],
+    ['streaming_ended', ['unbufferable', 'finished', 'recorded']],
+    ['streaming', ['unbufferable', 'recorded']],
+    ['aborted', ['unbufferable', 'recorded', 'disconnected']],
+    ['aborted', ['unbufferable', 'recorded', 'destroyed']],
+    ['streaming_ended', ['unbufferable', 'recorded', 'finished', 'disconnected']],
     ['sent', ['finished', 'sent']],
-    ['sent', ['too_large', 'finished', 'recorded', 'sent']],
+    ['sent', ['unbufferable', 'finished', 'recorded', 'sent']],
     ['buffering', ['sent']],
     ['discarded', ['discarded']],
     ['discarded', ['interrupted', 'discarded']],
     ['discarded', ['finished', 'discarded']],
-    ['discarded', ['too_large', 'discarded']],
-    ['discarded', ['too_large', 'finished', 'discarded']],
-    ['discarded', ['too_large', 'disconnected', 'discarded']],
-    ['discarded', ['discarded', 'too_large', 'recorded', 'finished', 'sent', 'destroyed']],
+    ['discarded', ['unbufferable', 'discarded']],
+    ['discarded', ['unbufferable', 'finished', 'discarded']],
+    ['discarded', ['unbufferable', 'disconnected', 'discarded']],
+    ['discarded', ['discarded', 'unbufferable', 'recorded', 'finished', 'sent', 'destroyed']],
     ['aborted', ['destroyed', 'discarded']],
-    ['streaming', ['too_large', 'recorded', 'discarded']],
-    ['streaming_ended', ['too_large', 'recorded', 'finished', 'discarded']],
+    ['streaming', ['unbufferable', 'recorded', 'discarded']],
+    ['streaming_ended', ['unbufferable', 'recorded', 'finished', 'discarded']],
     ['sent', ['finished', 'sent', 'discarded']],
   ])('is %s after %j', (phase, events) => {
     expect(phaseAfter(...events)).toBe(phase)
@@ -112,7 +112,7 @@ describe('The phase of a response', () => {
   it('flows only after the record says so', () => {
     fc.assert(
       fc.property(runs, (events) => {
-        const isRecorded = events.indexOf('recorded', events.indexOf('too_large')) !== -1
+        const isRecorded = events.indexOf('recorded', events.indexOf('unbufferable')) !== -1
         if (phaseAfter(...events) === 'streaming') expect(isRecorded).toBe(true)
       }),
     )

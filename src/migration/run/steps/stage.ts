@@ -29,7 +29,7 @@ export async function stage(ctx: MigrationContext): Promise<void> {
 
 const UNSENT: ReadonlySet<IdentityCode> = new Set([IDENTITY_STATE.pending, IDENTITY_STATE.retry])
 
-/** Sends calls until each user of the batch is staged, found or refused by the core. */
+/** Sends calls until each user of the batch is staged, found at the core or rejected by it. */
 async function sendUntilResolved(ctx: MigrationContext, batch: Batch): Promise<void> {
   const { state } = ctx.journaled
   let unsent = batch
@@ -72,8 +72,8 @@ async function* makeBatches(ctx: MigrationContext): AsyncGenerator<Batch> {
 
 /**
  * Returns the batch without the users that the core already has. Looks up only users that are sent again
- * or were in a call without a reply, because the hook may have created their account or the call may have
- * taken effect.
+ * or were in a call without a reply, because the sign-up hook (`migrationEndpoint`) may have created their
+ * account, or the call may have taken effect.
  */
 async function skipExisting(ctx: MigrationContext, batch: Batch): Promise<Batch> {
   const { state } = ctx.journaled
@@ -116,7 +116,7 @@ async function sendBatch(ctx: MigrationContext, batch: Batch): Promise<void> {
   const number = journaled.state.batches + 1
   const about = { batch: number, users: batch.length }
   const records = writeRecordIndexes(batch.map(({ recordIndex }) => recordIndex))
-  // The core normalises the records, so they are sent as they were read.
+  // Records are sent as they were read, because the core normalises them.
   const users = batch.map(userOf)
   try {
     const result = await sendCall(
@@ -130,6 +130,7 @@ async function sendBatch(ctx: MigrationContext, batch: Batch): Promise<void> {
         refusalOf: (error) => classifyRefusal(batch, error),
       },
     )
+    // Without a reply, `sendCall` has found out what happened, and journaled it.
     if (result === undefined) return
     await journaled.write({ type: 'settled', result })
     if (result.outcome === 'rejected') {
@@ -139,12 +140,15 @@ async function sendBatch(ctx: MigrationContext, batch: Batch): Promise<void> {
     ctx.consecutiveLostReplies = 0
     ctx.emit('batch_staged', about)
   } catch (error) {
-    // The next call has fewer users.
+    // The journaled refusal has halved `batchLimit`, so the next call has fewer users.
     if (!isRefusedAsTooLarge(error) || journaled.state.unanswered !== undefined) throw error
   }
 }
 
-/** A look-up that resolves a lost reply may fail with the same code, but leaves the call unanswered. */
+/**
+ * `sendBatch` also fails with this error if a look-up for a lost reply was too large. Then the call is still
+ * unanswered.
+ */
 const isRefusedAsTooLarge = (error: unknown): boolean =>
   error instanceof CoreError && error.code === 'too_large' && error.outcome === 'refused'
 

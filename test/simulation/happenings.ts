@@ -14,12 +14,14 @@ interface Parties {
 /** Lets it happen, to the sender of a message if it happens after one. Returns what the time line says of it. */
 export function strike(
   { stage, receivers, operator }: Parties,
-  { what, which, ms, drops }: Happening,
+  { what, which, ms: drawnMs, drops }: Happening,
   sender?: Receiver,
 ): string | undefined {
   const { redis, server, network, issuer, simulation } = stage
   const receiver = sender ?? (receivers[which % receivers.length] as Receiver)
   const { name, machine } = receiver
+  // All faults end at the same time. A later one is part of the story's end, and lasts as long as that says.
+  const ms = simulation.now < CALM_AT_MS ? Math.min(drawnMs, CALM_AT_MS - simulation.now) : drawnMs
   const store = server.machine.name
   const disturb = (who: string, forMs = 0): void => void stage.disturb(what, who, forMs)
   const startAgain = (): void =>
@@ -78,7 +80,7 @@ export function strike(
       machine.freeze(ms)
       return `${name} freezes for ${ms} ms`
     case 'jump receiver clock': {
-      const byMs = which % 2 === 0 ? ms : -ms
+      const byMs = which % 2 === 0 ? drawnMs : -drawnMs
       disturb('-')
       machine.jump(byMs)
       return `the clock of ${name} jumps by ${byMs} ms`
@@ -88,7 +90,7 @@ export function strike(
       for (const connection of toStore) connection.cut(drops)
       return `${name} loses its connections to ${store}, with what ${senders} sent`
     case 'hold link to Redis': {
-      const lateMs = ms % LONGEST_DELAY_MS
+      const lateMs = drawnMs % LONGEST_DELAY_MS
       disturb(name, LONGEST_DELAY_MS)
       for (const connection of toStore) {
         connection.hold(lateMs)
@@ -155,7 +157,7 @@ export function strike(
       })
       return `the issuer is down for ${ms} ms`
     case 'jump Redis clock': {
-      const byMs = which % 2 === 0 ? ms : -3 * ms
+      const byMs = which % 2 === 0 ? drawnMs : -3 * drawnMs
       disturb('', ms)
       server.machine.jump(byMs)
       return `the clock of ${store} jumps by ${byMs} ms`

@@ -149,9 +149,11 @@ export class Network {
     return random.chance(delayChance) ? usual + random.next() * delayMs : usual
   }
 
-  /** Nothing passes between the two machines until then. */
+  /** Nothing passes between the two machines for so long, or until an earlier partition of them ends. */
   separate(one: Machine, other: Machine, ms: number): void {
-    this.#partitions.set(pairOf(one, other), this.simulation.now + ms)
+    const pair = pairOf(one, other)
+    const until = Math.max(this.#partitions.get(pair) ?? 0, this.simulation.now + ms)
+    this.#partitions.set(pair, until)
   }
 
   healsAt(one: Machine | undefined, other: Machine): number {

@@ -340,17 +340,22 @@ export class LeasedOracle extends Oracle {
   }
 
   #mayLoseLease(run: Run, at: number): boolean {
-    const { recordName, receiver } = run
+    const { recordName, receiver, attempt } = run
     const from = this.reservedAt(run)
     const { leaseSeconds, maxRunSeconds } = this.story
-    // A run that does not reach its store has its lease until that ends.
-    const hasEnded = at - from > leaseSeconds * 1000 * (1 - DRIFT) - RESERVED_WITHIN_MS
+    // A run that does not reach its store has its lease until that ends. It counts from its request, and its receiver may
+    // have frozen between the request and the reply.
+    const hasFrozen = this.#wakings(receiver, from).some((wokeAt) => wokeAt > attempt.sentAt)
+    const requestedAt = hasFrozen ? attempt.sentAt : from - RESERVED_WITHIN_MS
+    const hasEnded = at - requestedAt > leaseSeconds * 1000 * (1 - DRIFT)
     return (
       at - from > maxRunSeconds * 1000 * (1 - DRIFT) ||
-      (hasEnded && this.isDisturbed(receiver, from, at)) ||
-      // Where its record was lost, the undone reservation of another may have left a tombstone.
+      (hasEnded && this.isDisturbed(receiver, requestedAt, at)) ||
+      // Where its record was lost, an undone reservation may have left a tombstone: that of another attempt, or its own
+      // one that was lost in transit and repeated.
       (this.isLost(recordName, from, at) &&
-        this.attemptsOf(recordName).some((each) => each !== run.attempt && each.sentAt <= at)) ||
+        (this.isDisturbed(receiver, attempt.sentAt, from) ||
+          this.attemptsOf(recordName).some((each) => each !== attempt && each.sentAt <= at))) ||
       // A run begins a little after it has reserved its key.
       this.runsOf(recordName).some(
         (each) => this.reservedAt(each) > from && this.reservedAt(each) <= at,

@@ -1,7 +1,7 @@
 import type { CoreClient } from '../../migration/core/core-client.js'
 import { CoreError } from '../../migration/core/core-error.js'
 import { CLIENT_NUMBERS, type CoreClientOptions } from '../../migration/core/open-core-client.js'
-import { journalInUse } from '../../migration/journal/file-journal.js'
+import { readOnlyJournal } from '../../migration/journal/file-journal.js'
 import type { Journal } from '../../migration/journal/journal.js'
 import { MigrationError } from '../../migration/run/migration-error.js'
 import type { MigrationReader, ReadMigrationOptions } from '../../migration/run/open-migration.js'
@@ -80,7 +80,7 @@ export async function withMigration<Opened extends MigrationReader, Result>(
     const journal = await fileJournal(directory).catch((error: unknown) => {
       isShared = mayShare && error instanceof MigrationError && error.code === 'journal_in_use'
       if (!isShared) throw error
-      return journalInUse(directory)
+      return readOnlyJournal(directory)
     })
     try {
       const origins = await readOrigins(journal)

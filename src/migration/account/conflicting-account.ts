@@ -13,8 +13,8 @@ export interface TakenLogin {
 type LoginHolder = Pick<ImportUser, 'loginMethods'>
 
 /**
- * Finds an account that has one of the user's logins, so that the core refuses to import the user. It may
- * be the user's own account without its external id. Returns `undefined` if there is none.
+ * Finds an account that has one of the user's logins, because of which the core refuses to import the user. It may
+ * be an account of this very user that lacks the external id. Returns `undefined` if there is none.
  *
  * @throws CoreError if a call of the core fails.
  */
@@ -34,7 +34,7 @@ export async function findTakenLogin(
 }
 
 interface SoughtLogin extends Omit<Login, 'scope'> {
-  /** Recipes of the user that may have the login only once per tenant, and `PRIMARY`. */
+  /** The recipes of the user's methods with this login, and `PRIMARY` if the user becomes a primary user. */
   readonly scopes: Set<string>
 }
 
@@ -56,7 +56,7 @@ function conflictWith(
   { scopes, tenantId, info }: SoughtLogin,
 ): TakenLogin['code'] | undefined {
   const method = account.loginMethods.find(
-    (each) => scopes.has(each.recipeId) && each.tenantIds.includes(tenantId) && has(each, info),
+    (each) => scopes.has(each.recipeId) && each.tenantIds.includes(tenantId) && hasInfo(each, info),
   )
   if (method !== undefined) return conflictCode(method.recipeId, info)
   return scopes.has(PRIMARY) && account.isPrimaryUser ? 'E022' : undefined
@@ -68,9 +68,9 @@ function conflictCode(recipeId: string, info: AccountInfo): TakenLogin['code'] {
   return 'email' in info ? 'E006' : 'E007'
 }
 
-function has(method: CoreUser['loginMethods'][number], info: AccountInfo): boolean {
+function hasInfo(method: CoreUser['loginMethods'][number], info: AccountInfo): boolean {
   if ('email' in info) return method.email === info.email
-  // The core found the account by the number, so its form is not compared again.
+  // The core found the account by this number, and may store it in another form.
   if ('phoneNumber' in info) return method.phoneNumber !== undefined
   const { thirdParty } = method
   return thirdParty?.id === info.thirdPartyId && thirdParty.userId === info.thirdPartyUserId

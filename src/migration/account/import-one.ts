@@ -13,7 +13,7 @@ import { findTakenLogin } from './conflicting-account.js'
 export type ImportOneResult =
   /** There is one account for the user. */
   | {
-      /** `existing`: the external id has an account, from this call or another. */
+      /** `existing`: the external id has an account, which this call or another one created. */
       readonly outcome: 'created' | 'existing'
       /** The core's `user.id`: the external id, unless the account has been linked to another since. */
       readonly userId: string
@@ -31,10 +31,10 @@ export type ImportOneResult =
 /**
  * Imports one user directly, without staging. The call may be repeated with the same user and never
  * creates a second account. `externalUserId` is required: unless the core reports success, a look-up of
- * this id decides the result, because even a refusal may follow a success of the same call.
+ * this id decides the result, because the core refuses a call that repeats a successful one.
  *
- * @throws CoreError with the outcome `unknown` if the cause is neither an account nor the user: repeat
- * the call. Also rejects with the reason of the signal; the account may exist then too.
+ * @throws CoreError with the outcome `unknown` if neither an account nor the user is the cause: repeat the call.
+ * Rejects with the reason of the signal if it aborts. In both cases the account may exist.
  *
  * @example
  * ```ts
@@ -89,28 +89,28 @@ async function importAs(
   if (coreUserId !== undefined) {
     const isCreated = !(answer instanceof CoreError) && answer.outcome === 'created'
     const account = isCreated ? answer.user : await core.user(coreUserId, options)
-    if (account === undefined || !isUnder(externalUserId, account)) {
+    if (account === undefined || !isAccountOf(externalUserId, account)) {
       throw contradiction('the account has another id')
     }
     return { outcome: isCreated ? 'created' : 'existing', userId: account.id, coreUserId }
   }
   if (answer instanceof CoreError) throw answer
   if (answer.outcome === 'created') throw contradiction('the account has no external id')
-  if (await isPairTaken(answer.errors, { core, user, options })) {
-    // A call of another process may have created the account since the look-up.
-    const isOwn = (await core.coreIdOf(externalUserId, options)) !== undefined
-    if (!isOwn) return { outcome: 'conflict', codes: ['E005'] }
+  if (await isThirdPartyLoginTaken(answer.errors, { core, user, options })) {
+    // Another process may have created the account since the look-up. Then `judgeRejection` throws.
+    const hasAccountNow = (await core.coreIdOf(externalUserId, options)) !== undefined
+    if (!hasAccountNow) return { outcome: 'conflict', codes: ['E005'] }
   }
   return judgeRejection(answer.errors)
 }
 
 /** A sign-in may have linked the account to another one, whose id the core then returns. */
-const isUnder = (externalUserId: string, { id, loginMethods }: CoreUser): boolean =>
+const isAccountOf = (externalUserId: string, { id, loginMethods }: CoreUser): boolean =>
   id === externalUserId || loginMethods.some(({ recipeUserId }) => recipeUserId === externalUserId)
 
-/** Returns an error as an answer, because only the look-up decides. */
-const catchCoreError = (asked: Promise<DirectImport>): Promise<DirectImport | CoreError> =>
-  asked.catch((error: unknown) => {
+/** Returns a CoreError instead of throwing it, because the look-up decides the result. */
+const catchCoreError = (reply: Promise<DirectImport>): Promise<DirectImport | CoreError> =>
+  reply.catch((error: unknown) => {
     if (error instanceof CoreError) return error
     throw error
   })
@@ -118,7 +118,7 @@ const catchCoreError = (asked: Promise<DirectImport>): Promise<DirectImport | Co
 const contradiction = (why: string): CoreError =>
   new CoreError(`POST /bulk-import/import: ${why}`, { code: 'malformed_reply', outcome: 'unknown' })
 
-/** The outcome is unknown even if this call was refused: an earlier one with the same user may have succeeded. */
+/** The outcome is unknown even if this call was refused: an earlier call with this user may have succeeded. */
 function unknownOutcome({ message, code, status }: CoreError): CoreError {
   return new CoreError(message, {
     code,
@@ -152,15 +152,15 @@ function isWritable(value: unknown): boolean {
   }
 }
 
-/** The whole text of cores 11.0 to 12.0.8 if a third-party login is taken. Other cores send E005. */
-const PAIR_MAY_BE_TAKEN = 'translated'
+/** The whole text with which cores 11.0 to 12.0.8 refuse a taken third-party login. Other cores send E005. */
+const UNSPECIFIC_REFUSAL = 'translated'
 
 /** Whether the core refused the user because another account has one of its third-party logins. */
-async function isPairTaken(
+async function isThirdPartyLoginTaken(
   texts: readonly string[],
   { core, user, options }: Import,
 ): Promise<boolean> {
-  if (!texts.every((text) => text.trim() === PAIR_MAY_BE_TAKEN)) return false
+  if (!texts.every((text) => text.trim() === UNSPECIFIC_REFUSAL)) return false
   // Looks up only the third-party login, because a taken e-mail address has a code of its own.
   const loginMethods = user.loginMethods
     .filter(({ recipeId }) => recipeId === 'thirdparty')

@@ -29,7 +29,7 @@ type Reconciliation =
     }
   | {
       readonly state: 'missing'
-      /** The core's id of an account with a login of the record. It may be the missing one, without its external id. */
+      /** The core's id of an account with a login of the record, maybe the missing account without its external id. */
       readonly heldBy?: string
     }
 
@@ -73,8 +73,8 @@ export function compareAccount(user: ImportUser, account: Account): string[] {
 function compareRoles({ userRoles = [] }: ImportUser, { roles }: Account): string[] {
   return userRoles.flatMap(({ role, tenantIds }, index) => {
     const name = trimmed(role)
-    const isThere = coreTenantIds(tenantIds).every((id) => roles.get(id)?.includes(name))
-    return isThere ? [] : [`userRoles[${index}]`]
+    const hasRole = coreTenantIds(tenantIds).every((id) => roles.get(id)?.includes(name))
+    return hasRole ? [] : [`userRoles[${index}]`]
   })
 }
 
@@ -83,13 +83,13 @@ const DEFAULT_PERIOD_SECONDS = 30
 const DEFAULT_SKEW = 1
 
 function compareTotpDevices({ totpDevices = [] }: ImportUser, account: Account): string[] {
-  const left = new Map(account.totpDevices.map((device) => [device.name, device]))
+  const remaining = new Map(account.totpDevices.map((device) => [device.name, device]))
   return totpDevices.flatMap((device, index) => {
     const field = `totpDevices[${index}]`
     const name = trimmed(device.deviceName ?? '')
-    const found = left.get(name)
+    const found = remaining.get(name)
     // The core stores only one of two devices with the same name.
-    left.delete(name)
+    remaining.delete(name)
     if (found === undefined) return [field]
     const { period = DEFAULT_PERIOD_SECONDS, skew = DEFAULT_SKEW } = device
     const differences: string[] = []
@@ -102,29 +102,29 @@ function compareTotpDevices({ totpDevices = [] }: ImportUser, account: Account):
 type Metadata = Readonly<Record<string, unknown>>
 
 /** Returns the paths of the record's metadata that the account lacks. */
-function compareObjects(wanted: Metadata, given: Metadata, field: string): string[] {
+function compareObjects(wanted: Metadata, stored: Metadata, field: string): string[] {
   const differences: string[] = []
   for (const name of Object.keys(wanted)) {
     const value = wanted[name]
     // The core drops members that are `null`.
     if (value === null) continue
-    const there = Object.hasOwn(given, name) ? given[name] : undefined
-    if (value === there) continue
-    if (isObject(value) && isObject(there)) {
-      differences.push(...compareObjects(value, there, fieldOf(field, name)))
-    } else if (!isSame(value, there)) differences.push(fieldOf(field, name))
+    const found = Object.hasOwn(stored, name) ? stored[name] : undefined
+    if (value === found) continue
+    if (isObject(value) && isObject(found)) {
+      differences.push(...compareObjects(value, found, fieldOf(field, name)))
+    } else if (!isSame(value, found)) differences.push(fieldOf(field, name))
   }
   return differences
 }
 
 /** Compares a list as a whole, because its elements have no names to match them by. */
-function isSame(wanted: unknown, given: unknown): boolean {
+function isSame(wanted: unknown, stored: unknown): boolean {
   if (Array.isArray(wanted)) {
-    if (!Array.isArray(given) || given.length !== wanted.length) return false
-    return wanted.every((element, index) => isSame(element, given[index]))
+    if (!Array.isArray(stored) || stored.length !== wanted.length) return false
+    return wanted.every((element, index) => isSame(element, stored[index]))
   }
-  if (isObject(wanted)) return isObject(given) && compareObjects(wanted, given, '').length === 0
-  return wanted === given
+  if (isObject(wanted)) return isObject(stored) && compareObjects(wanted, stored, '').length === 0
+  return wanted === stored
 }
 
 /** The core's data of an account, as far as the record has values to compare it with. */
@@ -181,15 +181,15 @@ function compareLoginMethods(
   record: readonly ImportLoginMethod[],
   account: readonly CoreLoginMethod[],
 ): string[] {
-  const left = [...account]
+  const remaining = [...account]
   const differences = record.flatMap((method, index) => {
     const field = `loginMethods[${index}]`
     const wanted = wantedOf(method)
-    const place = findMethod(wanted, left)
-    const [found] = place === undefined ? [] : left.splice(place, 1)
+    const place = findMethod(wanted, remaining)
+    const [found] = place === undefined ? [] : remaining.splice(place, 1)
     return found === undefined ? [field] : differencesOf(wanted, found, field)
   })
-  return left.length === 0 ? differences : [...differences, 'loginMethods']
+  return remaining.length === 0 ? differences : [...differences, 'loginMethods']
 }
 
 /** Returns a method of a record in the form in which the core returns it. */
@@ -202,7 +202,7 @@ function wantedOf(method: ImportLoginMethod) {
     tenantIds: coreTenantIds(method.tenantIds),
     // The core returns a phone number without an e-mail address as verified, whatever the record has.
     verified: (phoneNumber !== undefined && email === undefined) || method.isVerified === true,
-    // Without one, the core uses the time of the import.
+    // Without a time, the core uses the time of the import.
     timeJoined: timeJoined === undefined ? undefined : coreInteger(timeJoined, 64),
     email: email === undefined ? undefined : lowerCased(email),
     phoneNumber: phoneNumber === undefined ? undefined : corePhoneNumber(phoneNumber),

@@ -17,13 +17,13 @@ const MAX_TEXT_LENGTH = 500
  * or a secret of the record. An unknown text is removed, because it may quote anything.
  */
 export function withoutAccountData(text: string, record: unknown): string {
-  const accountData = [...loginsOf(record), ...secretsOf(record)].map(lowerCased)
+  const accountData = [...loginTextsOf(record), ...secretsOf(record)].map(lowerCased)
   const mayShow = (name: string): boolean =>
     !accountData.some((value) => value !== '' && name.toLowerCase().includes(value))
   return cutTexts(text, mayShow).slice(0, MAX_TEXT_LENGTH)
 }
 
-function loginsOf(record: unknown): string[] {
+function loginTextsOf(record: unknown): string[] {
   const methods = isObject(record) ? record['loginMethods'] : undefined
   if (!Array.isArray(methods)) return []
   return methods
@@ -66,12 +66,13 @@ function matchAt(text: string, place: number, mayShow: MayShow) {
   return undefined
 }
 
-const OWN_ERROR_CODES: readonly UserErrorCode[] = ['not_unicode', 'nul', 'duplicate']
-const OWN_CODES: ReadonlySet<string> = new Set([...OWN_ERROR_CODES, ...USER_WARNING_CODES])
+/** Errors whose messages are from this package and not from the core. */
+const PACKAGE_ERRORS: readonly UserErrorCode[] = ['not_unicode', 'nul', 'duplicate']
+const PACKAGE_CODES: ReadonlySet<string> = new Set([...PACKAGE_ERRORS, ...USER_WARNING_CODES])
 
 /** Returns the message of a finding, without account data. Only messages of the core can quote such data. */
 export const findingText = ({ code, message }: UserFinding, record: unknown): string =>
-  OWN_CODES.has(code) ? message : withoutAccountData(message, record)
+  PACKAGE_CODES.has(code) ? message : withoutAccountData(message, record)
 
 /** The parsed error of a failed row. */
 export interface RowError {
@@ -82,7 +83,7 @@ export interface RowError {
   /**
    * `login_taken`: another account, which `findTakenLogin` finds, has a login of the user. `blames_user`: the
    * record must be corrected. `validation`: a check of the core that passed at staging fails now.
-   * `chunk_failed`: all rows of a chunk fail with such a text, so the cause may be another row.
+   * `chunk_failed`: all rows of a chunk fail with this text, so the cause may be another row.
    */
   readonly kind: 'login_taken' | 'blames_user' | 'validation' | 'chunk_failed'
 }

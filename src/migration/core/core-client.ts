@@ -47,7 +47,7 @@ export interface RowQuery {
  * are returned without their secrets.
  */
 export interface CoreClient {
-  /** The core's address, if the client exposes it. A journal that was begun with another address is refused. */
+  /** The core's address, if the client exposes it. `openMigration` refuses a journal begun with another address. */
   readonly baseUrl?: string
   /** Stages users, at most 10,000, for the background import (`addBulkImportUsers`). */
   stageUsers(users: readonly ImportUser[], options?: CallOptions): Promise<Staging>
@@ -137,7 +137,7 @@ export interface StagedRow extends Omit<ImportUser, 'loginMethods' | 'totpDevice
 export interface CoreLoginMethod {
   /** The recipe, such as `emailpassword`. */
   readonly recipeId: string
-  /** The external id for the primary method of a mapped user, otherwise the core's id. */
+  /** The external id, for the primary method of a user that has one; otherwise the core's id. */
   readonly recipeUserId: string
   /** The tenants in which it works. */
   readonly tenantIds: readonly string[]
@@ -155,7 +155,7 @@ export interface CoreLoginMethod {
 
 /** An account as the core returns it. */
 export interface CoreUser {
-  /** The external id if one is mapped, otherwise the core's id. */
+  /** The external id if the account has one, otherwise the core's id. */
   readonly id: string
   /** Whether login methods may be linked to it. */
   readonly isPrimaryUser: boolean

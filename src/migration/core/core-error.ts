@@ -3,7 +3,7 @@
  *
  * - `invalid_api_key`: a 401, or the key function failed.
  * - `forbidden`: a 403.
- * - `not_found`: a 404 of the core itself; from the count operation, the core is older than 10.0.0.
+ * - `not_found`: a 404 of the core itself. If the count operation gets it, the core is older than 10.0.0.
  * - `in_memory_database`: the core has no persistent database, so it does not import.
  * - `bad_request`: any other 4xx, or a redirect.
  * - `too_large`: a 413.

@@ -14,7 +14,7 @@ const CODES_OF_CONSTRAINTS = [
   ['userid_mapping_external_user_id_key', 'E031'],
 ] as const
 
-/** Returns the code of a text, or the code that a newer core would send. */
+/** Returns the code that a text begins with, or the code that a newer core would send for the violated constraint. */
 export function errorCodeOf(text: string): string | undefined {
   const written = writtenCodeOf(text)
   if (written !== undefined) return written
@@ -27,8 +27,8 @@ export function errorCodeOf(text: string): string | undefined {
 export const duplicateIn = (text: string): string | undefined => DUPLICATE.exec(text)?.[0]
 
 /**
- * Codes that are the fault of their user and do not go away by themselves. All other codes, for example for
- * a missing tenant or feature or a database error, may go away or are not a user's fault.
+ * Codes of errors that the user's data cause and that every attempt repeats. All other codes, for example for a
+ * missing tenant or feature or a database error, have other causes, or another attempt may succeed.
  */
 const BLAMING_CODES: ReadonlySet<string> = new Set([
   'E001', // unknown recipe
@@ -71,7 +71,7 @@ const PLAIN_REFUSALS = [
 const FIELD_REFUSAL =
   /^Field name '(?:users|ids|limit|userId|userIdType)' (?:is invalid in JSON input|must be an int in the GET request|cannot contain more than 500 elements|cannot contain an empty string)/
 
-/** Returns the part of a refusal that an error may contain; `undefined` for an unknown text. */
+/** Returns the known text at the start of a refusal, which an error may quote; `undefined` for an unknown text. */
 export function plainRefusalIn(text: string): string | undefined {
   const beginning = text.trimStart()
   const field = FIELD_REFUSAL.exec(beginning)?.[0]

@@ -3,13 +3,13 @@ import type { z } from 'zod'
 /** One operation of the core: its request, and how its reply is read. */
 export interface Operation<T> {
   readonly method: 'GET' | 'POST'
-  /** Without the variable parts, because errors contain it. */
+  /** Without the tenant and the query, because errors contain this path. */
   readonly path: string
-  /** Precedes `path`, for a tenant. */
+  /** The tenant's part of the path, before `path`. */
   readonly prefix?: string
   readonly query?: Readonly<Record<string, string | undefined>>
   readonly body?: object
-  readonly time: 'usual' | 'staging'
+  readonly timeLimit: 'default' | 'staging'
   readonly maxAnswerBytes: number
   /** Returns the value of a 200; `undefined` if the reply does not have the form of the operation. */
   accept(reply: unknown): Accepted<T> | undefined
@@ -19,6 +19,7 @@ export interface Operation<T> {
   readonly whenTooLarge?: T
 }
 
+/** Wraps a value, because the value itself may be `undefined`. */
 export interface Accepted<T> {
   readonly value: T
 }
@@ -30,11 +31,11 @@ export const MAX_ANSWER_BYTES: number = 16 * 1024 * 1024
 export const MAX_RECORDS_BYTES: number = 128 * 1024 * 1024
 
 /** Returns a function that validates a reply with a schema and extracts a value. */
-export const formed =
-  <Schema extends z.ZodType, T>(schema: Schema, wantedOf: (reply: z.output<Schema>) => T) =>
+export const bySchema =
+  <Schema extends z.ZodType, T>(schema: Schema, extract: (reply: z.output<Schema>) => T) =>
   (reply: unknown): Accepted<T> | undefined => {
     const result = schema.safeParse(reply)
-    return result.success ? { value: wantedOf(result.data) } : undefined
+    return result.success ? { value: extract(result.data) } : undefined
   }
 
 /**

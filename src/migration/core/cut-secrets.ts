@@ -3,7 +3,7 @@ import { blamesTheUser, duplicateIn, writtenCodeOf } from './core-messages.js'
 import { CUT, isValidationText } from './known-texts.js'
 
 /** The texts before and after a login method or a key that the core quotes. */
-const QUOTATIONS: readonly (readonly [before: string, behind: string])[] = [
+const QUOTATIONS: readonly (readonly [before: string, after: string])[] = [
   ["LoginMethod '", "' has no tenantId"],
   ['TOTP secretKey ', ' is too long.'],
 ]
@@ -12,10 +12,10 @@ const HASH = /\$(?:2[abxy]?|argon2(?:id|i|d)?|f_scrypt)\$[^\s'"]*/gi
 /** Matches the part of a text in which a database quotes a statement with its values, or a row. */
 const STATEMENT = /(?:Batch entry \d|Failing row contains|INSERT INTO |UPDATE \S+ SET )[\s\S]*$/
 
-/** Removes as much as possible, because the quoted text may contain any text. */
-function withoutQuotation(text: string, [before, behind]: readonly [string, string]): string {
+/** Cuts up to the last `after`, because the quoted text may contain `after` too. */
+function withoutQuotation(text: string, [before, after]: readonly [string, string]): string {
   const start = text.indexOf(before) + before.length
-  const end = text.lastIndexOf(behind)
+  const end = text.lastIndexOf(after)
   if (start < before.length || end < start) return text
   return `${text.slice(0, start)}${CUT}${text.slice(end)}`
 }
@@ -27,12 +27,12 @@ function withoutStatement(text: string): string {
   })
 }
 
-/** A shorter secret could be part of any word, and cutting it out would reveal it. */
+/** A shorter secret is not cut out: it may also be a part of a word, and the gap in the word would reveal it. */
 const SHORTEST_SECRET = 4
 
 /**
- * Removes quoted secrets from a text of the core. `secrets` are those of its records; they are cut out
- * of texts whose form is unknown.
+ * Removes quoted secrets from a text of the core. `secrets` are the secrets of the records that the text is
+ * about; they are cut out only of texts of unknown form.
  */
 export function cutSecrets(text: string, secrets: readonly string[]): string {
   const cut = QUOTATIONS.reduce(withoutQuotation, withoutStatement(text)).replace(HASH, CUT)
@@ -40,7 +40,7 @@ export function cutSecrets(text: string, secrets: readonly string[]): string {
   return secrets.reduce((rest, secret) => rest.replaceAll(secret, CUT), cut)
 }
 
-/** Known texts quote only e-mail addresses and ids. They do not reveal a password that equals one of their words. */
+/** A known text quotes only e-mail addresses and ids. A cut would reveal a secret that equals one of its words. */
 function isOfKnownForm(text: string): boolean {
   const code = writtenCodeOf(text)
   return code === undefined ? isValidationText(text) : blamesTheUser(code)
@@ -50,9 +50,9 @@ function isOfKnownForm(text: string): boolean {
 export function secretsOf(record: unknown): string[] {
   if (!isObject(record)) return []
   const methods = recordsIn(record['loginMethods'])
-  const found = methods.flatMap((method) => [method['passwordHash'], method['plainTextPassword']])
+  const passwords = methods.flatMap((each) => [each['passwordHash'], each['plainTextPassword']])
   const keys = recordsIn(record['totpDevices']).map((device) => device['secretKey'])
-  return [...found, ...keys].filter(isLongEnough)
+  return [...passwords, ...keys].filter(isLongEnough)
 }
 
 const recordsIn = (value: unknown): Record<string, unknown>[] =>

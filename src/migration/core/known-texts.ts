@@ -1,6 +1,6 @@
 // The texts of the core, with placeholders for the values that they quote.
 
-const BOTH = '(passwordHash, hashingAlgorithm) or plainTextPassword'
+const HASH_OR_PASSWORD = '(passwordHash, hashingAlgorithm) or plainTextPassword'
 
 /** The messages of the core's validation. */
 const VALIDATION = [
@@ -27,7 +27,7 @@ const VALIDATION = [
   'Multitenancy must be enabled before importing users to a different tenant.',
   'timeJoined cannot be in future for a loginMethod.',
   'timeJoined cannot be < 0 for a loginMethod.',
-  `Either ${BOTH} is required for an emailpassword recipe.`,
+  `Either ${HASH_OR_PASSWORD} is required for an emailpassword recipe.`,
   'Either email or phoneNumber is required for a passwordless recipe.',
   'Invalid hashingAlgorithm for emailpassword recipe. Pass one of bcrypt, argon2 or, firebase_scrypt!',
   'Password hash is in invalid format',
@@ -77,6 +77,7 @@ export const CUT = '…'
 export const NAME = '<name>'
 
 const ANYTHING = '[\\s\\S]*?'
+const EVERY_VALUE = /^/
 
 /** Matches ids of tenants and users and names of roles, but neither e-mail addresses nor phone numbers. */
 const PLAIN_NAME = /^(?=.*[A-Za-z])[\w.:-]{1,64}$/
@@ -91,7 +92,7 @@ const RECIPE = '(?:an emailpassword|a thirdparty|a passwordless) recipe'
 
 interface Placeholder {
   readonly pattern: string
-  /** The values that may be shown. */
+  /** Matches the values that may be shown. Without it, no value may. */
   readonly shown?: RegExp
 }
 
@@ -100,15 +101,15 @@ export const PLACEHOLDERS: Readonly<Record<string, Placeholder>> = {
   [NAME]: { pattern: ANYTHING, shown: PLAIN_NAME },
   '<field>': {
     pattern: '(?:externalUserId|email|phoneNumber|thirdParty(?:User)?Id|secretKey|deviceName)',
-    shown: /^/,
+    shown: EVERY_VALUE,
   },
-  '<member>': { pattern: `(?:${MEMBERS.join('|')})`, shown: /^/ },
-  '<word>': { pattern: '\\w{1,40}', shown: /^/ },
-  '<number>': { pattern: '\\d{1,9}', shown: /^/ },
-  '<type>': { pattern: '(?:array of )?(?:string|integer|boolean|object)', shown: /^/ },
+  '<member>': { pattern: `(?:${MEMBERS.join('|')})`, shown: EVERY_VALUE },
+  '<word>': { pattern: '\\w{1,40}', shown: EVERY_VALUE },
+  '<number>': { pattern: '\\d{1,9}', shown: EVERY_VALUE },
+  '<type>': { pattern: '(?:array of )?(?:string|integer|boolean|object)', shown: EVERY_VALUE },
   '<suffix>': {
     pattern: `(?: for (?:a user role|a totp device|a loginMethod|${RECIPE}))?\\.?`,
-    shown: /^/,
+    shown: EVERY_VALUE,
   },
 }
 const PLACEHOLDER = new RegExp(`(${Object.keys(PLACEHOLDERS).join('|')})`)
@@ -127,7 +128,7 @@ const patternOf = (text: string): string =>
     .join('')
 
 interface KnownText {
-  /** Matches at a position, up to the next text or the end of the message. */
+  /** Matches one text at `lastIndex`, up to the comma before the next text or the end of the message. */
   readonly pattern: RegExp
   readonly parts: readonly string[]
 }

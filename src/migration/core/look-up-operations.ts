@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isObject } from '../../base/options.js'
 import type { AccountInfo, CoreTenant, CoreTotpDevice, CoreUser } from './core-client.js'
-import { formed, MAX_ANSWER_BYTES, MAX_RECORDS_BYTES, type Operation } from './core-operation.js'
+import { bySchema, MAX_ANSWER_BYTES, MAX_RECORDS_BYTES, type Operation } from './core-operation.js'
 
 // A schema drops the members that it does not name, for example additions of a newer core.
 
@@ -10,7 +10,6 @@ const text = z.string()
 const texts = z.array(text)
 const thirdParty = z.object({ id: text, userId: text })
 
-/** An account in a reply. */
 export const coreUser: z.ZodType<CoreUser> = z.object({
   id: text,
   isPrimaryUser: z.boolean(),
@@ -37,7 +36,7 @@ type LookUp<T> = Pick<Operation<T>, 'path' | 'accept'> & Partial<Operation<T>>
 
 const lookUp = <T>(operation: LookUp<T>): Operation<T> => ({
   method: 'GET',
-  time: 'usual',
+  timeLimit: 'default',
   maxAnswerBytes: MAX_ANSWER_BYTES,
   ...operation,
 })
@@ -54,9 +53,9 @@ export const findCoreId = (externalUserId: string): Operation<string | undefined
     accept: (reply) => {
       const { data } = mapping.safeParse(reply)
       if (data?.status !== 'OK') return data && { value: undefined }
-      // The account of another id is not a valid reply. The core trims the id.
-      const isAsked = data.externalUserId.trim() === externalUserId.trim()
-      return isAsked ? { value: data.superTokensUserId } : undefined
+      // A reply about another id is invalid. The core trims the id that it is asked for.
+      const isSameId = data.externalUserId.trim() === externalUserId.trim()
+      return isSameId ? { value: data.superTokensUserId } : undefined
     },
   })
 
@@ -69,7 +68,7 @@ export const findUser = (userId: string): Operation<CoreUser | undefined> =>
   lookUp({
     path: '/user/id',
     query: { userId },
-    accept: formed(foundUser, (reply) => (reply.status === 'OK' ? reply.user : undefined)),
+    accept: bySchema(foundUser, (reply) => (reply.status === 'OK' ? reply.user : undefined)),
   })
 
 export const findUsersWith = (
@@ -80,7 +79,7 @@ export const findUsersWith = (
     prefix: prefixOf(tenantId),
     path: '/users/by-accountinfo',
     query: { ...info, doUnionOfAccountInfo: 'false' },
-    accept: formed(z.object({ status: ok, users: z.array(coreUser) }), ({ users }) => users),
+    accept: bySchema(z.object({ status: ok, users: z.array(coreUser) }), ({ users }) => users),
   })
 
 const roleNames = z.object({ status: ok, roles: texts })
@@ -90,7 +89,7 @@ export const findRolesOf = (tenantId: string, userId: string): Operation<readonl
     prefix: prefixOf(tenantId),
     path: '/recipe/user/roles',
     query: { userId },
-    accept: formed(roleNames, ({ roles }) => roles),
+    accept: bySchema(roleNames, ({ roles }) => roles),
   })
 
 const userMetadata = z.object({
@@ -103,7 +102,7 @@ export const findMetadataOf = (userId: string): Operation<Readonly<Record<string
     path: '/recipe/user/metadata',
     query: { userId },
     maxAnswerBytes: MAX_RECORDS_BYTES,
-    accept: formed(userMetadata, ({ metadata }) => metadata),
+    accept: bySchema(userMetadata, ({ metadata }) => metadata),
   })
 
 const totpDevices = z.object({
@@ -117,7 +116,7 @@ export const findTotpDevicesOf = (userId: string): Operation<readonly CoreTotpDe
   lookUp({
     path: '/recipe/totp/device/list',
     query: { userId },
-    accept: formed(totpDevices, ({ devices }) => devices),
+    accept: bySchema(totpDevices, ({ devices }) => devices),
   })
 
 /** Drops the client secrets of the providers. */
@@ -136,9 +135,9 @@ const tenantList = z.object({
 export const listTenants = (): Operation<readonly CoreTenant[]> =>
   lookUp({
     path: '/recipe/multitenancy/tenant/list/v2',
-    accept: formed(tenantList, ({ tenants }) =>
-      tenants.map(({ tenantId, thirdParty: ofTenant }) => {
-        const thirdPartyIds = ofTenant?.providers?.map((provider) => provider.thirdPartyId)
+    accept: bySchema(tenantList, ({ tenants }) =>
+      tenants.map(({ tenantId, thirdParty: settings }) => {
+        const thirdPartyIds = settings?.providers?.map((provider) => provider.thirdPartyId)
         return { tenantId, ...(thirdPartyIds !== undefined && { thirdPartyIds }) }
       }),
     ),
@@ -147,13 +146,13 @@ export const listTenants = (): Operation<readonly CoreTenant[]> =>
 export const listRoles = (): Operation<readonly string[]> =>
   lookUp({
     path: '/recipe/roles',
-    accept: formed(roleNames, ({ roles }) => roles),
+    accept: bySchema(roleNames, ({ roles }) => roles),
   })
 
 export const listFeatures = (): Operation<readonly string[]> =>
   lookUp({
     path: '/ee/featureflag',
-    accept: formed(z.object({ status: ok, features: texts }), ({ features }) => features),
+    accept: bySchema(z.object({ status: ok, features: texts }), ({ features }) => features),
   })
 
 /** Tenant ids that are safe in a path. Dots would lead to another path, `appid-` to another app. */

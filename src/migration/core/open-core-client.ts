@@ -12,7 +12,7 @@ import type { CallOptions, CoreClient, RowQuery, RowStatus, StagedRow } from './
 import { CoreError } from './core-error.js'
 import type { Operation } from './core-operation.js'
 import * as lookUps from './look-up-operations.js'
-import { ask, askPatiently, type Reach } from './send-request.js'
+import { ask, askPatiently, type CoreAccess } from './send-request.js'
 import * as staging from './staging-operations.js'
 
 /** Options of `coreClient`. */
@@ -28,7 +28,7 @@ export interface CoreClientOptions {
   readonly allowInsecureHttp?: boolean | undefined
   /** Milliseconds for one attempt, including the key function and the body, 1 to 300,000. Default: 10,000. */
   readonly timeoutMs?: number | undefined
-  /** The time limit for staging and direct import instead, 1 to 300,000 ms. Default: 120,000. */
+  /** Like `timeoutMs`, for an attempt to stage or import directly: milliseconds, 1 to 300,000. Default: 120,000. */
   readonly stageTimeoutMs?: number | undefined
   /** A `fetch` that neither retries nor follows redirects. Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined
@@ -43,9 +43,9 @@ export const CLIENT_NUMBERS = {
 const timeLimit = ({
   min,
   max,
-  default: usual,
+  default: fallback,
 }: (typeof CLIENT_NUMBERS)['timeoutMs' | 'stageTimeoutMs']) =>
-  numberBetween(min, max, 'milliseconds').default(usual)
+  numberBetween(min, max, 'milliseconds').default(fallback)
 
 const schema = lazy(() =>
   optionsObject({
@@ -89,45 +89,45 @@ export function coreClient(options: CoreClientOptions): CoreClient {
   )
   const fetch = parsed.fetch ?? ((input, init) => globalThis.fetch(input, init))
   const core = { baseUrl, apiKey, fetch }
-  const reach = { core, timeoutMs: { usual: timeoutMs, staging: stageTimeoutMs } }
-  const client = clientOf(reach, ask)
-  reaches.set(client, reach)
+  const access = { core, timeoutMs: { default: timeoutMs, staging: stageTimeoutMs } }
+  const client = clientOf(access, ask)
+  accesses.set(client, access)
   return client
 }
 
-const reaches = new WeakMap<CoreClient, Reach>()
+const accesses = new WeakMap<CoreClient, CoreAccess>()
 
 /** Returns a client that waits while the core is busy, for a run. A custom client is returned unchanged. */
 export function patientClient(client: CoreClient): CoreClient {
-  const reach = reaches.get(client)
-  return reach === undefined ? client : clientOf(reach, askPatiently)
+  const access = accesses.get(client)
+  return access === undefined ? client : clientOf(access, askPatiently)
 }
 
-function clientOf(reach: Reach, askCore: typeof ask): CoreClient {
-  const run = <T>(operation: Operation<T>, options: CallOptions | undefined): Promise<T> =>
-    askCore(reach, operation, options?.signal)
+function clientOf(access: CoreAccess, askCore: typeof ask): CoreClient {
+  const perform = <T>(operation: Operation<T>, options: CallOptions | undefined): Promise<T> =>
+    askCore(access, operation, options?.signal)
 
-  // All functions are asynchronous, so that they reject instead of throwing.
+  // The functions are `async`, so that an invalid argument makes them reject instead of throw.
   return Object.freeze({
-    baseUrl: reach.core.baseUrl,
-    stageUsers: async (users, options) => run(staging.stage(users), options),
-    importUser: async (user, options) => run(staging.importDirectly(user), options),
-    listRows: async (query, options) => run(staging.listRows(query ?? {}), options),
+    baseUrl: access.core.baseUrl,
+    stageUsers: async (users, options) => perform(staging.stage(users), options),
+    importUser: async (user, options) => perform(staging.importDirectly(user), options),
+    listRows: async (query, options) => perform(staging.listRows(query ?? {}), options),
     rows: (status, options) =>
-      allRows(async (query) => run(staging.listRowsThatFit(query), options), status),
-    countRows: async (status, options) => run(staging.countRows(status), options),
-    deleteRows: async (ids, options) => run(staging.deleteRows(ids), options),
-    coreIdOf: async (id, options) => run(lookUps.findCoreId(id), options),
-    user: async (userId, options) => run(lookUps.findUser(userId), options),
+      allRows(async (query) => perform(staging.listRowsThatFit(query), options), status),
+    countRows: async (status, options) => perform(staging.countRows(status), options),
+    deleteRows: async (ids, options) => perform(staging.deleteRows(ids), options),
+    coreIdOf: async (id, options) => perform(lookUps.findCoreId(id), options),
+    user: async (userId, options) => perform(lookUps.findUser(userId), options),
     usersWith: async (tenantId, info, options) =>
-      run(lookUps.findUsersWith(tenantId, info), options),
+      perform(lookUps.findUsersWith(tenantId, info), options),
     rolesOf: async (tenantId, userId, options) =>
-      run(lookUps.findRolesOf(tenantId, userId), options),
-    metadataOf: async (userId, options) => run(lookUps.findMetadataOf(userId), options),
-    totpDevicesOf: async (userId, options) => run(lookUps.findTotpDevicesOf(userId), options),
-    tenants: async (options) => run(lookUps.listTenants(), options),
-    roles: async (options) => run(lookUps.listRoles(), options),
-    features: async (options) => run(lookUps.listFeatures(), options),
+      perform(lookUps.findRolesOf(tenantId, userId), options),
+    metadataOf: async (userId, options) => perform(lookUps.findMetadataOf(userId), options),
+    totpDevicesOf: async (userId, options) => perform(lookUps.findTotpDevicesOf(userId), options),
+    tenants: async (options) => perform(lookUps.listTenants(), options),
+    roles: async (options) => perform(lookUps.listRoles(), options),
+    features: async (options) => perform(lookUps.listFeatures(), options),
   } satisfies CoreClient)
 }
 
@@ -135,43 +135,43 @@ function clientOf(reach: Reach, askCore: typeof ask): CoreClient {
 const MAX_ROWS = 500
 
 /** Reads a page. Resolves with `too_large` if the page must be requested with fewer rows. */
-type PageOf = (
+type ReadPage = (
   query: RowQuery & { readonly limit: number },
 ) => Promise<staging.RowPage | 'too_large'>
 
 /**
  * Yields the rows of all pages. A page that is too large is requested again with half the rows.
  *
- * @throws CoreError if the pages do not end.
+ * @throws CoreError if one row is too large, or if the pages do not end.
  */
 async function* allRows(
-  pageOf: PageOf,
+  readPage: ReadPage,
   status: RowStatus | undefined,
 ): AsyncGenerator<StagedRow, void, undefined> {
   const tokens = new Set<string>()
   let limit = MAX_ROWS
   let paginationToken: string | undefined
   for (;;) {
-    const page = await pageOf({
+    const page = await readPage({
       limit,
       ...(status !== undefined && { status }),
       ...(paginationToken !== undefined && { paginationToken }),
     })
     if (page === 'too_large') {
-      if (limit === 1) throw leadsNowhere('one row is too large')
+      if (limit === 1) throw unreadablePages('one row is too large')
       limit = Math.floor(limit / 2)
       continue
     }
     yield* page.users
     paginationToken = page.nextPaginationToken
     if (paginationToken === undefined) return
-    if (page.users.length === 0) throw leadsNowhere('a page has no rows and is not the last')
-    if (tokens.has(paginationToken)) throw leadsNowhere('the pages of rows begin again')
+    if (page.users.length === 0) throw unreadablePages('a page has no rows and is not the last')
+    if (tokens.has(paginationToken)) throw unreadablePages('the pages of rows begin again')
     tokens.add(paginationToken)
   }
 }
 
-const leadsNowhere = (why: string): CoreError =>
+const unreadablePages = (why: string): CoreError =>
   new CoreError(`GET /bulk-import/users: ${why}`, {
     code: 'malformed_reply',
     outcome: 'refused',

@@ -8,15 +8,15 @@ import { plainRefusalIn, saysInMemory, saysNotFound } from './core-messages.js'
 import { type Accepted, type Operation, operationPath } from './core-operation.js'
 
 /** The core, and the time limits of one attempt in milliseconds. */
-export interface Reach {
+export interface CoreAccess {
   readonly core: Core
-  readonly timeoutMs: Readonly<Record<Operation<unknown>['time'], number>>
+  readonly timeoutMs: Readonly<Record<Operation<unknown>['timeLimit'], number>>
 }
 
 const MAX_TRIES = 3
 /** Delays after attempts that were answered 429 until their time limit. */
 const BUSY_DELAY = { firstMs: 1000, maxMs: 30_000 }
-const READ_DELAY = { firstMs: 100, maxMs: 1000 }
+const RETRY_DELAY = { firstMs: 100, maxMs: 1000 }
 
 /**
  * Performs an operation with up to three attempts. A read is repeated if another attempt may succeed, a
@@ -25,27 +25,27 @@ const READ_DELAY = { firstMs: 100, maxMs: 1000 }
  * @throws CoreError, or the reason of the signal.
  */
 export async function ask<T>(
-  reach: Reach,
+  access: CoreAccess,
   operation: Operation<T>,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<T> {
   for (let tries = 1; ; tries += 1) {
-    const result = await attempt(reach, operation, signal)
+    const result = await attempt(access, operation, signal)
     if ('value' in result) return result.value
     if (!result.isRepeatable || tries === MAX_TRIES) throw result.error
-    await pause(growingDelayMs(tries, READ_DELAY), signal)
+    await pause(growingDelayMs(tries, RETRY_DELAY), signal)
   }
 }
 
 /** Like `ask`, but while the core is busy it waits and repeats the operation until the signal aborts. */
 export async function askPatiently<T>(
-  reach: Reach,
+  access: CoreAccess,
   operation: Operation<T>,
   signal?: AbortSignal,
 ): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await ask(reach, operation, signal)
+      return await ask(access, operation, signal)
     } catch (error) {
       if (!(error instanceof CoreError) || error.code !== 'busy') throw error
       await pause(growingDelayMs(tries, BUSY_DELAY), signal)
@@ -54,17 +54,17 @@ export async function askPatiently<T>(
 }
 
 async function attempt<T>(
-  { core, timeoutMs }: Reach,
+  { core, timeoutMs }: CoreAccess,
   operation: Operation<T>,
   signal: AbortSignal,
 ): Promise<Accepted<T> | Fault> {
-  const { method, body, time, maxAnswerBytes } = operation
+  const { method, body, timeLimit, maxAnswerBytes } = operation
   const request = {
     method,
     path: operationPath(operation),
     headers: { accept: 'application/json' },
     ...(body !== undefined && { body }),
-    timeoutMs: timeoutMs[time],
+    timeoutMs: timeoutMs[timeLimit],
     maxAnswerBytes,
     signal,
   }
@@ -80,9 +80,9 @@ async function attempt<T>(
 function acceptedOf<T>(answer: CoreAnswer, operation: Operation<T>): Accepted<T> | undefined {
   const { status, text } = answer
   if (text === undefined) {
-    const isOver = status === 200 && answer.fault === 'too_large'
+    const isTooLarge = status === 200 && answer.fault === 'too_large'
     const { whenTooLarge } = operation
-    return isOver && whenTooLarge !== undefined ? { value: whenTooLarge } : undefined
+    return isTooLarge && whenTooLarge !== undefined ? { value: whenTooLarge } : undefined
   }
   // Ignores the media type, because the core sends JSON errors as `text/html`.
   if (status === 200) return operation.accept(parseJson(text))
@@ -117,7 +117,7 @@ function faultOfFailure(failure: CoreFailure, operation: Operation<unknown>): Fa
 }
 
 /** Temporary errors: the core is starting, a proxy cannot reach it, or the reply was incomplete. */
-const PASSING: ReadonlySet<CoreErrorCode> = new Set(['server_error', 'malformed_reply'])
+const TEMPORARY: ReadonlySet<CoreErrorCode> = new Set(['server_error', 'malformed_reply'])
 
 /** Converts an answer that is not a value of the operation. */
 function faultOfAnswer(answer: CoreAnswer, operation: Operation<unknown>): Fault {
@@ -130,7 +130,7 @@ function faultOfAnswer(answer: CoreAnswer, operation: Operation<unknown>): Fault
   const why = `the core answered ${status}${detailOf(code, answer, operation)}`
   return {
     error: new CoreError(`${method} ${path}: ${why}`, { code, outcome, status }),
-    isRepeatable: !isWrite(operation) && PASSING.has(code),
+    isRepeatable: !isWrite(operation) && TEMPORARY.has(code),
   }
 }
 
@@ -143,10 +143,10 @@ const CODES: Readonly<Record<number, CoreErrorCode>> = {
 }
 
 /** The status that `fetch` returns for an opaque redirect. */
-const HIDDEN_REDIRECT = 0
+const OPAQUE_REDIRECT = 0
 
 const isRedirect = (status: number): boolean =>
-  status === HIDDEN_REDIRECT || (status >= 300 && status <= 399)
+  status === OPAQUE_REDIRECT || (status >= 300 && status <= 399)
 
 function classifyAnswer({ status, text }: CoreAnswer): CoreErrorCode {
   if (isRedirect(status)) return 'bad_request'

@@ -3,7 +3,7 @@ import { isObject } from '../../base/options.js'
 import type { DirectImport, RowQuery, RowStatus, StagedRow, Staging } from './core-client.js'
 import {
   type Accepted,
-  formed,
+  bySchema,
   MAX_ANSWER_BYTES,
   MAX_RECORDS_BYTES,
   type Operation,
@@ -48,13 +48,13 @@ export const stage = (users: readonly ImportUser[]): Operation<Staging> => ({
   method: 'POST',
   path: '/bulk-import/users',
   body: { users },
-  time: 'staging',
+  timeLimit: 'staging',
   maxAnswerBytes: MAX_RECORDS_BYTES,
   accept: (reply) => {
     const { data } = stagedUsers.safeParse(reply)
     if (data === undefined) return undefined
     const { users: staged } = data
-    // Every core replies to an empty call without users.
+    // Cores before 10.1.1 return no users, and no core returns users for an empty call.
     if (staged === undefined) return { value: { outcome: 'staged' } }
     return staged.length === users.length
       ? { value: { outcome: 'staged', users: staged } }
@@ -89,13 +89,13 @@ export const importDirectly = (user: ImportUser): Operation<DirectImport> => ({
   method: 'POST',
   path: '/bulk-import/import',
   body: user,
-  time: 'staging',
+  timeLimit: 'staging',
   maxAnswerBytes: MAX_RECORDS_BYTES,
-  accept: formed(z.object({ status: ok, user: coreUser }), (reply) => ({
+  accept: bySchema(z.object({ status: ok, user: coreUser }), (reply) => ({
     outcome: 'created',
     user: reply.user,
   })),
-  acceptRefusal: formed(z.object({ errors: texts.nonempty() }), ({ errors }) => {
+  acceptRefusal: bySchema(z.object({ errors: texts.nonempty() }), ({ errors }) => {
     const secrets = secretsOf(user)
     return { outcome: 'rejected', errors: errors.map((message) => cutSecrets(message, secrets)) }
   }),
@@ -152,14 +152,14 @@ export const listRows = ({ status, limit, paginationToken }: RowQuery): Operatio
   method: 'GET',
   path: '/bulk-import/users',
   query: { status, limit: limit?.toString(), paginationToken },
-  time: 'usual',
+  timeLimit: 'default',
   maxAnswerBytes: MAX_RECORDS_BYTES,
   accept: (reply) => {
     const { data } = rowPage.safeParse(reply)
     if (data === undefined) return undefined
     const { status: _, ...page } = data
-    const given = (reply as { users: unknown[] }).users
-    const users = page.users.map((each, index) => withoutQuotations(each, given[index]))
+    const rawRows = (reply as { users: unknown[] }).users
+    const users = page.users.map((each, index) => withoutQuotations(each, rawRows[index]))
     return { value: { ...page, users } }
   },
 })
@@ -171,18 +171,18 @@ export const listRowsThatFit = (query: RowQuery): Operation<RowPage | 'too_large
 })
 
 /** Removes the row's secrets from its error message, which may quote the row. */
-function withoutQuotations(staged: StagedRow, given: unknown): StagedRow {
+function withoutQuotations(staged: StagedRow, rawRow: unknown): StagedRow {
   if (staged.errorMessage === undefined) return staged
-  return { ...staged, errorMessage: cutSecrets(staged.errorMessage, secretsOf(given)) }
+  return { ...staged, errorMessage: cutSecrets(staged.errorMessage, secretsOf(rawRow)) }
 }
 
 export const countRows = (status: RowStatus | undefined): Operation<number> => ({
   method: 'GET',
   path: '/bulk-import/users/count',
   query: { status },
-  time: 'usual',
+  timeLimit: 'default',
   maxAnswerBytes: MAX_ANSWER_BYTES,
-  accept: formed(z.object({ status: ok, count: z.int().nonnegative() }), ({ count }) => count),
+  accept: bySchema(z.object({ status: ok, count: z.int().nonnegative() }), ({ count }) => count),
 })
 
 /** The only reply without a status. */
@@ -192,7 +192,7 @@ export const deleteRows = (ids: readonly string[]): Operation<z.output<typeof de
   method: 'POST',
   path: '/bulk-import/users/remove',
   body: { ids },
-  time: 'usual',
+  timeLimit: 'default',
   maxAnswerBytes: MAX_ANSWER_BYTES,
-  accept: formed(deletion, (reply) => reply),
+  accept: bySchema(deletion, (reply) => reply),
 })

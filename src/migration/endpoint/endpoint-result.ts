@@ -7,7 +7,6 @@ import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { CoreError } from '../core/core-error.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
 
-/** The result of a request. */
 export type EndpointResult =
   /** `userId` is the core's `user.id`. */
   | { readonly type: 'accepted'; readonly reason: MigrationAcceptance; readonly userId: string }
@@ -15,7 +14,7 @@ export type EndpointResult =
   | {
       readonly type: 'undecided'
       readonly reason: MigrationUndecided
-      /** The code of the `CoreError`. */
+      /** The code of the `CoreError`, if one is the cause. */
       readonly faults?: readonly string[]
     }
 
@@ -44,7 +43,7 @@ export class Undecided extends Error {
   override readonly name = 'Undecided'
   readonly result: EndpointResult
 
-  /** `thrown` is the error. Of a `CoreError`, the result contains the code. */
+  /** `thrown` is the error of the dependency. If it is a `CoreError`, the result contains its code. */
   constructor(reason: MigrationUndecided, thrown?: unknown) {
     super(reason)
     this.result = undecided(reason, thrown)

@@ -20,8 +20,7 @@ import { judgeRecord } from './legacy-user.js'
 import type { MigrationRequest } from './migration-request.js'
 
 /**
- * Checks a request and imports its user. If several checks fail, the order decides which refusal the caller
- * gets.
+ * Checks a request and imports its user. The caller gets the refusal of the first check that fails.
  *
  * @throws Undecided if a dependency fails, ServiceAuthError if the wiring is wrong.
  */
@@ -32,17 +31,17 @@ export async function judge(
 ): Promise<EndpointResult> {
   const issuer = await authenticate(request, context, settings)
   if (!issuer.ok) return issuer
-  const asked = await readAsked(request, context, settings)
-  if (!asked.ok) return asked
+  const parsed = await readMigrationRequest(request, context, settings)
+  if (!parsed.ok) return parsed
   const { name, allowed } = issuer.value
-  const { externalUserId } = asked.value
+  const { externalUserId } = parsed.value
   context.externalUserId = externalUserId
-  const limit = { limiter: settings.limits.user, key: limiterKey('user', name, externalUserId) }
+  const limit = { limiter: settings.limits.user, key: keyDigest('user', name, externalUserId) }
   const limited = await judgeLimit(limit, context, 'user_limited')
   if (!limited.ok) return limited
-  const user = await userFor({ request: asked.value, allowed, issuer: name }, context, settings)
+  const user = await userFor({ request: parsed.value, allowed, issuer: name }, context, settings)
   if (!user.ok) return user
-  const recordId = limiterKey('import', name, externalUserId)
+  const recordId = keyDigest('import', name, externalUserId)
   return importUnderKey({ recordId, externalUserId, user: user.value }, context, settings)
 }
 
@@ -60,13 +59,13 @@ async function authenticate(
   const issuer = await need(context, 'tokens_unavailable', () => issuerOf(issuers, token))
   if (issuer === undefined) return refused('token_unknown')
   context.issuer = issuer.name
-  const limit = { limiter: limits.credential, key: limiterKey('credential', issuer.name, token) }
+  const limit = { limiter: limits.credential, key: keyDigest('credential', issuer.name, token) }
   const limited = await judgeLimit(limit, context, 'credential_limited')
   return limited.ok ? pass(issuer) : limited
 }
 
 /** Returns the key of a limit, or of the idempotency record of an import. */
-const limiterKey = (kind: 'credential' | 'user' | 'import', issuer: string, id: string): string =>
+const keyDigest = (kind: 'credential' | 'user' | 'import', issuer: string, id: string): string =>
   digestOfParts(['migrationEndpoint', kind, issuer, id])
 
 async function judgeLimit(
@@ -78,7 +77,7 @@ async function judgeLimit(
   return seconds === undefined ? pass(seconds) : refused(reason, { retryAfterSeconds: seconds })
 }
 
-/** Returns the seconds to wait; `undefined` within the limit. @throws the error of a failed limiter. */
+/** Returns the seconds to wait, or `undefined` within the limit. @throws the error of a failed limiter. */
 async function secondsToWait(limiter: MigrationLimiter, key: string): Promise<number | undefined> {
   try {
     await limiter.consume(key)
@@ -90,7 +89,7 @@ async function secondsToWait(limiter: MigrationLimiter, key: string): Promise<nu
   }
 }
 
-async function readAsked(
+async function readMigrationRequest(
   request: Request,
   context: RequestContext,
   { maxBodyBytes, readRequest }: EndpointSettings,
@@ -101,11 +100,11 @@ async function readAsked(
   const body = await need(context, 'body_unfinished', read)
   if (body.type === 'too_large') return refused('body_too_large')
   if (body.type === 'cut_off') return refused('body_cut_off')
-  const asked = readRequest(body.bytes)
-  return asked === undefined ? refused('body_malformed') : pass(asked)
+  const parsed = readRequest(body.bytes)
+  return parsed === undefined ? refused('body_malformed') : pass(parsed)
 }
 
-interface Asked {
+interface UserRequest {
   readonly request: MigrationRequest
   readonly allowed: Allowlist
   readonly issuer: string
@@ -113,7 +112,7 @@ interface Asked {
 
 /** Loads the user from the backend's own store, and checks it. */
 async function userFor(
-  { request, allowed, issuer }: Asked,
+  { request, allowed, issuer }: UserRequest,
   context: RequestContext,
   { loadUser, acceptWarnings }: EndpointSettings,
 ): Promise<CheckResult<ImportUser>> {
@@ -162,7 +161,7 @@ type BodyRead =
 /**
  * Reads at most `maxBytes` bytes. Later bytes, and bytes after the signal aborted, are discarded.
  *
- * @throws ServiceAuthError if the body was read before.
+ * @throws ServiceAuthError if a body parser has read the body.
  */
 async function readBody(
   request: IncomingMessage,
@@ -176,10 +175,10 @@ async function readBody(
     request.resume()
     return { type: 'too_large' }
   }
-  return collect(request, maxBytes, signal)
+  return collectBody(request, maxBytes, signal)
 }
 
-function collect(
+function collectBody(
   request: IncomingMessage,
   maxBytes: number,
   signal: AbortSignal,
@@ -189,7 +188,7 @@ function collect(
     let size = 0
     const settle = (read: BodyRead): void => {
       request.off('data', take).off('end', end).off('close', cutOff).off('error', cutOff)
-      // A later `error` event needs a listener.
+      // Without a listener, a later `error` event would end the process.
       request.on('error', () => {})
       signal.removeEventListener('abort', cutOff)
       request.resume()

@@ -38,9 +38,9 @@ interface KeyedUser {
 }
 
 /**
- * Imports the user under an idempotency key. The key spares the core repeated calls; it is the core that
- * prevents a second account. So an abandoned run is repeated, and a stored result only means that the
- * account exists, because its logins may have changed since.
+ * Imports the user under an idempotency key. The key only spares the core repeated calls: the core itself prevents a
+ * second account. So an abandoned run is repeated, and after a stored result the account is checked again, because
+ * its logins may have changed since.
  */
 export async function importUnderKey(
   keyed: KeyedUser,
@@ -52,7 +52,7 @@ export async function importUnderKey(
   const request: ReservationRequest = {
     recordId,
     owner: randomUUID(),
-    // Other parts of a request may differ in a retry, because a login may have been added since.
+    // Covers only the user: a retry may name other logins, because one may have been added since.
     fingerprint: recordId,
     leaseMs,
     retentionMs,
@@ -72,10 +72,11 @@ export async function importUnderKey(
   if (existing.outcome === 'running') {
     return refused('in_progress', { retryAfterSeconds: retrySeconds(existing.leaseLeftMs) })
   }
-  const known = await need(context, 'core_unavailable', () =>
+  const found = await need(context, 'core_unavailable', () =>
     findAccount(core, externalUserId, user),
   )
-  if (known !== undefined) return known
+  if (found !== undefined) return found
+  // No account has the external id, for example because it was deleted since the result was stored.
   context.awaited = 'outcome_unknown'
   return importAccount(core, user)
 }
@@ -127,12 +128,11 @@ async function renew(settings: EndpointSettings, run: Run): Promise<boolean> {
   }
 }
 
-/** Never rejects: the result does not change, and an unsettled run ends with its lease. */
+/** Never rejects: the result does not change. An unsettled run ends with its lease; a retry looks up the account. */
 async function settle(settings: EndpointSettings, run: Run, ending: Ending): Promise<void> {
   try {
     await settleRun(settings.store, run, ending)
   } catch (error) {
-    // A retry looks up the account.
     reportStoreFailure(error, settings)
   }
 }

@@ -28,7 +28,7 @@ export interface MigrationConnection {
 /** A legacy issuer whose users may be migrated. */
 export interface MigrationIssuer {
   /**
-   * The tokens of its hook, as a list or a function that is called on each request. A token has at least 32
+   * The tokens of the issuer's hook, as a list or a function that is called on each request. A token has at least 32
    * characters and belongs to only one issuer.
    */
   readonly tokens: TokenList
@@ -159,7 +159,7 @@ export const issuersOf = (parsed: Issuers): Issuer[] =>
 export interface Allowlist {
   recipeOf(provider: string, connection: string): MigrationRecipe | undefined
   hasOrganization(organizationId: string): boolean
-  /** Returns the tenants of all the organizations; `undefined` if one of them, or having none, is not allowed. */
+  /** Returns the tenants of the organizations. `undefined`: one is not allowed, or users without any are not. */
   tenantsOf(organizationIds: readonly string[]): readonly string[] | undefined
 }
 

@@ -107,7 +107,7 @@ export function judgeRecord(
   return pass(validated.user)
 }
 
-/** Returns a JSON copy of the value, so that nothing can change between the checks and the request. */
+/** Returns a JSON copy, so that nobody can change the user between the checks and the call of the core. */
 function copyAsJson(value: unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(value))
@@ -132,7 +132,7 @@ const isSame = (one: LegacyIdentity, other: LegacyIdentity): boolean =>
   one.connection === other.connection &&
   one.userId === other.userId
 
-/** Builds the user in the form of the core. It is not validated yet. */
+/** Builds the unvalidated user in the form of the core. Returns `undefined` if a part of it is not allowed. */
 function userOf(
   externalUserId: string,
   { organizationIds = [], identities, ...others }: ParsedLegacyUser,
@@ -140,10 +140,10 @@ function userOf(
 ): Record<string, unknown> | undefined {
   const tenantIds = allowed.tenantsOf(organizationIds)
   if (tenantIds === undefined) return undefined
-  const loginMethods = identities.flatMap((login) => methodOf(login, tenantIds, allowed) ?? [])
+  const loginMethods = identities.flatMap((each) => methodOf(each, tenantIds, allowed) ?? [])
   if (loginMethods.length < identities.length) return undefined
-  const roleTenants = others.userRoles?.flatMap((role) => role.tenantIds) ?? []
-  if (!roleTenants.every((id) => tenantIds.includes(coreTenantId(id)))) return undefined
+  const roleTenants = others.userRoles?.flatMap((each) => each.tenantIds) ?? []
+  if (!roleTenants.every((each) => tenantIds.includes(coreTenantId(each)))) return undefined
   return { externalUserId, loginMethods, ...others }
 }
 
@@ -155,6 +155,6 @@ function methodOf(
   const as = allowed.recipeOf(provider, connection)
   if (as === undefined) return undefined
   const { recipeId, thirdPartyId } = as
-  const pair = thirdPartyId === undefined ? {} : { thirdPartyId, thirdPartyUserId: userId }
-  return { ...pair, ...others, recipeId, tenantIds }
+  const thirdParty = thirdPartyId === undefined ? {} : { thirdPartyId, thirdPartyUserId: userId }
+  return { ...thirdParty, ...others, recipeId, tenantIds }
 }

@@ -9,8 +9,7 @@ import {
   type MigrationEndpointOptions,
   parseEndpointOptions,
 } from './endpoint-options.js'
-import type { RequestContext } from './endpoint-result.js'
-import { type EndpointResult, Undecided } from './endpoint-result.js'
+import { type EndpointResult, type RequestContext, Undecided } from './endpoint-result.js'
 import { judge } from './handle-request.js'
 import { reportDependencies, reportStoreFailure } from './report-dependencies.js'
 import { answer, REFUSALS } from './send-answer.js'
@@ -84,7 +83,7 @@ async function serve(
   }
 }
 
-/** Never aborts: a closed connection does not stop the work. */
+/** The signal until the deadline's signal replaces it. A closed connection aborts neither: the work continues. */
 const NEVER = new AbortController().signal
 
 async function judgeInTime(

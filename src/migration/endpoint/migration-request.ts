@@ -26,11 +26,11 @@ const MAX_CHARACTERS = 256
 const MAX_IDENTITIES = 20
 
 /** Text that a database can store: without U+0000 and lone surrogates. */
-const text = (most: number) =>
+const text = (maxLength: number) =>
   z
     .string()
     .min(1)
-    .max(most)
+    .max(maxLength)
     .refine((value) => value.isWellFormed() && !value.includes('\0'))
 
 const identity = z.strictObject({
@@ -40,7 +40,7 @@ const identity = z.strictObject({
 })
 
 const form = z.strictObject({
-  // Otherwise the core would trim the id and store another one.
+  // Refuses an id that the core would trim, because the core would store another id.
   externalUserId: text(MAX_EXTERNAL_USER_ID_LENGTH).refine(
     (externalUserId) => externalUserIdOf({ externalUserId }) === externalUserId,
   ),
@@ -67,7 +67,7 @@ export function requestReader(
 
 const NAME_OR_STRING = /"(?:[^"\\]|\\.)*"([\t\n\r ]*:)?/g
 
-/** Counts the member names in a JSON text, including repeated ones, of which parsers use different ones. */
+/** Counts member names, including repeated names: parsers differ in which of the members with one name they use. */
 function namesIn(json: string): number {
   let count = 0
   for (const [, colon] of json.matchAll(NAME_OR_STRING)) if (colon !== undefined) count += 1

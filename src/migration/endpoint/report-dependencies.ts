@@ -21,7 +21,7 @@ export function reportDependencies(result: EndpointResult, settings: EndpointSet
   }
 }
 
-/** Reports that the store resolved to a wrong value, or failed when the request had its response. */
+/** Reports that the store resolved to a wrong value, or failed in a call that does not change the response. */
 export function reportStoreFailure(error: unknown, settings: EndpointSettings): void {
   const { store: dependency } = dependenciesOf(settings)
   report(error instanceof DependencyError ? error : { dependency, message: STORE_FAILED }, settings)
@@ -45,7 +45,7 @@ const dependenciesOf = ({
 
 const STORE_FAILED = 'the store of migrationEndpoint failed'
 
-/** `fault` is the code of a `CoreError`. */
+/** `fault` is the code of a `CoreError`. Returns `undefined` if no dependency failed. */
 function findFailed(
   reason: MigrationUndecided,
   fault: string | undefined,

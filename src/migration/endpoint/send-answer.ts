@@ -55,11 +55,7 @@ const OK_TYPE = 'application/json; charset=utf-8'
 
 const okBody = (userId: string): Buffer => Buffer.from(JSON.stringify({ status: 'OK', userId }))
 
-/**
- * Sends the response.
- *
- * @throws ServiceAuthError if a response has begun already.
- */
+/** @throws ServiceAuthError if a response has begun already. */
 export function answer(response: Response, result: EndpointResult): void {
   if (result.type === 'accepted') {
     sendOk(response, result.userId)

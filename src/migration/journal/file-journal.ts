@@ -3,7 +3,7 @@ import { type FileHandle, open, rename } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { MigrationError } from '../run/migration-error.js'
 import type { Journal } from './journal.js'
-import { checkFile, JOURNAL_FILE, makeFolder, syncFolder, unusable } from './journal-folder.js'
+import { checkFile, JOURNAL_FILE, makeFolder, openError, syncFolder } from './journal-folder.js'
 import { damaged, encodeUnit, HEADER, NO_UNIT, parseUnit, type Unit } from './journal-format.js'
 import { lockFolder, type ProcessLock } from './process-lock.js'
 import { readUnits, writtenSize } from './read-journal.js'
@@ -16,7 +16,7 @@ const LOCK = 'lock'
  * SIGKILL. The folder must be on a local disk.
  *
  * `journal.ndjson` is append-only. An `append` resolves once its lines are on disk. Opening removes an
- * append that a crash left incomplete. After a failed `append`, all later ones of this process fail.
+ * append that a crash left incomplete. After a failed `append`, all later appends of this process fail.
  *
  * @throws TypeError if `directory` is not a non-empty string.
  * @throws MigrationError `journal_in_use`; `bad_journal` if the folder or the file is accessible to other
@@ -46,7 +46,7 @@ export async function fileJournal(directory: string): Promise<Journal> {
     }
     return await openLocked(folder, lock)
   } catch (error) {
-    throw error instanceof MigrationError ? error : unusable(error)
+    throw error instanceof MigrationError ? error : openError(error)
   }
 }
 
@@ -71,16 +71,16 @@ async function openFile(folder: string): Promise<FileHandle> {
     if (error.code !== 'ENOENT') throw error
   })
   if (found !== undefined) return found
-  const unnamed = `${path}.new`
-  const made = await open(unnamed, flags | O_CREAT | O_TRUNC, 0o600)
+  const newPath = `${path}.new`
+  const created = await open(newPath, flags | O_CREAT | O_TRUNC, 0o600)
   try {
-    await made.writeFile(HEADER)
-    await made.sync()
-    await rename(unnamed, path)
+    await created.writeFile(HEADER)
+    await created.sync()
+    await rename(newPath, path)
     await syncFolder(folder)
-    return made
+    return created
   } catch (error) {
-    await made.close()
+    await created.close()
     throw error
   }
 }
@@ -88,11 +88,11 @@ async function openFile(folder: string): Promise<FileHandle> {
 /** Truncates an incomplete append, and syncs data that a killed process may not have synced. */
 async function recover(handle: FileHandle, lock: ProcessLock): Promise<Journal> {
   const size = await checkFile(handle)
-  let last = NO_UNIT
-  for await (const unit of readUnits(handle, await writtenSize(handle, size))) last = unit
-  if (last.end < size) await handle.truncate(last.end)
+  let lastUnit = NO_UNIT
+  for await (const unit of readUnits(handle, await writtenSize(handle, size))) lastUnit = unit
+  if (lastUnit.end < size) await handle.truncate(lastUnit.end)
   await handle.sync()
-  return journalOn(handle, lock, createWriter(handle, last))
+  return journalOn(handle, lock, createWriter(handle, lastUnit))
 }
 
 function journalOn(
@@ -119,12 +119,12 @@ function journalOn(
     async *read() {
       mustBeOpen()
       const size = writer.size()
-      let last = NO_UNIT
+      let lastUnit = NO_UNIT
       for await (const unit of readUnits(handle, size)) {
-        last = unit
+        lastUnit = unit
         yield* parseUnit(unit)
       }
-      if (last.end < size) throw damaged(last.line + 1)
+      if (lastUnit.end < size) throw damaged(lastUnit.line + 1)
     },
     async append(lines) {
       mustBeOpen()
@@ -141,14 +141,14 @@ function journalOn(
  * Opens a journal for reading while another process may append to it. Each `read` returns the current
  * lines. Takes no lock, changes nothing, and rejects every `append`.
  *
- * @throws MigrationError `bad_journal` if it cannot be opened. `read` throws it too, if the journal is
+ * @throws MigrationError `bad_journal` if the journal cannot be opened. Its `read` throws this error if the journal is
  * damaged or accessible to other users.
  */
-export async function journalInUse(directory: string): Promise<Journal> {
+export async function readOnlyJournal(directory: string): Promise<Journal> {
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants
   const path = join(resolve(directory), JOURNAL_FILE)
   const handle = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error) => {
-    throw unusable(error)
+    throw openError(error)
   })
   return {
     async *read() {
@@ -159,7 +159,7 @@ export async function journalInUse(directory: string): Promise<Journal> {
           yield* parseUnit(unit)
         }
       } catch (error) {
-        throw error instanceof MigrationError ? error : unusable(error)
+        throw error instanceof MigrationError ? error : openError(error)
       }
     },
     append: () => Promise.reject(new Error('the journal is open for reading alone')),
@@ -170,8 +170,8 @@ export async function journalInUse(directory: string): Promise<Journal> {
 const LINE_BREAK = /[\r\n]/
 
 /** Writes one append after another. */
-function createWriter(handle: FileHandle, last: Pick<Unit, 'end' | 'check'>) {
-  let { end, check } = last
+function createWriter(handle: FileHandle, lastUnit: Pick<Unit, 'end' | 'check'>) {
+  let { end, check } = lastUnit
   let failure: MigrationError | undefined
   let writing: Promise<void> = Promise.resolve()
 
@@ -183,7 +183,7 @@ function createWriter(handle: FileHandle, last: Pick<Unit, 'end' | 'check'>) {
       await handle.appendFile(unit.bytes)
       await handle.datasync()
     } catch (error) {
-      failure = unwritable(error)
+      failure = writeError(error)
       // After a failed sync it is unknown which bytes are on disk, so all bytes of this write are removed.
       await handle.truncate(end).catch(() => {})
       throw failure
@@ -210,7 +210,7 @@ function createWriter(handle: FileHandle, last: Pick<Unit, 'end' | 'check'>) {
   }
 }
 
-function unwritable(error: unknown): MigrationError {
+function writeError(error: unknown): MigrationError {
   const { code } = error as NodeJS.ErrnoException
   return new MigrationError(
     'bad_journal',

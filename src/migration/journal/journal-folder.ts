@@ -12,22 +12,22 @@ interface Ownership {
 const OPEN_TO_OTHERS = 0o077
 
 /**
- * Creates the folder and its parents with mode 0700, and syncs them to disk. An existing folder that is
- * accessible to others is refused. Its mode is not changed, because others may need it.
+ * Creates the folder and its parents with mode 0700, and syncs them to disk. Throws for an existing folder that
+ * others can access: its mode is not changed, because others may need it.
  *
  * @throws MigrationError `bad_journal`.
  */
 export async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true, mode: 0o700 })
+  const firstCreated = await mkdir(folder, { recursive: true, mode: 0o700 })
   const status = await stat(folder)
   checkOwnership('folder', status)
-  if (first === undefined) return
-  for (let made = folder; made.length >= first.length; made = dirname(made)) {
-    await syncFolder(dirname(made))
+  if (firstCreated === undefined) return
+  for (let each = folder; each.length >= firstCreated.length; each = dirname(each)) {
+    await syncFolder(dirname(each))
   }
 }
 
-/** @throws MigrationError `bad_journal` if it belongs to another user or is accessible to others. */
+/** @throws MigrationError `bad_journal` if the folder or file belongs to another user or is accessible to others. */
 function checkOwnership(what: 'folder' | 'file', { mode, uid }: Ownership): void {
   if (process.platform === 'win32') return
   if (uid !== process.getuid?.()) {
@@ -66,7 +66,7 @@ export async function syncFolder(folder: string): Promise<void> {
 }
 
 /** Converts errors of the system. Any other error is a bug and is returned unchanged. */
-export function unusable(error: unknown): unknown {
+export function openError(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code === undefined) return error
   const isFile = code === 'EEXIST' || code === 'ENOTDIR'

@@ -6,10 +6,9 @@ import { MigrationError } from '../run/migration-error.js'
 //   {"unit":"BYTES-HEAD-BODY","lines":["…","…"]}
 //
 // BYTES is the length of the line with its line feed, BODY the digest of the array. HEAD is a digest of
-// both and of the previous HEAD. So an incomplete line can be distinguished from a changed one, even if its
-// length was changed, and a missing, moved or repeated line is detected.
+// BYTES, BODY and the previous HEAD. So an incomplete line can be distinguished from a changed line, even if
+// BYTES was changed, and a missing, moved or repeated line is detected.
 
-/** The first line of the journal. */
 export const HEADER = '{"journal":"express-service-auth/migration","version":1}\n'
 
 const VERSION = 1
@@ -35,10 +34,10 @@ interface UnitHead {
   readonly bodyCheck: string
 }
 
-/** Replaces the previous HEAD in the first unit. */
+/** Stands in for the previous HEAD in the first unit. */
 const FIRST_CHECK: string = digest(HEADER, HEAD_DIGITS)
 
-/** Returns a unit that follows the HEAD `previous`, and its own HEAD as `check`. */
+/** Returns a unit that follows the HEAD `previous`, and the HEAD of this unit as `check`. */
 export function encodeUnit(
   previous: string,
   lines: readonly string[],

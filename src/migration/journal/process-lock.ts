@@ -12,12 +12,14 @@ export interface ProcessLock {
 }
 
 const LOOK_AGAIN_MS = 5
-/** How long the process with the first ticket waits for the others to leave. */
+/** How long the process whose ticket is first by name waits for the others to leave. */
 const PATIENCE_MS = 2000
 /** Maximum length of a socket's path: 103 bytes on macOS, 107 on Linux. */
 const MAX_PATH_BYTES = 103
+/** The name of a socket in the folder: the time, and a random number. */
 const TICKET = /^[0-9a-z]{9}-[0-9a-f]{8}$/
 const UNFINISHED = 'new-'
+/** Length of a slash, `new-` and a ticket. */
 const MAX_NAME_BYTES = 1 + UNFINISHED.length + 9 + 1 + 8
 
 /**
@@ -27,9 +29,9 @@ const MAX_NAME_BYTES = 1 + UNFINISHED.length + 9 + 1 + 8
  * Node has no `flock`, and a PID file outlives its process. A listening socket does not: the system closes
  * it with its process, and only then refuses connections. Each process creates a listening socket in the
  * folder and then looks for others. Of two processes, the one that looks last sees the other, so at most one
- * finds itself alone. The first by name waits until it is alone, and the others leave. Sockets that no longer
- * listen are removed. This is safe, because names are never reused and a socket gets its name only after it
- * listens.
+ * finds itself alone. The process whose socket is first by name waits until it is alone; the others leave. Each
+ * removes sockets that no longer listen. This is safe, because names are never reused and a socket gets its name
+ * only after it listens.
  */
 export async function lockFolder(folder: string): Promise<ProcessLock | undefined> {
   if (process.platform === 'win32') return lockPipe(folder)
@@ -41,17 +43,17 @@ export async function lockFolder(folder: string): Promise<ProcessLock | undefine
 
 /** `short` is a shorter path of the folder, which exists only during this call. */
 async function lockByTicket(folder: string, short: string): Promise<ProcessLock | undefined> {
-  const own = `${Date.now().toString(36).padStart(9, '0')}-${randomBytes(4).toString('hex')}`
-  const unfinished = join(short, `${UNFINISHED}${own}`)
+  const ownName = `${Date.now().toString(36).padStart(9, '0')}-${randomBytes(4).toString('hex')}`
+  const unfinished = join(short, `${UNFINISHED}${ownName}`)
   const server = await listen(unfinished)
-  const ticket = join(folder, own)
+  const ticket = join(folder, ownName)
   try {
     await chmod(unfinished, 0o600)
-    await rename(unfinished, join(short, own))
-    if (await becomesAlone(short, own)) return { free: () => leave(server, ticket) }
+    await rename(unfinished, join(short, ownName))
+    if (await becomesAlone(short, ownName)) return { free: () => leave(server, ticket) }
   } catch (error) {
     await leave(server, ticket)
-    // The process that has the lock by now has removed the unfinished socket.
+    // Another process has the lock by now, and has removed the unfinished socket.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
@@ -59,23 +61,23 @@ async function lockByTicket(folder: string, short: string): Promise<ProcessLock 
   return undefined
 }
 
-async function becomesAlone(folder: string, own: string): Promise<boolean> {
+async function becomesAlone(folder: string, ownName: string): Promise<boolean> {
   const deadline = performance.now() + PATIENCE_MS
   for (;;) {
-    const others = await livingOthers(folder, own)
+    const others = await livingOthers(folder, ownName)
     if (others.length === 0) break
-    if (others.some((other) => other < own) || performance.now() > deadline) return false
+    if (others.some((other) => other < ownName) || performance.now() > deadline) return false
     await delay(LOOK_AGAIN_MS)
   }
-  const left = (await readdir(folder)).filter((name) => name.startsWith(UNFINISHED))
-  await Promise.all(left.map((name) => rm(join(folder, name), { force: true })))
+  const unfinished = (await readdir(folder)).filter((name) => name.startsWith(UNFINISHED))
+  await Promise.all(unfinished.map((name) => rm(join(folder, name), { force: true })))
   return true
 }
 
-async function livingOthers(folder: string, own: string): Promise<string[]> {
+async function livingOthers(folder: string, ownName: string): Promise<string[]> {
   const living: string[] = []
   for (const name of await readdir(folder)) {
-    if (name === own || !TICKET.test(name)) continue
+    if (name === ownName || !TICKET.test(name)) continue
     const path = join(folder, name)
     if (await listens(path)) living.push(name)
     else await rm(path, { force: true })
@@ -88,7 +90,7 @@ async function leave(server: Server, ticket: string): Promise<void> {
   await new Promise((resolve) => server.close(resolve))
 }
 
-/** The system accepts the connection itself, so a busy or stopped process counts as listening too. */
+/** The kernel accepts connections, so a busy or stopped process counts as listening too. */
 function listens(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path)

@@ -13,7 +13,7 @@ import {
 const WINDOW_BYTES = 256 * 1024
 
 /**
- * Yields the complete units of a journal of `size` bytes, without an incomplete last one.
+ * Yields the complete units of a journal of `size` bytes. Leaves out an incomplete last unit.
  *
  * @throws MigrationError `bad_journal` with the damaged line.
  */
@@ -37,8 +37,8 @@ export async function* readUnits(handle: FileHandle, size: number): AsyncGenerat
 }
 
 /**
- * Returns the size of a file without trailing zeros. They appear if the machine crashes after the new size
- * reached the disk but before the data did.
+ * Returns the size of a file without trailing zeros, which appear if the machine crashes after the new size
+ * has reached the disk and before the data has.
  */
 export async function writtenSize(handle: FileHandle, size: number): Promise<number> {
   const chunk = Buffer.alloc(WINDOW_BYTES)
@@ -54,7 +54,7 @@ export async function writtenSize(handle: FileHandle, size: number): Promise<num
   return 0
 }
 
-/** Reads at any offset, fewer bytes at the end of the file, with one system call for many small reads. */
+/** Returns a function that reads bytes at an offset, fewer at the file's end. Many small reads share a system call. */
 function windowOn(handle: FileHandle, size: number) {
   let window: Buffer = Buffer.alloc(0)
   let windowStart = 0

@@ -22,7 +22,7 @@ export const PRIMARY = 'primary'
 
 /**
  * Yields each login in each tenant: a recipe accepts a login once per tenant, and no two primary users share
- * an account info. The same login may come several times.
+ * an account info. It may yield a login several times.
  */
 export function* loginsOf({ loginMethods }: LoginHolder): Generator<Login> {
   for (const method of loginMethods) {
@@ -52,7 +52,6 @@ function* inTenants(
 export const becomesPrimary = (loginMethods: readonly Pick<LoginSource, 'isPrimary'>[]): boolean =>
   loginMethods.length > 1 || loginMethods.some(({ isPrimary }) => isPrimary === true)
 
-/** Returns the account info of a method. */
 function accountInfosOf(method: LoginSource): AccountInfo[] {
   const { recipeId, email, phoneNumber, thirdPartyId, thirdPartyUserId } = method
   const infos: AccountInfo[] = []
@@ -86,6 +85,7 @@ function loginKey({ scope, tenantId, info }: Login): string {
 /** Returns the indexes of methods that repeat a login of an earlier method. */
 export function repeatedMethodsOf({ loginMethods }: LoginHolder): number[] {
   const recipes = new Set(loginMethods.map(({ recipeId }) => recipeId))
+  // Methods of different recipes cannot repeat a login.
   if (recipes.size === loginMethods.length) return []
   const seen = new Set<string>()
   return loginMethods.flatMap((method, index) => {

@@ -103,7 +103,7 @@ function checkLength(
 
 const MAX_HASH_LENGTH = 256
 
-/** Calls `checkEmail` between its own checks, as the core does. */
+/** Calls `checkEmail` between the checks of the password, as the core does. */
 function readPassword(reading: Reading, checkEmail: () => void): void {
   const { field, findings } = reading
   const hash = optional(reading, 'passwordHash', 'string')
@@ -148,10 +148,10 @@ const INCOMPLETE =
 type HashingAlgorithm = 'BCRYPT' | 'ARGON2' | 'FIREBASE_SCRYPT'
 
 interface HashForm {
-  /** Whether the core accepts the hash. Otherwise it refuses it with the text `refusal`. */
+  /** Whether the core accepts the hash. Otherwise the core refuses the user with the text `refusal`. */
   readonly isAccepted: (hash: string) => boolean
   readonly refusal: string
-  /** Whether a password can be checked against it. */
+  /** Whether a password can be checked against the hash. */
   readonly isComplete: (hash: string) => boolean
 }
 

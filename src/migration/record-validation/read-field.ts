@@ -74,7 +74,6 @@ export function optional<Type extends MemberType>(
   return value
 }
 
-/** Reads a required member. */
 export function required<Type extends MemberType>(
   reading: Reading,
   name: string,
@@ -89,7 +88,7 @@ export function required<Type extends MemberType>(
 export const isAbsent = ({ object }: Reading, name: string): boolean =>
   !Object.hasOwn(object, name) || object[name] === undefined
 
-/** Returns the same part with another end of its messages. */
+/** Returns the reading of the part with another `suffix`. */
 export const ending = ({ object, field, findings }: Reading, suffix: string): Reading => ({
   object,
   field,
@@ -101,12 +100,12 @@ export const ending = ({ object, field, findings }: Reading, suffix: string): Re
 export const memberOf = (field: string, name: string): string =>
   field === '' ? name : `${field}.${name}`
 
-/** Any other name may contain account data, for example in an object whose keys are e-mail addresses. */
-const PLAIN_NAME = /^[A-Za-z_$][\w$-]{0,63}$/
+/** Names to show. Any other name may contain account data, for example in an object whose keys are e-mail addresses. */
+const SHOWN_NAME = /^[A-Za-z_$][\w$-]{0,63}$/
 
-/** Returns the path of a member, with `…` for a name that is not plain. */
+/** Returns the path of a member, with `…` in place of a name that may contain account data. */
 export function fieldOf(parent: string, name: string): string {
-  if (!PLAIN_NAME.test(name)) return `${parent}["…"]`
+  if (!SHOWN_NAME.test(name)) return `${parent}["…"]`
   return parent === '' ? name : `${parent}.${name}`
 }
 
@@ -117,7 +116,7 @@ export function checkUnicode(text: string, field: string, findings: FindingColle
   findings.refuse('not_unicode', field, message)
 }
 
-/** Also refuses NUL, which Postgres cannot store in text, so that the row would stay `PROCESSING` forever. */
+/** Also refuses NUL: Postgres cannot store it in text, and the row would stay `PROCESSING` forever. */
 function checkText(text: string, field: string, findings: FindingCollector): void {
   checkUnicode(text, field, findings)
   if (!text.includes('\0')) return
@@ -130,10 +129,10 @@ function checkText(text: string, field: string, findings: FindingCollector): voi
  */
 export const MAX_LEVELS = 253
 
-/** The record is level 1. */
+/** The members of a record are one level below the record itself. */
 export const LEVEL_OF_MEMBERS = 2
 
-/** The core's answer to the whole call. */
+/** The core's message, which it sends for the whole call and not for one record. */
 export const TOO_DEEP = 'Invalid Json Input'
 
 /** Whether a value at this level of its record is nested too deeply. */
@@ -181,7 +180,7 @@ const KNOWN: Readonly<Record<Part, ReadonlySet<string>>> = {
   ]),
 }
 
-/** Warns of each member that the core does not read, and refuses members that are nested too deeply to skip. */
+/** Warns of each member that the core does not read. Refuses one so deep that the core's JSON parser would fail. */
 export function checkUnknown(reading: Reading, part: Part): void {
   const known = KNOWN[part]
   for (const name of Object.keys(reading.object)) {

@@ -49,7 +49,7 @@ export const PUBLIC_TENANT = 'public'
 
 export const ONLY_PUBLIC: readonly string[] = [PUBLIC_TENANT]
 
-/** Returns a tenant id in the form that the core stores. Any spelling but exactly `public` needs multitenancy. */
+/** Returns a tenant id in the form that the core stores. */
 export const coreTenantId = (tenantId: string): string =>
   tenantId === PUBLIC_TENANT ? tenantId : lowerCased(tenantId)
 
@@ -69,7 +69,7 @@ export function coreInteger(value: number, bits: 32 | 64): number {
   return Number(BigInt.asIntN(bits, integerOf(String(value))))
 }
 
-/** Returns the integer of the decimal text that is sent, which may differ from a large number itself. */
+/** Returns the integer that the JSON text of a number stands for, which may differ from a large number itself. */
 function integerOf(text: string): bigint {
   const [, sign, whole = '', fraction = '', power = '0'] = NUMBER.exec(text) ?? []
   const digits = whole + fraction

@@ -37,7 +37,7 @@ export function readUserRoles(record: Reading, context: UserContext): ReadRole[]
   })
 }
 
-/** `pairs` has the pairs of role and tenant of all earlier roles. Adds those of this role. */
+/** `pairs` has each pair of role and tenant of the earlier roles. Adds the pairs of this role. */
 function readRole(reading: Reading, context: UserContext, pairs: Set<string>): ReadRole {
   const { field, findings } = reading
   const role = required(reading, 'role', 'string')
@@ -189,7 +189,7 @@ function checkMetadataPart(
     const place = isList ? `${field}[${name}]` : fieldOf(field, name)
     if (!isList) checkUnicode(name, place, findings)
     if (typeof member === 'string') checkUnicode(member, place, findings)
-    if (!isList && isSaid(member) && CREDENTIAL.test(name)) {
+    if (!isList && mayBeCredential(member) && CREDENTIAL.test(name)) {
       findings.warn('credential_in_metadata', place, CREDENTIAL_IN_METADATA)
     }
     if (typeof member === 'number' && !isExact(member)) {
@@ -212,5 +212,5 @@ const isExact = (number: number): boolean =>
   Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number))
 
 /** Excludes booleans, because `hasPassword: true` contains no password. */
-const isSaid = (value: unknown): boolean =>
+const mayBeCredential = (value: unknown): boolean =>
   value !== null && value !== '' && typeof value !== 'boolean'

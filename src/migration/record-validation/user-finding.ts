@@ -22,7 +22,7 @@ export type UserWarningCode = (typeof USER_WARNING_CODES)[number]
 
 /**
  * Why a user is refused. This list is closed. The core itself has messages instead of codes, and it accepts
- * records with the last three errors: a lone surrogate, U+0000 in a text that its database stores as text,
+ * records with the last three errors here: a lone surrogate, U+0000 in a text that its database stores as text,
  * and a role that is repeated in a tenant or two TOTP devices with the same name. It then changes such a
  * record or never imports it.
  */
@@ -64,7 +64,6 @@ export type UserError = UserFinding<UserErrorCode>
 /** A value of a user that the core accepts but that fails later, or that it ignores. */
 export type UserWarning = UserFinding<UserWarningCode>
 
-/** 1000 errors are enough for one record. */
 const MAX_ERRORS = 1000
 /** Maximum per code, so that many warnings of one code hide no other code. */
 const MAX_WARNINGS_OF_A_CODE = 100

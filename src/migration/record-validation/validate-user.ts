@@ -36,8 +36,8 @@ export type UserValidation =
 /**
  * Validates a user like the core when it stages or imports one, with the same messages in the same order.
  * Also warns of values that the core accepts but that fail later. `value` is a result of `JSON.parse`.
- * Names that `context` omits are not checked. It cannot check whether the tenants of a user share a database,
- * or whether another user has the same external id. Never throws because of `value`.
+ * Does not check the members that `context` omits, whether the tenants of a user share a database, or whether
+ * another user has the same external id. Never throws because of `value`.
  *
  * @throws TypeError if a member of `context` is neither a list nor a set.
  * @see SuperTokens core, `BulkImportUserUtils`
@@ -194,10 +194,10 @@ export function needsOf(user: ImportUser): UserNeeds {
 function featuresOf({ loginMethods, userRoles = [], totpDevices }: ImportUser): Feature[] {
   const features: Feature[] = []
   if (becomesPrimary(loginMethods)) features.push('account_linking')
-  const isTenancyUsed = [...loginMethods, ...userRoles].some(({ tenantIds }) =>
+  const hasOtherTenant = [...loginMethods, ...userRoles].some(({ tenantIds }) =>
     tenantIds?.some((tenantId) => tenantId !== PUBLIC_TENANT),
   )
-  if (isTenancyUsed) features.push('multi_tenancy')
+  if (hasOtherTenant) features.push('multi_tenancy')
   if (totpDevices !== undefined) features.push('mfa')
   return features
 }

@@ -35,7 +35,7 @@ export function checkContext(context: UserContext): void {
   }
 }
 
-interface Place {
+interface TenantField {
   readonly field: string
   /** The end of the message on an unknown tenant. */
   readonly suffix: string
@@ -45,7 +45,7 @@ interface Place {
 /** Returns the valid tenants of a list, in the form that the core stores. */
 export function readTenantIds(
   given: readonly string[] | undefined,
-  { field, suffix, findings }: Place,
+  { field, suffix, findings }: TenantField,
   context: UserContext,
 ): readonly string[] {
   if (given === undefined) return ONLY_PUBLIC
@@ -64,5 +64,6 @@ export function readTenantIds(
 
 const NO_MULTITENANCY = 'Multitenancy must be enabled before importing users to a different tenant.'
 
+/** Expects the stored form: the core stores `Public` as `public`, but requires multitenancy for that spelling. */
 const isUnknown = (tenantId: string, { tenants }: UserContext): boolean =>
   tenants !== undefined && tenantId !== PUBLIC_TENANT && !has(tenants, tenantId)

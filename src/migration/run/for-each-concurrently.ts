@@ -7,9 +7,9 @@ export async function forEachConcurrently<Item>(
   limit: number,
   work: (item: Item) => Promise<void>,
 ): Promise<void> {
-  const iterator = taken(items)
+  const iterator = generatorOf(items)
   const faults: unknown[] = []
-  const take = async (): Promise<void> => {
+  const runWorker = async (): Promise<void> => {
     while (faults.length === 0) {
       const next = await iterator.next()
       if (next.done === true) return
@@ -17,7 +17,7 @@ export async function forEachConcurrently<Item>(
     }
   }
   const workers = Array.from({ length: limit }, () =>
-    take().catch((fault: unknown) => {
+    runWorker().catch((fault: unknown) => {
       faults.push(fault)
     }),
   )
@@ -27,14 +27,14 @@ export async function forEachConcurrently<Item>(
   throw faults[0]
 }
 
-/** Number of results that are passed on together. */
-const CHUNK = 200
+/** Number of results that are written together. */
+const GROUP_SIZE = 200
 
 /**
- * Calls `work` for each item like `forEachConcurrently`, and passes its results to `write` in chunks. A
- * result of `undefined` is left out. The last chunk is written even if a later item fails.
+ * Calls `work` for each item like `forEachConcurrently`, and passes its results to `write` in groups. Leaves out
+ * results of `undefined`. If an item fails, the results until then are still written.
  */
-export async function inChunks<Item, Result>(
+export async function inGroups<Item, Result>(
   items: AsyncIterable<Item>,
   limit: number,
   work: (item: Item) => Promise<Result | undefined>,
@@ -50,15 +50,15 @@ export async function inChunks<Item, Result>(
     await forEachConcurrently(items, limit, async (item) => {
       const result = await work(item)
       if (result !== undefined) results.push(result)
-      if (results.length >= CHUNK) await flush()
+      if (results.length >= GROUP_SIZE) await flush()
     })
   } finally {
     await flush()
   }
 }
 
-/** A generator queues concurrent calls of `next`. */
-async function* taken<Item>(
+/** Returns a generator of the items, because a generator queues concurrent calls of `next`. */
+async function* generatorOf<Item>(
   items: Iterable<Item> | AsyncIterable<Item>,
 ): AsyncGenerator<Item, void, undefined> {
   yield* items

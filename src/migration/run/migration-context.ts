@@ -13,9 +13,9 @@ export interface MigrationContext {
   readonly sourceIndex: SourceIndex
   readonly timing: Timing
   readonly signal: AbortSignal
-  /** Number of consecutive calls that got no reply. A call with a reply resets it. */
+  /** Consecutive calls without a reply and full effect. A call with a reply, or a batch found staged, resets it. */
   consecutiveLostReplies: number
-  /** The row counts at the last look-up of the waiting rows, and its time `at`, from `timing.elapsedMs`. */
+  /** The row counts at the last look-up of the waiting rows, and the time `at` of it, from `timing.elapsedMs`. */
   lastExamination: { readonly failed: number; readonly processing: number; readonly at: number }
   emit(
     type: MigrationProgress['type'],

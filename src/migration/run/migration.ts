@@ -117,11 +117,11 @@ export const MIGRATION_NUMBERS = {
   lookUps: { min: 1, max: 64, default: 8 },
 } as const satisfies { readonly [name in keyof MigrationOptions]?: NumberRange }
 
-const integer = ({ min, max, default: usual }: NumberRange) =>
-  integerBetween(min, max).default(usual)
+const integer = ({ min, max, default: fallback }: NumberRange) =>
+  integerBetween(min, max).default(fallback)
 
-const time = ({ min, max, default: usual }: NumberRange, unit: string) =>
-  numberBetween(min, max, unit).default(usual)
+const time = ({ min, max, default: fallback }: NumberRange, unit: string) =>
+  numberBetween(min, max, unit).default(fallback)
 
 const source = z.custom<Source>(isSource, {
   error: 'must be { file } or { name, records }',

@@ -9,8 +9,7 @@ import {
   parseSettings,
   type StepOptions,
 } from './migration.js'
-import type { MigrationContext } from './migration-context.js'
-import { SYSTEM_TIMING, type Timing } from './migration-context.js'
+import { type MigrationContext, SYSTEM_TIMING, type Timing } from './migration-context.js'
 import { type JournaledState, replayJournal } from './replay-journal.js'
 import type { MigrationReport } from './report.js'
 import { createReport } from './report-of.js'
@@ -70,18 +69,18 @@ export async function openMigrationWith(
   return migrationOf({ settings, journaled, timing, emit, readIndex })
 }
 
-/** Reads the index on the first call. Concurrent calls wait for it, because two would begin the journal twice. */
+/** Reads the index on the first call. Concurrent calls wait for it, because two reads would begin the journal twice. */
 function once(
   read: (signal: AbortSignal) => Promise<SourceIndex>,
 ): (signal: AbortSignal) => Promise<SourceIndex> {
   let index: SourceIndex | undefined
-  let last: Promise<unknown> = Promise.resolve()
+  let lastRead: Promise<unknown> = Promise.resolve()
   return (signal) => {
-    const reading = last.then(async () => {
+    const reading = lastRead.then(async () => {
       index ??= await read(signal)
       return index
     })
-    last = reading.catch(() => {})
+    lastRead = reading.catch(() => {})
     return reading
   }
 }
@@ -92,7 +91,7 @@ function migrationOf(opened: OpenedMigration): Migration {
   let inProgress: Promise<MigrationReport> | undefined
 
   /** Runs at most one step at a time, because two would stage the same users. */
-  async function take({ signal }: StepOptions, step: MigrationStep): Promise<MigrationReport> {
+  async function runAlone({ signal }: StepOptions, step: MigrationStep): Promise<MigrationReport> {
     closing.signal.throwIfAborted()
     if (inProgress !== undefined) throw new Error('a step of the migration is in progress')
     const controller = new AbortController()
@@ -108,14 +107,14 @@ function migrationOf(opened: OpenedMigration): Migration {
   }
 
   return Object.freeze({
-    check: (options = {}) => take(options, check),
-    run: (options = {}) => take(options, (ctx) => runSteps(ctx, 'migrate')),
+    check: (options = {}) => runAlone(options, check),
+    run: (options = {}) => runAlone(options, (ctx) => runSteps(ctx, 'migrate')),
     async correct(corrections, options = {}) {
       const request = parseCorrectionRequest(corrections)
-      return take(options, (ctx) => correctAndRun(ctx, request))
+      return runAlone(options, (ctx) => correctAndRun(ctx, request))
     },
-    reconcile: (options = {}) => take(options, reverify),
-    unblock: (options = {}) => take(options, unblock),
+    reconcile: (options = {}) => runAlone(options, reverify),
+    unblock: (options = {}) => runAlone(options, unblock),
     status: async () => createReport(journaled.state, { now: timing.now() }),
     async *identities() {
       const index = await readIndex(closing.signal)

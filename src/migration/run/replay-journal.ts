@@ -8,7 +8,7 @@ import { createRunState, type RunState } from './state/run-state.js'
 /** The journal and the state that results from its entries. The two always agree. */
 export interface JournaledState {
   readonly state: RunState
-  /** Appends one entry, or all entries of a list or none. Once it resolves, they are on disk and in the state. */
+  /** Appends all given entries or none. Once it resolves, the entries are on disk and in the state. */
   write(entries: Entry | readonly Entry[]): Promise<void>
   entries(): AsyncIterable<Entry>
 }
@@ -16,7 +16,7 @@ export interface JournaledState {
 export async function replayJournal(journal: Journal): Promise<JournaledState> {
   const state = createRunState()
   for await (const entry of readEntries(journal)) applyEntry(state, entry)
-  let last: Promise<void> = Promise.resolve()
+  let lastWrite: Promise<void> = Promise.resolve()
 
   async function append(entries: readonly Entry[]): Promise<void> {
     await journal.append(entries.map((entry) => JSON.stringify(entry)))
@@ -27,8 +27,8 @@ export async function replayJournal(journal: Journal): Promise<JournaledState> {
     state,
     /** Writes are queued, so that the state gets the entries in the journal's order. */
     write(entries) {
-      const written = last.then(() => append([entries].flat()))
-      last = written.catch(() => {})
+      const written = lastWrite.then(() => append([entries].flat()))
+      lastWrite = written.catch(() => {})
       return written
     },
     entries: () => readEntries(journal),

@@ -49,7 +49,7 @@ const BY_STATE: Readonly<Partial<Record<MigrationState, string>>> = {
 }
 
 /** `busy`: the core, or a proxy in front of it, limits the request rate. */
-const BY_FAULT: Readonly<Record<CoreErrorCode | 'busy', string>> = {
+const BY_FAULT: Readonly<Record<CoreErrorCode, string>> = {
   invalid_api_key: 'Check the API key, then run again.',
   forbidden:
     'Check which addresses the core, or a proxy in front of it, accepts requests from, then run again.',
@@ -76,8 +76,8 @@ function adviceFor(state: RunState, status: MigrationState, { fault, faultCode }
   const counts = countsOf(state)
   const coreFaults = failedWith(state, CORE_FAULT_CODES)
   const unexplained = failedWith(state, UNEXPLAINED_CODES)
-  const others = [...coreFaults, ...unexplained].reduce((sum, { records }) => sum + records, 0)
-  const toCorrect = counts.failed - others
+  const toRetry = [...coreFaults, ...unexplained].reduce((sum, { records }) => sum + records, 0)
+  const toCorrect = counts.failed - toRetry
   const advice: (string | undefined)[] = [
     fault === undefined ? undefined : `The core: ${fault}`,
     BY_STATE[status],
@@ -138,7 +138,7 @@ function conflictAdvice(state: RunState, code: string): string | undefined {
     : `${beginning}replace the login, or leave the record out. ${KEEP_LATER_RECORD}`
 }
 
-/** Needed because the first record usually has its account, and a record with an account cannot be left out. */
+/** The earlier record may have its account already, and a record with an account cannot be left out. */
 const KEEP_LATER_RECORD =
   'To keep this record instead of the other one, remove the account of the other one, reconcile, leave the other record out, then use correct --again login_twice.'
 

@@ -21,7 +21,7 @@ import { retryFailed } from './steps/retry-failed.js'
 import { stage } from './steps/stage.js'
 import { waitForImport } from './steps/wait-for-import.js'
 
-/** The result of a run. */
+/** The result of a step of a `Migration`, which may run several steps of `STEPS`. */
 export interface StepResult {
   readonly state: MigrationState
   readonly findings: readonly PreflightFinding[]
@@ -30,9 +30,10 @@ export interface StepResult {
   readonly faultCode?: CoreErrorCode
 }
 
-/** Runs one step after another until none is left or one stops the run. */
+/** Runs the steps of `nextStep` one after another, until none is left or one stops the run. */
 export async function runSteps(ctx: MigrationContext, goal: Goal): Promise<StepResult> {
   const findings: PreflightFinding[] = []
+  // The core may have made progress since the run stalled.
   if (ctx.journaled.state.stalledRows.size > 0) {
     await ctx.journaled.write({ type: 'rest', phase: 'wait' })
   }
@@ -81,6 +82,7 @@ export async function unblock(ctx: MigrationContext): Promise<StepResult> {
   return runSteps(ctx, 'unblock')
 }
 
+/** Resolves with the state in which the run stops, or with `undefined` if the run continues. */
 type StepFunction = (
   ctx: MigrationContext,
   findings: PreflightFinding[],
@@ -95,17 +97,18 @@ const STEPS: Record<Exclude<RunStep, 'end'>, StepFunction> = {
     return passed ? undefined : 'preflight_failed'
   },
   /** After a crash it is unknown when the call was abandoned, so its settle time starts now. */
-  resolve_lost_reply: (ctx) => done(resolveLostReply(ctx, { abandonedAt: ctx.timing.elapsedMs() })),
-  delete_rows: (ctx) => done(deleteRows(ctx)),
-  resolve_identities: (ctx) => done(resolveIdentities(ctx)),
-  stage: (ctx) => done(stage(ctx)),
-  wait: (ctx, _, goal) => done(waitForImport(ctx, goal)),
-  collect: (ctx) => done(collect(ctx)),
-  import_directly: (ctx) => done(importDirectly(ctx)),
-  reconcile: (ctx) => done(reconcile(ctx)),
+  resolve_lost_reply: (ctx) =>
+    continueAfter(resolveLostReply(ctx, { abandonedAt: ctx.timing.elapsedMs() })),
+  delete_rows: (ctx) => continueAfter(deleteRows(ctx)),
+  resolve_identities: (ctx) => continueAfter(resolveIdentities(ctx)),
+  stage: (ctx) => continueAfter(stage(ctx)),
+  wait: (ctx, _, goal) => continueAfter(waitForImport(ctx, goal)),
+  collect: (ctx) => continueAfter(collect(ctx)),
+  import_directly: (ctx) => continueAfter(importDirectly(ctx)),
+  reconcile: (ctx) => continueAfter(reconcile(ctx)),
 }
 
-const done = (step: Promise<void>): Promise<undefined> => step.then(() => undefined)
+const continueAfter = (step: Promise<void>): Promise<undefined> => step.then(() => undefined)
 
 /** Runs a step. Converts an abort and a `CoreError` to the result that they mean. */
 export async function runToResult(

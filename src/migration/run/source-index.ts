@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-// Not by name, for the same reason as `hash` of base/supported-node.ts.
+// Node before 20.15 lacks `crc32`: a named import would end in a SyntaxError before `nodeFault` is read.
 import zlib from 'node:zlib'
 import type { CoreClient } from '../core/core-client.js'
 import type { ImportUser } from '../core/import-user.js'
@@ -31,11 +31,11 @@ export interface SourceIndex {
   /** Line of the record in the source, or in the corrections that replaced it, from 1. */
   lineOf(recordIndex: number): number
   /**
-   * The records of the source (`from` 0), or of the n-th corrections (`from` n), in their order. Rejects
-   * with `bad_source` or `bad_corrections` if they have changed.
+   * The records of the source (`sourceNumber` 0), or of the n-th corrections (`sourceNumber` n), in their order.
+   * Rejects with `bad_source` or `bad_corrections` if they have changed.
    */
-  records(from: number, signal: AbortSignal): AsyncIterable<IndexedRecord>
-  /** In the order of the source. */
+  records(sourceNumber: number, signal: AbortSignal): AsyncIterable<IndexedRecord>
+  /** Yields the external ids of these records, in the order of the source. */
   externalIdsOf(
     recordIndexes: readonly number[],
     signal: AbortSignal,
@@ -43,13 +43,13 @@ export interface SourceIndex {
   /**
    * Adds corrections that are in the journal already.
    *
-   * @throws MigrationError `bad_corrections` if they are not those of the journal.
+   * @throws MigrationError `bad_corrections` if their digest is not that of the journal.
    */
   add(corrections: OpenCorrections): Promise<void>
 }
 
 interface IndexingContext {
-  /** Without a `core` if nothing calls it. */
+  /** `core` is missing for `readMigration`, which calls no core. */
   readonly settings: Pick<MigrationSettings, 'source' | 'corrections' | 'batchBytes'> &
     Partial<Pick<MigrationSettings, 'core'>>
   readonly journaled: JournaledState
@@ -86,9 +86,9 @@ export async function createSourceIndex(
   const index: SourceIndex = {
     recordIndexOf: (externalUserId) => table.find(externalUserId),
     lineOf: (recordIndex) => lines[recordIndex] ?? 0,
-    records(from, readSignal) {
-      const open = corrections[from - 1]
-      if (open === undefined) return sameRecords(source, checksums, readSignal)
+    records(sourceNumber, readSignal) {
+      const open = corrections[sourceNumber - 1]
+      if (open === undefined) return recordsAgain(source, checksums, readSignal)
       return replacementsIn(open.corrections(readSignal), index)
     },
     async *externalIdsOf(recordIndexes, readSignal) {
@@ -99,24 +99,24 @@ export async function createSourceIndex(
       }
     },
     async add(open) {
-      const from = corrections.push(open)
+      const sourceNumber = corrections.push(open)
       for await (const { recordIndex, line } of replacementsIn(open.corrections(), index)) {
-        if (journaled.state.recordSource[recordIndex] === from) lines[recordIndex] = line
+        if (journaled.state.recordSource[recordIndex] === sourceNumber) lines[recordIndex] = line
       }
-      if (open.digest() === journaled.state.corrections[from - 1]?.digest) return
+      if (open.digest() === journaled.state.corrections[sourceNumber - 1]?.digest) return
       const message = `${JSON.stringify(open.name)} is not what the journal knows of it`
       throw new MigrationError('bad_corrections', message)
     },
   }
-  assertAllGiven(journaled.state.corrections.length, settings.corrections.length)
+  assertAllCorrectionsGiven(journaled.state.corrections.length, settings.corrections.length)
   for (const each of settings.corrections) {
     await index.add(openCorrections(each, settings.batchBytes))
   }
   return index
 }
 
-/** Yields the records again. Rejects if one has changed since the first pass, because it was never validated. */
-async function* sameRecords(
+/** Yields the records again. Rejects if one has changed since the first pass: the new form was never validated. */
+async function* recordsAgain(
   source: OpenSource,
   checksums: readonly number[],
   signal: AbortSignal,
@@ -145,7 +145,7 @@ export async function* replacementsIn(
   }
 }
 
-function assertAllGiven(known: number, given: number): void {
+function assertAllCorrectionsGiven(known: number, given: number): void {
   if (known === given) return
   const message = `the journal knows ${known} sources of corrections, and ${given} are given`
   throw new MigrationError('bad_corrections', message)
@@ -158,6 +158,7 @@ function requireExternalId({ value, line }: SourceRecord): string {
   throw new MigrationError('bad_source', message, line)
 }
 
+/** Begins the journal. Begins it anew if the source or the core has changed and nothing was sent or corrected. */
 async function begin(
   { settings, journaled, now }: IndexingContext,
   { digest, identities }: { readonly digest: string; readonly identities: number },

@@ -10,7 +10,7 @@ export type Correction =
   | {
       readonly type: 'replace'
       readonly externalUserId: string
-      /** `value`, `text` and `bytes` are those of the user; `line` is that of the correction. */
+      /** `value`, `text` and `bytes` of the user, `line` of the correction. */
       readonly record: SourceRecord
     }
   | {
@@ -37,7 +37,7 @@ export function openCorrections(source: Source, maxRecordBytes: number): OpenCor
     code: 'bad_corrections',
     maxRecordBytes: maxRecordBytes + MAX_ENVELOPE_BYTES,
   })
-  const refuse = (message: string, line: number): MigrationError =>
+  const badCorrection = (message: string, line: number): MigrationError =>
     new MigrationError('bad_corrections', `${message} (${JSON.stringify(name)})`, line)
 
   return {
@@ -47,9 +47,9 @@ export function openCorrections(source: Source, maxRecordBytes: number): OpenCor
       const lines = createDigestTable()
       for await (const record of records(signal)) {
         const correction = parseCorrection(record, maxRecordBytes)
-        if (typeof correction === 'string') throw refuse(correction, record.line)
+        if (typeof correction === 'string') throw badCorrection(correction, record.line)
         if (lines.add(correction.externalUserId, record.line) !== undefined) {
-          throw refuse('this identity has a correction already', record.line)
+          throw badCorrection('this identity has a correction already', record.line)
         }
         yield correction
       }

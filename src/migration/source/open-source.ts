@@ -38,11 +38,11 @@ export function openSource(source: Source, options: OpenSourceOptions): OpenSour
   const { code = 'bad_source', maxRecordBytes } = options
   const what = code === 'bad_source' ? 'the source' : 'the file of corrections'
   const name = 'file' in source ? source.file : source.name
-  const refuse = (message: string, line?: number): MigrationError =>
+  const sourceError = (message: string, line?: number): MigrationError =>
     new MigrationError(code, `${message} (${JSON.stringify(name)})`, line)
   const read =
     'file' in source
-      ? fileReader(name, maxRecordBytes, (message) => refuse(`${what} ${message}`))
+      ? fileReader(name, maxRecordBytes, (message) => sourceError(`${what} ${message}`))
       : recordReader(source.records, maxRecordBytes)
   let digest: string | undefined
 
@@ -54,15 +54,15 @@ export function openSource(source: Source, options: OpenSourceOptions): OpenSour
       let isEmpty = true
       for await (const parsed of read(hash, signal)) {
         line += 1
-        if (parsed.type === 'fault') throw refuse(parsed.message, line)
+        if (parsed.type === 'fault') throw sourceError(parsed.message, line)
         if (parsed.type === 'blank') continue
         isEmpty = false
         yield parsed.record
       }
-      if (isEmpty) throw refuse(`${what} holds no record`)
+      if (isEmpty) throw sourceError(`${what} holds no record`)
       const digestNow = hash.digest('hex')
       digest ??= digestNow
-      if (digestNow !== digest) throw refuse(`${what} ${CHANGED}`)
+      if (digestNow !== digest) throw sourceError(`${what} ${CHANGED}`)
     },
     digest() {
       if (digest === undefined) throw new Error('the source has not been read to its end')
@@ -73,7 +73,7 @@ export function openSource(source: Source, options: OpenSourceOptions): OpenSour
 
 const CHANGED = 'has changed since it was first read'
 
-type Refusal = (message: string) => MigrationError
+type CreateError = (message: string) => MigrationError
 
 const recordReader = (records: () => AsyncIterable<unknown>, maxBytes: number): Read =>
   async function* (hash, signal) {
@@ -87,28 +87,28 @@ const recordReader = (records: () => AsyncIterable<unknown>, maxBytes: number): 
     }
   }
 
-function fileReader(path: string, maxBytes: number, refuse: Refusal): Read {
+function fileReader(path: string, maxBytes: number, errorOf: CreateError): Read {
   let versionBefore: string | undefined
 
   const checkVersion = async (handle: FileHandle): Promise<void> => {
     const version = await versionOf(handle)
-    if (version === undefined) throw refuse('is not a regular file: name a file of NDJSON')
+    if (version === undefined) throw errorOf('is not a regular file: name a file of NDJSON')
     versionBefore ??= version
-    if (version !== versionBefore) throw refuse(CHANGED)
+    if (version !== versionBefore) throw errorOf(CHANGED)
   }
 
   return async function* (hash, signal) {
-    const handle = await openFile(path, refuse)
+    const handle = await openFile(path, errorOf)
     try {
       await checkVersion(handle)
-      const seen = (bytes: Buffer): void => void hash.update(bytes)
-      for await (const line of readLines(handle, maxBytes, seen)) {
+      const onRead = (bytes: Buffer): void => void hash.update(bytes)
+      for await (const line of readLines(handle, maxBytes, onRead)) {
         signal?.throwIfAborted()
         yield parseLine(line, maxBytes)
       }
       await checkVersion(handle)
     } catch (error) {
-      throw readingError(error, refuse)
+      throw readingError(error, errorOf)
     } finally {
       await handle.close()
     }
@@ -116,19 +116,19 @@ function fileReader(path: string, maxBytes: number, refuse: Refusal): Read {
 }
 
 /** Uses O_NONBLOCK, because opening a FIFO would otherwise wait for a writer. */
-const openFile = (path: string, refuse: Refusal): Promise<FileHandle> =>
+const openFile = (path: string, errorOf: CreateError): Promise<FileHandle> =>
   open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
     ({ code = 'unknown' }: NodeJS.ErrnoException) => {
-      throw refuse(
+      throw errorOf(
         code === 'ENOENT' ? 'does not exist: check its path' : `cannot be opened: ${code}`,
       )
     },
   )
 
 /** Converts errors of the system, and returns any other error unchanged. */
-function readingError(error: unknown, refuse: Refusal): unknown {
+function readingError(error: unknown, errorOf: CreateError): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException
-  return syscall === undefined ? error : refuse(`cannot be read: ${code}`)
+  return syscall === undefined ? error : errorOf(`cannot be read: ${code}`)
 }
 
 /** Identifies the state of a file without reading it; `undefined` for a folder or device. */
@@ -143,12 +143,12 @@ const LINE_FEED = 0x0a
 
 /**
  * Yields the lines of a file. The buffer has room for one line of `maxBytes` and a CR. A longer line is
- * yielded incomplete, and the caller must then stop. `seen` is called with all bytes that are read.
+ * yielded incomplete, and the caller must then stop. Calls `onRead` with all bytes that it reads.
  */
 async function* readLines(
   handle: FileHandle,
   maxBytes: number,
-  seen: (bytes: Buffer) => void,
+  onRead: (bytes: Buffer) => void,
 ): AsyncGenerator<SourceLine> {
   let buffer = Buffer.allocUnsafe(CHUNK_BYTES)
   /** Number of bytes of the incomplete line at the start of the buffer. */
@@ -158,7 +158,7 @@ async function* readLines(
     const { bytesRead } = await handle.read(buffer, held, buffer.length - held, null)
     if (bytesRead === 0) break
     const end = held + bytesRead
-    seen(buffer.subarray(held, end))
+    onRead(buffer.subarray(held, end))
     let start = 0
     let feed = buffer.subarray(0, end).indexOf(LINE_FEED, held)
     while (feed !== -1) {

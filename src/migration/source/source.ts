@@ -33,18 +33,17 @@ const CARRIAGE_RETURN = 0x0d
 const BLANK = /^[ \t\r]*$/
 const ARRAY = /^[ \t]*\[/
 
-const CUT = 'the file ends in the middle of this record'
+const ENDS_IN_RECORD = 'the file ends in the middle of this record'
 const NOT_JSON = 'this is not JSON: each line must be one whole record'
 const AN_ARRAY = 'here is an array: NDJSON has one record a line, without brackets around them'
 const NOT_AN_OBJECT = 'this is no JSON object'
 
-/** A line of a file. */
 export interface SourceLine {
   /** Counts from 1. */
   readonly number: number
   /** The line without its line feed. Valid until the next line is read. */
   readonly bytes: Buffer
-  /** The last line of a file may lack its line feed. */
+  /** Whether a line feed ended the line, which the last line of a file may lack. */
   readonly ended: boolean
 }
 
@@ -58,17 +57,17 @@ export function parseLine({ number, bytes, ended }: SourceLine, maxBytes: number
   if (number === 1 && UTF_16_MARKS.some((mark) => beginsWith(content, mark))) {
     return fault('the file is UTF-16, and must be UTF-8')
   }
-  if (!isUtf8(content)) return fault(ended ? 'this line is not UTF-8' : CUT)
+  if (!isUtf8(content)) return fault(ended ? 'this line is not UTF-8' : ENDS_IN_RECORD)
   const text = content.toString()
   if (BLANK.test(text)) return { type: 'blank' }
   const value = parseJson(text)
   if (ARRAY.test(text)) return fault(AN_ARRAY)
-  if (value === undefined) return fault(ended ? NOT_JSON : CUT)
+  if (value === undefined) return fault(ended ? NOT_JSON : ENDS_IN_RECORD)
   if (!isObject(value)) return fault(NOT_AN_OBJECT)
   return { type: 'record', record: { line: number, value, text, bytes: content.length } }
 }
 
-/** Converts a record from a program to JSON and back, because JSON is what will be sent. */
+/** Converts a record of a function to JSON and back, because JSON is what will be sent. */
 export function parseRecord(given: unknown, line: number, maxBytes: number): ParsedLine {
   const text = writeJson(given)
   const value = text === undefined ? undefined : parseJson(text)

@@ -26,7 +26,14 @@ it('records that the core would break are named by line and field, and the rest 
     async coreIdOf(userId: string, options?: CallOptions) {
       // As the client does.
       const query = { userId }
-      operationPath({ method: 'GET', path: '/', query, time: 'usual', maxAnswerBytes: 1, accept })
+      operationPath({
+        method: 'GET',
+        path: '/',
+        query,
+        timeLimit: 'default',
+        maxAnswerBytes: 1,
+        accept,
+      })
       return simulated.coreIdOf(userId, options)
     },
   })

@@ -19,7 +19,7 @@ export function applySent(state: RunState, { call }: EntryOf<'sent'>): void {
   }
   if (call.kind === 'delete') {
     state.unanswered = call
-    // Before the rows are deleted, a call that got no reply may still take effect.
+    // Reconciles after the deletion, because until then a call that got no reply may still take effect.
     markUnreconciled(state)
     return
   }

@@ -102,7 +102,7 @@ function setConflict(state: RunState, recordIndex: number, code: LoginConflictCo
   state.failureCodes[recordIndex] = numberOf(code)
 }
 
-/** Identities that are already decided or still to be sent. */
+/** States of identities that are already decided or still to be sent. */
 const UNCHANGED: ReadonlySet<IdentityCode> = new Set([
   IDENTITY_STATE.pending,
   IDENTITY_STATE.invalid,
@@ -173,6 +173,7 @@ function lookUpAgain(state: RunState): void {
       setIdentity(state, recordIndex, IDENTITY_STATE.staged)
   }
   if (!state.blocked) return
+  // The run resolves the deletion that did not account for each row like a call without a reply.
   state.blocked = false
   state.unanswered = { kind: 'delete', rows: [...state.toDelete] }
 }

@@ -51,11 +51,11 @@ export const REPORTED_STATE: readonly IdentityState[] = [
 /** Why a valid record is not staged. */
 export type LoginConflictCode = 'login_taken' | 'login_twice'
 
-const FIRST_OWN_NUMBER = 252
+const FIRST_PACKAGE_NUMBER = 252
 
 /** Codes of this package. The core's codes end at E046, so these numbers are unused. */
-const OWN_CODES: ReadonlyMap<string, number> = new Map([
-  ['login_taken', FIRST_OWN_NUMBER],
+const PACKAGE_CODES: ReadonlyMap<string, number> = new Map([
+  ['login_taken', FIRST_PACKAGE_NUMBER],
   ['login_twice', 253],
   ['chunk_failed', 254],
   ['unknown_conflict', 255],
@@ -65,12 +65,12 @@ const CORE_CODE = /^E(\d{3})$/
 
 /** Whether a record can fail or be held back with this code. */
 export const isFailureCode = (code: unknown): code is string =>
-  typeof code === 'string' && (OWN_CODES.has(code) || CORE_CODE.test(code))
+  typeof code === 'string' && (PACKAGE_CODES.has(code) || CORE_CODE.test(code))
 
 /** Returns 3 for `E003`, and 0 for an unknown code. */
 export const numberOf = (code: string | undefined): number => {
-  const own = OWN_CODES.get(code ?? '')
-  if (own !== undefined) return own
+  const packageNumber = PACKAGE_CODES.get(code ?? '')
+  if (packageNumber !== undefined) return packageNumber
   const number = Number(CORE_CODE.exec(code ?? '')?.[1] ?? 0)
-  return number < FIRST_OWN_NUMBER ? number : 0
+  return number < FIRST_PACKAGE_NUMBER ? number : 0
 }

@@ -119,7 +119,7 @@ const refusal = z.strictObject({
 
 const withAccount = z.tuple([recordIndex, text])
 
-/** Results of look-ups. The first four lists are those of the reconciliation. */
+/** Results of look-ups. The first four lists are results of the step `reconcile`. */
 const lookedUp = z.strictObject({
   type: z.literal('looked_up'),
   same: z.array(withAccount),

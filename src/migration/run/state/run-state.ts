@@ -26,7 +26,7 @@ export interface RunState {
   failureCodes: Uint8Array
   /** For each record 0 if it is in the source, n if it is in the n-th corrections. */
   recordSource: Uint16Array
-  /** For each record 1 once it was in a call. Without one, a row of the identity is not from this run. */
+  /** For each record 1 once it was in a call. Until then, a row of the identity is not from this run. */
   wasSent: Uint8Array
   /** For each record 1 once it was in a call without a reply, which may still take effect. */
   hadLostReply: Uint8Array

@@ -19,8 +19,8 @@ type Corrected = Omit<EntryOf<'corrected'>, 'type' | 'source'>
 /**
  * Checks all corrections before any of them is applied.
  *
- * @throws MigrationError `bad_corrections` at the first correction that does not fit its identity, or
- * whose user the core would not accept.
+ * @throws MigrationError `bad_corrections` at the first correction that does not fit the state of its
+ * identity, or whose user the core would not accept.
  */
 export async function checkCorrections(
   ctx: MigrationContext,
@@ -52,7 +52,7 @@ interface CorrectedRecords {
   readonly logins: LoginIndex
 }
 
-/** Reads all records again, to avoid keeping their logins in memory. */
+/** Checks the replacement records against all other records, read again to avoid keeping their logins in memory. */
 async function assertLoginsFree(
   ctx: MigrationContext,
   { corrected: { replaced, leftOut }, open, logins }: CorrectedRecords,
@@ -90,15 +90,15 @@ const objection = ({ code, field, message }: UserFinding, line: number): Migrati
 const lineOf = (correction: Correction): number =>
   correction.type === 'replace' ? correction.record.line : correction.line
 
-const NOT_TAKEN: readonly IdentityCode[] = [
+const WITHOUT_ACCOUNT: readonly IdentityCode[] = [
   IDENTITY_STATE.invalid,
   IDENTITY_STATE.failed,
   IDENTITY_STATE.missing,
 ]
 
 const FITTING: Readonly<Record<Correction['type'], readonly IdentityCode[]>> = {
-  replace: NOT_TAKEN,
-  leaveOut: NOT_TAKEN,
+  replace: WITHOUT_ACCOUNT,
+  leaveOut: WITHOUT_ACCOUNT,
   accept: [IDENTITY_STATE.differs, IDENTITY_STATE.shared],
 }
 

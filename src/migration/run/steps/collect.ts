@@ -1,11 +1,11 @@
 import { findTakenLogin } from '../../account/conflicting-account.js'
 import { type RowError, readRowError } from '../../account/without-account-data.js'
-import { inChunks } from '../for-each-concurrently.js'
+import { inGroups } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { identityCode } from '../state/run-state.js'
-import { type OwnRow, ownRows, rowEntry } from './records.js'
+import { type RunRow, rowEntry, unrecordedRows } from './records.js'
 import { takenText } from './resolve-identities.js'
 
 /**
@@ -15,13 +15,13 @@ import { takenText } from './resolve-identities.js'
 export async function collect(ctx: MigrationContext): Promise<void> {
   const { journaled, settings } = ctx
   let failed = 0
-  await inChunks(
-    ownRows(ctx, 'FAILED'),
+  await inGroups(
+    unrecordedRows(ctx, 'FAILED'),
     settings.lookUps,
-    (own) => failedRowEntry(ctx, own),
+    (found) => failedRowEntry(ctx, found),
     async (entries) => {
       failed += entries.filter(({ as }) => as === 'failed').length
-      // A deletion must not be undone by another row of the same identity.
+      // `unresolved` comes last: a failed row of the same identity after it would set the identity to `failed`.
       await journaled.write(entries.toSorted((one, other) => order(one) - order(other)))
     },
   )
@@ -31,12 +31,12 @@ export async function collect(ctx: MigrationContext): Promise<void> {
 
 const order = ({ as }: EntryOf<'row'>): number => (as === 'unresolved' ? 1 : 0)
 
-/** The row is `unresolved` if it does not show whether it or another row of its chunk is at fault. */
-async function failedRowEntry(ctx: MigrationContext, own: OwnRow): Promise<EntryOf<'row'>> {
+/** The row is `unresolved` if its error does not show whether this or another row of the chunk is at fault. */
+async function failedRowEntry(ctx: MigrationContext, found: RunRow): Promise<EntryOf<'row'>> {
   const { core, signal } = ctx
-  const { row, recordIndex, externalUserId } = own
+  const { row, recordIndex, externalUserId } = found
   const error = row.errorMessage === undefined ? undefined : readRowError(row.errorMessage, row)
-  const about = { ...rowEntry(ctx, own), ...describeRowError(error) }
+  const about = { ...rowEntry(ctx, found), ...describeRowError(error) }
   const isDuplicate =
     isDecided(ctx, recordIndex) || (await core.coreIdOf(externalUserId, { signal })) !== undefined
   if (isDuplicate) return { ...about, as: 'duplicate' }
@@ -48,11 +48,11 @@ async function failedRowEntry(ctx: MigrationContext, own: OwnRow): Promise<Entry
   return { ...about, as: 'failed', heldBy, code: taken.code, text: takenText(taken) }
 }
 
-/** Validation messages concern the row itself, and a code that blames no user concerns the core. */
+/** Whether no other row is the cause: validation is about the row itself, a code that blames no user about the core. */
 const isBelieved = ({ kind, code }: RowError): boolean =>
   kind === 'validation' || (kind === 'chunk_failed' && code !== 'chunk_failed')
 
-/** Whether the row is from an earlier attempt, since which a person or the run has decided on the identity. */
+/** Whether the row is from an earlier attempt, after which a person or the run has decided on the identity. */
 const isDecided = ({ journaled }: MigrationContext, recordIndex: number): boolean =>
   DECIDED.has(identityCode(journaled.state, recordIndex))
 

@@ -32,8 +32,8 @@ export async function deleteRows(ctx: MigrationContext): Promise<void> {
 }
 
 /**
- * Checks that each row is in `deletedIds` or `invalidIds`. Only a row that the core may have imported may be
- * in `invalidIds`; its identity is looked up next. Any other missing row was not deleted by this run.
+ * Checks that each row is in `deletedIds`, or, for a row of `toResolve`, in `invalidIds`: the core may have
+ * imported it, and its identity is looked up next. Any other row in `invalidIds` was not deleted by this run.
  */
 function checkDeletion(
   rows: readonly string[],

@@ -150,7 +150,7 @@ function tallyRecords(code: PreflightFinding['code'], severity: PreflightFinding
   }
 }
 
-/** Contains no account data. */
+/** Describes findings without account data. */
 function describeFindings(findings: readonly UserFinding[], value: unknown): string {
   const texts = findings
     .slice(0, MAX_TEXTS)
@@ -159,6 +159,6 @@ function describeFindings(findings: readonly UserFinding[], value: unknown): str
   return [...texts, ...(others > 0 ? [`and ${others} more`] : [])].join('; ')
 }
 
-/** Returns the same kind for the same member of different list items. */
+/** Leaves out list indexes, so that findings on one member of different list items are of one kind. */
 const findingKind = ({ field, code }: UserFinding): string =>
   `${code} ${field.replaceAll(/\[\d+\]/g, '[]')}`

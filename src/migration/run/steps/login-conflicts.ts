@@ -26,12 +26,12 @@ export async function lookUpLogins(
   const taken = new Map<number, string>()
   await forEachConcurrently(records, settings.lookUps, async (record) => {
     const { recordIndex, externalUserId } = record
-    const ownId = () => core.coreIdOf(externalUserId, { signal })
-    if ((await ownId()) !== undefined) return void accounts.add(recordIndex)
+    const currentId = () => core.coreIdOf(externalUserId, { signal })
+    if ((await currentId()) !== undefined) return void accounts.add(recordIndex)
     const heldBy = (await findTakenLogin(core, userOf(record), { signal }))?.heldBy
     if (heldBy === undefined) return
-    // The hook may have created the account between the two look-ups.
-    if ((await ownId()) === heldBy) accounts.add(recordIndex)
+    // `migrationEndpoint` may have created the account between the two look-ups.
+    if ((await currentId()) === heldBy) accounts.add(recordIndex)
     else taken.set(recordIndex, heldBy)
   })
   return { accounts, taken }

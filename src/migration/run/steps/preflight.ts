@@ -27,19 +27,19 @@ export async function preflight(ctx: MigrationContext): Promise<Preflight> {
   const rows = await countAllRows(ctx)
   if (typeof rows !== 'number') return { findings: [rows], passed: false, entry: undefined }
   const examination = await examineSource(ctx, await readCatalogue(ctx))
-  const blockers = [...foreignRows(ctx, rows), ...examination.findings]
-  const passed = blockers.every(({ severity }) => severity === 'notice')
-  const foreign = passed && rows > 0 ? await rowsWithOurIdentities(ctx) : []
+  const findings = [...foreignRowFindings(ctx, rows), ...examination.findings]
+  const passed = findings.every(({ severity }) => severity === 'notice')
+  const foreignRows = passed && rows > 0 ? await findForeignRows(ctx) : []
   const conflicts = await findLoginConflicts(ctx, { passed, invalid: examination.invalid })
   const entry: EntryOf<'preflight'> = {
     type: 'preflight',
     started: false,
     invalid: writeRecordIndexes(examination.invalid),
     hasAccount: writeRecordIndexes(inOrder(conflicts.accounts)),
-    foreignRows: foreign,
+    foreignRows,
     ...conflictEntries(conflicts.taken, conflicts.twice),
   }
-  return { findings: [...blockers, ...conflictFindings(ctx, conflicts)], passed, entry }
+  return { findings: [...findings, ...conflictFindings(ctx, conflicts)], passed, entry }
 }
 
 const inOrder = (recordIndexes: Iterable<number>): number[] =>
@@ -104,20 +104,19 @@ async function countAllRows({
   }
 }
 
-/** Once staging has begun, the rows may be those of the run. */
-function foreignRows({ settings, journaled }: MigrationContext, rows: number): PreflightFinding[] {
+/** Returns none once staging has begun, because the rows may be of this run. */
+function foreignRowFindings(
+  { settings, journaled }: MigrationContext,
+  rows: number,
+): PreflightFinding[] {
   if (rows === 0 || journaled.state.started) return []
   const message = `The core has ${rows} staged rows that are not of this run.`
   const severity = settings.allowForeignRows ? 'notice' : 'fault'
   return [{ code: 'foreign_rows', severity, message, records: rows }]
 }
 
-/** Rows that existed before the run, of identities of the source. The run must not take them for its own. */
-async function rowsWithOurIdentities({
-  core,
-  sourceIndex,
-  signal,
-}: MigrationContext): Promise<string[]> {
+/** Returns the rows of identities of the source that existed before the run, which must not treat them as its rows. */
+async function findForeignRows({ core, sourceIndex, signal }: MigrationContext): Promise<string[]> {
   const ids: string[] = []
   for await (const row of core.rows(undefined, { signal })) {
     const externalUserId = externalUserIdOf(row)

@@ -1,18 +1,18 @@
 import { reconcileUser } from '../../account/reconcile-user.js'
 import { createDigestTable } from '../../source/digest-table.js'
-import { inChunks } from '../for-each-concurrently.js'
+import { inGroups } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry } from '../state/journal-entry.js'
 import { identityCode, type RunState } from '../state/run-state.js'
-import { currentRecords, ownRows } from './records.js'
+import { currentRecords, unrecordedRows } from './records.js'
 
 /** Looks up each identity that is due, then checks that the core has no unrecorded row of this run. */
 export async function reconcile(ctx: MigrationContext): Promise<void> {
   const { journaled, settings } = ctx
   const accounts = await readSharedAccounts(ctx)
-  await inChunks(
+  await inGroups(
     dueRecords(ctx),
     settings.lookUps,
     (record) => lookUp(ctx, record, accounts),
@@ -27,7 +27,7 @@ export async function reconcile(ctx: MigrationContext): Promise<void> {
   await journaled.write({ type: 'rest', phase })
 }
 
-/** Identities that failed or are held back. The hook may have created their account since. */
+/** Identities that failed or are held back. `migrationEndpoint` may have created their account since. */
 const MAY_HAVE_ACCOUNT_SINCE: ReadonlySet<IdentityCode> = new Set([
   IDENTITY_STATE.failed,
   IDENTITY_STATE.invalid,
@@ -45,10 +45,10 @@ function dueRecords(ctx: MigrationContext): AsyncGenerator<IndexedRecord> {
   const waiting = new Set([...state.stalledRows.values()].map(({ record }) => record))
   return currentRecords(ctx, (recordIndex) => {
     // An invalid record without a code failed validation, so the core would not accept it.
-    const isRefused =
+    const isInvalid =
       identityCode(state, recordIndex) === IDENTITY_STATE.invalid &&
       state.failureCodes[recordIndex] === 0
-    return DUE.has(identityCode(state, recordIndex)) && !waiting.has(recordIndex) && !isRefused
+    return DUE.has(identityCode(state, recordIndex)) && !waiting.has(recordIndex) && !isInvalid
   })
 }
 
@@ -80,14 +80,14 @@ async function lookUp(
   }
 }
 
-/** A call without a reply may have taken effect during the look-ups. */
+/** Such a row exists if a call without a reply has taken effect during the look-ups. */
 async function hasUnrecordedRow(ctx: MigrationContext): Promise<boolean> {
   const { stalledRows } = ctx.journaled.state
-  for await (const { row } of ownRows(ctx)) if (!stalledRows.has(row.id)) return true
+  for await (const { row } of unrecordedRows(ctx)) if (!stalledRows.has(row.id)) return true
   return false
 }
 
-interface Account {
+interface FoundAccount {
   readonly externalUserId: string
   readonly coreUserId: string
   /** The `id` that the core returns for the account: the external id of its primary user. */
@@ -97,7 +97,7 @@ interface Account {
 /** Finds accounts that several identities share. */
 interface SharedAccounts {
   /** Returns the record indexes of the other identities with this account. */
-  add(recordIndex: number, account: Account): readonly number[]
+  add(recordIndex: number, account: FoundAccount): readonly number[]
 }
 
 const NOT_COMPARED: ReadonlySet<IdentityCode> = new Set([

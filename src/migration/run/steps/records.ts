@@ -6,18 +6,18 @@ import type { IndexedRecord } from '../source-index.js'
 import type { EntryOf } from '../state/journal-entry.js'
 
 /**
- * Yields the current record of each identity that is wanted: that of the source, or that of the last
- * corrections that replaced it. First those of the source, then those of the corrections, in their order.
+ * Yields the current record of each wanted identity: the record of the source, or of the last corrections that
+ * replaced it. The records of the source come first, then those of each corrections in turn.
  */
 export async function* currentRecords(
   { sourceIndex, journaled: { state }, signal }: MigrationContext,
   isWanted: (recordIndex: number) => boolean,
 ): AsyncGenerator<IndexedRecord> {
-  for (let from = 0; from <= state.corrections.length; from++) {
+  for (let sourceNumber = 0; sourceNumber <= state.corrections.length; sourceNumber++) {
     const isDue = (recordIndex: number): boolean =>
-      state.recordSource[recordIndex] === from && isWanted(recordIndex)
+      state.recordSource[recordIndex] === sourceNumber && isWanted(recordIndex)
     if (!state.identities.some((_, recordIndex) => isDue(recordIndex))) continue
-    for await (const record of sourceIndex.records(from, signal))
+    for await (const record of sourceIndex.records(sourceNumber, signal))
       if (isDue(record.recordIndex)) yield record
   }
 }
@@ -31,7 +31,7 @@ export function recordPosition(
   return `Line ${sourceIndex.lineOf(recordIndex)} of ${corrections?.name ?? 'the source'}`
 }
 
-export interface OwnRow {
+export interface RunRow {
   readonly row: StagedRow
   readonly recordIndex: number
   readonly externalUserId: string
@@ -41,10 +41,10 @@ export interface OwnRow {
  * Yields the rows of this run that are not journaled yet, with one status or with any. Skips rows that
  * existed before the run, and rows of identities that it never sent.
  */
-export async function* ownRows(
+export async function* unrecordedRows(
   { core, sourceIndex, journaled: { state }, signal }: MigrationContext,
   status?: RowStatus,
-): AsyncGenerator<OwnRow> {
+): AsyncGenerator<RunRow> {
   for await (const row of core.rows(status, { signal })) {
     if (state.foreignRows.has(row.id) || state.rows.has(row.id)) continue
     const externalUserId = externalUserIdOf(row)
@@ -55,10 +55,10 @@ export async function* ownRows(
   }
 }
 
-/** Returns the journal's entry of a row, without what the run does with it. */
+/** Returns the journal entry of a row, without the decision `as`. */
 export const rowEntry = (
   { sourceIndex }: MigrationContext,
-  { row, recordIndex, externalUserId }: OwnRow,
+  { row, recordIndex, externalUserId }: RunRow,
 ): Omit<EntryOf<'row'>, 'as'> => ({
   type: 'row',
   row: row.id,
@@ -70,7 +70,7 @@ export const rowEntry = (
 
 type Identity = Pick<IndexedRecord, 'recordIndex' | 'externalUserId'>
 
-/** Returns the record indexes of the identities that have an account. */
+/** Returns the identities that have an account. With `untilOneHasNone`, stops at the first that has none. */
 export async function findAccounts(
   { core, settings, signal }: MigrationContext,
   identities: Iterable<Identity> | AsyncIterable<Identity>,

@@ -4,7 +4,7 @@ import type { DirectImport } from '../../core/core-client.js'
 import { CoreError } from '../../core/core-error.js'
 import { conflictCodeOf, errorCodeOf } from '../../core/core-messages.js'
 import { isValidationText } from '../../core/known-texts.js'
-import { inChunks } from '../for-each-concurrently.js'
+import { inGroups } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
@@ -20,14 +20,14 @@ type Resolution =
   | { readonly as: 'hasAccount' | 'toImport'; readonly record: number }
   | ({ readonly as: 'refused' } & RefusedRecord)
 
-/** Resolves each identity in the state `code`. If `resolveOne` returns `undefined`, it keeps this state. */
+/** Resolves each identity in a state. If `resolveOne` returns `undefined`, the identity keeps the state. */
 const resolveEach = (
   ctx: MigrationContext,
-  code: IdentityCode,
+  state: IdentityCode,
   resolveOne: (record: IndexedRecord) => Promise<Resolution | undefined>,
 ): Promise<void> =>
-  inChunks(
-    currentRecords(ctx, (recordIndex) => identityCode(ctx.journaled.state, recordIndex) === code),
+  inGroups(
+    currentRecords(ctx, (recordIndex) => identityCode(ctx.journaled.state, recordIndex) === state),
     ctx.settings.lookUps,
     resolveOne,
     async (resolved) => {
@@ -117,7 +117,7 @@ async function importOnce(
   const hasAccount = async () => (await core.coreIdOf(externalUserId, { signal })) !== undefined
   if (!(answer instanceof CoreError)) ctx.consecutiveLostReplies = 0
   if (await hasAccount()) return { as: 'hasAccount', record: recordIndex }
-  if (!(answer instanceof CoreError)) return refused(ctx, record, answer)
+  if (!(answer instanceof CoreError)) return resolveRejection(ctx, record, answer)
   if (isAboutUser(answer)) return chunkFailed(record, answer.message)
   if (answer.outcome === 'refused') throw answer
   await ctx.timing.sleep(ctx.settings.settleSeconds * 1000, signal)
@@ -143,7 +143,7 @@ async function importOrError(
 /** The core sends these statuses if it gives no reason. Any other status may come from a proxy. */
 const isAboutUser = ({ status }: CoreError): boolean => status === 400 || status === 500
 
-async function refused(
+async function resolveRejection(
   { core, signal }: MigrationContext,
   record: IndexedRecord,
   answer: DirectImport,

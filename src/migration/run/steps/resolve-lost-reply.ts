@@ -3,12 +3,12 @@ import type { MigrationContext } from '../migration-context.js'
 import type { ResultOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
 import type { SentBatch, SentDeletion } from '../state/run-state.js'
-import { findAccounts, ownRows } from './records.js'
+import { findAccounts, unrecordedRows } from './records.js'
 
 interface LostReply {
   /** When the call was abandoned, from `timing.elapsedMs`. */
   readonly abandonedAt: number
-  /** The error that ends the run if too many calls get no reply. */
+  /** The error that ends the run if too many calls get no reply. Missing if an earlier process sent the call. */
   readonly error?: CoreError
 }
 
@@ -41,12 +41,12 @@ export async function resolveLostReply(
     ctx.emit('reply_resolved', { batch: call.batch, users })
   }
   if (result.outcome === 'deleted') ctx.emit('rows_deleted', { users: result.rows.length })
-  const isLost =
+  const wasIncomplete =
     result.outcome === 'absent' ||
     (call.kind === 'delete' &&
       result.outcome === 'deleted' &&
       result.rows.length < call.rows.length)
-  if (isLost) countLostReply(ctx, error)
+  if (wasIncomplete) countLostReply(ctx, error)
 }
 
 type Resolved = ResultOf<'staged' | 'absent' | 'deleted'>
@@ -80,14 +80,17 @@ async function batchResult(
   return { outcome: 'absent', existing: writeRecordIndexes(recordIndexes.filter(isThere)) }
 }
 
-/** Rows are read before accounts, so that a user who is imported between the two reads is not missed. */
+/**
+ * Returns the users of the batch that have a row, or `proof` if only this call can have staged a row. Rows are read
+ * before accounts, so that a user who is imported between the two reads is not missed.
+ */
 async function newRowsOf(
   ctx: MigrationContext,
   recordIndexes: readonly number[],
 ): Promise<ReadonlySet<number> | 'proof'> {
   const inBatch = new Set(recordIndexes)
   const withRow = new Set<number>()
-  for await (const { recordIndex } of ownRows(ctx)) {
+  for await (const { recordIndex } of unrecordedRows(ctx)) {
     if (!inBatch.has(recordIndex)) continue
     if (ctx.journaled.state.hadLostReply[recordIndex] === 0) return 'proof'
     withRow.add(recordIndex)
@@ -96,8 +99,8 @@ async function newRowsOf(
 }
 
 /**
- * A missing row counts as deleted immediately, because nothing else removes failed rows and the identities
- * of other rows are looked up.
+ * A missing row counts as deleted immediately, because only this call removes failed rows, and the identities
+ * of all other rows are looked up next.
  */
 async function deletionResult(
   { core, signal }: MigrationContext,
@@ -116,7 +119,7 @@ async function deletionResult(
 /** Number of consecutive calls without a reply that end a run. The next run continues. */
 const MAX_CONSECUTIVE_LOST_REPLIES = 3
 
-/** Counts a call that had neither a reply nor an effect. @throws CoreError `error`, if there were too many in a row. */
+/** Counts a call without a reply and full effect. @throws CoreError `error`, if there were too many in a row. */
 export function countLostReply(ctx: MigrationContext, error: CoreError | undefined): void {
   if (error === undefined) return
   ctx.consecutiveLostReplies += 1

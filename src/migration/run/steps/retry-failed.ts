@@ -66,14 +66,14 @@ function withCode(
   const recordIndexes = new Set<number>()
   state.failureCodes.forEach((number, recordIndex) => {
     if (number === 0 || !numbers.has(number)) return
-    const code = identityCode(state, recordIndex)
-    if (code === IDENTITY_STATE.failed || code === IDENTITY_STATE.invalid)
+    const now = identityCode(state, recordIndex)
+    if (now === IDENTITY_STATE.failed || now === IDENTITY_STATE.invalid)
       recordIndexes.add(recordIndex)
   })
   return recordIndexes
 }
 
-/** States in which an identity gets no account from its record in force. */
+/** States in which an identity gets no account from its current record. */
 const HOLDS_NO_LOGIN: ReadonlySet<IdentityCode> = new Set([
   IDENTITY_STATE.invalid,
   IDENTITY_STATE.failed,
@@ -81,7 +81,7 @@ const HOLDS_NO_LOGIN: ReadonlySet<IdentityCode> = new Set([
   IDENTITY_STATE.left_out,
 ])
 
-/** Yields the records in force whose account exists or will exist, except those of `without`. */
+/** Yields the current records whose account exists or will exist, except the records of `without`. */
 export const recordsInUse = (
   ctx: MigrationContext,
   without: ReadonlySet<number>,

@@ -4,8 +4,8 @@ import type { CallResult, SentCall } from '../state/journal-entry.js'
 import { resolveLostReply } from './resolve-lost-reply.js'
 
 /**
- * Journals a call and sends it. Returns `undefined` if there was no reply and the journal has the result
- * of the call nevertheless. `refusalOf` returns the result to journal if the core refuses the call.
+ * Journals a call and sends it. Returns `undefined` if there was no reply and `resolveLostReply` has journaled
+ * the result of the call. `refusalOf` returns the result to journal if the core refuses the call.
  *
  * @throws CoreError if the core refused the call, or if too many calls got no reply.
  */
@@ -38,7 +38,7 @@ export async function sendCall<Reply>(
 const GRACE_PERIOD_MS = 5000
 
 /**
- * Performs a write with a signal that aborts `GRACE_PERIOD_MS` after the run's. If the reply arrives meanwhile,
+ * Performs a write with a signal that aborts `GRACE_PERIOD_MS` after `signal`. If the reply arrives meanwhile,
  * the next run need not find out whether the call took effect.
  */
 export async function withGracePeriod<Result>(
@@ -47,15 +47,15 @@ export async function withGracePeriod<Result>(
 ): Promise<Result> {
   const late = new AbortController()
   let timer: NodeJS.Timeout | undefined
-  const begin = (): void => {
+  const startTimer = (): void => {
     timer = setTimeout(() => late.abort(signal.reason), GRACE_PERIOD_MS)
   }
   signal.throwIfAborted()
-  signal.addEventListener('abort', begin, { once: true })
+  signal.addEventListener('abort', startTimer, { once: true })
   try {
     return await write(late.signal)
   } finally {
-    signal.removeEventListener('abort', begin)
+    signal.removeEventListener('abort', startTimer)
     clearTimeout(timer)
   }
 }

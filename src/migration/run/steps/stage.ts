@@ -6,7 +6,7 @@ import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { lookedUpEntry, type ResultOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
 import { identityCode } from '../state/run-state.js'
-import { currentRecords, findAccounts, ownRows } from './records.js'
+import { currentRecords, findAccounts, unrecordedRows } from './records.js'
 import { sendCall } from './send-call.js'
 
 /** Stages all unsent records. Reads the next batch while one is being sent. */
@@ -35,8 +35,8 @@ async function sendUntilResolved(ctx: MigrationContext, batch: Batch): Promise<v
   let unsent = batch
   while (unsent.length > 0) {
     ctx.signal.throwIfAborted()
-    const unknown = await skipExisting(ctx, unsent.slice(0, state.batchLimit))
-    if (unknown.length > 0) await sendBatch(ctx, unknown)
+    const notAtCore = await skipExisting(ctx, unsent.slice(0, state.batchLimit))
+    if (notAtCore.length > 0) await sendBatch(ctx, notAtCore)
     unsent = unsent.filter(({ recordIndex }) => UNSENT.has(identityCode(state, recordIndex)))
   }
 }
@@ -56,7 +56,7 @@ async function* makeBatches(ctx: MigrationContext): AsyncGenerator<Batch> {
   )
   for await (const record of unsent) {
     const recordBytes = record.bytes + 1
-    // The limit may change meanwhile.
+    // `sendBatch` may change the limit while this batch is being read.
     const maxUsers = Math.min(settings.batchUsers, journaled.state.batchLimit)
     const isFull = batch.length >= maxUsers || bytes + recordBytes > settings.batchBytes
     if (batch.length > 0 && isFull) {
@@ -72,8 +72,8 @@ async function* makeBatches(ctx: MigrationContext): AsyncGenerator<Batch> {
 
 /**
  * Returns the batch without the users that the core already has. Looks up only users that are sent again
- * or were in a call without a reply, because the sign-up hook (`migrationEndpoint`) may have created their
- * account, or the call may have taken effect.
+ * or were in a call without a reply, because `migrationEndpoint` may have created their account, or the
+ * call may have taken effect.
  */
 async function skipExisting(ctx: MigrationContext, batch: Batch): Promise<Batch> {
   const { state } = ctx.journaled
@@ -85,7 +85,7 @@ async function skipExisting(ctx: MigrationContext, batch: Batch): Promise<Batch>
   if (doubtful.length === 0) return batch
   const asked = new Set(doubtful.map(({ recordIndex }) => recordIndex))
   const rows = new Set<number>()
-  for await (const { recordIndex } of ownRows(ctx)) {
+  for await (const { recordIndex } of unrecordedRows(ctx)) {
     if (asked.has(recordIndex)) rows.add(recordIndex)
   }
   await writeExisting(ctx, 'hasRow', rows)

@@ -5,12 +5,12 @@ import type { MigrationContext } from '../migration-context.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import type { Goal } from '../state/next-step.js'
 import { decideDeletion } from './delete-rows.js'
-import { type OwnRow, ownRows, rowEntry } from './records.js'
+import { type RunRow, rowEntry, unrecordedRows } from './records.js'
 
 // Quiet: successive polls return the same counts. Stuck: quiet for a minute while rows are `PROCESSING`; one of
 // them may block its chunk. Stalled: quiet, or without a change of this run's rows, for `stallMinutes`.
 
-/** Number of consecutive polls without rows that end the wait. One proves nothing, as the import job moves rows. */
+/** Number of consecutive empty polls that end the wait. One may miss a row whose status changes between two counts. */
 const EMPTY_POLLS = 2
 
 /** Rows that stay `PROCESSING` for this time wait for the next run of the core's import job, or are stuck. */
@@ -28,7 +28,7 @@ interface Poll {
 /**
  * Waits until no row of this run is queued at the core. Failed polls are repeated.
  *
- * One row that cannot be imported blocks its whole chunk, and the import job tries a chunk once per run.
+ * One row that cannot be imported blocks its whole chunk, which the import job tries again in each period.
  * So the migration looks for such rows when rows have failed or nothing changes, and deletes them. If no
  * row, or no row of this run, has changed for `stallMinutes`, it journals the rows that still wait and
  * continues with all other identities.
@@ -43,38 +43,38 @@ export async function waitForImport(ctx: MigrationContext, goal: Goal): Promise<
   let quietMs = 0
   let polledAt = timing.elapsedMs()
   let emptyPolls = 0
-  let last: Poll | undefined
-  let ownRows = Number.POSITIVE_INFINITY
-  let ownRowsAt = timing.elapsedMs()
+  let lastPoll: Poll | undefined
+  let waitingCount = Number.POSITIVE_INFINITY
+  let waitingCountAt = timing.elapsedMs()
 
   /** Rows that are not from this run change the counts too, so this run's rows are counted every `stallMinutes`. */
-  async function areOwnRowsQuiet(): Promise<boolean> {
-    if (timing.elapsedMs() - ownRowsAt < stallMs) return false
-    const before = ownRows
-    ownRows = await countWaitingRows(ctx)
-    ownRowsAt = timing.elapsedMs()
-    return ownRows === before || ownRows === 0
+  async function areWaitingRowsQuiet(): Promise<boolean> {
+    if (timing.elapsedMs() - waitingCountAt < stallMs) return false
+    const before = waitingCount
+    waitingCount = await countWaitingRows(ctx)
+    waitingCountAt = timing.elapsedMs()
+    return waitingCount === before || waitingCount === 0
   }
 
   /** Returns whether the wait has ended. */
   async function isWaitOver(poll: Poll): Promise<boolean> {
-    const isSame = JSON.stringify(poll) === JSON.stringify(last)
+    const isSame = JSON.stringify(poll) === JSON.stringify(lastPoll)
     const now = timing.elapsedMs()
     // While polls or look-ups fail, it is unknown whether anything changes at the core.
     if (!isSame) quietMs = 0
     else if (failingSince === undefined) quietMs += now - polledAt
     polledAt = now
-    last = poll
+    lastPoll = poll
     emptyPolls = poll.new + poll.processing === 0 ? emptyPolls + 1 : 0
     if (emptyPolls === EMPTY_POLLS) {
       await endWait(ctx, [])
       return true
     }
-    const isStalled = quietMs >= stallMs || (await areOwnRowsQuiet())
+    const isStalled = quietMs >= stallMs || (await areWaitingRowsQuiet())
     const { lastExamination } = ctx
-    const isNew = poll.processing !== lastExamination.processing
-    const isOld = timing.elapsedMs() - lastExamination.at >= JOB_PERIOD_MS
-    const isStuck = poll.processing > 0 && quietMs >= stuckMs && (isNew || isOld)
+    const isCountNew = poll.processing !== lastExamination.processing
+    const isExaminationOld = timing.elapsedMs() - lastExamination.at >= JOB_PERIOD_MS
+    const isStuck = poll.processing > 0 && quietMs >= stuckMs && (isCountNew || isExaminationOld)
     const mayBlock = emptyPolls === 0 && isSame && poll.failed > lastExamination.failed
     if (!isStalled && !isStuck && !mayBlock) return false
     const { isOver, toDelete } = await examine(ctx, goal, { isStalled, newRows: poll.new })
@@ -115,7 +115,7 @@ interface Examined {
 
 /**
  * Looks for rows that block others: the core can never import a row whose identity has an account, or one of
- * whose logins another account has. They are deleted only by `run`: `reconcile` changes nothing.
+ * whose logins another account has. Only `run` deletes them: `reconcile` changes nothing.
  */
 async function examine(
   ctx: MigrationContext,
@@ -127,11 +127,11 @@ async function examine(
   const stalled: Row[] = []
   let waiting = isStalled ? 0 : newRows
   const rows = waitingRows(ctx, isStalled ? undefined : 'PROCESSING')
-  await forEachConcurrently(rows, settings.lookUps, async (own) => {
-    const hasAccount = (await core.coreIdOf(own.externalUserId, { signal })) !== undefined
-    const taken = hasAccount ? undefined : await findTakenLogin(core, own.row, { signal })
+  await forEachConcurrently(rows, settings.lookUps, async (found) => {
+    const hasAccount = (await core.coreIdOf(found.externalUserId, { signal })) !== undefined
+    const taken = hasAccount ? undefined : await findTakenLogin(core, found.row, { signal })
     const heldBy = taken === undefined ? {} : { heldBy: taken.heldBy }
-    const row: Row = { ...rowEntry(ctx, own), as: 'stalled', ...heldBy }
+    const row: Row = { ...rowEntry(ctx, found), as: 'stalled', ...heldBy }
     waiting += 1
     if (hasAccount || taken !== undefined) blocking.push(row)
     if (isStalled) stalled.push(row)
@@ -140,7 +140,7 @@ async function examine(
     await decideDeletion(ctx, blocking)
     return { isOver: true, toDelete: blocking.length }
   }
-  // If no row is from this run, the counts are those of other rows.
+  // If no waiting row is from this run, there is nothing to wait for: the counts are of other rows.
   if (waiting > 0 && !isStalled) return { isOver: false, toDelete: 0 }
   await endWait(ctx, stalled)
   return { isOver: true, toDelete: 0 }
@@ -155,11 +155,11 @@ async function countRows({ core, signal }: MigrationContext): Promise<Poll> {
   return { new: fresh, processing, failed }
 }
 
-async function* waitingRows(ctx: MigrationContext, status?: 'PROCESSING'): AsyncGenerator<OwnRow> {
-  for await (const own of ownRows(ctx, status)) if (own.row.status !== 'FAILED') yield own
+async function* waitingRows(ctx: MigrationContext, status?: 'PROCESSING'): AsyncGenerator<RunRow> {
+  for await (const found of unrecordedRows(ctx, status))
+    if (found.row.status !== 'FAILED') yield found
 }
 
-/** Returns the number of rows of this run that wait at the core. */
 async function countWaitingRows(ctx: MigrationContext): Promise<number> {
   let count = 0
   for await (const _ of waitingRows(ctx)) count += 1

@@ -1,6 +1,6 @@
 import { appendFile, chmod, readFile, writeFile } from 'node:fs/promises'
 import { expect, it, onTestFinished } from 'vitest'
-import { fileJournal, journalInUse } from '../../../src/migration/journal/file-journal.js'
+import { fileJournal, readOnlyJournal } from '../../../src/migration/journal/file-journal.js'
 import { launch } from '../../support/process/launch.js'
 import { fileOf, folderOfTest, linesOf, withJournal } from './journals.js'
 
@@ -11,7 +11,7 @@ it('tells what another has appended by then, and goes on to', async () => {
   const holder = await fileJournal(folder)
   onTestFinished(() => holder.close())
   await holder.append(['a', 'b'])
-  const reader = await journalInUse(folder)
+  const reader = await readOnlyJournal(folder)
   onTestFinished(() => reader.close())
   expect(await linesOf(reader)).toEqual(['a', 'b'])
   await holder.append(['c'])
@@ -25,7 +25,7 @@ it('never tells a part of what is being appended', async () => {
   const holder = await launch<string>(HOLDER, { args: [folder], env: { WANTS: 'appends' } })
   onTestFinished(() => holder.kill())
   expect(holder.greeting).toBe('open')
-  const reader = await journalInUse(folder)
+  const reader = await readOnlyJournal(folder)
   onTestFinished(() => reader.close())
   let known = 0
   for (let look = 0; look < 30 || known < 40; look += 1) {
@@ -43,7 +43,7 @@ it('leaves an append that was cut off where it is', async () => {
   await withJournal(folder, (journal) => journal.append(['a']))
   await appendFile(fileOf(folder), '{"unit":"0000')
   const bytes = await readFile(fileOf(folder))
-  const reader = await journalInUse(folder)
+  const reader = await readOnlyJournal(folder)
   onTestFinished(() => reader.close())
   expect(await linesOf(reader)).toEqual(['a'])
   expect(await readFile(fileOf(folder))).toEqual(bytes)
@@ -51,10 +51,10 @@ it('leaves an append that was cut off where it is', async () => {
 
 it('refuses what is no journal, is damaged or open to others', async () => {
   const folder = await folderOfTest()
-  await expect(journalInUse(folder)).rejects.toMatchObject({ code: 'bad_journal' })
+  await expect(readOnlyJournal(folder)).rejects.toMatchObject({ code: 'bad_journal' })
 
   await withJournal(folder, (journal) => journal.append(['a']))
-  const reader = await journalInUse(folder)
+  const reader = await readOnlyJournal(folder)
   onTestFinished(() => reader.close())
   await chmod(fileOf(folder), 0o640)
   await expect(linesOf(reader)).rejects.toThrow('chmod 600')

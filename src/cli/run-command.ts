@@ -35,8 +35,8 @@ interface CommandOutput extends Report {
   readonly error?: { readonly code: FailureCode; readonly message: string }
 }
 
-/** `command` is `undefined` if none is given or its name is unknown. */
-interface Request {
+/** `commandIndex` is -1 if no command is given; `command` is `undefined` also if its name is unknown. */
+interface CommandLine {
   readonly argv: readonly string[]
   readonly commandIndex: number
   readonly command: Command | undefined
@@ -44,21 +44,21 @@ interface Request {
 }
 
 /**
- * Runs one command; `argv` has the arguments after `service-auth`. All output goes through
- * `printable`, because others wrote much of it. An error is one line on standard error, also with
- * `--json`.
+ * Runs one command; `argv` has the arguments after `service-auth`. All output goes through `printable`:
+ * text from files, Redis and the core may contain control characters. An error is one line on standard
+ * error, also with `--json`.
  */
 export async function run(
   argv: readonly string[],
   io: CommandIo,
   commands: readonly Command[] = COMMANDS,
 ): Promise<ExitCode> {
-  const request = readRequest(argv, commands)
-  const output = await outputOf(() => answer(request, io, commands))
-  const error = output.error && withHint(output.error, request.command)
-  if (request.isJson) {
+  const commandLine = readCommandLine(argv, commands)
+  const output = await outputOf(() => execute(commandLine, io, commands))
+  const error = output.error && withHint(output.error, commandLine.command)
+  if (commandLine.isJson) {
     const ok = output.exitCode === 0
-    const command = request.command?.name ?? null
+    const command = commandLine.command?.name ?? null
     io.stdout.write(`${printableJson({ command, ok, ...output.json, ...(error && { error }) })}\n`)
   } else {
     for (const line of output.lines) io.stdout.write(`${printable(line)}\n`)
@@ -68,7 +68,7 @@ export async function run(
   return output.exitCode
 }
 
-function readRequest(argv: readonly string[], commands: readonly Command[]): Request {
+function readCommandLine(argv: readonly string[], commands: readonly Command[]): CommandLine {
   const commandIndex = argv.findIndex((word) => !word.startsWith('-'))
   const command = commands.find(({ name }) => name === argv[commandIndex])
   const end = argv.indexOf('--')
@@ -76,8 +76,8 @@ function readRequest(argv: readonly string[], commands: readonly Command[]): Req
   return { argv, commandIndex, command, isJson }
 }
 
-async function answer(
-  { argv, commandIndex, command, isJson }: Request,
+async function execute(
+  { argv, commandIndex, command, isJson }: CommandLine,
   io: CommandIo,
   commands: readonly Command[],
 ): Promise<CommandOutput> {
@@ -160,7 +160,7 @@ async function outputOf(work: () => Promise<CommandOutput>): Promise<CommandOutp
   }
 }
 
-/** Gives only the kind and the place of an error, because its message may contain anything. */
+/** Shows only the kind and the place of an error, because its message may contain a secret. */
 function defect(error: unknown): { code: 'internal'; message: string } {
   const kind = error instanceof Error ? error.name : typeof error
   const stack = error instanceof Error ? (error.stack ?? '') : ''

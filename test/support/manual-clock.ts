@@ -1,4 +1,4 @@
-/** A clock that moves when it is told to. */
+/** A clock that moves only by `advance`. */
 export interface ManualClock {
   (): number
   advance(seconds: number): void

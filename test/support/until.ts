@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 const POLL_MS = 20
 const DEADLINE_MS = 40_000
 
-/** Resolves once the condition holds; rejects, naming it, when that takes too long. */
+/** Resolves once the condition holds; rejects with `what` in the message after `DEADLINE_MS`. */
 export async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + DEADLINE_MS
   while (!(await holds())) {

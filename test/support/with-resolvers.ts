@@ -1,4 +1,4 @@
-/** As `Promise.withResolvers`, which Node has since version 22. */
+/** `Promise.withResolvers`, which Node lacks before version 22. */
 export function withResolvers<T = void>(): {
   readonly promise: Promise<T>
   readonly resolve: (value: T) => void

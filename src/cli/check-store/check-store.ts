@@ -16,7 +16,7 @@ import type { Command, CommandContext, CommandResult } from '../frame/command.js
 import { type Report, unreachableError } from '../frame/command-failure.js'
 import { columns, findingLines, INDENT } from '../output/columns.js'
 import { REDIS_OPTIONS, type RedisAccess, withRedis } from '../redis/redis-client.js'
-import { findingsOnNode, type NodeFacts, type NodeFindings } from './node-findings.js'
+import { findingsOnNode, type NodeFindings, type NodeReplies } from './node-findings.js'
 
 export const checkStore: Command = {
   name: 'check-store',
@@ -55,7 +55,7 @@ async function checkAll({ client, prefix, timeoutMs }: RedisAccess): Promise<Com
 
 async function checkOne(node: RedisNode, options: NodeCheckOptions): Promise<CheckedNode> {
   const { isBehindSentinel } = node
-  const known = isBehindSentinel ? `${node.address} via Sentinel` : node.address
+  const name = isBehindSentinel ? `${node.address} via Sentinel` : node.address
   let unfit: readonly ServiceAuthError[] = []
   let warnings: readonly string[] = []
   let info: string | undefined
@@ -64,16 +64,16 @@ async function checkOne(node: RedisNode, options: NodeCheckOptions): Promise<Che
     warnings = await checkNode(node, options, info)
   } catch (error) {
     if (!(error instanceof ServiceAuthError)) throw error
-    if (error.code !== 'unfit') return unreachableNode(known, error.message)
+    if (error.code !== 'unfit') return unreachableNode(name, error.message)
     unfit = [error]
   }
   try {
-    const answers = await readNodeFacts(node, info ?? '', options.timeoutMs)
-    const found = findingsOnNode(answers, { isBehindSentinel, nowMs: Date.now() })
+    const replies = await queryNode(node, info ?? '', options.timeoutMs)
+    const found = findingsOnNode(replies, { isBehindSentinel, nowMs: Date.now() })
     const faults = unfit.map(({ message }) => ({ code: 'unfit', message }))
-    const { localAddress } = answers
-    const isAt = isBehindSentinel && localAddress !== undefined
-    const address = isAt ? `${localAddress} (${known})` : known
+    const { localAddress } = replies
+    const isNodeHidden = isBehindSentinel && localAddress !== undefined
+    const address = isNodeHidden ? `${localAddress} (${name})` : name
     return {
       address,
       facts: found.facts,
@@ -84,7 +84,7 @@ async function checkOne(node: RedisNode, options: NodeCheckOptions): Promise<Che
       ],
     }
   } catch (error) {
-    return unreachableNode(known, `Redis at ${known} is unreachable: ${(error as Error).message}`)
+    return unreachableNode(name, `Redis at ${name} is unreachable: ${(error as Error).message}`)
   }
 }
 
@@ -124,7 +124,7 @@ const SETTINGS = ['min-replicas-to-write', 'min-replicas-max-lag', 'save', 'appe
  *
  * @throws Error if it does not answer a command that every client may run.
  */
-async function readNodeFacts(node: RedisNode, info: string, timeoutMs: number): Promise<NodeFacts> {
+async function queryNode(node: RedisNode, info: string, timeoutMs: number): Promise<NodeReplies> {
   const ask = <T>(question: () => Promise<T>): Promise<T> => {
     const attempt = startRedisCall(timeoutMs)
     return retryUntilDeadline(attempt, () => untilDeadline(question(), attempt))
@@ -163,17 +163,17 @@ const fieldsOf = (info: string): Map<string, string> =>
     }),
   )
 
-/** Our clock counts whole milliseconds. */
+/** `Date.now` counts whole milliseconds. */
 const RESOLUTION_MS = 1
 
-/** Returns 0 if the round trip may explain the difference. */
+/** See `NodeReplies.clockOffsetMs`. Returns 0 if the round trip may explain the difference. */
 function offsetMs(
   [seconds, microseconds]: readonly (number | string)[],
   askedAt: number,
   answeredAt: number,
 ): number {
-  const theirs = Number(seconds) * 1000 + Number(microseconds) / 1000
+  const nodeTimeMs = Number(seconds) * 1000 + Number(microseconds) / 1000
   const latest = answeredAt + RESOLUTION_MS
-  if (theirs > latest) return theirs - latest
-  return theirs < askedAt ? theirs - askedAt : 0
+  if (nodeTimeMs > latest) return nodeTimeMs - latest
+  return nodeTimeMs < askedAt ? nodeTimeMs - askedAt : 0
 }

@@ -1,17 +1,17 @@
 import type { Finding, Findings } from '../output/columns.js'
 import { formatDuration } from '../output/format-time.js'
 
-/** The replies of one Redis node. */
-export interface NodeFacts {
+/** What one Redis node replied. */
+export interface NodeReplies {
   /** The fields of `INFO`; empty if the user may not run it. */
   readonly info: ReadonlyMap<string, string>
-  /** The settings that the node lets us read. */
+  /** The settings that the user may read. */
   readonly settings: ReadonlyMap<string, string>
-  /** How far its clock is ahead of this machine's, at least; negative if it is behind. */
+  /** How far the node's clock is ahead of this machine's, at least; negative if it is behind. */
   readonly clockOffsetMs: number
   /** The durations of the `PING` commands. */
   readonly roundTripsMs: readonly number[]
-  /** The node's own address on the connection; old releases do not report it. */
+  /** The node's address on the connection; old releases of Redis do not report it. */
   readonly localAddress: string | undefined
 }
 
@@ -37,31 +37,31 @@ const fault = finder('fault')
 const warning = finder('warning')
 const fact = finder('fact')
 
-/** Derives findings from a node's answers, except those that `store.check()` reports itself. */
-export function findingsOnNode(answers: NodeFacts, circumstances: NodeContext): NodeFindings {
-  const isInfoKnown = answers.info.size > 0
+/** Derives findings from a node's replies, except the findings of `checkNode`, which `check-store` adds. */
+export function findingsOnNode(replies: NodeReplies, context: NodeContext): NodeFindings {
+  const isInfoKnown = replies.info.size > 0
   const onInfo = isInfoKnown
     ? [
-        ...onVersion(answers),
-        ...onPersistence(answers, circumstances),
-        ...onReplicas(answers, circumstances),
-        ...onMemory(answers),
+        ...onVersion(replies),
+        ...onPersistence(replies, context),
+        ...onReplicas(replies, context),
+        ...onMemory(replies),
       ]
     : []
-  const all = [...onInfo, ...onLatency(answers), ...onClock(answers)]
+  const all = [...onInfo, ...onLatency(replies), ...onClock(replies)]
   const pick = (wanted: NodeFinding['kind']): Finding[] =>
     all.filter(({ kind }) => kind === wanted).map(({ finding }) => finding)
   return { faults: pick('fault'), warnings: pick('warning'), facts: pick('fact') }
 }
 
-function onVersion({ info }: NodeFacts): NodeFinding[] {
+function onVersion({ info }: NodeReplies): NodeFinding[] {
   const valkey = info.get('valkey_version')
   const version = valkey === undefined ? `Redis ${info.get('redis_version')}` : `Valkey ${valkey}`
   const mode = info.get('redis_mode') ?? info.get('server_mode')
   return [fact('version', mode === undefined ? version : `${version}, ${mode}`)]
 }
 
-function onPersistence({ info, settings }: NodeFacts, { nowMs }: NodeContext): NodeFinding[] {
+function onPersistence({ info, settings }: NodeReplies, { nowMs }: NodeContext): NodeFinding[] {
   const isAppending = info.get('aof_enabled') === '1'
   const fsync = settings.get('appendfsync')
   const appending = isAppending
@@ -77,20 +77,20 @@ function onPersistence({ info, settings }: NodeFacts, { nowMs }: NodeContext): N
     shown.push(fault('rdb_failing', 'the last RDB save failed: by default, Redis refuses writes'))
   }
   if (isAppending) return shown
-  const what = 'a restart loses tokens, records and denials'
-  if (schedule === '') shown.push(warning('no_persistence', `neither AOF nor RDB is on: ${what}`))
+  const loss = 'a restart loses tokens, records and denials'
+  if (schedule === '') shown.push(warning('no_persistence', `neither AOF nor RDB is on: ${loss}`))
   if (schedule === undefined) {
     shown.push(
       warning(
         'persistence_unknown',
-        `AOF is off, and the RDB setting cannot be read: if RDB is off, too, ${what}`,
+        `AOF is off, and the RDB setting cannot be read: if RDB is off, too, ${loss}`,
       ),
     )
   }
   return shown
 }
 
-/** Before its first save, Redis reports its start time as the time of the last RDB. */
+/** Until its first save, Redis reports its start time as `savedAt`. */
 function formatSaving(schedule: string | undefined, savedAt: number, nowMs: number): string {
   if (schedule === undefined) return 'RDB unknown'
   if (schedule === '') return 'RDB off'
@@ -98,7 +98,7 @@ function formatSaving(schedule: string | undefined, savedAt: number, nowMs: numb
 }
 
 function onReplicas(
-  { info, settings }: NodeFacts,
+  { info, settings }: NodeReplies,
   { isBehindSentinel }: NodeContext,
 ): NodeFinding[] {
   const count = Number(info.get('connected_slaves') ?? 0)
@@ -129,7 +129,7 @@ const WITHOUT_MIN_REPLICAS =
   'below 1, an isolated old primary keeps answering after a failover, and its clients miss new denials'
 
 /** `INFO` has the number of good replicas only if a minimum is set. */
-function demandedReplicas({ info, settings }: Pick<NodeFacts, 'info' | 'settings'>): string {
+function demandedReplicas({ info, settings }: Pick<NodeReplies, 'info' | 'settings'>): string {
   const setting = settings.get('min-replicas-to-write')
   // A lag of 0 disables `min-replicas-to-write`.
   if (settings.get('min-replicas-max-lag') === '0') return '0'
@@ -139,7 +139,7 @@ function demandedReplicas({ info, settings }: Pick<NodeFacts, 'info' | 'settings
 
 const NEARLY_FULL = 0.9
 
-function onMemory({ info }: NodeFacts): NodeFinding[] {
+function onMemory({ info }: NodeReplies): NodeFinding[] {
   const used = Number(info.get('used_memory') ?? 0)
   const max = Number(info.get('maxmemory') ?? 0)
   const policy = info.get('maxmemory_policy')
@@ -160,7 +160,7 @@ const megabytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)
 /** Receivers wait 250 ms for a reply by default. */
 const SLOW_MS = 100
 
-function onLatency({ roundTripsMs }: NodeFacts): NodeFinding[] {
+function onLatency({ roundTripsMs }: NodeReplies): NodeFinding[] {
   const sorted = roundTripsMs.toSorted((one, other) => one - other)
   const median = sorted[Math.floor(sorted.length / 2)] ?? 0
   const max = sorted.at(-1) ?? 0
@@ -174,7 +174,7 @@ function onLatency({ roundTripsMs }: NodeFacts): NodeFinding[] {
 
 const CLOCK_TOLERANCE_MS = 5000
 
-function onClock({ clockOffsetMs: offset }: NodeFacts): NodeFinding[] {
+function onClock({ clockOffsetMs: offset }: NodeReplies): NodeFinding[] {
   const apart = `${(Math.abs(offset) / 1000).toFixed(3)} s ${offset > 0 ? 'ahead of' : 'behind'} ours`
   const shown = [fact('clock', offset === 0 ? 'agrees with ours' : apart)]
   if (Math.abs(offset) > CLOCK_TOLERANCE_MS) {

@@ -4,7 +4,7 @@ import { usageError } from '../frame/command-failure.js'
 import { readIssuer } from '../input/policy-file.js'
 import { columns } from '../output/columns.js'
 import { awaitReceivers } from './await-receivers.js'
-import { CHANGE_OPTIONS, readAuthor, readWaitMs, textOf } from './change-options.js'
+import { CHANGE_OPTIONS, readAuthor, readWaitMs, shortText } from './change-options.js'
 import { readKind, valueMissing } from './deny-target.js'
 import { withDenylist } from './denylist-access.js'
 
@@ -28,7 +28,7 @@ export const allow: Command = {
 async function run(context: CommandContext): Promise<CommandResult> {
   const allowed = readAllowed(context)
   const { issuer } = await readIssuer(context)
-  const target: DenylistTarget = { issuer: textOf('the issuer', issuer), ...allowed }
+  const target: DenylistTarget = { issuer: shortText('the issuer', issuer), ...allowed }
   const author = readAuthor(context)
   const waitMs = readWaitMs(context)
   return await withDenylist(context, async (access) => {
@@ -60,5 +60,5 @@ function readAllowed({ arguments: { values } }: CommandContext) {
     return { kind }
   }
   if (value === undefined) throw valueMissing(kind)
-  return { kind, value: textOf(`the value of ${kind}`, value) }
+  return { kind, value: shortText(`the value of ${kind}`, value) }
 }

@@ -3,18 +3,18 @@ import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import type { DenylistReceiver } from '../../stores/redis/denylist/operations.js'
 import type { CommandResult } from '../frame/command.js'
 import { type Report, unreachableError } from '../frame/command-failure.js'
-import { describeDuration } from '../frame/duration.js'
+import { formatExactDuration } from '../frame/duration.js'
 import { untilInterrupted } from '../frame/interrupt.js'
 import type { DenylistAccess } from './denylist-access.js'
 
-/** The receivers that apply a version of the list. `missing` names each instance that does not. */
+/** How many receivers apply a version of the list. `missing` names the others. */
 interface ReceiverProgress {
   readonly applied: number
   readonly total: number
   readonly missing: readonly string[]
   /**
-   * Milliseconds of the wait: from the reply to the write to the last read of the reports. Receivers applied
-   * the version shortly before they reported it.
+   * Milliseconds from the reply to the write until the last read of the receivers' reports. A receiver
+   * reports a version only after it has applied it, so this is an upper bound.
    */
   readonly tookMs: number
 }
@@ -34,7 +34,7 @@ interface AwaitedWrite {
  * Ctrl-C or SIGTERM ends only the wait: the command still shows the write, and which receivers
  * apply it.
  *
- * @throws CommandFailure (3), with the report on the write.
+ * @throws CommandFailure (3) with the report on the write, if the receivers cannot be queried.
  */
 export async function awaitReceivers(
   access: DenylistAccess,
@@ -57,14 +57,14 @@ async function untilApplied(
 ): Promise<ReceiverProgress> {
   const startedAt = performance.now()
   for (;;) {
-    const receivers = await denylist.receivers(callOptions).catch((error: unknown) => error)
+    const receiversOrError = await denylist.receivers(callOptions).catch((error: unknown) => error)
     const tookMs = Math.round(performance.now() - startedAt)
-    const isTimeUp = interrupted.aborted || tookMs + POLL_MS > waitMs
-    if (Array.isArray(receivers)) {
-      const progress = progressOf(receivers, version, tookMs)
-      if (isTimeUp || isComplete(progress)) return progress
-    } else if (isTimeUp) {
-      throw unconfirmedError(receivers, written)
+    const isLastRead = interrupted.aborted || tookMs + POLL_MS > waitMs
+    if (Array.isArray(receiversOrError)) {
+      const progress = progressOf(receiversOrError, version, tookMs)
+      if (isLastRead || isComplete(progress)) return progress
+    } else if (isLastRead) {
+      throw unconfirmedError(receiversOrError, written)
     }
     await sleep(POLL_MS)
   }
@@ -96,7 +96,7 @@ function progressLines({ applied, total, missing, tookMs }: ReceiverProgress): s
   if (total === 0) {
     return ['', 'The change is written, but no receiver has reported yet.']
   }
-  const line = `${applied} of ${total} ${total === 1 ? 'receiver' : 'receivers'} applied the change within ${describeDuration(tookMs)}.`
+  const line = `${applied} of ${total} ${total === 1 ? 'receiver' : 'receivers'} applied the change within ${formatExactDuration(tookMs)}.`
   if (missing.length === 0) return ['', line]
   return [
     '',

@@ -21,8 +21,8 @@ type AuthorInput = Pick<CommandContext, 'arguments' | 'env'>
 
 /** @throws CommandFailure (2) */
 export function readAuthor({ arguments: args, env }: AuthorInput): { reason: string; by: string } {
-  const reason = textOf('--reason', args.required('reason'))
-  return { reason, by: textOf('--by', args.text('by') ?? userName(env)) }
+  const reason = shortText('--reason', args.required('reason'))
+  return { reason, by: shortText('--by', args.text('by') ?? userName(env)) }
 }
 
 /** @throws CommandFailure (2) */
@@ -33,18 +33,18 @@ export const readWaitMs = ({ arguments: args }: AuthorInput): number =>
 const FOR_RANGE = { minMs: 1000, maxMs: 3650 * 86_400_000 }
 
 /**
- * Returns the end of an entry by `--for`, as a function of the server's time; `null` means forever.
+ * Reads `--for`. Returns a function from the server's time to the end of the entry; `null` means no end.
  *
  * @throws CommandFailure (2)
  */
-export function readEnd(lasts: string): (serverSeconds: number) => number | null {
-  if (lasts === 'forever') return () => null
-  const forMs = parseDuration('--for', lasts, FOR_RANGE)
+export function readEnd(duration: string): (serverSeconds: number) => number | null {
+  if (duration === 'forever') return () => null
+  const forMs = parseDuration('--for', duration, FOR_RANGE)
   return (serverSeconds) => Math.ceil(serverSeconds + forMs / 1000)
 }
 
 /** @throws CommandFailure (2), without the text. */
-export function textOf(name: string, text: string): string {
+export function shortText(name: string, text: string): string {
   if (isShortText(text)) return text
   throw usageError('usage', `${name} must be a well-formed string of 1 to 256 characters`)
 }

@@ -6,11 +6,11 @@ import type { DenylistEntry } from '../../verification/denylist/denylist-entry.j
 import type { CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, usageError } from '../frame/command-failure.js'
 import { readIssuer } from '../input/policy-file.js'
-import { readFileOf } from '../input/private-file.js'
+import { readTextFile } from '../input/private-file.js'
 import { columns } from '../output/columns.js'
 import { formatUntil, formatValue } from '../output/format-time.js'
 import { awaitReceivers } from './await-receivers.js'
-import { readEnd, readWaitMs, textOf, userName } from './change-options.js'
+import { readEnd, readWaitMs, shortText, userName } from './change-options.js'
 import { issuedBeforeAt } from './deny-target.js'
 import { withDenylist } from './denylist-access.js'
 
@@ -22,14 +22,14 @@ import { withDenylist } from './denylist-access.js'
  */
 export async function denyFile(context: CommandContext, file: string): Promise<CommandResult> {
   const { arguments: args } = context
-  const alone = ['token-stdin', 'tolerance', 'unlisted'].some((name) => args.flag(name))
-  if (args.values.length > 0 || alone) {
+  const hasConflict = ['token-stdin', 'tolerance', 'unlisted'].some((name) => args.flag(name))
+  if (args.values.length > 0 || hasConflict) {
     throw usageError(
       'usage',
       '--file cannot be combined with a kind, a value, --token-stdin, --tolerance or --unlisted',
     )
   }
-  const lines = splitLines(await readFileOf('--file', file, 'public'))
+  const lines = splitLines(await readTextFile('--file', file, 'public'))
   const defaultsAt = await readDefaults(context)
   const waitMs = readWaitMs(context)
   return await withDenylist(context, async (access) => {
@@ -75,11 +75,11 @@ type Defaults = (serverSeconds: number) => Partial<DenylistEntry>
 /** @throws CommandFailure (2) */
 async function readDefaults(context: CommandContext): Promise<Defaults> {
   const { arguments: args, env } = context
-  const names = ['issuer', 'policy'].some((name) => args.text(name) !== undefined)
-  const issuer = names ? textOf('the issuer', (await readIssuer(context)).issuer) : undefined
+  const isNamed = ['issuer', 'policy'].some((name) => args.text(name) !== undefined)
+  const issuer = isNamed ? shortText('the issuer', (await readIssuer(context)).issuer) : undefined
   const reason = args.text('reason')
-  const lasts = args.text('for')
-  const endAt = lasts === undefined ? undefined : readEnd(lasts)
+  const duration = args.text('for')
+  const endAt = duration === undefined ? undefined : readEnd(duration)
   const by = args.text('by') ?? userName(env)
   return (serverSeconds) => ({
     by,
@@ -96,7 +96,7 @@ function entryOf({ number }: Line, input: unknown, serverSeconds: number): Denyl
   if (entry.until !== null && entry.until <= serverSeconds) {
     throw usageError('file', `line ${number} of --file: until must be later than now`)
   }
-  // Refuses a later cut-off, because it would deny tokens that are not issued yet.
+  // Called for its check: a cut-off far in the future would deny tokens that are not issued yet.
   if (typeof entry.value === 'number')
     issuedBeforeAt({ kind: 'second', second: entry.value }, serverSeconds)
   return entry

@@ -15,7 +15,7 @@ import { type CommandFailure, unreachableError, usageError } from '../frame/comm
 import { parseDuration } from '../frame/duration.js'
 import type { NamedIssuer } from '../input/policy-file.js'
 import { readStandardInput } from '../input/standard-input.js'
-import { textOf } from './change-options.js'
+import { shortText } from './change-options.js'
 
 export type DenyTarget =
   | { readonly kind: 'caller' | 'key' | 'token'; readonly value: string }
@@ -65,7 +65,7 @@ export async function readTarget(context: CommandContext, named: NamedIssuer): P
   }
   if (value === undefined) throw valueMissing(kind)
   if (kind === 'issued-before') return { kind, cutOff: readIssuedBefore(value, args) }
-  const target = { kind, value: textOf(`the value of ${kind}`, value) }
+  const target = { kind, value: shortText(`the value of ${kind}`, value) }
   if (!args.flag('unlisted')) await checkListed(target, named)
   return target
 }
@@ -84,10 +84,9 @@ async function checkListed(
 }
 
 /**
- * Fetches the key set of the policy or, without a policy, the one at the issuer's default address.
+ * Fetches the key set of the policy or, without one, of the issuer's default address. Errors end with `hint`.
  *
- * @throws CommandFailure (2) if the issuer has no such address, (3) if the key set cannot be
- * reached.
+ * @throws CommandFailure (2) if the issuer has no default address, (3) if the key set cannot be reached.
  */
 async function keySetOf(named: NamedIssuer, hint: string): Promise<UsableKeys> {
   const { outcome, jwksUri } = await requestKeySet(addressOf(named))
@@ -150,7 +149,7 @@ async function tokenIdOf(text: string, named: NamedIssuer): Promise<string> {
   )
 }
 
-/** A requested cut-off. `now` is the server's time. */
+/** A requested cut-off. For `now`, Redis's clock decides. */
 type IssuedBefore =
   | { readonly kind: 'now'; readonly toleranceSeconds: number }
   | { readonly kind: 'second'; readonly second: number }

@@ -5,7 +5,7 @@ import { readIssuer } from '../input/policy-file.js'
 import { columns } from '../output/columns.js'
 import { formatUntil, formatValue } from '../output/format-time.js'
 import { awaitReceivers } from './await-receivers.js'
-import { CHANGE_OPTIONS, readAuthor, readEnd, readWaitMs, textOf } from './change-options.js'
+import { CHANGE_OPTIONS, readAuthor, readEnd, readWaitMs, shortText } from './change-options.js'
 import { denyFile } from './deny-file.js'
 import {
   type DenyTarget,
@@ -65,11 +65,11 @@ async function run(context: CommandContext): Promise<CommandResult> {
   const args = context.arguments
   const file = args.text('file')
   if (file !== undefined) return await denyFile(context, file)
-  // Checked first, because without a kind the other arguments may have another meaning.
+  // Checked first: if kind or value is missing, an error about an option would mislead.
   const kind = readKind(args.values[0])
   if (args.values[1] === undefined && !args.flag('token-stdin')) throw valueMissing(kind)
   const named = await readIssuer(context)
-  const issuer = textOf('the issuer', named.issuer)
+  const issuer = shortText('the issuer', named.issuer)
   const author = readAuthor(context)
   const endAt = readEnd(args.required('for'))
   const waitMs = readWaitMs(context)
@@ -77,7 +77,6 @@ async function run(context: CommandContext): Promise<CommandResult> {
     const target = await readTarget(context, named)
     const { denylist, callOptions } = access
     const { serverSeconds } = await denylist.version(callOptions)
-    const { kind } = target
     const value = deniedValue(target, serverSeconds)
     const at = Math.floor(serverSeconds)
     const entry = { issuer, kind, value, ...author, at, until: endAt(serverSeconds) }

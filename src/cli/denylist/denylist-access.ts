@@ -35,7 +35,7 @@ const OPTION_NAMES = new Map([['prefix', '--prefix']])
 
 function toCommandFailure(error: unknown): unknown {
   if (error instanceof ServiceAuthError) return unreachableError('store_unavailable', error.message)
-  // The messages of the denylist contain no values.
+  // Such a message of the denylist may be shown, because it contains no value.
   return error instanceof TypeError && /^(redisD|d)enylist /.test(error.message)
     ? usageError('usage', withOptionNames(error.message, OPTION_NAMES))
     : error

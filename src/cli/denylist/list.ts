@@ -54,7 +54,7 @@ function repair(context: CommandContext): Promise<CommandResult> {
 
 function show(context: CommandContext): Promise<CommandResult> {
   return withDenylist(context, async ({ denylist: list, callOptions }) => {
-    // Reads the version first: a receiver that has it has at least the entries shown.
+    // Reads the version first, so that a change during these reads makes no receiver look behind.
     const { version, serverSeconds } = await list.version(callOptions)
     const entries = [...(await list.entries(callOptions))].sort(byAge)
     const receivers = await list.receivers(callOptions)

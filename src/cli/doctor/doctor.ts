@@ -40,7 +40,7 @@ export const doctor: Command = {
 
 async function run(context: CommandContext): Promise<CommandResult> {
   const given = await readPolicies(context)
-  // Read before the key set is fetched: a key that is created in between would be unknown.
+  // Reads the token before the key set: the key of a token that is issued later could be missing there.
   const credential = await readCredential(context)
   const diagnosis = isList(given)
     ? await diagnoseAll(given, credential)
@@ -157,13 +157,13 @@ function summaryRows({ answer, clockOffsetSeconds, tls, nowMs }: Examination): s
 const MAX_HEADER_LENGTH = 120
 
 function formatCache({ outcome, response }: KeySetReply): string {
-  const said = response?.headers.get('cache-control')?.slice(0, MAX_HEADER_LENGTH)
+  const cacheControl = response?.headers.get('cache-control')?.slice(0, MAX_HEADER_LENGTH)
   const { leftSeconds } = outcome.ok ? outcome.freshness : { leftSeconds: undefined }
-  if (said === undefined) return 'no Cache-Control'
-  if (leftSeconds === undefined) return `${said}: no freshness lifetime`
+  if (cacheControl === undefined) return 'no Cache-Control'
+  if (leftSeconds === undefined) return `${cacheControl}: no freshness lifetime`
   const age = response?.headers.get('age')?.slice(0, MAX_HEADER_LENGTH)
   const aged = age === undefined ? '' : `, ${age} s old (from a cache)`
-  return `${said}${aged}: fresh for ${formatDuration(leftSeconds)}`
+  return `${cacheControl}${aged}: fresh for ${formatDuration(leftSeconds)}`
 }
 
 function formatClock(offsetSeconds: number | undefined): string {

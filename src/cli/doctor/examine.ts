@@ -10,7 +10,7 @@ import { type KeySetReply, type ObservedResponse, requestKeySet } from './reques
 
 export interface Examination extends KeySetFacts {
   readonly findings: Findings
-  /** The fetched keys, so that none is fetched again. */
+  /** Has the fetched keys only, so that the check of a token fetches nothing. */
   readonly keySource: KeySource
 }
 
@@ -47,13 +47,13 @@ function toKeySource({ outcome }: KeySetReply): KeySource {
   }
 }
 
-/** `Date` counts whole seconds. */
-const DATE_RESOLUTION_MS = 1000
+/** `Date` and `Age` count whole seconds. */
+const HEADER_RESOLUTION_MS = 1000
 
 /**
  * Returns how many seconds a server's clock is at least ahead of this machine's by its `Date` header;
- * negative if it is behind. Returns 0 if the length of the exchange and whole seconds may explain
- * the difference, and `undefined` without a readable `Date`.
+ * negative if it is behind. Returns 0 if the duration of the exchange and the rounding to seconds may
+ * explain the difference, and `undefined` without a readable `Date`.
  */
 export function clockOffset({
   headers,
@@ -66,7 +66,7 @@ export function clockOffset({
   const age = Number(headers.get('age') ?? 0)
   const ageMs = Number.isSafeInteger(age) && age > 0 ? age * 1000 : 0
   const earliest = date + ageMs
-  const latest = earliest + DATE_RESOLUTION_MS + (ageMs === 0 ? 0 : DATE_RESOLUTION_MS)
+  const latest = earliest + HEADER_RESOLUTION_MS + (ageMs === 0 ? 0 : HEADER_RESOLUTION_MS)
   if (earliest > answeredAt) return Math.ceil((earliest - answeredAt) / 1000)
   return latest < askedAt ? -Math.ceil((askedAt - latest) / 1000) : 0
 }
@@ -121,7 +121,7 @@ function issuerName(issuer: PeerCertificate['issuer'] | undefined): string {
   return parts.length === 0 ? 'unnamed' : parts.join(', ').slice(0, MAX_NAME_LENGTH)
 }
 
-/** Node's types say `Error`, but it is the code as a string, or an `Error` that has a code. */
+/** Takes `authorizationError`: by Node's types an `Error`, in fact its code as a string, or an `Error` with a code. */
 function tlsErrorCode(error: unknown): string {
   if (typeof error === 'string') return error
   return (error as NodeJS.ErrnoException | null)?.code ?? 'not trusted'

@@ -32,7 +32,7 @@ const warning = (code: string, message: string): KeySetFinding[] => [
   { code, message, isFault: false },
 ]
 
-/** Returns the faults and warnings. An unreachable key set is neither, but an error. */
+/** Returns the faults and warnings. For an unreachable key set there are none: `doctor` fails with an error. */
 export function findingsOn(facts: KeySetFacts): Findings {
   const found = [
     ...findingsOnAnswer(facts),
@@ -64,7 +64,7 @@ function findingsOnAnswer({ answer, policy }: KeySetFacts): KeySetFinding[] {
 }
 
 /** Where the key set is, for each kind of token. */
-const WHERE: Record<TokenRules['kind'], string> = {
+const WHERE_TO_LOOK: Record<TokenRules['kind'], string> = {
   service: `check issuer, apiBasePath and jwksUri; ${KEY_SET_PATHS}`,
   oauth2: 'check jwksUri: it is the jwks_uri in {issuer}/.well-known/openid-configuration',
 }
@@ -75,7 +75,7 @@ function findingsOnStatus(
 ): KeySetFinding[] {
   const location = headers.get('location')
   if (location === null || status < 300 || status > 399) {
-    const hint = status === 404 ? `: ${WHERE[tokens.kind]}` : ''
+    const hint = status === 404 ? `: ${WHERE_TO_LOOK[tokens.kind]}` : ''
     return fault('status', `the server answers with status ${status} instead of 200${hint}`)
   }
   const target = URL.canParse(location) ? new URL(location) : undefined

@@ -8,7 +8,7 @@ import { type Policy, refusesStaticKey } from '../../verification/policy/policy.
 export interface PublishedKey {
   /** `null` if it is not a string. */
   readonly kid: string | null
-  /** Keys of the core alone have kinds. */
+  /** Only for keys of the core. */
   readonly kind?: 'dynamic' | 'static'
   /** The size of the modulus; absent if there is none. */
   readonly bits?: number
@@ -53,8 +53,8 @@ export function publishedKeys(
   return members.map((member: unknown): PublishedKey => {
     const fields = isObject(member) ? member : {}
     const kid = typeof fields['kid'] === 'string' ? fields['kid'] : null
-    const isScreened = kid !== null && keys.has(kid)
-    const reason = isScreened ? policyReason(kid, policy) : reasons.next().value?.reason
+    const isInKeySet = kid !== null && keys.has(kid)
+    const reason = isInKeySet ? policyReason(kid, policy) : reasons.next().value?.reason
     const bits = modulusBits(fields)
     const ageSeconds = ageOf(kid, nowMs)
     return {

@@ -6,22 +6,22 @@ import type { GivenProof } from './token-verdict.js'
 
 const PROOF_OPTIONS = ['proof-stdin', 'method', 'url']
 
-/** The token to check, and its proof, as far as they are given. */
+/** The token to check and its DPoP proof, if given. */
 export interface Credential {
   readonly token?: string
   readonly proof?: GivenProof
 }
 
 /**
- * Reads the token, and its proof, if they are to be checked.
+ * Reads the token and its proof from standard input, if the options say that they are there.
  *
- * @throws CommandFailure (2) if a part of them is missing, or an option that needs another.
+ * @throws CommandFailure (2) if one of them is missing, or an option is given without the one it requires.
  */
 export async function readCredential(context: CommandContext): Promise<Credential> {
   return context.arguments.flag('token-stdin') ? readFromInput(context) : withoutToken(context)
 }
 
-/** @throws CommandFailure (2) if an option is there that needs a token. */
+/** @throws CommandFailure (2) if an option is given that requires a token. */
 function withoutToken({ arguments: args }: CommandContext): Credential {
   const stray = PROOF_OPTIONS.find((name) =>
     name === 'proof-stdin' ? args.flag(name) : args.text(name) !== undefined,

@@ -15,7 +15,7 @@ export interface KeySetReply {
 export interface ObservedResponse {
   readonly status: number
   readonly headers: Headers
-  /** Milliseconds since the epoch, by our clock. */
+  /** Milliseconds since the epoch by this machine's clock, as is `answeredAt`. */
   readonly requestedAt: number
   readonly answeredAt: number
 }
@@ -36,15 +36,11 @@ const TIMEOUT_MS = 3000
 export async function requestKeySet(jwksUri: string): Promise<KeySetReply> {
   let response: ObservedResponse | undefined
   const observedFetch: typeof globalThis.fetch = async (input, init) => {
-    const askedAt = Date.now()
-    const answer = await globalThis.fetch(input, init)
-    response = {
-      status: answer.status,
-      headers: answer.headers,
-      requestedAt: askedAt,
-      answeredAt: Date.now(),
-    }
-    return answer
+    const requestedAt = Date.now()
+    const fetched = await globalThis.fetch(input, init)
+    const { status, headers } = fetched
+    response = { status, headers, requestedAt, answeredAt: Date.now() }
+    return fetched
   }
   const outcome = await fetchOutcome(jwksUri, observedFetch)
   return { jwksUri, outcome, ...(response !== undefined && { response }) }

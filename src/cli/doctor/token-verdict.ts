@@ -15,7 +15,7 @@ import { stepOf, stepsOf, type VerdictStep } from './verdict-step.js'
 
 /** A receiver's decision on a token. JSON-serialisable. */
 export interface TokenVerdict {
-  /** With several policies, issuer and kind of tokens of the one that decided. */
+  /** Only with several policies: issuer and kind of tokens of the policy that decided. */
   readonly issuer?: string
   readonly tokens?: TokenRules['kind']
   readonly outcome: 'accepted' | 'refused' | 'undecided'
@@ -27,7 +27,7 @@ export interface TokenVerdict {
   readonly claims?: Readonly<Record<string, unknown>>
   /** The permission that the policy requires and the token does not grant. */
   readonly missingPermission?: string
-  /** The claim that shows that it is an ID token or another token. */
+  /** The claim that shows that the token is an ID token or another kind of token. */
   readonly claim?: string
   /** The member of the proof that is missing or wrong. */
   readonly member?: string
@@ -54,8 +54,8 @@ export interface GivenProof {
 const SCHEME = /^(?:bearer|dpop) /i
 
 /**
- * Returns the decision of `admit` on a token, with or without its scheme before it, and the step that made
- * the decision. Without a proof, the binding of the token is not checked: there is no request.
+ * Returns the decision of `admit` on a token, and the step that made it. `text` is the token, with or without
+ * its scheme. Without a proof, the binding of the token is not checked: there is no request.
  */
 export async function checkToken(
   text: string,
@@ -67,12 +67,12 @@ export async function checkToken(
   const admit = createAdmit(verifierFor({ policy, keySource }, proof))
   const denial = await denialBy(admit, token, proof)
   const all = stepsOf(policy, proof)
-  const failed = denial === undefined ? all.length : all.indexOf(stepOf(denial))
-  const isVerified = failed > all.indexOf('payload')
+  const failedIndex = denial === undefined ? all.length : all.indexOf(stepOf(denial))
+  const isVerified = failedIndex > all.indexOf('payload')
   const { permission, claim, member } = denial?.evidence ?? {}
   return {
     ...(denial === undefined ? { outcome: 'accepted' } : decisionResult(denial.reason)),
-    steps: all.map((step, index) => ({ step, result: resultAt(index, failed) })),
+    steps: all.map((step, index) => ({ step, result: resultAt(index, failedIndex) })),
     ...(isVerified && { claims: await claimsOf(token, policy, keySource) }),
     ...(permission !== undefined && { missingPermission: permission }),
     ...(denial?.reason === 'id_token' && claim !== undefined && { claim }),
@@ -94,7 +94,7 @@ function verifierFor(
   return proof === undefined ? { ...verifier, confirm: (decision) => decision } : verifier
 }
 
-/** With several policies, these steps come before one of them decides. */
+/** With several policies, these steps choose the policy that decides. */
 const CHOOSING_STEPS: readonly VerdictStep[] = ['bearer', 'header', 'payload', 'iss']
 
 /** Returns the decision of a `serviceAuth` with several policies, and the policy that made it. */
@@ -118,19 +118,19 @@ export async function checkTokenByIssuer(
     return { verdict: { issuer, tokens: tokens.kind, ...verdict }, policy }
   }
   if (denial === undefined) throw new TypeError('no policy accepts a token without being chosen')
-  const isForm = parseToken(token).ok
-  const step = denial.reason === 'token_malformed' && isForm ? 'payload' : stepOf(denial)
-  const failed = CHOOSING_STEPS.indexOf(step)
+  const isWellFormed = parseToken(token).ok
+  const step = denial.reason === 'token_malformed' && isWellFormed ? 'payload' : stepOf(denial)
+  const failedIndex = CHOOSING_STEPS.indexOf(step)
   const steps = CHOOSING_STEPS.map((name, index) => ({
     step: name,
-    result: resultAt(index, failed),
+    result: resultAt(index, failedIndex),
   }))
   return { verdict: { ...decisionResult(denial.reason), steps }, policy: undefined }
 }
 
-function resultAt(index: number, failed: number): VerdictStepResult {
-  if (index === failed) return 'failed'
-  return index < failed ? 'passed' : 'not_reached'
+function resultAt(index: number, failedIndex: number): VerdictStepResult {
+  if (index === failedIndex) return 'failed'
+  return index < failedIndex ? 'passed' : 'not_reached'
 }
 
 async function denialBy(

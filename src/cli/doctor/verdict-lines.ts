@@ -10,11 +10,11 @@ const NOT_CHECKED = `${INDENT}not checked: a live denylist (see service-auth den
 
 const BINDING_NOT_CHECKED = `${INDENT}not checked: its binding (cnf), which a request must show`
 
-/** Whether the token is bound, and nothing was given to check that by. */
+/** Whether the token is bound to a certificate or a key, and no proof was given to check that. */
 const isUnproved = ({ claims, steps }: TokenVerdict): boolean =>
   claims?.['cnf'] !== undefined && !steps.some(({ step }) => step === 'proof')
 
-/** `policy` is `undefined` if the token has chosen none of several. */
+/** `policy` is `undefined` if the token is for none of several policies. */
 export function verdictLines(
   verdict: TokenVerdict | undefined,
   policy: Policy | undefined,
@@ -55,7 +55,7 @@ function claimLines(
   return columns(rows, INDENT)
 }
 
-/** Says what the policy requires instead of the value. */
+/** Says what the policy requires instead; `undefined` if the policy accepts the value. */
 function faultOf(claim: VerdictStep, value: unknown, policy: Policy): string | undefined {
   const { issuer: iss, audience: aud, tokens, ceilings } = policy
   if (claim === 'sub' && typeof value === 'string' && !ceilings.has(value)) {

@@ -35,16 +35,16 @@ function kindSteps(tokens: TokenRules): VerdictStep[] {
   return tokens.accessTokenType === 'any' ? ['access_token'] : []
 }
 
-/** The condition that a step checks. Without a policy, it is a step that chooses one. */
+/** The condition that a step checks. Without a policy, the step is one of those that choose the policy. */
 export function conditionOf(step: VerdictStep, policy: Policy | undefined): string {
-  if (policy === undefined) return step === 'iss' ? ISSUER_OF_SOME : CONDITIONS[step]
+  if (policy === undefined) return step === 'iss' ? ISSUER_OF_A_POLICY : CONDITIONS[step]
   const { tokens } = policy
   if (tokens.kind === 'service') return CONDITIONS[step]
   if (step === 'permissions') return PERMISSIONS_IF_ANY
   return step === 'typ' && tokens.accessTokenType === 'any' ? ANY_TYPE : CONDITIONS[step]
 }
 
-const ISSUER_OF_SOME = 'the issuer is that of a policy'
+const ISSUER_OF_A_POLICY = 'the issuer is that of a policy'
 const PERMISSIONS_IF_ANY = 'the permissions, if any, are a list of strings'
 const ANY_TYPE = 'the typ of the header, if any, is at+jwt or JWT'
 
@@ -77,7 +77,7 @@ const CONDITIONS = {
   required_permissions: 'the token grants the permissions that the policy requires',
 } as const
 
-/** A step, or a marker: the refusal's claim is the step, or another guard refuses. */
+/** A step; `the claim` if the evidence names the step; `another guard` if `doctor` cannot get the reason. */
 type DecidingStep = VerdictStep | 'the claim' | 'another guard'
 
 const DECIDED_AT: Record<Reason, DecidingStep> = {
@@ -121,9 +121,9 @@ const DECIDED_AT: Record<Reason, DecidingStep> = {
   store_unavailable: 'another guard',
 }
 
-/** Returns the step that ended in this refusal. */
+/** Returns the step that ended in the denial. */
 export function stepOf({ reason, evidence }: Pick<Denial, 'reason' | 'evidence'>): VerdictStep {
-  // With a key id it is the payload, because an unverified token has no known key id.
+  // The check of the payload follows that of the signature, and adds the id of the verified key.
   if (reason === 'token_malformed' && evidence.keyId !== undefined) return 'payload'
   const deciding = DECIDED_AT[reason]
   if (deciding === 'another guard') throw new TypeError(`${reason} is decided by another guard`)

@@ -37,13 +37,12 @@ export const COMMON_OPTIONS: OptionSpecs = {
   version: { kind: 'flag', help: 'show the package version' },
 }
 
-/** A password in an argument would be in the process list and in the shell's history. */
 const REDIS_SCHEME = /\b(?:redis|valkey)/i
 const URL_WITH_PASSWORD = /:\/\/[^/@\s:]*:[^/@\s]*@/
 const TOKEN_HEADER = /\beyJ[\w-]/
 
-// Each match begins at the start of a run of its characters. A search from every character would
-// take time that grows with the square of the length.
+// The look-behinds let a match begin only at the start of a run of its characters. Without them, the
+// search would take time that grows with the square of the length.
 const SCHEMES = /(?<![a-z+])[a-z+]+(?=:\/\/)/gi
 const FIRST_SEGMENTS = /(?<![\w-])[\w-]+(?=\.[\w-]+\.[\w-])/g
 
@@ -54,7 +53,8 @@ const holdsToken = (text: string): boolean =>
   Array.from(text.matchAll(FIRST_SEGMENTS)).some(([segment]) => TOKEN_HEADER.test(segment))
 
 /**
- * Refuses secrets among the arguments. The error contains no part of them.
+ * Refuses secrets in arguments, because the process list and the shell's history show arguments. The error
+ * contains no part of the secret.
  *
  * @throws CommandFailure (2)
  */
@@ -86,8 +86,8 @@ interface Grammar {
 }
 
 /**
- * Reads options and values. An error gives a word's position instead of the word, which may be a
- * secret, unless it is the name of another command's option.
+ * Reads options and values. An error names a word only if some command has an option of that name.
+ * Otherwise it gives the word's position, because the word may be a secret.
  *
  * @throws CommandFailure (2)
  */
@@ -98,21 +98,21 @@ export function readArguments(
   const specs: OptionSpecs = { ...options, ...COMMON_OPTIONS }
   const given = new Map<string, string[]>()
   const values: string[] = []
-  for (const token of tokensOf(argv, specs)) {
-    if (token.kind === 'positional') values.push(token.value)
-    if (token.kind !== 'option') continue
-    const spec = Object.hasOwn(specs, token.name) ? specs[token.name] : undefined
+  for (const word of parseWords(argv, specs)) {
+    if (word.kind === 'positional') values.push(word.value)
+    if (word.kind !== 'option') continue
+    const spec = Object.hasOwn(specs, word.name) ? specs[word.name] : undefined
     if (spec === undefined) {
-      const place = inPlace(token.index + wordsBefore)
-      const fault = misplaced?.(token.name) ?? `unknown option${place}${adviceOn(token, specs)}`
+      const place = inPlace(word.index + wordsBefore)
+      const fault = misplaced?.(word.name) ?? `unknown option${place}${adviceOn(word, specs)}`
       throw usageError('usage', fault)
     }
-    const value = readValue(token, spec)
-    const earlier = given.get(token.name)
+    const value = readValue(word, spec)
+    const earlier = given.get(word.name)
     if (earlier !== undefined && spec.kind === 'text' && !spec.repeatable) {
-      throw usageError('usage', `--${token.name} is given more than once`)
+      throw usageError('usage', `--${word.name} is given more than once`)
     }
-    given.set(token.name, [...(earlier ?? []), value])
+    given.set(word.name, [...(earlier ?? []), value])
   }
   if (values.length > maxValues) {
     const accepted = maxValues === 0 ? 'none' : `at most ${maxValues}`
@@ -128,18 +128,18 @@ export function readArguments(
 /** The position of a word on the command line, for a message; `index` starts at 0. */
 export const inPlace = (index: number): string => ` (argument ${index + 1})`
 
-type Token = NonNullable<ReturnType<typeof parseArgs>['tokens']>[number]
-type OptionToken = Extract<Token, { kind: 'option' }>
+type ParsedWord = NonNullable<ReturnType<typeof parseArgs>['tokens']>[number]
+type OptionWord = Extract<ParsedWord, { kind: 'option' }>
 
-/** The options that the user may have meant: those with the same beginning. The word may be a secret. */
-function adviceOn({ name, rawName }: OptionToken, specs: OptionSpecs): string {
+/** Suggests the options that begin with the same two letters. Omits the word, which may be a secret. */
+function adviceOn({ name, rawName }: OptionWord, specs: OptionSpecs): string {
   if (!rawName.startsWith('--')) return ': options begin with two hyphens, such as --json'
   const similar = Object.keys(specs).filter((known) => known.slice(0, 2) === name.slice(0, 2))
   return similar.length === 0 ? '' : `: use ${similar.map((known) => `--${known}`).join(' or ')}`
 }
 
 /** Does not use strict mode, because its errors quote unknown words. */
-function tokensOf(argv: readonly string[], specs: OptionSpecs): Token[] {
+function parseWords(argv: readonly string[], specs: OptionSpecs): ParsedWord[] {
   const options = Object.fromEntries(
     Object.entries(specs).map(([name, { kind }]) => [
       name,
@@ -155,7 +155,7 @@ function tokensOf(argv: readonly string[], specs: OptionSpecs): Token[] {
   }).tokens
 }
 
-function readValue({ name, value, inlineValue }: OptionToken, spec: OptionSpec): string {
+function readValue({ name, value, inlineValue }: OptionWord, spec: OptionSpec): string {
   if (spec.kind === 'flag') {
     if (value !== undefined) throw usageError('usage', `--${name} does not accept a value`)
     return ''

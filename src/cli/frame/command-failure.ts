@@ -35,7 +35,7 @@ export interface Report {
   readonly json: Readonly<Record<string, unknown>>
 }
 
-/** Ends a command with one line on standard error. The message contains no given value. */
+/** Ends a command with one line on standard error. The message contains no value that the user gave. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure'
   readonly exitCode: 2 | 3
@@ -56,8 +56,8 @@ export const usageError = (code: FailureCode, message: string): CommandFailure =
   new CommandFailure(2, { code, message })
 
 /**
- * Exit code 3: a dependency cannot be reached. The message says so if it is unknown whether something
- * changed.
+ * Exit code 3: a dependency cannot be reached. If it is unknown whether something changed, the message
+ * says so.
  */
 export const unreachableError = (
   code: FailureCode,

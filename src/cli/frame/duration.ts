@@ -25,15 +25,15 @@ export function parseDuration(name: string, text: string, range: DurationRange):
   }
   const ms = Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS]
   if (ms < range.minMs || ms > range.maxMs) {
-    const bounds = `${describeDuration(range.minMs)} to ${describeDuration(range.maxMs)}`
+    const bounds = `${formatExactDuration(range.minMs)} to ${formatExactDuration(range.maxMs)}`
     throw usageError('usage', `${name} must be from ${bounds}`)
   }
   return ms
 }
 
 /** Returns the shortest exact text that `parseDuration` reads. */
-export function describeDuration(ms: number): string {
-  const whole = Object.entries(UNITS_MS).filter(([, size]) => ms >= size && ms % size === 0)
-  const [unit, size] = whole.at(-1) ?? ['ms', 1]
+export function formatExactDuration(ms: number): string {
+  const exactUnits = Object.entries(UNITS_MS).filter(([, size]) => ms >= size && ms % size === 0)
+  const [unit, size] = exactUnits.at(-1) ?? ['ms', 1]
   return `${ms / size}${unit}`
 }

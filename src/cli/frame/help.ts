@@ -76,6 +76,6 @@ const exitCodes = (exit1Help: string, others: Command['exitCodeHelp'] = []): str
   )
 
 export function packageVersion(): string {
-  // By name, because the build moves this file.
+  // By the package's name: the build moves this file, which would break a relative path.
   return createRequire(import.meta.url)('express-service-auth/package.json').version
 }

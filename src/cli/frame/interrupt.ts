@@ -2,9 +2,8 @@
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
- * Runs work that the first of these signals ends early: the work gets an `AbortSignal` and returns
- * its result so far. A second signal of the same kind ends the process. `onInterrupt` is called at
- * the first signal.
+ * Runs `work`. The first of `SIGNALS` calls `onInterrupt` and aborts the `AbortSignal` of `work`, which
+ * then returns its result so far. A repetition of that signal has no listener and ends the process.
  */
 export async function untilInterrupted<Result>(
   work: (signal: AbortSignal) => Promise<Result>,

@@ -16,7 +16,7 @@ export const ISSUER_OPTION: OptionSpecs = {
 /**
  * Reads the policy that `--policy` names.
  *
- * @throws CommandFailure (2), with the policy's own message if it is invalid.
+ * @throws CommandFailure (2), with the message of `parsePolicy` if the policy is invalid.
  */
 export async function readPolicy(context: Pick<CommandContext, 'arguments'>): Promise<Policy> {
   const input = await readPolicyFile(context)
@@ -27,7 +27,7 @@ export async function readPolicy(context: Pick<CommandContext, 'arguments'>): Pr
 /**
  * Reads the policy or the list of policies that `--policy` names.
  *
- * @throws CommandFailure (2), with the policies' own message if one is invalid.
+ * @throws CommandFailure (2), with the message of `parsePolicy` or `parsePolicies` if one is invalid.
  */
 export async function readPolicies(
   context: Pick<CommandContext, 'arguments'>,

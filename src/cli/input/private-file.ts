@@ -14,13 +14,13 @@ const OPEN_TO_OTHERS = 0o077
  *
  * @throws CommandFailure (2), without the path and without any of the contents.
  */
-export async function readFileOf(name: string, path: string, secrecy: Secrecy): Promise<string> {
+export async function readTextFile(name: string, path: string, secrecy: Secrecy): Promise<string> {
   const bytes = await readFileBytes(name, path, secrecy)
   if (!isUtf8(bytes)) throw usageError('file', `the ${name} file is not valid UTF-8`)
   return new TextDecoder().decode(bytes)
 }
 
-/** Like `readFileOf`, for a file of any bytes. */
+/** Like `readTextFile`, for a file of any bytes. */
 export async function readFileBytes(name: string, path: string, secrecy: Secrecy): Promise<Buffer> {
   // Without O_NONBLOCK, opening a FIFO would wait for a writer.
   const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
@@ -29,7 +29,7 @@ export async function readFileBytes(name: string, path: string, secrecy: Secrecy
     },
   )
   try {
-    // Checks the open file, because its name may lead to another file by now.
+    // Checks the opened file: by now, another file may have taken its name.
     const stats = await handle.stat()
     const { mode, size } = stats
     if (!stats.isFile()) throw usageError('file', `${name} must name a regular file`)
@@ -53,12 +53,12 @@ function openingFault({ code }: NodeJS.ErrnoException): string {
   return `cannot be opened${code ? ` (${code})` : ''}`
 }
 
-/** Windows has no such permission bits. */
+/** Always false on Windows, which has no permission bits. */
 const isOpenToOthers = (mode: number): boolean =>
   process.platform !== 'win32' && (mode & OPEN_TO_OTHERS) !== 0
 
 /**
- * Reads JSON from a file. `code` is that of the failure if it is not JSON.
+ * Reads JSON from a file. `code` is the failure code for a text that is not JSON.
  *
  * @throws CommandFailure (2), without any of the contents.
  */
@@ -67,7 +67,7 @@ export async function readJsonFile(
   path: string,
   { secrecy, code = 'file' }: { readonly secrecy: Secrecy; readonly code?: FailureCode },
 ): Promise<unknown> {
-  const text = await readFileOf(name, path, secrecy)
+  const text = await readTextFile(name, path, secrecy)
   try {
     return JSON.parse(text)
   } catch (error) {
@@ -79,7 +79,7 @@ export async function readJsonFile(
   }
 }
 
-/** Where V8 stopped reading, if its message says so; the rest of the message may quote the text. */
+/** Says where V8 stopped reading, if its message does. The rest of that message may quote the text. */
 function syntaxErrorPlace(error: unknown, text: string): string {
   const [, position] = /at position (\d+)/.exec(String(error)) ?? []
   if (position === undefined) return ''

@@ -8,14 +8,14 @@ import type { OriginFile } from './migrate-session.js'
 import { EXIT_CODES, NOT_CONFIRMED } from './report-lines.js'
 
 /**
- * Lists the source and the corrections, and deletes them if `isConfirmed` is set. If a file with one of
- * their names has another digest, nothing is deleted. Nothing is overwritten, because no program
- * can know where a file system has written a file.
+ * Lists the source and the corrections, and deletes them if `isConfirmed` is set. If a file has another digest
+ * than in the journal, none is deleted. The bytes are not overwritten first, because no program can know where
+ * a file system has written them.
  *
  * @throws CommandFailure (2)
  */
 export async function cleanAway(
-  named: readonly OriginFile[],
+  origins: readonly OriginFile[],
   { state }: MigrationReport,
   isConfirmed: boolean,
 ): Promise<CommandResult> {
@@ -27,7 +27,7 @@ export async function cleanAway(
       errorLine: `nothing was deleted: the migration is ${state}, not complete; see migrate status`,
     }
   }
-  const files = await filesThere(named)
+  const files = await filesThere(origins)
   if (files.length === 0)
     return cleanResult(['There is nothing left to delete.'], files, isConfirmed)
   if (!isConfirmed) {
@@ -38,9 +38,9 @@ export async function cleanAway(
   return cleanResult(['Deleted without overwriting:', ...files.map(indented)], files, isConfirmed)
 }
 
-async function filesThere(named: readonly OriginFile[]): Promise<string[]> {
+async function filesThere(origins: readonly OriginFile[]): Promise<string[]> {
   const files = new Set<string>()
-  for (const { path, digest } of named) {
+  for (const { path, digest } of origins) {
     if (!(await isThere(path))) continue
     if ((await digestFile(path)) !== digest) {
       throw usageError(

@@ -14,11 +14,11 @@ import {
   usageError,
   withOptionNames,
 } from '../frame/command-failure.js'
-import { readFileOf } from '../input/private-file.js'
+import { readTextFile } from '../input/private-file.js'
 import { readStandardInput } from '../input/standard-input.js'
 import { MIGRATE_OPTION_NAMES, type MigrateSettings, readNumbers } from './migrate-options.js'
 
-/** The functions of the package that a caller of the command may replace. */
+/** The functions of the package that `migrate` calls, so that tests can replace them. */
 export interface MigrateParts {
   readonly coreClient: (options: CoreClientOptions) => CoreClient
   readonly fileJournal: (directory: string) => Promise<Journal>
@@ -138,11 +138,11 @@ async function readOrigins(journal: Journal): Promise<Origins> {
   return { source, corrections }
 }
 
-/** Returns `undefined` if the origin is not a file; the command's own sources are files. */
+/** Returns `undefined` for a source that is not a file; only a program that calls the package has one. */
 const fileOf = ({ name, file, digest }: Origin): OriginFile | undefined =>
   file ? { path: name, digest } : undefined
 
-/** A file may have been moved; the journal recognises it by its digest. */
+/** `given` may differ from the path in the journal, because the run compares the digests only. */
 function chooseSourceFile(given: string | undefined, { source }: Origins): string {
   const file = given ?? source?.path
   if (file !== undefined) return file
@@ -162,7 +162,7 @@ function asFailure(error: unknown): unknown {
 export const inCommandWords = (message: string): string =>
   withOptionNames(message, MIGRATE_OPTION_NAMES)
 
-/** A value that fits in a header; the core's own keys have letters, digits, `=` and `-`. */
+/** A key that fits in a header; the core allows only letters, digits, `=` and `-`. */
 const HEADER_VALUE = /^[\x21-\x7e]+$/
 
 /**
@@ -182,7 +182,7 @@ async function readApiKey(
   if (file === undefined) {
     return checked(await readStandardInput(context, 'the API key'), 'input', 'standard input')
   }
-  const text = await readFileOf('--api-key-file', file, 'secret')
+  const text = await readTextFile('--api-key-file', file, 'secret')
   return checked(text.replace(/\r?\n$/, ''), 'file', 'the --api-key-file file')
 }
 

@@ -99,7 +99,7 @@ async function runStep(parts: MigrateParts, context: CommandContext): Promise<Co
         const report = await act(migration, { signal })
         const isCheck = step === 'check' && !signal.aborted
         const verdict = isCheck ? verdictOfCheck(report) : verdictOn(report)
-        return reported(step, { report, verdict, migration, directory })
+        return reportStep(step, { report, verdict, migration, directory })
       }),
     )
   } finally {
@@ -115,7 +115,7 @@ const interruptible = <Result>(
 const INTERRUPTED =
   'interrupted: finishing the work in progress; send the same signal again to exit immediately'
 
-/** The steps that may create a journal. Another step would create an empty one for a misspelt path. */
+/** The steps that may create a journal. With a misspelt path, another step would create an empty journal. */
 const CREATES_JOURNAL: readonly Subcommand[] = ['check', 'run']
 
 /** @throws CommandFailure (2) */
@@ -154,7 +154,7 @@ async function readReports(
   )
 }
 
-/** After `clean` the source is gone, so the report files, which are complete, are not rewritten. */
+/** Does not rewrite the report files after `clean`: the source is gone, and they are complete. */
 async function statusOf(
   { migration, files, isShared }: Session<MigrationReader>,
   directory: string,
@@ -164,7 +164,7 @@ async function statusOf(
   const [source] = files
   const isCleaned = report.state === 'complete' && source && !(await isThere(source.path))
   const needing = isCleaned ? NO_ACTION_NEEDED : undefined
-  return reported('status', { report, verdict: verdictOn(report), needing, migration, directory })
+  return reportStep('status', { report, verdict: verdictOn(report), needing, migration, directory })
 }
 
 /**
@@ -184,18 +184,18 @@ const inProgress = (report: MigrationReport): CommandResult => ({
   },
 })
 
-interface Reported {
+interface StepOutcome {
   readonly migration: MigrationReader
   readonly report: MigrationReport
   readonly verdict: ExitStatus
-  /** Given if the files must not be written again. */
+  /** If given, the report files are not written again. */
   readonly needing?: NeedingPerson | undefined
   readonly directory: string
 }
 
-async function reported(
+async function reportStep(
   step: Subcommand,
-  { migration, directory, verdict, ...given }: Reported,
+  { migration, directory, verdict, ...given }: StepOutcome,
 ): Promise<CommandResult> {
   const report = { ...given.report, advice: given.report.advice.map(inCommandWords) }
   const needing = given.needing ?? (await writeReports(directory, report, migration))

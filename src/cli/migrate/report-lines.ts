@@ -55,8 +55,8 @@ function numbered(number: number, noun: string): string {
   return `${formatNumber(number)} ${noun}${number === 1 ? '' : 's'}`
 }
 
-/** First the states that need a person, last those that are done. */
-const ORDER: readonly (keyof MigrationCounts)[] = [
+/** The states that need a person come first, the finished states last. */
+const SHOWN_ORDER: readonly (keyof MigrationCounts)[] = [
   'invalid',
   'failed',
   'missing',
@@ -76,7 +76,7 @@ export const formatNumber = (number: number): string => DIGITS.format(number)
 
 /** Returns the counts that are not 0. */
 export const nonZeroCounts = (counts: MigrationCounts): [name: string, count: string][] =>
-  ORDER.filter((name) => counts[name] > 0).map((name) => [
+  SHOWN_ORDER.filter((name) => counts[name] > 0).map((name) => [
     name.replace('_', ' '),
     formatNumber(counts[name]),
   ])
@@ -98,7 +98,7 @@ interface ShownReport {
 
 export const reportLines = ({ report, standing, needing, directory }: ShownReport): string[] => [
   ...summaryLines(report, standing),
-  ...findingLines(report.findings),
+  ...preflightFindingLines(report.findings),
   ...identityLines(needing),
   ...spaced(stalledRowLines(report.rows)),
   ...adviceLines(report),
@@ -125,7 +125,7 @@ export function summaryLines(
 }
 
 /** The findings that stop the run, or that a person should know before it. */
-function findingLines(findings: MigrationReport['findings']): string[] {
+function preflightFindingLines(findings: MigrationReport['findings']): string[] {
   if (findings.length === 0) return []
   const rows = findings.map(({ severity, code, line, records, message }) => [
     severity,
@@ -157,9 +157,9 @@ const formatPlace = ({ line, corrections }: IdentityReport): string =>
   corrections === undefined ? String(line) : `${basename(corrections)}:${line}`
 
 function whyOf({ code, text, errors = [], differences = [], heldBy }: IdentityReport): string {
-  const said = text ?? code
+  const reason = text ?? code
   const parts = [
-    ...(said === undefined ? [] : [said]),
+    ...(reason === undefined ? [] : [reason]),
     ...errors.map(({ field, message }) => (field === '' ? message : `${field}: ${message}`)),
     ...(differences.length === 0 ? [] : [differences.join(', ')]),
     ...(heldBy === undefined ? [] : [`held by ${heldBy}`]),
@@ -172,10 +172,10 @@ const adviceLines = ({ advice }: MigrationReport): string[] => spaced(advice)
 /** Puts an empty line before the lines, if there are any. */
 const spaced = (lines: readonly string[]): string[] => (lines.length === 0 ? [] : ['', ...lines])
 
-const SHOWN = 20
+const MAX_SHOWN_ROWS = 20
 
 /** The rows that still wait after a stall, as a table with a heading row. */
-function stalledRowLines(rows: readonly RowLeft[] = [], shown: number = SHOWN): string[] {
+function stalledRowLines(rows: readonly RowLeft[] = [], shown: number = MAX_SHOWN_ROWS): string[] {
   if (rows.length === 0) return []
   const cells = rows
     .slice(0, shown)
@@ -192,7 +192,7 @@ function stalledRowLines(rows: readonly RowLeft[] = [], shown: number = SHOWN): 
   ]
 }
 
-/** Without `--yes`; the exit code is 2, as for an invalid command. */
+/** The error without `--yes`; the exit code is 2, as for an invalid command. */
 export const NOT_CONFIRMED = 'nothing was deleted: add --yes'
 
 /** Lists the rows that `unblock --yes` deletes. */

@@ -28,7 +28,7 @@ export interface NeedingPerson {
 
 export const NO_ACTION_NEEDED: NeedingPerson = { count: 0, shown: [] }
 
-const SHOWN = 20
+const MAX_SHOWN = 20
 
 /**
  * Rewrites `report.json`, `report.ndjson` (each identity that needs a person) and `accounts.ndjson`
@@ -42,7 +42,7 @@ export async function writeReports(
   migration: Pick<Migration, 'identities'>,
 ): Promise<NeedingPerson> {
   const needing = await writeIdentities(directory, migration)
-  const file = await writeAside(directory, REPORT_FILE)
+  const file = await openReplacement(directory, REPORT_FILE)
   await file.append(`${JSON.stringify(report, null, 2)}\n`)
   await file.finish()
   return needing
@@ -54,8 +54,8 @@ async function writeIdentities(
 ): Promise<NeedingPerson> {
   const shown: IdentityReport[] = []
   let count = 0
-  const needing = await writeAside(directory, NEEDS_PERSON_FILE)
-  const accounts = await writeAside(directory, ACCOUNTS_FILE)
+  const needing = await openReplacement(directory, NEEDS_PERSON_FILE)
+  const accounts = await openReplacement(directory, ACCOUNTS_FILE)
   try {
     for await (const identity of migration.identities()) {
       const { externalUserId, state, coreUserId } = identity
@@ -64,7 +64,7 @@ async function writeIdentities(
       }
       if (!NEEDS_PERSON[state]) continue
       count += 1
-      if (shown.length < SHOWN) shown.push(identity)
+      if (shown.length < MAX_SHOWN) shown.push(identity)
       await needing.append(`${JSON.stringify(identity)}\n`)
     }
   } catch (error) {
@@ -81,49 +81,49 @@ export const REPORT_FILE = 'report.json'
 export const NEEDS_PERSON_FILE = 'report.ndjson'
 export const ACCOUNTS_FILE = 'accounts.ndjson'
 
-const FOR_ITS_OWNER_ALONE = 0o600
+const OWNER_ONLY_MODE = 0o600
 
 /** The number of characters that are buffered before a write. */
-const GATHERED = 64 * 1024
+const MAX_BUFFERED = 64 * 1024
 
 /**
- * Opens a file in the journal's folder, to replace it. Only its owner can read it. It gets its name once
- * it is complete and synced to disk.
+ * Creates a file that only its owner can read in the journal's folder. `finish` gives it `name`, so that no
+ * partial file ever has that name.
  *
- * @throws CommandFailure (2); the functions of the file reject with it too.
+ * @throws CommandFailure (2); the functions of the returned object reject with it, too.
  */
-async function writeAside(directory: string, name: string) {
+async function openReplacement(directory: string, name: string) {
   const path = join(directory, name)
-  const aside = `${path}.part`
+  const partPath = `${path}.part`
   const orFailure = <T>(work: () => Promise<T>): Promise<T> =>
     work().catch((error) => cannotWrite(name, error))
   // Overwrites the partial file of a killed process, which is of no use.
   const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants
   const file = await orFailure(() =>
-    open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, FOR_ITS_OWNER_ALONE),
+    open(partPath, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, OWNER_ONLY_MODE),
   )
-  let gathered = ''
+  let buffered = ''
   const flush = async (): Promise<void> => {
-    const text = gathered
-    gathered = ''
+    const text = buffered
+    buffered = ''
     await orFailure(() => file.writeFile(text))
   }
   return {
     async append(text: string): Promise<void> {
-      gathered += text
-      if (gathered.length >= GATHERED) await flush()
+      buffered += text
+      if (buffered.length >= MAX_BUFFERED) await flush()
     },
-    /** Replaces the file that had the name. */
+    /** Syncs the file and replaces the previous file of this name. */
     async finish(): Promise<void> {
       await flush()
       await orFailure(async () => {
         await file.sync()
         await file.close()
-        await rename(aside, path)
+        await rename(partPath, path)
         await syncFolder(directory)
       })
     },
-    /** Leaves the file that had the name unchanged. */
+    /** Leaves the previous file of this name unchanged. */
     abandon: (): Promise<void> => file.close(),
   }
 }

@@ -51,8 +51,8 @@ export async function withRedis<T>(
   const args = context.arguments
   const timeout = args.text('timeout') ?? DEFAULT_TIMEOUT
   const timeoutMs = parseDuration('--timeout', timeout, TIMEOUT_RANGE)
-  const place = await readRedisTarget(context)
-  const { client, close } = await openClient(place)
+  const target = await readRedisTarget(context)
+  const { client, close } = await openClient(target)
   try {
     return await work({ client, prefix: args.text('prefix') ?? DEFAULT_PREFIX, timeoutMs })
   } finally {
@@ -74,7 +74,7 @@ async function openClient(target: RedisTarget): Promise<OpenedClient> {
 /**
  * Reads the location of Redis from `--redis` or `REDIS_URL`.
  *
- * @throws CommandFailure (2), without any part of either.
+ * @throws CommandFailure (2), without any part of the file or the URL.
  */
 async function readRedisTarget({
   arguments: args,
@@ -98,8 +98,8 @@ const URL_FAULT =
   'redis://localhost:6379/0'
 
 /**
- * Checked here, because ioredis would take another text for a socket path or a host name, and would
- * use database 0 if the database in the URL is not a number.
+ * Stricter than ioredis, which would take another text for a socket path or a host name, and would use
+ * database 0 if the database in the URL is not a number.
  */
 function isRedisUrl(value: unknown): value is string {
   if (typeof value !== 'string' || !URL.canParse(value)) return false
@@ -128,29 +128,29 @@ const FILE_FORM =
 /** Without one of them, ioredis would connect to localhost. */
 const TARGET_OPTIONS = ['host', 'path', 'sentinels']
 
-const text = z.string().min(1)
-const port = z.unknown().refine(isPort)
-const endpoint = z.looseObject({ host: text, port: port.nullish() })
-const redisUrl = z.custom<string>(isRedisUrl)
+const textSchema = z.string().min(1)
+const portSchema = z.unknown().refine(isPort)
+const endpointSchema = z.looseObject({ host: textSchema, port: portSchema.nullish() })
+const urlSchema = z.custom<string>(isRedisUrl)
 
 /**
- * The options that clients do not check: with a wrong value, Redis would seem unreachable. `url` and
- * `cluster` may have further options next to them.
+ * The members of the file that no client library checks: with a wrong value, Redis would seem
+ * unreachable. Every other member is an option of the client.
  */
 const fileSchema = z.looseObject({
-  host: text.optional(),
-  path: text.optional(),
-  port: port.optional(),
+  host: textSchema.optional(),
+  path: textSchema.optional(),
+  port: portSchema.optional(),
   db: z.unknown().refine(isWhole).optional(),
-  sentinels: z.array(endpoint).min(1).optional(),
-  url: redisUrl.optional(),
+  sentinels: z.array(endpointSchema).min(1).optional(),
+  url: urlSchema.optional(),
   cluster: z
-    .array(z.union([redisUrl, endpoint]))
+    .array(z.union([urlSchema, endpointSchema]))
     .min(1)
     .optional(),
 })
 
-const FORMS: Readonly<Record<PropertyKey, string>> = {
+const FAULTS: Readonly<Record<PropertyKey, string>> = {
   host: 'must be a non-empty string',
   path: 'must be a non-empty string',
   port: 'must be a port number',
@@ -166,12 +166,12 @@ function targetOf(document: unknown): RedisTarget {
     const [name] = error.issues[0]?.path ?? []
     throw usageError(
       'redis_options',
-      name === undefined ? FILE_FORM : `"${String(name)}" in the --redis file ${FORMS[name]}`,
+      name === undefined ? FILE_FORM : `"${String(name)}" in the --redis file ${FAULTS[name]}`,
     )
   }
   const { url, cluster, ...options } = data
-  const isElsewhere = TARGET_OPTIONS.some((name) => Object.hasOwn(options, name))
-  const ways = [url !== undefined, cluster !== undefined, isElsewhere].filter(Boolean)
+  const hasTargetOption = TARGET_OPTIONS.some((name) => Object.hasOwn(options, name))
+  const ways = [url !== undefined, cluster !== undefined, hasTargetOption].filter(Boolean)
   if (ways.length !== 1) throw usageError('redis_options', FILE_FORM)
   if (url !== undefined) return { kind: 'url', url, options }
   if (cluster === undefined) return { kind: 'options', options }

@@ -6,7 +6,7 @@ import { usageError } from '../frame/command-failure.js'
 /** A node of a cluster: a URL, or host and port. */
 export type ClusterNodeTarget = string | { readonly host: string; readonly port?: number | null }
 
-/** The location of Redis; `options` are the other members of the file, as ioredis names them. */
+/** The location of Redis; `options` are the other members of the `--redis` file, with ioredis's names. */
 export type RedisTarget = { readonly options: object } & (
   | { readonly kind: 'url'; readonly url: string }
   | { readonly kind: 'cluster'; readonly nodes: readonly ClusterNodeTarget[] }
@@ -22,7 +22,7 @@ export interface OpenedClient {
 /** A client library that is installed. */
 interface ClientLibrary {
   readonly name: string
-  /** @throws Error if the library rejects the options, CommandFailure if they have no meaning for it. */
+  /** @throws Error if the library rejects the options, CommandFailure if it lacks one of them. */
   open(target: RedisTarget): OpenedClient
 }
 
@@ -32,7 +32,7 @@ const LOADERS: Readonly<Record<string, () => Promise<ClientLibrary['open']>>> = 
     return (target) => openIoredis(library, target)
   },
   async iovalkey() {
-    // Its clients have the same options and functions.
+    // iovalkey is a fork of ioredis: its clients have the options and functions of ioredis's clients.
     const library = (await import('iovalkey')) as unknown as Ioredis
     return (target) => openIoredis(library, target)
   },
@@ -75,23 +75,23 @@ function openIoredis(library: Ioredis, target: RedisTarget): OpenedClient {
 }
 
 function createIoredis({ Cluster, Redis }: Ioredis, target: RedisTarget): Redis | Cluster {
-  const lazily = { ...target.options, lazyConnect: true }
+  const lazyOptions = { ...target.options, lazyConnect: true }
   if (target.kind === 'cluster') {
-    return new Cluster([...target.nodes] as ClusterNode[], lazily as ClusterSettings)
+    return new Cluster([...target.nodes] as ClusterNode[], lazyOptions as ClusterSettings)
   }
   return target.kind === 'url'
-    ? new Redis(target.url, lazily as RedisSettings)
-    : new Redis(lazily as RedisSettings)
+    ? new Redis(target.url, lazyOptions as RedisSettings)
+    : new Redis(lazyOptions as RedisSettings)
 }
 
-type Value = (value: unknown) => object
+type Translation = (value: unknown) => object
 
 const socket =
-  (name: string): Value =>
+  (name: string): Translation =>
   (value) => ({ socket: { [name]: value } })
 
-/** The options of ioredis that node-redis has too, with their names there. */
-const OPTIONS: Readonly<Record<string, Value>> = {
+/** Translates each option of ioredis that node-redis has, too. */
+const TRANSLATIONS: Readonly<Record<string, Translation>> = {
   host: socket('host'),
   port: (value) => ({ socket: { port: Number(value) } }),
   path: socket('path'),
@@ -117,22 +117,22 @@ interface NodeRedisOptions {
  */
 export function nodeRedisOptions(target: RedisTarget): NodeRedisOptions {
   if (target.kind === 'url') {
-    // node-redis would ignore it, and use database 0.
+    // node-redis would ignore a query such as `?db=1`, and use database 0.
     if (new URL(target.url).search !== '') throw needsIoredis('a URL of Redis has a query')
     return { options: { ...translated(target.options), url: target.url } }
   }
   if (target.kind === 'options') return { options: translated(target.options) }
-  const { redisOptions = {}, ...own } = target.options as { redisOptions?: object }
-  const { keyPrefix, ...others } = translated({ ...own, ...redisOptions })
+  const { redisOptions = {}, ...clusterOptions } = target.options as { redisOptions?: object }
+  const { keyPrefix, ...defaults } = translated({ ...clusterOptions, ...redisOptions })
   const prefix = keyPrefix === undefined ? {} : { keyPrefix }
-  const cluster = { rootNodes: target.nodes.map(rootNode), defaults: others, ...prefix }
+  const cluster = { rootNodes: target.nodes.map(rootNode), defaults, ...prefix }
   return { options: {}, cluster: cluster as RedisClusterOptions }
 }
 
 function translated(options: object): RedisClientOptions {
   let merged: { socket?: object } = {}
   for (const [name, value] of Object.entries(options)) {
-    const translate = Object.hasOwn(OPTIONS, name) ? OPTIONS[name] : undefined
+    const translate = Object.hasOwn(TRANSLATIONS, name) ? TRANSLATIONS[name] : undefined
     if (translate === undefined) {
       throw needsIoredis(`the --redis file has the option ${JSON.stringify(name)}`)
     }

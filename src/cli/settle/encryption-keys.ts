@@ -22,7 +22,7 @@ export const KEYS_OPTIONS: OptionSpecs = {
   },
 }
 
-/** The keys of an encrypted store, or what to do without them. */
+/** The keys of an encrypted store, or how to settle without keys. */
 export type KeyAccess =
   | { readonly type: 'keys'; readonly keys: EncryptedStoreOptions }
   | { readonly type: 'unencrypted' }
@@ -36,7 +36,7 @@ const KEY_BYTES = 32
 const schema = z.strictObject({
   current: z.string(),
   keys: z.record(z.string(), z.union([z.string().transform(decodeKey), z.null()])),
-  // If absent, a plain result counts as readable, and is not overwritten.
+  // Default: true, so that an unencrypted result counts as readable and is not overwritten.
   readUnencrypted: z.boolean().exactOptional(),
 })
 
@@ -61,7 +61,7 @@ export async function readKeyAccess(args: Arguments): Promise<KeyAccess> {
   const parsed = schema.safeParse(await readJsonFile('--keys', path, { secrecy: 'secret' }))
   if (!parsed.success || parsed.data.keys[parsed.data.current] === null)
     throw usageError('file', SHAPE)
-  // A random key replaces a lost one: it decrypts nothing either.
+  // A random key stands in for a lost key: neither decrypts a result.
   const keys = Object.entries(parsed.data.keys).map(([id, key]) => [
     id,
     key ?? randomBytes(KEY_BYTES),
@@ -78,7 +78,7 @@ export async function readKeyAccess(args: Arguments): Promise<KeyAccess> {
  * @throws CommandFailure (2) if no encrypted store accepts the keys.
  */
 export function keeperFor(store: Store, access: KeyAccess): RecordKeeper {
-  // The store itself does not take an encrypted result for an unreadable one.
+  // Without keys, `inspect` must not try to decrypt: it would report each encrypted result as unreadable.
   if (access.type !== 'keys') return store
   try {
     return encryptedStore(store, access.keys)

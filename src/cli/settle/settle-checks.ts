@@ -34,26 +34,26 @@ export function formatState(view: RecordView): string {
   }
 }
 
-/** Nothing is known about such a record except that it exists. */
+/** Whether nothing is known about the record except that it exists. */
 const isDamaged = ({ fence }: RecordView): boolean => fence === 0
 
 /** Returns a sentence that says why the record may not end this way; `undefined` if it may. */
 export function whyNotSettleable(ending: ResolutionType, view: RecordView): string | undefined {
-  const is = `the record is ${formatState(view)}`
+  const why = `the record is ${formatState(view)}`
   switch (view.state) {
     case 'abandoned':
-      return ending === 'forgotten' ? `${is}; only --free and --done settle it` : undefined
+      return ending === 'forgotten' ? `${why}; only --free and --done settle it` : undefined
     case 'finished':
-      return ending === 'forgotten' ? undefined : is
+      return ending === 'forgotten' ? undefined : why
     case 'not_stored':
-      if (view.leaseLeftMs !== undefined) return is
-      return ending === 'freed' ? `${is}; only --done and --forget settle it` : undefined
+      if (view.leaseLeftMs !== undefined) return why
+      return ending === 'freed' ? `${why}; only --done and --forget settle it` : undefined
     case 'unreadable':
-      if (view.recordVersion !== undefined) return is
-      if (isDamaged(view)) return ending === 'freed' ? undefined : `${is}; only --free settles it`
-      return ending === 'freed' ? `${is}; only --done and --forget settle it` : undefined
+      if (view.recordVersion !== undefined) return why
+      if (isDamaged(view)) return ending === 'freed' ? undefined : `${why}; only --free settles it`
+      return ending === 'freed' ? `${why}; only --done and --forget settle it` : undefined
     default:
-      return is
+      return why
   }
 }
 
@@ -70,16 +70,16 @@ export const isUndecryptable = (access: KeyAccess, view: RecordView): boolean =>
   view.state === 'unreadable' && isKeyMissing(access, view)
 
 /**
- * Whether there are keys, but the record's store does not encrypt. The receivers that read the
- * answer may have no keys either.
+ * Whether there are keys, but the record's store does not encrypt. An answer that `settle` encrypts would
+ * then be unreadable for the receivers, which may have no keys.
  */
-export const isUnencrypted = (access: KeyAccess, { keyId }: RecordView): boolean =>
+export const hasNeedlessKeys = (access: KeyAccess, { keyId }: RecordView): boolean =>
   access.type === 'keys' && keyId === undefined && access.keys.readUnencrypted !== false
 
-/** Returns the fault of the keys that are given with `--done`, or missing. */
+/** Returns why the keys that are given with `--done`, or the lack of keys, are an error. */
 export function keysError(access: KeyAccess, view: RecordView): CommandFailure | undefined {
   const { keyId, state } = view
-  if (isUnencrypted(access, view) && whyNotSettleable('finished', view) === undefined) {
+  if (hasNeedlessKeys(access, view) && whyNotSettleable('finished', view) === undefined) {
     return usageError(
       'usage',
       'the store of the record does not encrypt: omit --keys or, if receivers do not return ' +

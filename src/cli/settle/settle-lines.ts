@@ -6,9 +6,9 @@ import type { KeyAccess } from './encryption-keys.js'
 import {
   formatState,
   formatTimeLeft,
+  hasNeedlessKeys,
   isKeyMissing,
   isUndecryptable,
-  isUnencrypted,
   needsKeys,
   whyNotSettleable,
 } from './settle-checks.js'
@@ -32,11 +32,11 @@ type Row = readonly [name: string, text: string]
 function recordRows(shown: ShownRecord): Row[] {
   const { record, view, nowMs } = shown
   const { begunAt, leaseLeftMs, expiresInMs, resultBytes, keyId, reason, fence } = view
-  const begun = (at: number): string => `${formatTime(at)}, ${formatAgo(at, nowMs)}`
+  const formatBegun = (at: number): string => `${formatTime(at)}, ${formatAgo(at, nowMs)}`
   return [
     ['record', record],
     ['state', formatState(view)],
-    ...row('started', begunAt, begun),
+    ...row('started', begunAt, formatBegun),
     ...row('lease', leaseLeftMs, (ms) => `${formatTimeLeft(ms)} left`),
     ['expires', expiresInMs === undefined ? 'never' : `in ${formatTimeLeft(expiresInMs)}`],
     ...row('result', resultBytes, (bytes) => `${bytes} bytes`),
@@ -90,12 +90,12 @@ function nextCommands(shown: ShownRecord): string[] {
 
 const REPEATED_OPTIONS = ['redis', 'prefix', 'timeout', 'keys']
 
-/** A command line for the shell. */
+/** Returns a `settle` command for the shell, which repeats the options for Redis and keys. */
 function commandOn(shown: ShownRecord, words: readonly string[]): string {
   const { record, view, access, arguments: args } = shown
   const carried = REPEATED_OPTIONS.flatMap((name) => {
     const text = args.text(name)
-    const isUnwanted = text === undefined || (name === 'keys' && isUnencrypted(access, view))
+    const isUnwanted = text === undefined || (name === 'keys' && hasNeedlessKeys(access, view))
     return isUnwanted ? [] : [`--${name}=${quotedForShell(text)}`]
   })
   const end = record.startsWith('-') ? ['--', record] : []

@@ -7,7 +7,7 @@ import {
 } from '../../idempotency/buffered-response/stored-result.js'
 import { deriveRecordId, operationOf } from '../../idempotency/fingerprint.js'
 import type { Resolution } from '../../idempotency/leased/record-view.js'
-import { textOf } from '../denylist/change-options.js'
+import { shortText } from '../denylist/change-options.js'
 import type { Arguments, OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
@@ -41,7 +41,7 @@ export const REQUEST_OPTIONS: OptionSpecs = {
   reason: { kind: 'text', value: 'TEXT', help: 'the reason, which --forget needs' },
 }
 
-/** The requested end of a record; none if the record is only shown. */
+/** The requested end of a record. */
 export type SettleRequest = Resolution & {
   readonly fence: number
   readonly reason?: string | undefined
@@ -52,15 +52,15 @@ const STATUS_FORM = /^\d{3}$/
 
 const ENDINGS = ['free', 'forget', 'done'] as const
 
-/** @throws CommandFailure (2) */
+/** Returns `undefined` if the record is only to be shown. @throws CommandFailure (2) */
 export async function readSettleRequest(args: Arguments): Promise<SettleRequest | undefined> {
   const [ending, ...others] = ENDINGS.filter((name) =>
     name === 'done' ? args.text(name) !== undefined : args.flag(name),
   )
   if (others.length > 0) throw usageError('usage', 'use one of --free, --forget and --done STATUS')
-  const ofDone = ['header', 'body'].find((name) => args.text(name) !== undefined)
-  if (ofDone !== undefined && ending !== 'done') {
-    throw usageError('usage', `--${ofDone} requires --done`)
+  const doneOption = ['header', 'body'].find((name) => args.text(name) !== undefined)
+  if (doneOption !== undefined && ending !== 'done') {
+    throw usageError('usage', `--${doneOption} requires --done`)
   }
   const fence = readFence(args)
   const reason = readReason(args)
@@ -85,7 +85,7 @@ export async function readSettleRequest(args: Arguments): Promise<SettleRequest 
 
 function readReason(args: Arguments): string | undefined {
   const reason = args.text('reason')
-  return reason === undefined ? undefined : textOf('--reason', reason)
+  return reason === undefined ? undefined : shortText('--reason', reason)
 }
 
 function readFence(args: Arguments): number | undefined {
@@ -126,7 +126,7 @@ function readHeader(line: string, status: number): Header {
   throw usageError('usage', '--header must be a line such as content-type: application/json')
 }
 
-/** Whether a store can replay such an answer. */
+/** Whether a store can replay an answer with this status and these headers. */
 function isStorable(status: number, headers: readonly Header[] = []): boolean {
   return decodeResult(encodeResult({ status, headers, body: Buffer.alloc(0) })) !== undefined
 }
@@ -162,14 +162,14 @@ export const RECORD_OPTIONS: OptionSpecs = {
 
 const RECORD_FORM = /^[A-Za-z0-9_-]{24}$/
 
-type Named = Pick<CommandContext, 'arguments' | 'stdin' | 'note'>
+type RecordInput = Pick<CommandContext, 'arguments' | 'stdin' | 'note'>
 
 /**
  * Reads the name of the record.
  *
  * @throws CommandFailure (2)
  */
-export async function readRecordName(context: Named): Promise<string> {
+export async function readRecordName(context: RecordInput): Promise<string> {
   const args = context.arguments
   const [record] = args.values
   if (args.flag('key-stdin')) {
@@ -188,15 +188,15 @@ export async function readRecordName(context: Named): Promise<string> {
   )
 }
 
-async function recordOfKey(context: Named): Promise<string> {
+async function recordOfKey(context: RecordInput): Promise<string> {
   const args = context.arguments
   const operation = readOperation(args)
   const caller = args.required('caller')
   const { issuer, policy } = await readIssuer(context)
   const audience = args.text('audience') ?? policy?.audience ?? args.required('audience')
-  const header = readKey([await readStandardInput(context, 'the key')])
-  if (header.type === 'key') {
-    return deriveRecordId({ issuer, audience, caller, operation }, header.key)
+  const parsed = readKey([await readStandardInput(context, 'the key')])
+  if (parsed.type === 'key') {
+    return deriveRecordId({ issuer, audience, caller, operation }, parsed.key)
   }
   throw usageError(
     'input',

@@ -100,7 +100,7 @@ function formatSettled(
   return reason === undefined ? line : `${line} (${reason})`
 }
 
-/** The record in the output of `--json`; `view` is the record as it was read. */
+/** The record in the output of `--json`; `view` is what was last read of it. */
 interface JsonRecord {
   readonly record: string
   readonly view?: RecordView
@@ -159,7 +159,7 @@ async function resolve(
 
 const argumentOf = (record: string): string => (record.startsWith('-') ? `-- ${record}` : record)
 
-/** Adds to an error that nothing was changed. A `TypeError` is a defect of the command. */
+/** Adds to an error that nothing changed, except to a `TypeError`, which is a defect of the command. */
 function unchangedError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof TypeError) return error
   return unreachableError('store_unavailable', `${error.message}; nothing changed`)

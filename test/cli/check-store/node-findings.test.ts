@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { NodeFacts } from '../../../src/cli/check-store/node-findings.js'
+import type { NodeReplies } from '../../../src/cli/check-store/node-findings.js'
 import { findingsOnNode, type NodeFindings } from '../../../src/cli/check-store/node-findings.js'
 
 const NOW_MS = 1_800_000_000_000
@@ -22,12 +22,12 @@ const SETTINGS = { 'min-replicas-to-write': '1', save: '3600 1', appendfsync: 'a
 interface Given {
   readonly info?: Readonly<Record<string, string>>
   readonly settings?: Readonly<Record<string, string>>
-  readonly answers?: Partial<NodeFacts>
+  readonly answers?: Partial<NodeReplies>
   readonly isBehindSentinel?: boolean
 }
 
 function examine({ info, settings = SETTINGS, answers, isBehindSentinel = true }: Given = {}) {
-  const given: NodeFacts = {
+  const given: NodeReplies = {
     info: new Map(Object.entries({ ...INFO, ...info })),
     settings: new Map(Object.entries(settings)),
     clockOffsetMs: 0,

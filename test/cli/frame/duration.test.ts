@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { describeDuration, parseDuration } from '../../../src/cli/frame/duration.js'
+import { formatExactDuration, parseDuration } from '../../../src/cli/frame/duration.js'
 
 const RANGE = { minMs: 50, maxMs: 7 * 86_400_000 }
 
@@ -12,7 +12,7 @@ describe('a duration', () => {
     ['7d', 604_800_000],
   ])('of %s is %d ms, and the other way round', (text, ms) => {
     expect(parseDuration('--for', text, RANGE)).toBe(ms)
-    expect(describeDuration(ms)).toBe(text)
+    expect(formatExactDuration(ms)).toBe(text)
   })
 
   it.each([

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readFileBytes, readFileOf, readJsonFile } from '../../../src/cli/input/private-file.js'
+import { readFileBytes, readJsonFile, readTextFile } from '../../../src/cli/input/private-file.js'
 import { temporaryFile, temporaryFolder } from '../kit.js'
 
 const MEBIBYTE = 1024 * 1024
@@ -21,12 +21,12 @@ describe('a file with secrets', () => {
     'is refused with mode %o',
     async (mode) => {
       const path = await temporaryFile('{ "a": 1 }', mode)
-      await expect(readFileOf('--redis', path, 'secret')).rejects.toMatchObject({
+      await expect(readTextFile('--redis', path, 'secret')).rejects.toMatchObject({
         exitCode: 2,
         code: 'file',
         message: 'other users can read or change the --redis file: run chmod 600 on it',
       })
-      expect(await readFileOf('--policy', path, 'public')).toBe('{ "a": 1 }')
+      expect(await readTextFile('--policy', path, 'public')).toBe('{ "a": 1 }')
     },
   )
 })
@@ -34,7 +34,7 @@ describe('a file with secrets', () => {
 describe('any file', () => {
   it('must be there', async () => {
     const path = join(await temporaryFolder(), 'hunter2')
-    await expect(readFileOf('--policy', path, 'public')).rejects.toMatchObject({
+    await expect(readTextFile('--policy', path, 'public')).rejects.toMatchObject({
       exitCode: 2,
       message: 'the --policy file does not exist: check its path',
     })
@@ -46,7 +46,7 @@ describe('any file', () => {
     execFileSync('mkfifo', ['-m', '600', fifo])
     await mkdir(join(folder, 'inner'), { mode: 0o700 })
     for (const path of [fifo, join(folder, 'inner'), '/dev/null', '/dev/zero']) {
-      const read = readFileOf('--redis', path, 'secret')
+      const read = readTextFile('--redis', path, 'secret')
       await expect(read).rejects.toThrow('--redis must name a regular file')
     }
   })
@@ -61,7 +61,7 @@ describe('any file', () => {
 
   it('of text is in UTF-8', async () => {
     const path = await temporaryFile(Buffer.from([0x22, 0xff, 0x22]))
-    await expect(readFileOf('--policy', path, 'public')).rejects.toThrow('not valid UTF-8')
+    await expect(readTextFile('--policy', path, 'public')).rejects.toThrow('not valid UTF-8')
   })
 
   const advice = 'look for a trailing comma, a comment or single quotes'

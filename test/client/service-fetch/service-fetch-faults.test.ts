@@ -8,8 +8,8 @@ import {
   FAULTY_SHARE,
   faultOf,
   isDoneBefore,
+  loseNextReply,
   type ReplyFault,
-  strike,
 } from '../../support/network/lost-reply.js'
 import { startTcpProxy, type TcpProxy } from '../../support/network/tcp-proxy.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
@@ -63,7 +63,7 @@ describe.concurrent.each([MEMORY, REDIS])(
           const order = `${lane}-${made}`
           const fault = faultOf(made)
           asked = 0
-          await strike(proxy, fault)
+          await loseNextReply(proxy, fault)
           const body = JSON.stringify({ order, lane, fault })
           const headers = { 'content-type': 'application/json' }
           const response = await call(`${origin}/orders/${order}`, {

@@ -1,6 +1,6 @@
 import { findProgram } from '../process/find-program.js'
 
-/** The path of a Chromium or Chrome, which may be installed for it. */
+/** Returns the path of a Chromium or Chrome; root installs Chromium if there is none. */
 export const findChromium = (): string =>
   findProgram({
     variable: 'CHROMIUM',

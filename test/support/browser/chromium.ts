@@ -8,10 +8,10 @@ import {
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { findChromium } from './chromium-binary.js'
 
-/** A name of somebody else that leads to this machine, as after DNS rebinding. */
+/** A foreign host name that resolves to this machine, as after DNS rebinding. */
 export const REBOUND_HOST = 'rebound.example'
 
-/** A browser that asks nobody for anything but what a test opens. */
+/** Makes the browser send no requests of its own, such as for updates. */
 const ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -23,37 +23,37 @@ const ARGUMENTS = [
   `--host-resolver-rules=MAP ${REBOUND_HOST} 127.0.0.1`,
 ]
 
-/** A page that waits this long for something waits for nothing. */
-const PATIENCE_MS = 20_000
+/** The time limit of each wait of a page. */
+const WAIT_TIMEOUT_MS = 20_000
 
 export interface OpenOptions extends BrowserContextOptions {
-  /** What the page's console may complain of; anything else fails the test. */
+  /** The errors and warnings that the page's console may show; any other fails the test. */
   readonly mayComplainOf?: RegExp
-  /** Of a page that is not ours. */
+  /** Whether the page may send requests to other origins, because it is not a page of this project. */
   readonly mayAskElsewhere?: boolean
 }
 
 export interface TestBrowser {
-  /** Opens an address in a profile of its own, which ends with the test. */
+  /** Opens an address in a new browser context, which is closed after the test. */
   open(address: string, options?: OpenOptions): Promise<Page>
 }
 
 /**
- * A Chromium for the tests of a file, which run one after another. A test fails when one of its pages
- * has complained on its console, as browsers do of what a content security policy forbids, has thrown,
- * or has asked another server for something.
+ * Starts a Chromium for the tests of a file, which run one after another. A test fails if one of its pages
+ * has thrown, has sent a request to another origin, or has logged an error or a warning: a browser logs what
+ * a content security policy forbids.
  */
 export function useBrowser(): TestBrowser {
   let browser: Browser | undefined
   const faults: string[] = []
-  const texts: Promise<unknown>[] = []
+  const descriptions: Promise<unknown>[] = []
 
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath: findChromium(), args: ARGUMENTS })
   })
   afterEach(async () => {
-    // A text is gone with its page.
-    await Promise.all(texts.splice(0))
+    // The text of a response can be read only while its page is open.
+    await Promise.all(descriptions.splice(0))
     await Promise.all(browser?.contexts().map((context) => context.close()) ?? [])
     expect(faults.splice(0)).toEqual([])
   })
@@ -63,12 +63,12 @@ export function useBrowser(): TestBrowser {
     async open(address, options = {}) {
       if (!browser) throw new Error('there is no browser before the tests begin')
       const context = await browser.newContext(options)
-      context.setDefaultTimeout(PATIENCE_MS)
+      context.setDefaultTimeout(WAIT_TIMEOUT_MS)
       const page = await context.newPage()
       watchConsole(page, options.mayComplainOf, faults)
       page.on('response', (response) => {
         if (isUnexpected(response, options.mayComplainOf)) {
-          texts.push(describe(response).then((text) => faults.push(text)))
+          descriptions.push(describe(response).then((text) => faults.push(text)))
         }
       })
       if (!options.mayAskElsewhere) watchRequests(page, new URL(address).origin, faults)
@@ -87,7 +87,7 @@ function watchConsole(page: Page, mayComplainOf: RegExp | undefined, faults: str
   page.on('pageerror', (error) => faults.push(`thrown: ${error.stack ?? error.message}`))
 }
 
-/** The console says no more than the status of such an answer. */
+/** Failed responses are described here, because the console shows their status only. */
 const isUnexpected = (response: Response, mayComplainOf: RegExp | undefined): boolean =>
   response.status() >= 400 && !mayComplainOf?.test(`status of ${response.status()}`)
 

@@ -17,15 +17,15 @@ export type AntiCsrf = 'VIA_TOKEN' | 'NONE'
 /** What the SDK's `verifySession` leaves on a request. */
 export type SessionRequest = Parameters<RequestHandler>[0] & { session?: SessionContainer }
 
-/** What a frontend holds after its login. */
+/** What a frontend has after its login. */
 export interface FrontendSession {
   readonly token: string
   readonly antiCsrf: string | undefined
-  /** What it sends with every request. */
+  /** The headers that the frontend sends with every request. */
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The SDK as a service uses it, with settings of its own. */
+/** One copy of the SDK, with its settings. */
 export interface BackendSdk {
   readonly jwt: typeof import('supertokens-node/recipe/jwt')
   readonly sessions: typeof import('supertokens-node/recipe/session')
@@ -45,7 +45,7 @@ interface Modules {
 
 export const startCore = (): Promise<IdentityCore> => startIdentityCore({ apiKey: API_KEY })
 
-/** One SDK of each kind, with one core. */
+/** Opens an SDK for each anti-CSRF mode, on the same core. */
 export const openBackendSdks = (core: IdentityCore): Readonly<Record<AntiCsrf, BackendSdk>> => ({
   VIA_TOKEN: openBackendSdk(core, 'VIA_TOKEN'),
   NONE: openBackendSdk(core, 'NONE'),
@@ -88,10 +88,10 @@ export async function mint(
   claims: object,
   settings: MintSettings = [SHORT_VALIDITY_SECONDS, false],
 ): Promise<string> {
-  const made = await sdk.jwt.createJWT(claims, ...settings)
-  if (made.status !== 'OK') throw new Error(made.status)
-  knowToken(made.jwt)
-  return made.jwt
+  const created = await sdk.jwt.createJWT(claims, ...settings)
+  if (created.status !== 'OK') throw new Error(created.status)
+  knowToken(created.jwt)
+  return created.jwt
 }
 
 /** Logs in at an app with the SDK, as a frontend does. */
@@ -124,8 +124,8 @@ function headersOf(mode: TransferMode, token: string, antiCsrf: string | undefin
 }
 
 /**
- * Loads the SDK again: its settings and its keys live in its modules, one set for a process. What it
- * loads late, it loads while it is initialised, so each copy has to be before the next is loaded.
+ * Loads a new copy of the SDK, because its modules hold its settings and its keys. `init` loads further modules,
+ * so the caller must initialise a copy before it loads the next one.
  */
 function loadModules(): Modules {
   const load = createRequire(import.meta.url)

@@ -21,9 +21,9 @@ const CORE_API_KEY = 'the-key-of-the-stand-in-core'
 
 export interface StandInCore extends IdentityCore {
   readonly apiKey: string
-  /** Where its users are: another core may open it once this one is closed. */
+  /** The folder of its database, which another core may open once this one is closed. */
   readonly folder: string
-  /** Closes the core and deletes what it kept. */
+  /** Closes the core, and deletes the database unless the test gave it. */
   close(): Promise<void>
 }
 
@@ -34,7 +34,7 @@ export interface StandInCoreOptions extends Partial<UsersOptions> {
   readonly clock?: () => number
 }
 
-/** A stand-in core with a database of its own. Its job runs only when it is told to. */
+/** Starts a stand-in core, by default with a new database. Its import job runs only when a test calls `runJob`. */
 export async function startStandInCore(options: StandInCoreOptions = {}): Promise<StandInCore> {
   const { version = '11.4', port = 0, clock = Date.now, ...others } = options
   const { job = { intervalMs: 'off' }, ...rest } = others
@@ -56,7 +56,7 @@ export async function startStandInCore(options: StandInCoreOptions = {}): Promis
 export async function databaseFolder(): Promise<string> {
   const home = await temporaryFolder('esa-core-')
   const folder = join(home, 'database')
-  // A thousand files: the program takes a quarter of the processor time that `fs.cp` takes.
+  // For a thousand files, the program takes a quarter of the processor time of `fs.cp`.
   await promisify(execFile)('cp', ['-R', await template(), folder])
   return folder
 }
@@ -65,7 +65,7 @@ export async function removeDatabaseFolder(folder: string): Promise<void> {
   await removeTemporaryFolder(dirname(folder))
 }
 
-/** Runs the job again and again until no row changes any more. */
+/** Runs the import job until a run of it changes no row. */
 export async function runJobToEnd(core: Pick<IdentityCore, 'query' | 'runJob'>): Promise<void> {
   const statuses = async () => JSON.stringify(await core.query(STATUSES))
   let before = ''
@@ -77,7 +77,7 @@ export async function runJobToEnd(core: Pick<IdentityCore, 'query' | 'runJob'>):
 
 const STATUSES = "select id, status = 'FAILED' as failed from bulk_import_users order by position"
 
-/** What a migration must have come to: the core's id of each external id, asked of the tables. */
+/** Reads from the core's tables the core's id of each external id, which tests compare with a migration. */
 export async function accountsByExternalId(
   core: Pick<IdentityCore, 'query'>,
 ): Promise<ReadonlyMap<string, string>> {
@@ -88,11 +88,11 @@ export async function accountsByExternalId(
 }
 
 const MANIFEST = new URL('../../../package.json', import.meta.url)
-const LOOK_AGAIN_MS = 100
+const LOCK_POLL_MS = 100
 
 /**
- * A database takes seconds to set up and is copied in a moment: the first test that needs one makes
- * it, and it stays from one run to the next while the tables are the same.
+ * Returns a database to copy, because to set one up takes seconds. The first test that needs it makes it, and
+ * later test runs use it again until the schema or the version of PGlite changes.
  */
 async function template(): Promise<string> {
   const manifest = JSON.parse(await readFile(MANIFEST, 'utf8'))
@@ -102,7 +102,7 @@ async function template(): Promise<string> {
   await mkdir(CACHE, { recursive: true })
   while (!existsSync(folder)) {
     const lock = await lockFolder(`${folder}.template`)
-    if (lock === undefined) await delay(LOOK_AGAIN_MS)
+    if (lock === undefined) await delay(LOCK_POLL_MS)
     else await makeTemplate(folder).finally(() => lock.close())
   }
   return folder
@@ -110,8 +110,8 @@ async function template(): Promise<string> {
 
 async function makeTemplate(folder: string): Promise<void> {
   if (existsSync(folder)) return
-  const unopened = `${folder}.made`
-  await rm(unopened, { recursive: true, force: true })
-  await (await openDatabase(unopened)).close()
-  await rename(unopened, folder)
+  const unfinished = `${folder}.made`
+  await rm(unfinished, { recursive: true, force: true })
+  await (await openDatabase(unfinished)).close()
+  await rename(unfinished, folder)
 }

@@ -3,29 +3,29 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { refusingOrigin } from '../network/free-port.js'
 
-/** What the server was asked, as it came on the wire. */
+/** A request as the server received it. */
 export interface KeySetRequest {
   readonly line: string
   /** Names in lower case. */
   readonly headers: ReadonlyMap<string, string>
 }
 
-/** What the server does with one request; it may do anything to the socket. */
+/** Answers one request; may do anything to the socket. */
 export type Behaviour = (socket: Socket, request: KeySetRequest) => void
 
 export interface KeySetServer {
   readonly url: string
   readonly requests: readonly KeySetRequest[]
-  /** What to do from the next request on; of several, one each, the last for all that follow. */
+  /** Sets the behaviours of the next requests, one each; the last one is for all that follow. */
   behave(...behaviours: Behaviour[]): void
-  /** Resolves once this many requests have come in all. */
+  /** Resolves once the server has received this many requests since its start. */
   requested(count: number): Promise<void>
-  /** Connections that have carried a request and are still open. */
+  /** The number of open connections that have carried a request. */
   connections(): number
   close(): Promise<void>
 }
 
-/** A server that speaks HTTP by hand, so that it can break every rule of it. */
+/** Starts a server that writes HTTP itself, so that it can break every rule of HTTP. */
 export async function startKeySetServer(...behaviours: Behaviour[]): Promise<KeySetServer> {
   const requests: KeySetRequest[] = []
   const arrivals = new EventEmitter().setMaxListeners(0)
@@ -78,7 +78,7 @@ export async function startKeySetServer(...behaviours: Behaviour[]): Promise<Key
   }
 }
 
-/** The address of a key set where connections are refused. */
+/** Returns a key set URL that refuses connections. */
 export const refusingUrl = async (): Promise<string> => `${await refusingOrigin()}/jwks.json`
 
 function parseHead(head: string): KeySetRequest {
@@ -97,7 +97,7 @@ function head(status: string, headers: Headers): string {
   return `HTTP/1.1 ${status}\r\n${fields.join('')}\r\n`
 }
 
-/** A complete answer with a body of its rightful length. */
+/** Sends a complete response with the right `Content-Length`. */
 export function respond(status: string, body: string | Buffer, headers: Headers = {}): Behaviour {
   const length = { 'content-length': String(Buffer.byteLength(body)) }
   return (socket) => {
@@ -109,7 +109,7 @@ export function respond(status: string, body: string | Buffer, headers: Headers 
 export const serve = (document: unknown, headers: Headers = {}): Behaviour =>
   respond('200 OK', JSON.stringify(document), headers)
 
-/** 304 to whoever asks with this tag, the document to all others. */
+/** Answers 304 to a request with this tag, and any other request with the document. */
 export const serveTagged =
   (document: unknown, tag: string, headers: Headers = {}): Behaviour =>
   (socket, request) => {
@@ -130,7 +130,7 @@ export const headersThenHang: Behaviour = (socket) => {
   socket.write(head('200 OK', { 'content-length': '1000' }))
 }
 
-/** Never silent for long, so that only a deadline over the whole ends it. */
+/** Sends the document byte by byte, so that only a deadline for the whole response ends it. */
 export const drip =
   (document: unknown, everyMs: number): Behaviour =>
   (socket) => {
@@ -141,7 +141,7 @@ export const drip =
     socket.on('close', () => clearInterval(timer))
   }
 
-/** Headers, one byte of them at a time. */
+/** Sends the headers byte by byte, too. */
 export const dripHeaders =
   (document: unknown, everyMs: number): Behaviour =>
   (socket) => {
@@ -153,7 +153,7 @@ export const dripHeaders =
 
 export const MEBIBYTE = 1024 * 1024
 
-/** A rightful document behind a great deal of blanks; tells how many bytes the reader took. */
+/** Sends this many blanks before the document; `taken` returns the number of blanks that were written. */
 export function flood(document: unknown, bytes: number): { behaviour: Behaviour; taken(): number } {
   let taken = 0
   const blanks = Buffer.alloc(64 * 1024, ' ')
@@ -168,7 +168,7 @@ export function flood(document: unknown, bytes: number): { behaviour: Behaviour;
         more()
       })
     }
-    // Without a length, so that nobody can refuse by it.
+    // Without Content-Length, so that the reader cannot refuse the response by it.
     socket.write(head('200 OK', { connection: 'close' }))
     more()
   }
@@ -176,10 +176,10 @@ export function flood(document: unknown, bytes: number): { behaviour: Behaviour;
 }
 
 const BLANKS = ' '.repeat(MEBIBYTE)
-/** Fast, and small enough. */
+/** The fastest quality still packs blanks well. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }
 
-/** Little on the wire, which unpacks to this many MiB of blanks and then a rightful document. */
+/** Sends a small response that unpacks to this many MiB of blanks before the document. */
 export function bomb(document: unknown, encoding: 'gzip' | 'br', mebibytes: number): Behaviour {
   const text = JSON.stringify(document)
   const packed =
@@ -189,6 +189,6 @@ export function bomb(document: unknown, encoding: 'gzip' | 'br', mebibytes: numb
   return respond('200 OK', packed, { 'content-encoding': encoding })
 }
 
-/** The document in exactly this many bytes. */
+/** Pads the document to exactly this many bytes. */
 export const padded = (document: unknown, bytes: number): string =>
   JSON.stringify(document).padEnd(bytes, ' ')

@@ -8,10 +8,10 @@ export const CLIENT = 'billing'
 const SECRET = 'a-secret-of-the-test-of-more-than-32-bytes'
 export const AUDIENCE = 'https://orders.example.com'
 
-/** Who has signed in, and is no client. */
+/** The user who signs in; not a client. */
 export const USER = 'user-7'
 
-/** A real OAuth 2.0 issuer (`oidc-provider`), whose client gets tokens by client credentials, and for a user. */
+/** A real OAuth 2.0 issuer (`oidc-provider`), whose client gets tokens for itself and for a user. */
 export interface OAuth2Issuer {
   readonly url: string
   readonly jwksUri: string
@@ -78,7 +78,7 @@ async function tokensOf(url: string, grant: Record<string, string>) {
 const REDIRECT = 'https://billing.example.com/signed-in'
 const INTERACTION = '/interaction/'
 
-/** Follows the redirects as a browser does, cookies included, until the code is there. */
+/** Follows the redirects with cookies, as a browser does, until one leads to the client with the code. */
 async function authorize(url: string, nonce: string | undefined) {
   const verifier = randomBytes(32).toString('base64url')
   const query = new URLSearchParams({
@@ -92,19 +92,19 @@ async function authorize(url: string, nonce: string | undefined) {
     ...(nonce !== undefined && { nonce }),
   })
   const cookies = new Map<string, string>()
-  let place = `${url}/auth?${query}`
-  while (place.startsWith(url)) {
+  let address = `${url}/auth?${query}`
+  while (address.startsWith(url)) {
     const cookie = Array.from(cookies, (pair) => pair.join('=')).join('; ')
-    const response = await fetch(place, { redirect: 'manual', headers: { cookie } })
+    const response = await fetch(address, { redirect: 'manual', headers: { cookie } })
     for (const set of response.headers.getSetCookie()) {
       const [name = '', value = ''] = (set.split(';', 1)[0] ?? '').split('=')
       cookies.set(name, value)
     }
     const location = response.headers.get('location')
     if (location === null) throw new Error(await response.text())
-    place = new URL(location, url).href
+    address = new URL(location, url).href
   }
-  return { code: new URL(place).searchParams.get('code') ?? '', verifier }
+  return { code: new URL(address).searchParams.get('code') ?? '', verifier }
 }
 
 const SCOPE = 'orders:read orders:write'
@@ -124,7 +124,7 @@ const providerOf = (issuer: string, keys: readonly JWK[]): Provider =>
     scopes: ['openid', ...SCOPE.split(' ')],
     findAccount: (_, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
     interactions: { url: (_, { uid }) => `${INTERACTION}${uid}` },
-    // Nobody is asked for consent.
+    // Grants everything without a consent page.
     async loadExistingGrant({ oidc: { client, provider, session } }) {
       const grant = new provider.Grant({
         clientId: client?.clientId,

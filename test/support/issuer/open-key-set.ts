@@ -15,18 +15,18 @@ interface OpenKeySet {
   readonly server: KeySetServer
   readonly clock: ManualClock
   readonly keySet: KeySet
-  /** What verification sees of it. */
+  /** The key set as verification uses it. */
   readonly source: KeySource
 }
 
-/** A server of key sets that ends with the test. */
+/** Starts a key set server that is closed after the test. */
 export async function openKeySetServer(...behaviours: Behaviour[]): Promise<KeySetServer> {
   const server = await startKeySetServer(...behaviours)
   onTestFinished(() => server.close())
   return server
 }
 
-/** A key set and its server, until the end of the test. */
+/** Opens a key set and its server, which are closed after the test. */
 export async function openKeySet(
   behaviours: readonly Behaviour[],
   options: Partial<RemoteKeySetOptions> = {},
@@ -40,7 +40,7 @@ export async function openKeySet(
   return { server, clock, keySet, source }
 }
 
-/** The same, and a receiver that judges by `POLICY` and these keys. */
+/** Opens, beside key set and server, a receiver that decides by `POLICY` and these keys. */
 export async function openReceiverOfKeySet(
   behaviours: readonly Behaviour[],
   options: Partial<RemoteKeySetOptions> = {},

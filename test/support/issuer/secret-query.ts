@@ -3,7 +3,7 @@ import type { TestIssuer } from 'express-service-auth/testing'
 import { onTestFinished } from 'vitest'
 import { createTestIssuer } from './test-issuer.js'
 
-/** An issuer for one test, and its key set at an address with a secret in its query. */
+/** Creates an issuer for one test, and its key set under a URL with a secret in the query. */
 export async function issuerBehindSecretQuery(): Promise<{ own: TestIssuer; keySet: KeySet }> {
   const own = await createTestIssuer()
   const { jwksUri } = own

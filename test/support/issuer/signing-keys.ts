@@ -24,7 +24,7 @@ export function makeSigningKey(kid: string): SigningKey {
   return { kid, privateKey: key.privateKey, jwk: publicJwk(key) as PublicJwk }
 }
 
-/** The form of an RSA key of any size; nobody has its private half. */
+/** Returns an RSA public key of any size; its private key does not exist. */
 export function shapeOfKey(kid: string, modulusBits: number, e = 'AQAB'): PublicJwk {
   const bytes = randomBytes(Math.ceil(modulusBits / 8))
   const topBits = ((modulusBits - 1) % 8) + 1
@@ -47,12 +47,12 @@ export const POLICY = {
 export interface TokenOptions {
   /** Milliseconds since the epoch. */
   readonly now?: number
-  /** The `kid` in the header, when not the key's own. */
+  /** The `kid` in the header. Default: that of the key. */
   readonly kid?: string
   readonly claims?: object
 }
 
-/** A token that a receiver with `POLICY` accepts for five minutes. */
+/** Signs a token that a receiver with `POLICY` accepts for five minutes. */
 export function tokenFrom(key: SigningKey, options: TokenOptions = {}): string {
   const { now = Date.now(), kid = key.kid, claims = {} } = options
   const iat = Math.floor(now / 1000)
@@ -64,7 +64,7 @@ export function tokenFrom(key: SigningKey, options: TokenOptions = {}): string {
   return token
 }
 
-/** The same token under another `kid`: rightly formed, signed by nobody. */
+/** Replaces the `kid` of a token, which makes its signature invalid. */
 export function withKid(token: string, kid: string): string {
   const [, payload, signature] = token.split('.')
   return `${encode({ alg: 'RS256', typ: 'JWT', kid })}.${payload}.${signature}`

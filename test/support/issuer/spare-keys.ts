@@ -4,12 +4,12 @@ import { createSigningKey, type SigningKey } from '../../../src/testing/issuer/i
 import { CACHE, writeCached } from '../process/cache.js'
 
 const FILE = `${CACHE}/spare-keys.json`
-/** More than any test needs at once. */
+/** More than any test uses at once. */
 const SPARE_KEYS = 12
 
 /**
- * Makes the keys that all test files share, once for good: an RSA key takes 0.2 s of processor time.
- * Called before the files run, so that they cannot race for it.
+ * Makes the keys that all test files and test runs share, because an RSA key takes 0.2 s of processor time.
+ * Called before the test files run, so that they do not make them at the same time.
  */
 export function makeSpareKeys(): void {
   if (readSpareKeys().length === SPARE_KEYS) return
@@ -22,7 +22,7 @@ export function makeSpareKeys(): void {
 let spareKeys: string[] | undefined
 let taken = 0
 
-/** Another key than the last ones of this process; they come round again. */
+/** Returns the next spare key of this process. After `SPARE_KEYS` calls, the first key comes again. */
 export function takeKey(kid: string): SigningKey {
   spareKeys ??= readSpareKeys()
   const pem = spareKeys[taken % SPARE_KEYS]

@@ -3,11 +3,11 @@ import type { TestIssuer, TestIssuerOptions } from 'express-service-auth/testing
 import { startIssuer } from '../../../src/testing/issuer/issuer.js'
 import { takeKey } from './spare-keys.js'
 
-/** As users call it, with keys that are there already. */
+/** `createTestIssuer` of the package, with spare keys instead of new ones. */
 export const createTestIssuer = (options: TestIssuerOptions = {}): Promise<TestIssuer> =>
   startIssuer(options, takeKey)
 
-/** An issuer of OAuth 2.0 access tokens, likewise. */
+/** An issuer of OAuth 2.0 access tokens, with spare keys, too. */
 export const createOAuth2TestIssuer = (
   options: TestIssuerOptions = {},
 ): Promise<TestIssuer<OAuth2Policy>> => startIssuer({ ...options, tokens: 'oauth2' }, takeKey)

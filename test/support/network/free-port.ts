@@ -1,18 +1,18 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-// Below the ports that the kernel hands out by itself, and below those of the servers of tests: nobody
-// takes a port whose listener is away for a while. Above 6697, as `fetch` calls none of some ports up to
-// there (Fetch Standard, port blocking). Each worker has ports of its own.
+// Below the ports that the kernel assigns, and below those of `launchServer`, so that nobody takes the port
+// while its listener is down. Above 6697 and below 10080, which `fetch` refuses to call (Fetch Standard, port
+// blocking). Each worker has a separate range.
 const LOWEST_PORT = 6_700
 const PORTS_OF_A_WORKER = 160
 const WORKERS = 19
 const worker = Number(process.env['VITEST_POOL_ID'] ?? 0) % WORKERS
 
-// At random: what an earlier test has left behind does not find the next one at its address.
+// At random, so that a client that an earlier test left behind does not reach the server of a later test.
 let next = Math.floor(Math.random() * PORTS_OF_A_WORKER)
 
-/** A port of 127.0.0.1 for a listener that comes later, or that goes and comes back. */
+/** Returns a port of 127.0.0.1 for a listener that starts later, or that stops and starts again. */
 export async function freePort(): Promise<number> {
   for (let tried = 0; tried < PORTS_OF_A_WORKER; tried += 1) {
     next = (next + 1) % PORTS_OF_A_WORKER
@@ -22,7 +22,7 @@ export async function freePort(): Promise<number> {
   throw new Error(`all ports of worker ${worker} are taken`)
 }
 
-/** An origin on 127.0.0.1 where connections are refused. */
+/** Returns an origin on 127.0.0.1 that refuses connections. */
 export const refusingOrigin = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`
 
 async function isFree(port: number): Promise<boolean> {

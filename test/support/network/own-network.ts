@@ -4,20 +4,20 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { promisify } from 'node:util'
 import { HERE, type Place } from '../process/place.js'
 
-/** A network of this machine, on which each server and each receiver has an address of its own. */
+/** A network inside this machine, on which each server and each receiver has its own address. */
 export interface Network {
-  /** Without it, all is on 127.0.0.1, and the functions below change nothing. */
+  /** If false, every place is 127.0.0.1, and the functions below change nothing. */
   readonly hasPartitions: boolean
   addPlaces(count: number): Promise<readonly Place[]>
-  /** What this process serves on its loopback interface: the URL by which the others reach it. */
+  /** Returns the URL by which the places reach a server that this process has on its loopback interface. */
   publish(url: string): Promise<string>
-  /** These places reach each other, and nobody else reaches them. */
+  /** Cuts these places off from all others; they still reach each other. */
   separate(places: readonly Place[]): Promise<void>
-  /** These places do not reach each other; everybody else reaches them. */
+  /** Cuts these places off from each other; all others still reach them. */
   isolate(places: readonly Place[]): Promise<void>
-  /** Ends what `separate` and `isolate` have done. */
+  /** Undoes `separate` and `isolate`. */
   heal(): Promise<void>
-  /** Takes the address from the place that had it. */
+  /** Moves an additional address to a place, from the place that has it so far. */
   moveAddress(host: string, to: Place): Promise<void>
 }
 
@@ -27,13 +27,13 @@ const run = promisify(execFile)
 const ip = (...words: string[]): Promise<unknown> => run('ip', words)
 
 /**
- * Runs this program again in namespaces of its own, which end with it, and exits with its code. Returns if
- * this is that run, or if this process may not make namespaces: only root may, on Linux.
+ * Runs this program again in new namespaces, which end with it, and exits with its exit code. Returns at once
+ * in that second process, or if this process cannot make namespaces: only root on Linux can.
  */
 export function enterNetwork(): void {
   if (process.env[VARIABLE] !== undefined || process.platform !== 'linux') return
   if (process.getuid?.() !== 0) return
-  const again = [
+  const command = [
     '--net',
     '--mount',
     process.execPath,
@@ -41,11 +41,11 @@ export function enterNetwork(): void {
     ...process.argv.slice(1),
   ]
   const env = { ...process.env, [VARIABLE]: 'own' }
-  const { status } = spawnSync('unshare', again, { env, stdio: 'inherit' })
+  const { status } = spawnSync('unshare', command, { env, stdio: 'inherit' })
   process.exit(status ?? 1)
 }
 
-/** The addresses of two bridges, one of which nobody else is on, if there are namespaces; or 127.0.0.1. */
+/** Opens a network of two bridges, `near` for all and `far` for separated places; or 127.0.0.1 without namespaces. */
 export async function openNetwork(): Promise<Network> {
   if (process.env[VARIABLE] === undefined) return withoutNamespaces()
   await run('mkdir', ['-p', '/run/netns'])
@@ -97,7 +97,7 @@ export async function openNetwork(): Promise<Network> {
       owners.set(host, namespace)
       if (owner !== undefined) await ip('-n', owner, 'address', 'del', `${host}/16`, 'dev', 'eth0')
       await ip('-n', namespace, 'address', 'add', `${host}/16`, 'dev', 'eth0')
-      // Nobody sends to the hardware address of the place that had it before.
+      // Otherwise, the others would still send to the hardware address of the previous place.
       await ip('neigh', 'flush', 'dev', 'near')
       for (const name of names) await ip('-n', name, 'neigh', 'flush', 'dev', 'eth0')
     },

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
-/** Few round trips, and never more under way than a server would take. */
+/** Large enough for few round trips, small enough for what a server accepts at once. */
 const BATCH = 100
 
 /**
@@ -22,13 +22,13 @@ export async function pipeline(
   let wake = (): void => {}
   socket.on('data', (chunk: string) => {
     text += chunk
-    // A status line follows the body before it at once; what has no end yet waits for the next chunk.
-    const whole = text.lastIndexOf('\n') + 1
-    for (const [, status] of text.slice(0, whole).matchAll(/HTTP\/1\.1 (\d{3})/g)) {
+    // A status line may follow a body without a line break. An incomplete last line waits for the next chunk.
+    const complete = text.lastIndexOf('\n') + 1
+    for (const [, status] of text.slice(0, complete).matchAll(/HTTP\/1\.1 (\d{3})/g)) {
       statuses.set(Number(status), (statuses.get(Number(status)) ?? 0) + 1)
       answered += 1
     }
-    text = text.slice(whole)
+    text = text.slice(complete)
     wake()
   })
   socket.on('error', () => {})

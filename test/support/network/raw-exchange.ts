@@ -10,14 +10,14 @@ export interface RawRequest {
   readonly body?: string | Buffer
 }
 
-/** A connection of its own, and every byte that comes over it, as latin1. */
+/** A new connection, and all bytes that it has received, as latin1. */
 export interface RawExchange {
   readonly socket: Socket
-  /** Sends a request; several go one behind another. */
+  /** Sends a request without waiting for the answer to an earlier one. */
   send(request: RawRequest): void
-  /** What has come so far. */
+  /** Returns all bytes received so far. */
   received(): string
-  /** Resolves with all that has come, once the connection is gone. */
+  /** Resolves with all received bytes, once the connection is closed. */
   readonly closed: Promise<string>
 }
 
@@ -43,7 +43,7 @@ export function openExchange(port: number): RawExchange {
 const latin1 = (bytes: string | Buffer): Buffer =>
   typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes
 
-/** One request over a socket of its own; resolves with every byte of the answer but its `Date`. */
+/** Sends one request on a new connection; resolves with all bytes of the answer except its `Date`. */
 export async function rawRequest(port: number, request: RawRequest = {}): Promise<string> {
   const exchange = openExchange(port)
   exchange.send({ ...request, headers: ['Connection: close', ...(request.headers ?? [])] })

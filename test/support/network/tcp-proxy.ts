@@ -12,29 +12,29 @@ export const OUTAGES = [
 ] as const
 export type Outage = (typeof OUTAGES)[number]
 
-/** A wire between a client and a server on which faults happen. */
+/** A proxy between clients and a server that simulates faults of the network. */
 export interface TcpProxy {
   readonly host: string
   readonly port: number
-  /** Connections that clients have opened so far. */
+  /** The number of connections that clients have opened so far. */
   readonly opened: number
   /** Breaks all connections. */
   cut(): void
-  /** The next answer that holds `text` (any, without it) never comes: the connection breaks instead. */
+  /** Breaks the connection instead of forwarding the next reply that contains `text`. Default: any reply. */
   loseReply(text?: string): void
-  /** No answer that holds `text` comes any more: its connection breaks instead. */
+  /** From now on, breaks the connection instead of forwarding a reply that contains `text`. */
   loseReplies(text: string): void
-  /** Nothing gets through, in either direction, until `release`. */
+  /** Holds all data back, in both directions, until `release`. */
   hold(): void
-  /** What was held gets through, also from connections whose client has gone. */
+  /** Forwards what was held back, also the data of clients that have disconnected. */
   release(): void
-  /** Breaks all connections for their clients. What was held stays so, while new connections work. */
+  /** Breaks all connections on the side of the clients. Held data stays held; new connections work. */
   strand(): Promise<void>
-  /** Answers come this much later. */
+  /** Delays all replies by this time. */
   delayReplies(milliseconds: number): void
-  /** Makes the server unreachable for connections that there are and for new ones. */
+  /** Makes the server unreachable, for open and for new connections. */
   fail(outage: Outage): Promise<void>
-  /** Ends the outage for new connections. What was silent stays so. */
+  /** Ends the outage for new connections. Connections that fell silent stay silent. */
   restore(): Promise<void>
   close(): Promise<void>
 }
@@ -48,15 +48,15 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   const wires = new Set<Wire>()
   const held: (() => void)[] = []
   let isHeld = false
-  let lost: { readonly text: string; readonly isForGood: boolean } | undefined
+  let loss: { readonly text: string; readonly isForGood: boolean } | undefined
   let delayMs = 0
   let opened = 0
   let outage: Outage | undefined
-  /** They fell silent in an outage. */
+  /** The connections that fell silent in an outage. */
   const silent = new WeakSet<Wire>()
 
-  /** At once, or when the wire is released. */
-  const inTurn = (send: () => void): void => {
+  /** Sends at once or, while data is held back, on `release`. */
+  const sendInTurn = (send: () => void): void => {
     if (isHeld) held.push(send)
     else send()
   }
@@ -65,8 +65,8 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     server.destroy()
   }
 
-  /** What an outage does to a connection as soon as there is one. */
-  function strike(wire: Wire): void {
+  /** Applies the outage to a connection, unless the outage waits for a reply. */
+  function applyOutage(wire: Wire): void {
     if (outage === 'accepted and silent for good') silent.add(wire)
     else if (outage === 'reset') {
       wire.client.resetAndDestroy()
@@ -80,13 +80,13 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
       wire.client.write(chunk.subarray(0, Math.ceil(chunk.length / 2)), () => cutWire(wire))
       return
     }
-    if (lost !== undefined && chunk.includes(lost.text)) {
-      if (!lost.isForGood) lost = undefined
+    if (loss !== undefined && chunk.includes(loss.text)) {
+      if (!loss.isForGood) loss = undefined
       cutWire(wire)
       return
     }
-    if (delayMs === 0) inTurn(() => wire.client.write(chunk))
-    else setTimeout(() => inTurn(() => wire.client.write(chunk)), delayMs)
+    if (delayMs === 0) sendInTurn(() => wire.client.write(chunk))
+    else setTimeout(() => sendInTurn(() => wire.client.write(chunk)), delayMs)
   }
 
   const listener = createServer((client) => {
@@ -94,16 +94,16 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     const wire = { client, server: connect(target) }
     wires.add(wire)
     const { server } = wire
-    client.on('data', (chunk) => inTurn(() => server.write(chunk)))
+    client.on('data', (chunk) => sendInTurn(() => server.write(chunk)))
     server.on('data', (chunk) => forwardReply(wire, chunk))
-    // What a client has sent before it went still arrives.
-    client.on('close', () => inTurn(() => server.end()))
+    // What a client sent before it disconnected still reaches the server.
+    client.on('close', () => sendInTurn(() => server.end()))
     server.on('close', () => {
       wires.delete(wire)
       client.destroy()
     })
     for (const socket of [client, server]) socket.on('error', () => {})
-    strike(wire)
+    applyOutage(wire)
   })
   const port = await freePort()
   const listen = async (): Promise<void> => {
@@ -120,10 +120,10 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     },
     cut: () => wires.forEach(cutWire),
     loseReply(text = '') {
-      lost = { text, isForGood: false }
+      loss = { text, isForGood: false }
     },
     loseReplies(text) {
-      lost = { text, isForGood: true }
+      loss = { text, isForGood: true }
     },
     hold() {
       isHeld = true
@@ -143,7 +143,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     async fail(wanted) {
       outage = wanted
       const closed = wanted === 'refused' ? once(listener.close(), 'close') : undefined
-      wires.forEach(strike)
+      wires.forEach(applyOutage)
       await closed
     },
     async restore() {

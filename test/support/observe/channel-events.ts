@@ -20,7 +20,7 @@ export function onEvent<Channel extends keyof Events>(
   onTestFinished(() => void unsubscribe(name, listener))
 }
 
-/** The events of a channel from here to the end of the test. */
+/** Collects the events of a channel until the end of the test. */
 export function collectEvents<Channel extends keyof Events>(channel: Channel): Events[Channel][] {
   const events: Events[Channel][] = []
   onEvent(channel, (event) => events.push(event))

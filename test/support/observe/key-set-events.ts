@@ -4,15 +4,16 @@ import { collectEvents } from './channel-events.js'
 
 const CHANNEL = 'express-service-auth:keys'
 
-// The set of an earlier test file may still be at work in this process.
-
-/** What is announced from here to the end of the test, by the address of the set. */
+/**
+ * Collects the events of key sets until the end of the test. The returned function selects those of one key set,
+ * because a key set of an earlier test file may still publish events in this process.
+ */
 export function collectKeySetEvents(): (jwksUri: string) => readonly KeySetEvent[] {
   const events = collectEvents('keys')
   return (jwksUri) => events.filter((event) => event.jwksUri === jwksUri)
 }
 
-/** Resolves with the next event of this type of the set of this server. */
+/** Resolves with the next event of this type for the key set of this server. */
 export function nextKeySetEvent(
   type: KeySetEvent['type'],
   { url }: { readonly url: string },

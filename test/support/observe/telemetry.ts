@@ -19,7 +19,7 @@ import { type InstrumentOptions, instrument } from 'express-service-auth/otel'
 import { onTestFinished } from 'vitest'
 import { searchedExporter } from '../secret-search/index.js'
 
-/** A series of a metric: its attributes without our prefix, and its value. */
+/** A series of a metric: its attributes without the package's prefix, and its value. */
 export interface Series {
   readonly attributes: Attributes
   readonly value: unknown
@@ -28,16 +28,16 @@ export interface Series {
 export interface Metering {
   readonly meterProvider: MeterProvider
   readonly stop: () => void
-  /** All metrics that there are now. */
+  /** Collects all metrics of the package. */
   metrics(): Promise<readonly MetricData[]>
-  /** The series of one, by its name without the prefix. */
+  /** The series of the metric with this name, which has no prefix here. */
   series(name: string): Promise<readonly Series[]>
 }
 
 const PREFIX = 'express_service_auth.'
 const NEVER_MS = 1e8
 
-/** The real SDK, with `instrument` on it until the end of the test. */
+/** Applies `instrument` to the real metrics SDK until the end of the test. */
 export function meter(options: InstrumentOptions = {}): Metering {
   const exporter = searchedExporter(new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE))
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: NEVER_MS })
@@ -50,7 +50,7 @@ export function meter(options: InstrumentOptions = {}): Metering {
 
   async function metrics(): Promise<readonly MetricData[]> {
     exporter.reset()
-    // Decisions are added at the end of a turn of the event loop.
+    // `instrument` adds decisions to the metrics at the end of a turn of the event loop.
     await setImmediate()
     await meterProvider.forceFlush()
     return exporter
@@ -83,11 +83,11 @@ export const withoutPrefix = (attributes: Attributes): Attributes =>
 export interface Tracing {
   /** Gives each request a span, which ends with its response. */
   readonly middleware: RequestHandler
-  /** The spans that have ended, in the order in which they did. */
+  /** The spans that have ended, in the order of their ends. */
   spans(): readonly ReadableSpan[]
 }
 
-/** Registers the real SDK for the whole process until the end of the test. */
+/** Registers the real tracing SDK in this process until the end of the test. */
 export function traceRequests(): Tracing {
   const exporter = searchedExporter(new InMemorySpanExporter())
   const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })

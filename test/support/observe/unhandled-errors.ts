@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 
-/** The rejections and exceptions that nobody handles until the end of the test. */
+/** Collects the unhandled rejections and exceptions until the end of the test. */
 export function collectUnhandledErrors(): readonly unknown[] {
   const errors: unknown[] = []
   const note = (error: unknown): unknown => errors.push(error)

@@ -1,9 +1,9 @@
 import { findProgram } from '../process/find-program.js'
 
-/** Debian puts it there, which is on the PATH of root alone. */
+/** Debian installs pgbouncer in this folder, which is on the PATH of root only. */
 const DEBIAN_FOLDER = '/usr/sbin'
 
-/** The path of a pgbouncer, which may be installed for it. */
+/** Returns the path of a pgbouncer; root installs it if there is none. */
 export const findPgbouncer = (): string =>
   findProgram({
     variable: 'PGBOUNCER_BIN',

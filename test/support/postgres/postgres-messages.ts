@@ -1,6 +1,6 @@
-/** A message of Postgres' protocol (version 3), with its head. */
+/** A message of the Postgres protocol (version 3), with its head. */
 export interface WireMessage {
-  /** One letter; empty for those before the session: a request for encryption, a start, a cancellation. */
+  /** One letter; empty for a startup message, an encryption request, its reply, and a cancel request. */
   readonly type: string
   readonly bytes: Buffer
 }
@@ -8,7 +8,7 @@ export interface WireMessage {
 export interface MessageSplitter {
   /** The messages that this chunk completes. */
   push(chunk: Buffer): WireMessage[]
-  /** The next byte is a message by itself: the answer to a request for encryption. */
+  /** Announces that the next byte is a whole message: the reply to an encryption request. */
   expectByte(): void
 }
 
@@ -17,7 +17,7 @@ const TYPED_HEAD_BYTES = 1 + LENGTH_BYTES
 const REQUESTS_FOR_ENCRYPTION = [80_877_103, 80_877_104]
 const START_MAJOR = 3
 
-/** A message with its head. */
+/** Makes a message with its head. */
 export function messageOf(type: string, body: Buffer): Buffer {
   const head = Buffer.alloc(TYPED_HEAD_BYTES)
   head.write(type, 'latin1')
@@ -25,11 +25,11 @@ export function messageOf(type: string, body: Buffer): Buffer {
   return Buffer.concat([head, body])
 }
 
-/** Cuts what one side sends into messages. */
+/** Splits the bytes from one side into messages. */
 export function splitMessages(sender: 'client' | 'server'): MessageSplitter {
   let chunks: Buffer[] = []
   let size = 0
-  /** Fewer bytes hold no whole message: chunks are joined only when there is one. */
+  /** The length of the next message, as far as it is known. Chunks are joined only once they have it. */
   let needed = 1
   let isTyped = sender === 'server'
   let expectsByte = false
@@ -78,12 +78,12 @@ export function asksForEncryption({ type, bytes }: WireMessage): boolean {
   return type === '' && REQUESTS_FOR_ENCRYPTION.includes(bytes.readInt32BE(LENGTH_BYTES))
 }
 
-/** What the server says it has done, such as `COMMIT` or `INSERT 0 1`. */
+/** Returns the tag of a completed command, such as `COMMIT` or `INSERT 0 1`. */
 export function commandTag({ type, bytes }: WireMessage): string | undefined {
   return type === 'C' ? textAt(bytes, TYPED_HEAD_BYTES) : undefined
 }
 
-/** Tells of each message of a client which statement it runs, if any. */
+/** Returns a function that tells which statement a client's message runs; `undefined` if none. */
 export function followStatements(): (message: WireMessage) => string | undefined {
   const prepared = new Map<string, string>()
   const bound = new Map<string, string>()

@@ -6,7 +6,7 @@ import { messageOf } from './postgres-messages.js'
 import { joinWire, type Moment, type PostgresWire } from './postgres-wire.js'
 
 export interface CutRule {
-  /** The how-manieth statement from now on, on whatever connection; or the first that matches. */
+  /** The statement with this number from now on, on any connection; or the first that matches. */
   readonly at: number | RegExp
   readonly moment: Moment
 }
@@ -16,7 +16,7 @@ export type PostgresOutage =
   | 'refused'
   | 'accepted and closed'
   | 'accepted and silent'
-  // In one piece, as a server that is stopped does to a client that has just come.
+  // `ReadyForQuery` and the fatal error come in one chunk, as from a server that is stopped right then.
   | 'ready and ended'
 
 const READY_AND_ENDED = Buffer.concat([
@@ -25,30 +25,30 @@ const READY_AND_ENDED = Buffer.concat([
   messageOf('E', Buffer.from('SFATAL\0C57P01\0Mterminating connection\0\0')),
 ])
 
-/** A wire to Postgres or pgbouncer that knows what runs on it, and on which faults happen. */
+/** A proxy in front of Postgres or pgbouncer that records the statements and simulates faults. */
 export interface PostgresProxy extends PostgresAddress {
-  /** What clients have sent, one line each; several statements in one simple query are one. */
+  /** The statements that clients have sent, in one line each; a simple query is one, however many it has. */
   readonly statements: readonly string[]
-  /** The statements at which a rule of `cutAt` was met. */
+  /** The statements that met a rule of `cutAt`. */
   readonly cuts: readonly string[]
-  /** How often a client has waited for a reply; the start of a connection is not counted. */
+  /** How often a client has waited for a reply, except for the start of a connection. */
   readonly roundTrips: number
-  /** How many `commit` the server has carried out. */
+  /** The number of commits that the server has confirmed. */
   readonly commits: number
-  /** Connections that clients have opened so far. */
+  /** The number of connections that clients have opened. */
   readonly connections: number
   /** Breaks or silences one connection, once, at one statement. Replaces an earlier rule. */
   cutAt(rule: CutRule): void
   /** Breaks all connections. */
   cut(): void
-  /** Nothing gets through on the connections that there are until `heal`. */
+  /** Holds all data of the open connections back until `heal`. */
   hold(): void
   fail(outage: PostgresOutage): void
-  /** Replies come this much later. */
+  /** Delays all replies by this time. */
   delayMs(milliseconds: number): void
   /** Forgets the counts. */
   reset(): void
-  /** Ends all faults; what was held gets through. */
+  /** Ends all faults, and forwards what was held back. */
   heal(): Promise<void>
   stop(): Promise<void>
 }
@@ -59,14 +59,14 @@ export async function startPostgresProxy(target: PostgresAddress): Promise<Postg
   const cuts: string[] = []
   let counts = { roundTrips: 0, commits: 0, connections: 0 }
   let rule: CutRule | undefined
-  let left = 0
+  let statementsLeft = 0
   let delayMs = 0
   let outage: PostgresOutage | undefined
 
   function meets({ at }: CutRule, text: string): boolean {
     if (typeof at !== 'number') return at.test(text)
-    left -= 1
-    return left === 0
+    statementsLeft -= 1
+    return statementsLeft === 0
   }
 
   function statement(text: string): Moment | undefined {
@@ -127,7 +127,7 @@ export async function startPostgresProxy(target: PostgresAddress): Promise<Postg
     },
     cutAt(wanted) {
       rule = wanted
-      left = typeof wanted.at === 'number' ? wanted.at : 0
+      statementsLeft = typeof wanted.at === 'number' ? wanted.at : 0
     },
     cut() {
       for (const wire of wires) wire.cut()

@@ -10,17 +10,17 @@ import { SUPERUSER } from './postgres-address.js'
 import { findPostgres, type PostgresBinaries, type PostgresVersion } from './postgres-binary.js'
 import { serverUser } from './postgres-user.js'
 
-/** What the global setup tells the workers. */
+/** What the global setup has found, for the workers. */
 export interface PostgresFound {
-  /** Where the first worker that needs a template makes it for the others. */
+  /** The folder of the templates; the first worker that needs a template makes it for the others. */
   readonly home: string
   readonly binaries: Readonly<Record<PostgresVersion, PostgresBinaries>>
 }
 
 export interface PostgresTemplate {
-  /** `bin`, open to the user who runs the servers. */
+  /** The `bin` folder, which the user of the servers can read. */
   readonly bin: string
-  /** A fresh cluster, to be copied. */
+  /** A new cluster, which each server copies. */
   readonly data: string
   readonly major: number
 }
@@ -32,24 +32,24 @@ const INITDB_OPTIONS = [
   `--username=${SUPERUSER}`,
   '--encoding=UTF8',
   '--locale=C',
-  // Megabytes: a cluster is copied for each server.
+  // In megabytes; small, because each server copies the cluster.
   '--wal-segsize=1',
 ]
 
-const LOOK_AGAIN_MS = 20
+const LOCK_POLL_MS = 20
 
 const run = promisify(execFile)
 
-/** Finds or installs both versions, and makes the folder for their templates; both without initdb. */
+/** Finds or installs both versions, and makes the folder for their templates, but no template yet. */
 export function preparePostgres(): PostgresFound {
   const binaries = { 15: findPostgres(15), 18: findPostgres(18) }
   const home = mkdtempSync(join(tmpdir(), 'esa-postgres-home-'))
-  // The user who runs the servers has to get to what is in it.
+  // The user of the servers must be able to enter it.
   chmodSync(home, 0o711)
   return { home, binaries }
 }
 
-/** A fresh cluster of the version; made by initdb when the tests need the first one. */
+/** Returns a new cluster of the version. The first call of all workers makes it by initdb. */
 export async function postgresTemplate(version: PostgresVersion): Promise<PostgresTemplate> {
   const { home, binaries } = postgresFound()
   const found = binaries[version]
@@ -57,18 +57,18 @@ export async function postgresTemplate(version: PostgresVersion): Promise<Postgr
   const lock = `${folder}.lock`
   while (!existsSync(folder)) {
     if (await takeLock(lock)) await makeUnlessMade(folder, found).finally(() => rmdir(lock))
-    else await delay(LOOK_AGAIN_MS)
+    else await delay(LOCK_POLL_MS)
   }
   return { bin: binIn(folder, found), data: join(folder, 'data'), major: found.major }
 }
 
-let ownHome: PostgresFound | undefined
+let foundHere: PostgresFound | undefined
 
 function postgresFound(): PostgresFound {
-  // Beside the tests there are programs of their own, such as the soak.
+  // Programs without Vitest, such as the soak, have no global setup.
   if (process.env['VITEST'] === undefined) {
-    ownHome ??= preparePostgres()
-    return ownHome
+    foundHere ??= preparePostgres()
+    return foundHere
   }
   const found = inject('postgres')
   if ('fault' in found) throw new Error(found.fault)
@@ -104,7 +104,7 @@ function binIn(folder: string, { folder: original, missingLinks }: PostgresBinar
   return missingLinks === undefined ? original : join(folder, 'native', 'bin')
 }
 
-/** A copy: the project's folder may be closed to the user who runs the servers. */
+/** Copies the programs, because the user of the servers may have no access to the project's folder. */
 async function copyPrograms(folder: string, missingLinks: string): Promise<void> {
   await run('cp', ['-a', dirname(missingLinks), join(folder, 'native')])
   await run('chmod', ['-R', 'a+rX', join(folder, 'native')])

@@ -5,12 +5,12 @@ export interface ServerUser {
   readonly gid: number
 }
 
-/** Postgres and pgbouncer refuse to run as root: root starts them as this user. */
+/** Root starts Postgres and pgbouncer as this user, because they refuse to run as root. */
 const UNPRIVILEGED = 'nobody'
 
 let unprivileged: ServerUser | undefined
 
-/** The user who runs the servers; undefined when it is the one who runs this process. */
+/** Returns the user of the servers; `undefined` if that is the user of this process. */
 export function serverUser(): ServerUser | undefined {
   if (process.getuid?.() !== 0) return undefined
   unprivileged ??= { uid: idOf('-u'), gid: idOf('-g') }

@@ -7,45 +7,45 @@ import {
   type WireMessage,
 } from './postgres-messages.js'
 
-/** When a connection breaks or falls silent, as seen from a statement. */
+/** When a connection breaks or falls silent, relative to a statement. */
 export const MOMENTS = [
   // The server never sees the statement.
   'before',
-  // The server has run it, its reply is lost.
+  // The server has run the statement, and its reply is lost.
   'after',
-  // The first half of the reply comes.
+  // The client gets the first half of the reply.
   'in the reply',
-  // Nothing breaks: from the statement on, nothing gets through.
+  // The connection stays open, but nothing gets through, beginning with the statement.
   'silent before',
 ] as const
 export type Moment = (typeof MOMENTS)[number]
 
 export interface WireEvents {
-  /** A client is about to run a statement; returns what happens to the connection. */
+  /** Called before the server gets a statement. Returns the fault of the connection; `undefined` for none. */
   statement(text: string): Moment | undefined
   roundTrip(): void
   commit(): void
-  /** Replies are late by this much. */
+  /** Returns the delay of replies. */
   delayMs(): number
 }
 
 export interface PostgresWire {
   cut(): void
-  /** Nothing gets through, in either direction, until `release`. */
+  /** Holds all data back, in both directions, until `release`. */
   hold(): void
-  /** What was held gets through. */
+  /** Forwards what was held back. */
   release(): void
 }
 
-/** What a client sends up to the point from which the server answers (a Sync or a simple query). */
+/** The messages of a client up to a Sync or a simple query, and the server's reply to them. */
 interface Exchange {
-  fate?: Moment
+  fault?: Moment
   readonly reply: Buffer[]
 }
 
 const RUNS_SOMETHING = /[PBEQ]/
 
-/** Joins a client and a server; the sockets close with each other. */
+/** Joins a client and a server. If one socket closes, so does the other. */
 export function joinWire(client: Socket, server: Socket, events: WireEvents): PostgresWire {
   const fromClient = splitMessages('client')
   const fromServer = splitMessages('server')
@@ -54,7 +54,7 @@ export function joinWire(client: Socket, server: Socket, events: WireEvents): Po
   let current: Exchange = { reply: [] }
   const held: (() => void)[] = []
   let isHeld = false
-  /** What comes after the last statement that may reach the server. */
+  /** Whether the server gets no more messages, because a statement met a fault. */
   let isDeaf = false
   let lastType = ''
   let isAnswered = false
@@ -76,7 +76,7 @@ export function joinWire(client: Socket, server: Socket, events: WireEvents): Po
       work()
     }
   }
-  const late = (work: () => void): void => {
+  const afterDelay = (work: () => void): void => {
     const delayMs = events.delayMs()
     if (delayMs === 0) work()
     else setTimeout(() => inTurn(work), delayMs)
@@ -90,21 +90,21 @@ export function joinWire(client: Socket, server: Socket, events: WireEvents): Po
 
   function passToServer(message: WireMessage): void {
     if (isDeaf) return
-    if (current.fate !== undefined && RUNS_SOMETHING.test(message.type)) {
-      // Without a Sync there is no reply to wait for: the server ends when it has done the rest.
+    if (current.fault !== undefined && RUNS_SOMETHING.test(message.type)) {
+      // The client has sent no Sync, so there is no reply to wait for. The server runs what it has, then ends.
       isDeaf = true
       server.end()
       return
     }
     const text = statementOf(message)
-    const fate = text === undefined ? undefined : events.statement(text)
-    if (fate === 'before') {
+    const fault = text === undefined ? undefined : events.statement(text)
+    if (fault === 'before') {
       cut()
-    } else if (fate === 'silent before') {
+    } else if (fault === 'silent before') {
       isHeld = true
       held.unshift(() => forward(message))
     } else {
-      if (fate) current.fate = fate
+      if (fault) current.fault = fault
       forward(message)
     }
   }
@@ -114,7 +114,7 @@ export function joinWire(client: Socket, server: Socket, events: WireEvents): Po
     if (asksForEncryption(message)) fromServer.expectByte()
     server.write(message.bytes)
     if (message.type !== 'Q' && message.type !== 'S') return
-    isDeaf = current.fate !== undefined
+    isDeaf = current.fault !== undefined
     sent.push(current)
     current = { reply: [] }
   }
@@ -125,14 +125,14 @@ export function joinWire(client: Socket, server: Socket, events: WireEvents): Po
     if (commandTag(message) === 'COMMIT') events.commit()
     const exchange = sent[0] ?? current
     if (isEnd) sent.shift()
-    if (exchange.fate === undefined) {
-      late(() => client.write(message.bytes))
+    if (exchange.fault === undefined) {
+      afterDelay(() => client.write(message.bytes))
       return
     }
     exchange.reply.push(message.bytes)
     if (!isEnd) return
     const reply = Buffer.concat(exchange.reply)
-    if (exchange.fate === 'after') cut()
+    if (exchange.fault === 'after') cut()
     else client.write(reply.subarray(0, Math.ceil(reply.length / 2)), cut)
   }
 
@@ -142,9 +142,9 @@ export function joinWire(client: Socket, server: Socket, events: WireEvents): Po
   server.on('data', (chunk) => {
     for (const message of fromServer.push(chunk)) inTurn(() => passToClient(message))
   })
-  // What a client has sent before it went still arrives.
+  // What a client sent before it disconnected still reaches the server.
   client.on('close', () => inTurn(() => server.end()))
-  server.on('close', () => inTurn(() => late(() => client.end())))
+  server.on('close', () => inTurn(() => afterDelay(() => client.end())))
   for (const socket of [client, server]) socket.on('error', () => {})
 
   return {

@@ -17,15 +17,15 @@ import { serverUser } from './postgres-user.js'
 export type PostgresSettings = Readonly<Record<string, string>>
 
 export interface PostgresOptions {
-  /** 15 without it. */
+  /** Default: 15. */
   readonly version?: PostgresVersion
   /** More lines of postgresql.conf, such as `{ fsync: 'on' }`. */
   readonly settings?: PostgresSettings
-  /** It follows this server, whose data it has, until `select pg_promote()`. */
+  /** Makes it a standby of this server, whose data it copies, until `select pg_promote()`. */
   readonly standbyOf?: PostgresServer
-  /** Where it runs, and where everybody who reaches it may log in: here without it. */
+  /** Where it runs; there, everybody may log in. Default: this process's network. */
   readonly place?: Place
-  /** A free one without it. */
+  /** Default: a free port. */
   readonly port?: number
 }
 
@@ -34,8 +34,8 @@ type Row = Record<string, unknown>
 export interface PostgresServer extends PostgresAddress {
   readonly major: number
   /**
-   * Runs a statement as the superuser, on a connection of its own; resolves with the rows. Without
-   * values there may be several statements; the rows are then those of the last.
+   * Runs a statement as the superuser, on a new connection; resolves with its rows. Without values, `text` may
+   * have several statements, and the rows are those of the last.
    */
   query<R extends Row = Row>(
     text: string,
@@ -44,15 +44,15 @@ export interface PostgresServer extends PostgresAddress {
   ): Promise<R[]>
   /** Ends the server and removes its folder. */
   stop(): Promise<void>
-  /** Ends it as `pg_ctl stop -m immediate` does; `restart` recovers from the log of writes. */
+  /** Ends the server as `pg_ctl stop -m immediate` does; `restart` recovers from the WAL. */
   stopImmediate(): Promise<void>
-  /** The crash: SIGKILL to the postmaster and to all its children. What was on disk stays there. */
+  /** Simulates a crash: SIGKILL to the postmaster and its children. The files stay. */
   kill(): Promise<void>
-  /** SIGSTOP to all its processes: connections stay open, nothing answers. */
+  /** Sends SIGSTOP to all its processes: connections stay open, but nothing answers. */
   pause(): void
-  /** SIGCONT. */
+  /** Sends SIGCONT to them. */
   resume(): void
-  /** Again on the same port; one that runs is ended with a checkpoint first. */
+  /** Starts the server again on the same port. A server that still runs ends with a checkpoint first. */
   restart(): Promise<void>
 }
 
@@ -61,24 +61,24 @@ const DEFAULT_SETTINGS: PostgresSettings = {
   unix_socket_directories: '',
   max_connections: '200',
   shared_buffers: '16MB',
-  // What runs on the machine may crash, the machine itself does not.
+  // Only a crash of the machine needs fsync, and tests crash processes only.
   fsync: 'off',
-  // In the server's folder, so that nothing is left of one that was killed.
+  // Puts the segments in the server's folder, which is removed even if the server is killed.
   dynamic_shared_memory_type: 'mmap',
   log_line_prefix: '%m [%p] %q%u@%d ',
   timezone: 'UTC',
 }
 
-/** Lines of pg_hba.conf, for a network of its own. */
+/** Lines of pg_hba.conf for a place with its own network, where other hosts connect. */
 const OPEN_TO_ALL = 'host all all all trust\nhost replication all all trust\n'
 
-const MEMORY_FOLDER = '/dev/shm'
-/** For all servers that run at once, with what the tests write. */
-const MEMORY_NEEDED_BYTES = 2 * 1024 ** 3
+const TMPFS_FOLDER = '/dev/shm'
+/** Enough for all servers that run at once, with the data that tests write. */
+const TMPFS_NEEDED_BYTES = 2 * 1024 ** 3
 
 const run = promisify(execFile)
 
-/** Starts a Postgres of its own on a free port of 127.0.0.1, in a folder of its own. */
+/** Starts a Postgres, by default on a free port of 127.0.0.1, in a new folder. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const template = await postgresTemplate(options.version ?? 15)
   const folder = await mkdtemp(join(quickestFolder(), 'esa-postgres-'))
@@ -120,7 +120,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       server = undefined
       const segment = await sharedMemorySegment(data)
       await killed?.killAll()
-      // It would stay for good: the kernel holds a few thousand of them.
+      // A killed postmaster leaves this segment, and the kernel allows only a few thousand.
       await run('ipcrm', ['-m', segment])
     },
     pause: () => server?.signalAll('SIGSTOP'),
@@ -138,23 +138,23 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
 }
 
 /**
- * Memory, where it has the room: a cluster is a thousand small files, which take ten times as long
- * to make on a disk.
+ * Returns a folder in memory if it has room, because a cluster is a thousand small files, which take ten times
+ * as long on a disk.
  */
 function quickestFolder(): string {
   try {
-    const { bavail, bsize } = statfsSync(MEMORY_FOLDER)
-    return bavail * bsize >= MEMORY_NEEDED_BYTES ? MEMORY_FOLDER : tmpdir()
+    const { bavail, bsize } = statfsSync(TMPFS_FOLDER)
+    return bavail * bsize >= TMPFS_NEEDED_BYTES ? TMPFS_FOLDER : tmpdir()
   } catch {
     return tmpdir()
   }
 }
 
-/** Every address of its namespace, of which it may get more. */
+/** In a namespace, the server listens on all addresses, because `moveAddress` may add one. */
 const addressOf = ({ namespace }: Place): PostgresSettings =>
   namespace === undefined ? {} : { listen_addresses: '*' }
 
-/** Makes the server's folder: a cluster of its own, and its settings. */
+/** Fills the server's folder with a cluster and its settings. */
 async function fill(
   folder: string,
   makeData: () => Promise<unknown>,
@@ -167,20 +167,20 @@ async function fill(
   await appendFile(join(folder, 'data', 'postgresql.conf'), `\n${lines.join('')}`)
 }
 
-/** The data of a running server, and the settings by which a server follows it. */
+/** Copies the data of a running server, with the settings that make the copy its standby. */
 function backUp(program: string, { host, port }: PostgresServer, data: string): Promise<unknown> {
   const from = ['-h', host, '-p', String(port), '-U', SUPERUSER]
   const how = ['--checkpoint=fast', '--no-sync', '--write-recovery-conf']
   return run(program, [...from, ...how, '-D', data], { cwd: dirname(data), ...serverUser() })
 }
 
-/** The number of the segment by which a postmaster knows that no other serves its folder. */
+/** Returns the id of the shared memory segment by which a postmaster detects another one in its folder. */
 async function sharedMemorySegment(data: string): Promise<string> {
   const lines = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n')
   return lines[6]?.trim().split(/\s+/)[1] ?? ''
 }
 
-/** The postmaster writes its state into the eighth line of its file. */
+/** Whether the postmaster has written `ready` into the eighth line of its file. */
 async function isReady(data: string, pid: number): Promise<boolean> {
   const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')
   const lines = text.split('\n')
@@ -195,7 +195,7 @@ async function queryOnce<R extends Row>(
   values: readonly unknown[],
 ): Promise<R[]> {
   const client = new Client({ connectionString: url })
-  // An error that has no query of its own is that of the connection: the query fails with it too.
+  // An error of the connection also rejects the query, so this event needs no handling.
   client.on('error', () => {})
   await client.connect()
   try {

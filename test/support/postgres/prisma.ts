@@ -30,7 +30,7 @@ model Payment {
 
 type Values = readonly unknown[]
 
-/** What the tests use of the client that Prisma generates from the schema above; so typed, they compile without it. */
+/** The part of the generated client that tests use; typed here, so that tests compile without the client. */
 export interface TestPrisma extends TestPrismaTransaction {
   $connect(): Promise<void>
   $disconnect(): Promise<void>
@@ -53,7 +53,7 @@ export interface TestPrismaTransaction {
 const run = promisify(execFile)
 const require = createRequire(import.meta.url)
 
-/** A client of Prisma with its adapter for pg. */
+/** Opens a Prisma client with Prisma's adapter for pg. */
 export async function openPrisma(
   connectionString: string,
   max: number,
@@ -61,14 +61,14 @@ export async function openPrisma(
 ): Promise<TestPrisma> {
   const folder = await generatedPrisma()
   const { PrismaClient } = await import(join(folder, 'client.mjs'))
-  // Prisma listens to a client only after it may have told of its end.
+  // Without it, an error that a pg client emits before Prisma listens would end the process.
   const onConnect = (client: ClientBase) => void client.on('error', () => {})
   return new PrismaClient({
     adapter: new PrismaPg({ connectionString, max, onConnect, ...config }),
   })
 }
 
-/** The folder of what Prisma generates: `client.mjs`, and in `client` its TypeScript. Made once for good. */
+/** Returns a folder with the generated `client.mjs` and, in `client`, its TypeScript; makes it if it is missing. */
 export async function generatedPrisma(): Promise<string> {
   const { version } = require('prisma/package.json')
   const digest = createHash('sha256').update(`${version}${SCHEMA}`).digest('hex').slice(0, 16)
@@ -77,7 +77,7 @@ export async function generatedPrisma(): Promise<string> {
   return folder
 }
 
-/** Elsewhere first: several test files may do the same at once. */
+/** Generates in a temporary folder first, because several test files may do so at once. */
 async function generate(folder: string): Promise<void> {
   await mkdir(CACHE, { recursive: true })
   const unfinished = await mkdtemp(`${folder}.`)
@@ -86,7 +86,7 @@ async function generate(folder: string): Promise<void> {
   const command = join(dirname(require.resolve('prisma/package.json')), 'build', 'index.js')
   await run(process.execPath, [command, 'generate', '--schema', schema], {
     cwd: unfinished,
-    // Named, the engine is not downloaded; nothing is asked of it.
+    // If a schema engine is named, Prisma does not download one. `generate` does not call it.
     env: { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, CHECKPOINT_DISABLE: '1' },
   })
   await build({

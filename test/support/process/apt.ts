@@ -8,16 +8,16 @@ const LOCK_TIMEOUT_SECONDS = 120
 const POLICY = '/usr/sbin/policy-rc.d'
 const START_NOTHING = '#!/bin/sh\nexit 101\n'
 
-/** Installs a package of Debian as root; the service that comes with it is not started. */
+/** Installs a Debian package, as root, without starting its service. */
 export function installPackage(name: string): void {
   process.stderr.write(`Found no ${name}: installing it with apt-get.\n`)
-  const isPolicyOurs = !existsSync(POLICY)
-  if (isPolicyOurs) writeFileSync(POLICY, START_NOTHING, { mode: 0o755 })
+  const isPolicyMissing = !existsSync(POLICY)
+  if (isPolicyMissing) writeFileSync(POLICY, START_NOTHING, { mode: 0o755 })
   try {
     runApt('update')
     runApt('install', '-y', '--no-install-recommends', name)
   } finally {
-    if (isPolicyOurs) rmSync(POLICY)
+    if (isPolicyMissing) rmSync(POLICY)
   }
 }
 

@@ -2,12 +2,12 @@ import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** What the tests keep from one run to the next; inside the project, so that packages are found from there. */
+/** Files that test runs share; inside the project, so that programs in it can import packages. */
 export const CACHE = fileURLToPath(
   new URL('../../../node_modules/.cache/express-service-auth', import.meta.url),
 )
 
-/** Writes the file whole or not at all: several processes may write the same. */
+/** Writes the file atomically, because several processes may write it at once. */
 export function writeCached(file: string, text: string): void {
   const unfinished = `${file}.${process.pid}`
   mkdirSync(dirname(file), { recursive: true })

@@ -8,9 +8,9 @@ import { packedPackages } from './packed-packages.js'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** Packages are read from few files. */
-const packedOnes = (packages: ReadonlyMap<string, string>): Plugin => ({
-  name: 'packed-ones',
+/** Makes programs import packages from the files of `packedPackages`. */
+const packedImports = (packages: ReadonlyMap<string, string>): Plugin => ({
+  name: 'packed-imports',
   setup({ onResolve }) {
     onResolve({ filter: /^[^./]/ }, ({ path }) => {
       const file = packages.get(path)
@@ -22,8 +22,8 @@ const packedOnes = (packages: ReadonlyMap<string, string>): Plugin => ({
 const files = new Map<string, Promise<string>>()
 
 /**
- * A TypeScript program of this project as one JavaScript file, packages apart. It starts in a
- * sixth of the processor time that it takes when its files are compiled as they are loaded.
+ * Compiles a TypeScript program of this project to one JavaScript file, which imports packages. It starts in a
+ * sixth of the processor time that a program needs whose files are compiled on load.
  */
 export function compile(program: URL): Promise<string> {
   const path = fileURLToPath(program)
@@ -32,16 +32,16 @@ export function compile(program: URL): Promise<string> {
   return file
 }
 
-/** The same of a text that imports by paths from the root of the project. */
+/** Compiles a source text that imports by paths from the root of the project. */
 export const compileText = (contents: string): Promise<string> =>
   save('program', { stdin: { contents, resolveDir: ROOT, loader: 'ts' } })
 
-/** In a folder named for its contents. */
+/** Saves the program in a folder that is named after the digest of its text. */
 async function save(name: string, entry: BuildOptions): Promise<string> {
   const { outputFiles } = await build({
     ...entry,
     ...PROGRAM_OPTIONS,
-    plugins: [...PROGRAM_OPTIONS.plugins, packedOnes(await packedPackages())],
+    plugins: [...PROGRAM_OPTIONS.plugins, packedImports(await packedPackages())],
   })
   const text = outputFiles[0]?.text ?? ''
   const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)

@@ -7,18 +7,18 @@ export interface Program {
   readonly variable: string
   /** The names that the binary may have. */
   readonly names: readonly string[]
-  /** Debian's package that holds it. */
+  /** The Debian package of the program. */
   readonly package: string
-  /** Folders to look in after those of PATH. */
+  /** Folders to search after those on PATH. */
   readonly otherFolders?: readonly string[]
-  /** What a person does who has none. */
+  /** Tells the user how to get the program. */
   readonly remedy: string
 }
 
 /**
- * The path of a program: the one that its environment variable names, else the one on PATH, else
- * one that `apt-get` installs when this process is root. Throws with the remedy where none of these
- * finds one.
+ * Returns the path of a program: the one that its environment variable names, else the one on PATH, else (if this
+ * process is root) the one that `apt-get` installs.
+ * @throws Error with the remedy if there is none.
  */
 export function findProgram(program: Program): string {
   const { variable, package: name, remedy } = program

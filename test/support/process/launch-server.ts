@@ -9,16 +9,16 @@ import { forgetPid, notePids } from './watchdog.js'
 
 export interface ServerLaunch {
   readonly binary: string
-  /** Holds `log`, to which the server's output goes; belongs to the user who runs the server. */
+  /** Its file `log` gets the server's output. The folder belongs to the user of the server. */
   readonly folder: string
-  /** The command line that makes it listen on the port. */
+  /** Returns the arguments that make the server listen on the port. */
   arguments(port: number): readonly string[]
   isReady(pid: number): Promise<boolean>
-  /** Without one, a free port is chosen. */
+  /** Default: a free port. */
   readonly port?: number | undefined
-  /** Here without it. */
+  /** Default: `HERE`. */
   readonly place?: Place | undefined
-  /** Who runs the server; by default the user of this process. */
+  /** The user of the server. Default: the user of this process. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined
 }
 
@@ -26,15 +26,15 @@ export interface ServerProcess {
   readonly port: number
   readonly pid: number
   signal(signal: NodeJS.Signals): void
-  /** Also to its children. */
+  /** Sends the signal to the process and its children. */
   signalAll(signal: NodeJS.Signals): void
-  /** Sends the signal to the process itself; resolves when it is gone. */
+  /** Sends the signal to the process only; resolves when it has ended. */
   end(signal: NodeJS.Signals): Promise<void>
-  /** SIGKILL to the process and to all its children; resolves when all are gone. */
+  /** Sends SIGKILL to the process and its children; resolves when all have ended. */
   killAll(): Promise<void>
 }
 
-// Below the ports that the kernel hands out by itself; the bus of a Redis cluster takes the port plus 10,000.
+// Below the ports that the kernel assigns, also for the bus of a Redis cluster, which takes the port plus 10,000.
 const LOWEST_PORT = 10_000
 const PORTS = 12_000
 const ATTEMPTS = 20
@@ -43,7 +43,7 @@ const START_TIMEOUT_MS = 20_000
 const POLL_MS = 10
 const PORT_IS_TAKEN = /Address already in use|Failed listening/
 
-/** Starts a server; resolves when it serves. Takes another port when one is taken. */
+/** Starts a server; resolves when it is ready. If its port is taken, tries another, or a given port again. */
 export async function launchServer(launch: ServerLaunch): Promise<ServerProcess> {
   for (let attempt = 1; ; attempt++) {
     const port = launch.port ?? LOWEST_PORT + Math.floor(Math.random() * PORTS)
@@ -56,7 +56,7 @@ export async function launchServer(launch: ServerLaunch): Promise<ServerProcess>
   }
 }
 
-/** The process, or its log when it ended before it served. */
+/** Returns the process, or its log if it ended before it was ready. */
 async function tryPort(launch: ServerLaunch, port: number): Promise<ServerProcess | string> {
   const { folder } = launch
   const logFile = join(folder, 'log')
@@ -67,7 +67,7 @@ async function tryPort(launch: ServerLaunch, port: number): Promise<ServerProces
   const child = spawn(program, args, {
     cwd: folder,
     stdio: ['ignore', log, log],
-    // Only root enters a place; the user is told there.
+    // In a namespace, `enter` sets the user, because only root may enter one.
     ...(place.namespace === undefined && user),
   })
   closeSync(log)
@@ -84,7 +84,7 @@ async function tryPort(launch: ServerLaunch, port: number): Promise<ServerProces
   })
   child.unref()
   const end = async (signal: NodeJS.Signals): Promise<void> => {
-    // Whoever waits for the end must not be left in an empty event loop.
+    // Keeps the event loop alive until the child has ended.
     child.ref()
     child.kill(signal)
     await gone
@@ -107,23 +107,23 @@ async function tryPort(launch: ServerLaunch, port: number): Promise<ServerProces
     async killAll() {
       const family = killFamily(folder, pid)
       await end('SIGKILL')
-      // A child that is still going holds the shared memory, and another server could not start.
+      // A child that still runs holds the shared memory, so that the next server could not start.
       await until('the children are gone', async () => family.every(isDead))
     },
   }
 }
 
 function killFamily(folder: string, pid: number): number[] {
-  // One that stands still gets no more children while its children are counted.
+  // A stopped process starts no more children while they are listed.
   if (!sendSignal(pid, 'SIGSTOP')) return []
   const family = [pid, ...childrenOf(pid)]
-  // The watchdog has to know them all: one that stands still does not see that the postmaster died.
+  // Noted for the watchdog: a stopped child would not notice the end of its postmaster.
   notePids(folder, family)
   for (const each of family) sendSignal(each, 'SIGKILL')
   return family
 }
 
-/** Whether there is such a process. */
+/** Returns whether the process exists. */
 function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal)
@@ -138,7 +138,7 @@ function childrenOf(pid: number): number[] {
   return text.split(' ').filter(Boolean).map(Number)
 }
 
-/** Also one for which nobody has waited yet. */
+/** Whether the process has ended, even if its parent has not collected its exit status. */
 function isDead(pid: number): boolean {
   try {
     return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))

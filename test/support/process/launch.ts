@@ -7,18 +7,18 @@ import { enter, HERE, type Place } from './place.js'
 export interface LaunchOptions {
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** Node's own, such as `--expose-gc`. */
+  /** Options of Node, such as `--expose-gc`. */
   readonly nodeArgs?: readonly string[]
-  /** Here without it. */
+  /** Default: `HERE`. */
   readonly place?: Place
 }
 
-/** A program in a process of its own, on this Node. */
+/** A program in a child process, on the Node of this process. */
 export interface Launched<Message> {
   readonly child: ChildProcess
-  /** The message by which it said that it is ready. */
+  /** The first message of the program, which says that it is ready. */
   readonly greeting: Message
-  /** SIGKILL; resolves when the process is gone. */
+  /** Sends SIGKILL; resolves when the process has ended. */
   kill(): Promise<void>
 }
 
@@ -35,7 +35,7 @@ export async function launch<Message>(
     env: { ...process.env, ...env },
     stdio: ['inherit', 'pipe', 'pipe', 'ipc'],
   })
-  // Through this process, so that the search for secrets sees it.
+  // The output goes through this process, so that the search for secrets sees it.
   child.stdout?.on('data', (chunk) => process.stdout.write(chunk))
   child.stderr?.on('data', (chunk) => process.stderr.write(chunk))
   const exited = once(child, 'exit')

@@ -7,7 +7,7 @@ import { CACHE, writeCached } from './cache.js'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** What programs of the tests import and takes long to find and read, file by file. */
+/** The packages that test programs import and that take long to load file by file. */
 const PACKAGES = [
   'express',
   'express4',
@@ -27,27 +27,27 @@ const PACKAGES = [
   'zod',
 ] as const
 
-/** CommonJS in a module calls it. */
+/** CommonJS code that is bundled into a module calls `require`. */
 const REQUIRE = `import { createRequire } from 'node:module'
 const require = createRequire(import.meta.url)`
 
 let packed: Promise<ReadonlyMap<string, string>> | undefined
 
-/** By the name that is imported, a file with all of the package. They are made once for good. */
+/** Maps each import name to a file with the whole package. The files are kept for later test runs. */
 export function packedPackages(): Promise<ReadonlyMap<string, string>> {
   packed ??= packAll()
   return packed
 }
 
-/** Called before the files run, so that they cannot race for it. */
+/** Called before the test files run, so that they do not pack at the same time. */
 export async function setup(): Promise<void> {
   await packedPackages()
 }
 
 async function packAll(): Promise<ReadonlyMap<string, string>> {
   const versions = readFileSync(join(ROOT, 'package-lock.json'))
-  const made = readFileSync(fileURLToPath(import.meta.url))
-  const digest = createHash('sha256').update(versions).update(made).digest('hex').slice(0, 16)
+  const thisModule = readFileSync(fileURLToPath(import.meta.url))
+  const digest = createHash('sha256').update(versions).update(thisModule).digest('hex').slice(0, 16)
   const folder = join(CACHE, 'packages', digest)
   const files = new Map(PACKAGES.map((name) => [name, join(folder, `${fileName(name)}.mjs`)]))
   const done = join(folder, 'done')
@@ -58,7 +58,7 @@ async function packAll(): Promise<ReadonlyMap<string, string>> {
     outdir: folder,
     outExtension: { '.js': '.mjs' },
     bundle: true,
-    // What two of them load is there once.
+    // A module that two packages load goes into a shared file.
     splitting: true,
     platform: 'node',
     target: 'node20',
@@ -86,7 +86,7 @@ async function packAll(): Promise<ReadonlyMap<string, string>> {
   return files
 }
 
-/** A module with the very exports that Node gives the package. */
+/** Returns the source of a module with exactly the exports that Node gives the package. */
 async function wholeOf(name: string): Promise<string> {
   const all = Object.keys(await import(name))
   const lines = all

@@ -1,8 +1,8 @@
 /** Where a server or a program runs. */
 export interface Place {
-  /** Its IP address, by which the others reach it. */
+  /** Its IP address, for the other places. */
   readonly host: string
-  /** The network namespace of that address, of those of `ip netns`; without one, that of this process. */
+  /** The namespace of that address, as `ip netns` names it. Default: the namespace of this process. */
   readonly namespace?: string
 }
 
@@ -13,7 +13,7 @@ interface User {
 
 export const HERE: Place = { host: '127.0.0.1' }
 
-/** What a command line begins with that runs in the place: nothing if that is here. */
+/** Returns the words before a command that make it run in the place; none for `HERE`. */
 export function enter({ namespace }: Place, user?: User): string[] {
   if (namespace === undefined) return []
   const identity = user ? ['--setuid', String(user.uid), '--setgid', String(user.gid)] : []

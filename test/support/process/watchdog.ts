@@ -5,25 +5,25 @@ import { join } from 'node:path'
 const PID_FILE = 'pid'
 
 /**
- * Reads its input until a line comes (all is well: leave) or until the pipe breaks (the process that
- * held the other end is gone, however it went: kill what runs in the folder, and remove it).
+ * Waits for a line, which calls the watchdog off, or for the end of its input. The input ends when this process
+ * ends, in whatever way: then the script kills the noted processes and removes the folder.
  */
 const SCRIPT = `trap '' INT TERM HUP
 if read -r _; then exit 0; fi
 for pid in $(cat "$1/${PID_FILE}" 2>/dev/null); do kill -KILL "$pid" 2>/dev/null; done
 rm -rf "$1"`
 
-// A worker whose vitest was killed would go on to the end of its test. It runs several test files,
-// each with this module again.
+// Ends the worker when vitest is killed; otherwise it would finish its test first. The check is needed because
+// each test file of the worker loads this module again.
 if (process.listenerCount('disconnect') === 0) process.once('disconnect', () => process.exit(1))
 
 /**
- * Sees to it that the folder and the processes noted in it (see `notePids`) do not outlive this process,
- * which may end in whatever way, SIGKILL included. Returns a function that calls the watchdog off.
+ * Starts a watchdog that, when this process ends, even by SIGKILL, kills the processes noted in the folder (see
+ * `notePids`) and removes the folder. Returns a function that calls the watchdog off.
  */
 export function guardFolder(folder: string): () => void {
   const watchdog = spawn('sh', ['-c', SCRIPT, 'watchdog', folder], {
-    // A group of its own, so that Ctrl-C in a terminal does not reach it before its work is done.
+    // In a separate process group, so that Ctrl-C in a terminal does not end it.
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   })
@@ -35,7 +35,7 @@ export function guardFolder(folder: string): () => void {
   }
 }
 
-/** In place of what was noted before. */
+/** Notes the processes to kill, instead of those noted before. */
 export function notePids(folder: string, pids: readonly number[]): void {
   writeFileSync(join(folder, PID_FILE), pids.join(' '))
 }
@@ -44,7 +44,7 @@ export function forgetPid(folder: string): void {
   rmSync(join(folder, PID_FILE), { force: true })
 }
 
-/** A pipe to a child process is a socket; an open one must not hold the test worker open. */
+/** The pipe to a child is a socket, which without `unref` would keep the test worker alive. */
 function unrefStream(stream: object): void {
   if ('unref' in stream && typeof stream.unref === 'function') stream.unref()
 }

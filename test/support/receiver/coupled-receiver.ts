@@ -13,18 +13,18 @@ import { EXPRESS_MAJORS, type ExpressModule } from './express-majors.js'
 import type { Receiver } from './open-receiver.js'
 import { type OrdersOptions, openOrders } from './order-receiver.js'
 
-/** A table of effects, one row a write that a handler has made. */
+/** A table with a row for each write of a handler. */
 const EFFECTS = 'create table effect (id bigserial primary key, key text not null, note text)'
 
-/** A database with the tables of the store and one for what handlers write. */
+/** A database with the tables of the store and the table `effect`, into which handlers write. */
 export interface Ledger {
-  /** Of the database. */
+  /** The name of the database. */
   readonly name: string
   readonly url: string
   query<R extends Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<R[]>
-  /** How many effects a key has. */
+  /** Counts the effects of a key. */
   effects(key: string): Promise<number>
-  /** How many records there are. */
+  /** Counts the records of the store. */
   records(): Promise<number>
   drop(): Promise<void>
 }
@@ -55,7 +55,7 @@ export async function createLedger(server: PostgresServer): Promise<Ledger> {
   }
 }
 
-/** A receiver whose store is coupled, on pg. */
+/** A receiver with a coupled store on pg. */
 export interface CoupledReceiver extends Receiver {
   readonly store: PostgresStore<PoolClient>
   readonly pool: Pool
@@ -67,19 +67,19 @@ export interface CoupledOptions {
   readonly pool?: PoolConfig
   readonly store?: PostgresStoreOptions
   readonly options?: Partial<CoupledIdempotencyOptions>
-  /** May need the store, such as a single use in its transaction. */
+  /** More options, or a function that makes them from the store, such as for a single use in its transaction. */
   readonly more?:
     | Partial<OrdersOptions>
     | ((store: PostgresStore<PoolClient>) => Partial<OrdersOptions>)
-  /** Changes the runner on pg. */
+  /** Replaces the runner on pg, for example by a wrapper. */
   readonly runner?: (onPg: TransactionRunner<PoolClient>) => TransactionRunner<PoolClient>
-  /** Changes the store of the key, by another around it. */
+  /** Replaces the store that `requireIdempotencyKey` gets by a wrapper. */
   readonly wrap?: (store: PostgresStore<PoolClient>) => CoupledStore
   /** Makes the handler. */
   handler(store: PostgresStore<PoolClient>): RequestHandler
 }
 
-/** Opens one; closed at the end of the test. */
+/** Opens a coupled receiver, which is closed after the test. */
 export async function openCoupled(given: CoupledOptions): Promise<CoupledReceiver> {
   const { url, handler, options, more, runner = (onPg) => onPg, wrap } = given
   const express = given.express ?? (EXPRESS_MAJORS[1]?.express as ExpressModule)
@@ -104,7 +104,7 @@ export async function openCoupled(given: CoupledOptions): Promise<CoupledReceive
   return Object.assign(receiver, { store, pool })
 }
 
-/** Writes one effect under the request's key in the request's transaction. */
+/** Writes an effect under the request's key in the transaction of its run. */
 export const writeEffect = async (
   store: PostgresStore<PoolClient>,
   request: Parameters<RequestHandler>[0],

@@ -8,23 +8,23 @@ import type { Receiver } from './open-receiver.js'
 import { call } from './order-calls.js'
 import { type OrdersOptions, openOrders } from './order-receiver.js'
 
-/** What a suite works with: receivers on one kind of store, closed after each test. */
+/** Starts the receivers of a suite on one kind of store; they are closed after each test. */
 export interface Bench {
   readonly express: ExpressModule
   /** The store of the receiver that was started last. */
   readonly store: WatchedStore
-  /** What an operator can do with its records. */
+  /** The operator's access to the records of that store. */
   readonly keeper: RecordKeeper
   start(
     handler: RequestHandler,
     options?: OrdersOptions['options'],
     more?: Partial<OrdersOptions>,
   ): Promise<Receiver>
-  /** The same without the middleware. */
+  /** Starts a receiver without `requireIdempotencyKey`. */
   startBare(handler: RequestHandler, more?: Partial<OrdersOptions>): Promise<Receiver>
 }
 
-/** A suite on Express 4 with the store in memory, and on Express 5 with Redis. */
+/** Runs a suite on Express 4 with the store in memory, and on Express 5 with Redis. */
 export function describeReceivers(title: string, body: (bench: Bench) => void): void {
   for (const each of EXPRESS_MAJORS) {
     const factory = each.express === express5 ? REDIS : MEMORY
@@ -64,7 +64,7 @@ function benchOf(factory: StoreFactory, { express }: ExpressMajor): Bench {
   }
 }
 
-/** Where a handler waits until its test lets it go on. */
+/** Makes a stage: a handler calls `enter` and awaits `left`; its test awaits `entered` and calls `leave`. */
 export function makeStage() {
   let enter = (_: Response): void => {}
   let leave = (): void => {}

@@ -21,17 +21,17 @@ type AnyAuth = ServiceAuth | MultiIssuerAuth
 
 /** A server that decides on requests. */
 export interface Entrance {
-  /** Who was accepted, in order. */
+  /** The accepted identities, in order. */
   readonly accepted: readonly ServiceIdentity[]
-  /** The whole answer, as in `refusal-bytes.ts`. */
+  /** Sends a request; resolves with the whole answer, as in `refusal-bytes.ts`. */
   raw(request?: RawRequest): Promise<string>
-  /** The same for one value of `Authorization`. */
+  /** Sends a request with this value of `Authorization`; resolves as `raw` does. */
   rawWith(authorization: string): Promise<string>
-  /** The status of the answer to a bearer token. */
+  /** Sends a bearer token; resolves with the status of the answer. */
   status(token: string): Promise<number>
 }
 
-/** A way from a request to the decision of a `serviceAuth` and of the guards behind it. */
+/** A way to use a `serviceAuth`, and the guards that its options name. */
 export interface Entry {
   readonly entry: string
   open(auth: AnyAuth, options?: AuthenticateOptions): Promise<Entrance>
@@ -39,9 +39,9 @@ export interface Entry {
 
 type Mount = (app: Express, auth: AnyAuth) => unknown
 
-const itself: Mount = (app, auth) => app.use(auth)
+const mountItself: Mount = (app, auth) => app.use(auth)
 
-const asChoice: Mount = (app, auth) =>
+const mountAsChoice: Mount = (app, auth) =>
   app.use(acceptOneOf([{ name: 'service', presented: () => true, verify: auth }]))
 
 const openMiddlewares =
@@ -68,9 +68,9 @@ const openMiddlewares =
 export const ENTRIES: readonly Entry[] = [
   ...EXPRESS_MAJORS.map(({ major, express }) => ({
     entry: major,
-    open: openMiddlewares(express, itself),
+    open: openMiddlewares(express, mountItself),
   })),
-  { entry: 'acceptOneOf', open: openMiddlewares(express5, asChoice) },
+  { entry: 'acceptOneOf', open: openMiddlewares(express5, mountAsChoice) },
   { entry: 'authenticate', open: openAuthenticate },
 ]
 
@@ -110,7 +110,7 @@ function entranceAt(port: number, accepted: readonly ServiceIdentity[]): Entranc
 
 const SPELLINGS = ['Content-Type', 'Cache-Control', 'WWW-Authenticate', 'Retry-After']
 
-/** Names have no case; here they are spelled and ordered as Express does, so that bytes can be compared. */
+/** Spells and orders the headers as Express does, so that all entries send the same bytes. */
 function wireHeadersOf(answer: { headers: Readonly<Record<string, string>>; body: string }) {
   const [type = [], ...others] = Object.entries(answer.headers).map(([name, value]) => [
     SPELLINGS.find((spelling) => spelling.toLowerCase() === name) ?? name,

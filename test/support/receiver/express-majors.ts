@@ -8,7 +8,7 @@ export interface ExpressMajor {
   readonly express: ExpressModule
 }
 
-/** Both majors that the package promises to work with. Express 4 has other types for the same functions. */
+/** Both majors that the package supports. The types of Express 4 differ, although its functions do not. */
 export const EXPRESS_MAJORS: readonly ExpressMajor[] = [
   { major: 'Express 4', express: express4 as unknown as ExpressModule },
   { major: 'Express 5', express: express5 },

@@ -9,7 +9,7 @@ export interface Reply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** `WWW-Authenticate` and `Retry-After`, where they were sent. */
+  /** The header `WWW-Authenticate`. */
   readonly challenge: string | undefined
   readonly retryAfter: string | undefined
 }
@@ -18,33 +18,33 @@ export interface Receiver {
   readonly server: Server
   readonly port: number
   readonly url: string
-  /** How often the handler has run. */
+  /** The number of calls of the handler. */
   readonly handled: number
-  /** What came to `next(error)`. */
+  /** The errors passed to `next(error)`. */
   readonly errors: readonly unknown[]
-  /** The whole answer but its `Date`, from a socket. */
+  /** Sends a request; resolves with all bytes of the answer except its `Date`. */
   raw(request?: RawRequest): Promise<string>
-  /** The same for one value of the `Authorization` header. */
+  /** Sends a request with this value of `Authorization`; resolves as `raw` does. */
   rawWith(authorization: string): Promise<string>
-  /** One request with this bearer token, or without any. */
+  /** Sends a request with this bearer token, or without one. */
   call(token?: string, init?: RequestInit & { path?: string }): Promise<Reply>
   close(): Promise<void>
 }
 
 export interface ReceiverOptions {
   readonly express: ExpressModule
-  /** Puts what is tested into the app. */
+  /** Adds the middlewares under test to the app. */
   readonly mount: (app: Express) => void
-  /** By default a 200. */
+  /** Default: answers 200. */
   readonly handler?: RequestHandler
-  /** Puts the handler behind it, by default for every request. */
+  /** Adds the handler to the app. Default: for every request. */
   readonly route?: (app: Express, handler: RequestHandler) => void
-  /** By default an answer with `FAULT_STATUS`. */
+  /** Default: answers with `FAULT_STATUS`. */
   readonly answerError?: ErrorRequestHandler
   readonly maxHeaderSize?: number | undefined
 }
 
-/** What an error that reaches the end of the app is answered with. */
+/** The status of the answer to an error that reaches the end of the app. */
 export const FAULT_STATUS = 599
 
 const answerOk: RequestHandler = (_request, response) => {
@@ -59,7 +59,7 @@ const answerFault: ErrorRequestHandler = (_error, _request, response, _next) => 
   response.status(FAULT_STATUS).end()
 }
 
-/** A real server with an Express app of its own. */
+/** Starts a server with a new Express app. */
 export async function openReceiver(options: ReceiverOptions): Promise<Receiver> {
   const { mount, handler = answerOk, route = routeAll, maxHeaderSize } = options
   const { answerError = answerFault } = options
@@ -70,14 +70,14 @@ export async function openReceiver(options: ReceiverOptions): Promise<Receiver> 
     handled += 1
     return handler(request, response, next)
   }
-  const note: ErrorRequestHandler = (error, _request, _response, next) => {
+  const recordError: ErrorRequestHandler = (error, _request, _response, next) => {
     errors.push(error)
     recordOutput('an error that came to next(error)', error)
     next(error)
   }
   mount(app)
   route(app, counted)
-  app.use(note, answerError)
+  app.use(recordError, answerError)
   const { server, port, url, close } = await serve(
     app,
     maxHeaderSize === undefined ? {} : { maxHeaderSize },
@@ -98,7 +98,7 @@ export async function openReceiver(options: ReceiverOptions): Promise<Receiver> 
   }
 }
 
-/** A receiver with nothing but this middleware. */
+/** The options of a receiver with this middleware only. */
 export const behind = (guard: RequestHandler): ReceiverOptions => ({
   express,
   mount: (app) => app.use(guard),

@@ -11,14 +11,14 @@ export interface Call {
   readonly body?: string | Buffer | undefined
   readonly contentType?: string
   readonly headers?: Record<string, string | string[]>
-  /** Claims of the token, where not those of a good one. */
+  /** Claims that replace the claims of a valid token. */
   readonly claims?: Readonly<Record<string, unknown>>
 }
 
 export interface Answer {
   readonly status: number
   readonly reason: string
-  /** Names in lower case, in no order, without `date`. */
+  /** Names in lower case; without `date`. */
   readonly headers: Record<string, string[]>
   readonly body: Buffer
   readonly trailers: readonly string[]
@@ -30,7 +30,7 @@ export interface Answer {
 
 export const newKey = (): string => randomUUID()
 
-/** One request with a fresh token; resolves with the response however it ends. */
+/** Sends one request with a new token; resolves with the response, also if the connection breaks. */
 export function call(port: number, given: Call = {}): Promise<Answer> {
   const { method = 'POST', path = '/orders/1' } = given
   const headers = headersOf(given)
@@ -106,7 +106,7 @@ export interface RawCall extends Omit<RawExchange, 'send'> {
   send(call: Call): void
 }
 
-/** Sends requests one behind another on a socket of its own and shows the bytes as they come. */
+/** Sends requests on one new connection without waiting for answers, and shows the received bytes. */
 export function callRaw(port: number, ...calls: readonly Call[]): RawCall {
   const exchange = openExchange(port)
   const send = (each: Call): void => exchange.send(rawOf(each))

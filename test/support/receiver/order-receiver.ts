@@ -15,27 +15,27 @@ import { openReceiver, type Receiver } from './open-receiver.js'
 
 export interface OrdersOptions {
   readonly express: ExpressModule
-  /** Without a store the receiver is bare: the same app without the key. */
+  /** Without a store, the app has no `requireIdempotencyKey`. */
   readonly store?: IdempotencyStore | CoupledStore
   readonly options?: Partial<LeasedIdempotencyOptions> | Partial<CoupledIdempotencyOptions>
-  /** Before everything. */
+  /** Middlewares before `serviceAuth`. */
   readonly outer?: readonly RequestHandler[]
-  /** Between the key and the handler. */
+  /** Middlewares between `requireIdempotencyKey` and the handler. */
   readonly inner?: readonly RequestHandler[]
-  /** What `serviceAuth` demands otherwise. */
+  /** Replaces fields of the policy. */
   readonly policy?: Partial<ServiceAuthPolicy>
   readonly parsers?: readonly RequestHandler[]
   readonly handler: RequestHandler
-  /** After the route, error handlers above all. */
+  /** Adds something after the route, such as error handlers. */
   finish?(app: Express): void
 }
 
 const CALLERS = ['billing', 'reporting']
 
-/** Express's own answer. */
+/** Leaves the answer to Express. */
 const passOn: ErrorRequestHandler = (error, _request, _response, next) => next(error)
 
-/** A route `/orders/:id` for all methods behind `serviceAuth` and, given a store, the key. */
+/** Opens a route `/orders/:id` for all methods behind `serviceAuth` and, with a store, `requireIdempotencyKey`. */
 export function openOrders(given: OrdersOptions): Promise<Receiver> {
   const { express, store, options, handler, outer = [], inner = [] } = given
   const { parsers = [express.json()] } = given

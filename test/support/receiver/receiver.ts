@@ -9,14 +9,14 @@ import { openReceiver, type Receiver, type ReceiverOptions } from './open-receiv
 
 export { behind, type Receiver } from './open-receiver.js'
 
-/** A receiver that is closed when the test is over. */
+/** Starts a receiver, which is closed after the test. */
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
   const receiver = await openReceiver(options)
   onTestFinished(() => receiver.close())
   return receiver
 }
 
-/** A `serviceAuth` that is closed when the test is over. */
+/** Creates a `serviceAuth`, which is closed after the test. */
 export function authFor(policy: ServiceAuthPolicy | OAuth2Policy): ServiceAuth {
   const auth = serviceAuth(policy)
   onTestFinished(() => auth.close())

@@ -1,4 +1,4 @@
-/** The whole answers of the refusals, as they stand on the wire without `Date`. */
+/** Returns the bytes of a refusal, except its `Date`. */
 function refusal(status: number, title: string, header: string): string {
   const body = JSON.stringify({ type: 'about:blank', title, status })
   return [
@@ -31,6 +31,6 @@ export const FORBIDDEN: string = refusal(
 )
 export const UNAVAILABLE: string = refusal(503, 'Service Unavailable', 'Retry-After: 5')
 
-/** The answer to HEAD: the same without the body. */
+/** Returns the bytes of the refusal of a HEAD request. */
 export const withoutBody = (refusalBytes: string): string =>
   refusalBytes.slice(0, refusalBytes.indexOf('\r\n\r\n') + 4)

@@ -6,7 +6,7 @@ export interface Served {
   readonly server: Server
   readonly port: number
   readonly url: string
-  /** Breaks what connections are left. May be called again. */
+  /** Stops the server and breaks open connections. Safe to call twice. */
   close(): Promise<void>
 }
 

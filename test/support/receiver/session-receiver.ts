@@ -3,24 +3,24 @@ import type { BackendSdk, SessionRequest } from '../core/backend-sdk.js'
 import type { ExpressModule } from './express-majors.js'
 import { openReceiver, type Receiver } from './open-receiver.js'
 
-/** Whose session the request has, as its handler sees it. */
-const tellUser: RequestHandler = (request: SessionRequest, response) => {
+/** Answers with the user of the request's session. */
+const answerUser: RequestHandler = (request: SessionRequest, response) => {
   response.json({ user: request.session?.getUserId() ?? null })
 }
 
 export interface SessionReceiverOptions {
   readonly express: ExpressModule
   readonly sdk: BackendSdk
-  /** Before the SDK's own routes. */
+  /** A middleware before the SDK's routes. */
   readonly before?: RequestHandler | undefined
   readonly mount: (app: Express) => void
-  /** By default tells the user of the session. */
+  /** Default: answers with the user of the session. */
   readonly handler?: RequestHandler
 }
 
-/** An app as the SDK wants it: its routes, what is tested, its error handler. */
+/** Opens an app in the order that the SDK requires: its routes, what is tested, its error handler. */
 export function openSessionReceiver(options: SessionReceiverOptions): Promise<Receiver> {
-  const { express, sdk, before, mount, handler = tellUser } = options
+  const { express, sdk, before, mount, handler = answerUser } = options
   return openReceiver({
     express,
     mount(app) {

@@ -14,7 +14,7 @@ import { INVALID_TOKEN, NO_TOKEN } from './refusal-bytes.js'
 
 export const pass: RequestHandler = (_request, _response, next) => next()
 
-/** A choice that is always presented and passes. */
+/** Makes a choice that every request presents and that accepts it. */
 export const choice = (change: Partial<Choice> = {}): Choice => ({
   name: 'any',
   presented: () => true,
@@ -37,7 +37,7 @@ interface Walk {
   readonly outcome: Outcome
 }
 
-/** One request through an `acceptOneOf` of these choices, and how it has ended. */
+/** Sends one request through an `acceptOneOf` of these choices, and returns how it ended. */
 export async function walk(
   express: ExpressModule,
   ...choices: [Choice, ...Choice[]]
@@ -46,7 +46,7 @@ export async function walk(
   const gate = acceptOneOf(choices, { onDecision: (event) => told.push(event) })
   const receiver = await startReceiver({ express, mount: (app: Express) => app.use(gate) })
   const answer = await receiver.raw()
-  // What comes later must not come through.
+  // Gives a choice that answers twice the time to do so.
   await new Promise((resolve) => setTimeout(resolve, 5))
   return { receiver, told, outcome: outcomeOf(answer, receiver) }
 }
@@ -60,7 +60,7 @@ function outcomeOf(answer: string, { handled, errors }: Receiver): Outcome {
   return answer.split('\r\n', 1)[0] ?? ''
 }
 
-/** Fails every test of the file that leaves a rejection to nobody. */
+/** Makes each test of the file fail that leaves a rejection unhandled. */
 export function watchRejections(): void {
   const rejected = vi.fn()
   process.on('unhandledRejection', rejected)

@@ -1,6 +1,6 @@
 import { findProgram } from '../process/find-program.js'
 
-/** The path of a redis-server, which may be installed for it. */
+/** Returns the path of a redis-server; root installs it if there is none. */
 export const findRedisServer = (): string =>
   findProgram({
     variable: 'REDIS_SERVER',

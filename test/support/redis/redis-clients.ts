@@ -11,14 +11,14 @@ import {
 } from 'redis'
 import { createClient as createClient5, createCluster as createCluster5 } from 'redis5'
 
-/** The name of a library below, with which alone the tests are to run. */
+/** The only library of `LIBRARIES` to run the tests with, if this variable is set. */
 const WANTED = process.env['REDIS_CLIENT']
-/** Without it, most tests run with the first of these, and those of all majors with both. */
-const USUAL = ['ioredis 6', 'ioredis 5']
+/** Otherwise, most tests run with the first of these, and tests of `CHOSEN_LIBRARIES` with both. */
+const DEFAULTS = ['ioredis 6', 'ioredis 5']
 const isChosen = (name: string): boolean =>
-  WANTED === undefined ? USUAL.includes(name) : name === WANTED
+  WANTED === undefined ? DEFAULTS.includes(name) : name === WANTED
 
-/** The releases of ioredis and iovalkey that the package works with, under the types of ioredis 6. */
+/** The supported releases of ioredis and iovalkey, with the types of ioredis 6. */
 const ALL_MAJORS = [
   { major: 'ioredis 6', RedisOfRelease: Redis, ClusterOfRelease: Cluster },
   { major: 'ioredis 5', RedisOfRelease: Redis5, ClusterOfRelease: Cluster5 },
@@ -31,10 +31,10 @@ const ALL_MAJORS = [
 }[]
 
 const chosenMajors = ALL_MAJORS.filter(({ major }) => isChosen(major))
-/** Those under test. Never empty: what is special to ioredis is always tested. */
+/** The majors of ioredis and iovalkey under test; never empty, so that tests of ioredis always run. */
 export const MAJORS = chosenMajors.length > 0 ? chosenMajors : ALL_MAJORS.slice(0, 1)
 
-/** The releases of node-redis that the package works with, under the types of node-redis 6. */
+/** The supported releases of node-redis, with the types of node-redis 6. */
 export const NODE_REDIS = [
   { major: 'node-redis 6', createClient, createCluster },
   { major: 'node-redis 5', createClient: createClient5, createCluster: createCluster5 },
@@ -49,7 +49,7 @@ export interface Login {
   readonly password?: string | undefined
 }
 
-/** What an app tells its client, whatever its library calls it. */
+/** The options of an app's client, under names that all libraries here translate. */
 export interface ServerOptions extends Login {
   readonly host?: string
   readonly port: number
@@ -59,7 +59,7 @@ export interface ServerOptions extends Login {
   readonly tls?: { readonly rejectUnauthorized?: boolean }
 }
 
-/** A library whose clients the package takes. None of these clients connects by itself. */
+/** A library whose clients the package accepts. The clients made here do not connect. */
 export interface RedisLibrary {
   readonly library: string
   connect(options: ServerOptions): RedisClientLike
@@ -112,28 +112,28 @@ const NODE_REDIS_LIBRARIES: readonly RedisLibrary[] = NODE_REDIS.map(
 
 export const LIBRARIES: readonly RedisLibrary[] = [...IOREDIS, ...NODE_REDIS_LIBRARIES]
 
-/** Those under test. */
+/** The libraries under test. */
 export const CHOSEN_LIBRARIES = LIBRARIES.filter(({ library }) => isChosen(library))
 
 export const OTHER_LIBRARIES = LIBRARIES.filter((each) => !CHOSEN_LIBRARIES.includes(each))
 
-/** The one that most tests use. */
+/** The library that most tests use. */
 export const LIBRARY = CHOSEN_LIBRARIES[0] as RedisLibrary
 if (LIBRARY === undefined) throw new Error(`REDIS_CLIENT names no client: ${WANTED}`)
 
-/** Without a listener, a client prints errors or throws them. */
+/** Adds a listener for errors, which the client would otherwise print or throw. */
 function quiet<C extends { on(event: 'error', listener: () => void): unknown }>(client: C): C {
   client.on('error', () => {})
   return client
 }
 
-/** Ends the user's client, if it has connected. */
+/** Disconnects the app's client, if it is connected. */
 export function endClient(client: RedisClientLike): void {
   if ('isCluster' in client) (client as Redis).disconnect()
   else if (client.isOpen) client.destroy()
 }
 
-/** Replaces the login of the user's client. */
+/** Replaces the login of the app's client. */
 export function setLogin(client: RedisClientLike, login: Login): void {
   if (!('isCluster' in client)) {
     const { options, _options } = client as unknown as Record<'options' | '_options', object>

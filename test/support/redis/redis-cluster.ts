@@ -4,11 +4,11 @@ import { type RedisConfig, type RedisServer, startRedis } from './redis.js'
 import { untilInStep } from './redis-replica.js'
 
 export interface RedisCluster {
-  /** What a client connects to: all six. */
+  /** The addresses of all six nodes, for clients. */
   readonly startupNodes: readonly { host: string; port: number }[]
-  /** They hold a third of the slots each, in this order. */
+  /** Each has a third of the slots, in this order. */
   readonly masters: readonly RedisServer[]
-  /** The replica of the master at the same place. */
+  /** The replicas, in the order of their masters. */
   readonly replicas: readonly RedisServer[]
   stop(): Promise<void>
 }
@@ -25,7 +25,7 @@ const CLUSTER_CONFIG: RedisConfig = {
 
 interface ClusterOptions {
   readonly config?: RedisConfig
-  /** Of the masters, then of the replicas; here without them. */
+  /** The places of the masters, then of the replicas. Default: `HERE`. */
   readonly places?: readonly Place[]
 }
 

@@ -1,7 +1,7 @@
 import { until } from '../until.js'
 import { type RedisOptions, type RedisServer, startRedis } from './redis.js'
 
-/** Starts a replica of a server; resolves when it is in step with it. */
+/** Starts a replica of a server; resolves as `untilInStep` does. */
 export async function startReplica(
   primary: RedisServer,
   options: RedisOptions = {},
@@ -21,8 +21,8 @@ export async function untilInStep(replica: RedisServer): Promise<void> {
 }
 
 /**
- * Whether the server is a primary. Sentinels cut all connections to a server to which they give
- * another role: whose connection breaks will know at the next look.
+ * Whether the server is a primary; false if its connection breaks. Sentinels cut all connections to a server
+ * whose role they change, so the caller has to ask again.
  */
 export const isPrimary = (server: RedisServer): Promise<boolean> =>
   server.command('INFO', 'replication').then(

@@ -6,7 +6,7 @@ import { startReplica } from './redis-replica.js'
 export interface RedisSentinels {
   /** The name under which the sentinels know the primary. */
   readonly name: string
-  /** What a client connects to: all three. */
+  /** The addresses of the three sentinels, for clients. */
   readonly sentinels: readonly { host: string; port: number }[]
   /** The primary at the start; after a failover it may be a replica. */
   readonly primary: RedisServer
@@ -19,16 +19,16 @@ export interface RedisSentinels {
 const NAME = 'orders'
 const SENTINELS = 3
 const QUORUM = 2
-/** So patient are the sentinels until the primary is killed: a busy machine is no failure. */
-const PATIENCE_MS = 60_000
-const DOWN_AFTER_MS = 1000
+/** Until a test kills the primary. It is long, so that a busy machine causes no failover. */
+const DEFAULT_DOWN_AFTER_MS = 60_000
+const DOWN_AFTER_KILL_MS = 1000
 
 interface SentinelOptions {
-  /** Of the primary and the replicas. */
+  /** The configuration of the primary and the replicas. */
   readonly config?: RedisConfig
-  /** Of the three sentinels, the primary and its replicas; by default three and three, all here. */
+  /** The places of the three sentinels, the primary and its replicas. Default: two replicas, all `HERE`. */
   readonly places?: readonly Place[]
-  /** How long a server may be silent. */
+  /** How long a server may be silent before the sentinels consider it down. */
   readonly downAfterMs?: number
 }
 
@@ -36,7 +36,7 @@ interface SentinelOptions {
 export async function startSentinel({
   config = {},
   places = Array<Place>(SENTINELS + 3).fill(HERE),
-  downAfterMs = PATIENCE_MS,
+  downAfterMs = DEFAULT_DOWN_AFTER_MS,
 }: SentinelOptions = {}): Promise<RedisSentinels> {
   const [placeOfPrimary = HERE, ...placesOfReplicas] = places.slice(SENTINELS)
   const primary = await startRedis({ config, place: placeOfPrimary })
@@ -47,7 +47,7 @@ export async function startSentinel({
     places.slice(0, SENTINELS).map((place) => startOneSentinel(primary, place, downAfterMs)),
   )
   const stop = async (): Promise<void> => {
-    // The watchers first, so that they do not see a failure.
+    // The sentinels stop first, so that they see no failure.
     await Promise.all(sentinels.map((sentinel) => sentinel.stop()))
     await Promise.all([primary, ...replicas].map((server) => server.stop()))
   }
@@ -64,7 +64,7 @@ export async function startSentinel({
     replicas,
     async killPrimary() {
       await primary.kill()
-      const setting = ['down-after-milliseconds', String(DOWN_AFTER_MS)]
+      const setting = ['down-after-milliseconds', String(DOWN_AFTER_KILL_MS)]
       await Promise.all(sentinels.map((each) => each.command('SENTINEL', 'SET', NAME, ...setting)))
     },
     stop,

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 
 const REPLY_TIMEOUT_MS = 30_000
 
-/** Sends one command on a connection of its own and resolves with the reply's text. */
+/** Sends one command on a new connection; resolves with the text of the reply. */
 export async function sendCommand(
   { host, port }: { readonly host: string; readonly port: number },
   ...words: string[]
@@ -27,7 +27,7 @@ function toBulkString(word: string): string {
   return `$${Buffer.byteLength(word)}\r\n${word}\r\n`
 }
 
-/** The text of a status, integer or bulk reply; undefined while it is incomplete. */
+/** Returns the text of a status, integer or bulk reply; `undefined` while the reply is incomplete. */
 function readReply(received: string): string | undefined {
   const lineEnd = received.indexOf('\r\n')
   if (lineEnd < 0) return undefined

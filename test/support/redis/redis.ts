@@ -16,7 +16,7 @@ export type RedisConfig = Record<string, string | readonly string[]>
 export interface RedisOptions {
   /** More lines of redis.conf, such as `{ appendonly: 'yes', replicaof: '127.0.0.1 6379' }`. */
   config?: RedisConfig
-  /** Where it runs: here without it. */
+  /** Default: `HERE`. */
   place?: Place
 }
 
@@ -24,23 +24,23 @@ export interface RedisServer {
   readonly url: string
   readonly host: string
   readonly port: number
-  /** Another one after every restart. */
+  /** Changes with each restart. */
   readonly pid: number
-  /** Sends one command on a connection of its own; resolves with the reply's text. */
+  /** Sends one command on a new connection; resolves with the text of the reply. */
   command(...words: string[]): Promise<string>
   /** Ends the server and removes its folder. */
   stop(): Promise<void>
-  /** The crash: SIGKILL. What was on disk stays there for `restart`. */
+  /** Simulates a crash: SIGKILL. The files stay, for `restart`. */
   kill(): Promise<void>
-  /** SIGSTOP: connections stay open, nothing answers. */
+  /** Sends SIGSTOP: connections stay open, but nothing answers. */
   pause(): void
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void
-  /** Again on the same port, with the data (the default) or, where `keepData` is false, empty. */
+  /** Starts the server again on the same port, with its data or, if `keepData` is false, without. */
   restart(options?: { keepData?: boolean }): Promise<void>
 }
 
-/** What every server of ours is told, sentinels included. */
+/** The configuration of every server, including sentinels. */
 const COMMON_CONFIG: RedisConfig = { 'protected-mode': 'no', daemonize: 'no' }
 
 const DATA_CONFIG: RedisConfig = {
@@ -49,20 +49,20 @@ const DATA_CONFIG: RedisConfig = {
   'repl-diskless-sync-delay': '0',
 }
 
-/** Starts a redis-server of its own on a free port, in a folder of its own. */
+/** Starts a redis-server on a free port, in a new folder. */
 export function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   return startServer({ ...options, config: { ...DATA_CONFIG, ...options.config } })
 }
 
 export interface RedisServerOptions {
   readonly config: RedisConfig
-  /** What the server writes to its log when it serves. */
+  /** The text in the log that says that the server is ready. */
   readonly readyLine?: string
   readonly extraArguments?: readonly string[]
   readonly place?: Place
 }
 
-/** As `startRedis`, for whatever redis-server can be, with nothing configured but the address. */
+/** Starts a redis-server in any role. Beside `config`, it has `COMMON_CONFIG` and its address. */
 export async function startServer({
   readyLine = 'Ready to accept connections',
   extraArguments = [],
@@ -125,9 +125,9 @@ export async function startServer({
       if (keepData && server) await sendCommand({ host, port }, 'SAVE')
       await end()
       if (!keepData) await removeData(folder)
-      // A server that keeps its data keeps what sentinels have written into its configuration.
-      const known = keepData && { arguments: () => [configFile, ...extraArguments] }
-      server = await launchServer({ ...launch, port, ...known })
+      // With the data, keeps the configuration file, too, because sentinels write the server's role into it.
+      const sameConfig = keepData && { arguments: () => [configFile, ...extraArguments] }
+      server = await launchServer({ ...launch, port, ...sameConfig })
     },
   }
 }
@@ -137,9 +137,9 @@ const render = (config: RedisConfig): string =>
     .flatMap(([name, values]) => [values].flat().map((value) => `${name} ${value}\n`))
     .join('')
 
-/** The path that the global setup has found. */
+/** Returns the path that the global setup has found. */
 function redisBinary(): string {
-  // Beside the tests there is the soak, a program of its own.
+  // Programs without Vitest, such as the soak, have no global setup.
   if (process.env['VITEST'] === undefined) return findRedisServer()
   const found = inject('redisServer')
   if ('fault' in found) throw new Error(found.fault)

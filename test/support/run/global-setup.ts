@@ -13,9 +13,8 @@ declare module 'vitest' {
 }
 
 /**
- * Finds or installs the servers once, before the workers start, so that they cannot race for it.
- * What is not found is not thrown here: the tests that do not need it still run, those that do fail
- * with this text.
+ * Finds or installs the servers before the workers start, so that they do not install them at the same time.
+ * Does not throw if a server is missing: the tests that need it fail with the message, and the others run.
  */
 export default function setup(project: TestProject): void {
   makeSpareKeys()

@@ -1,5 +1,5 @@
 import { afterAll, vi } from 'vitest'
 
-// A worker runs one test file after the other, which spares each of them a process and the loading
-// of packages. The modules of this project, with all that they keep, are still each file's own.
+// A worker runs several test files, to save processes and the loading of packages. Each file still loads the
+// modules of this project again, so that no state of a module reaches the next file.
 afterAll(() => void vi.resetModules())

@@ -6,15 +6,15 @@ import { removeTemporaryFolder, temporaryFolder } from '../../../example-app/tem
 export const PREFIX = 'esa-tests-'
 
 /**
- * Gives this process, and those that it starts, a `TMPDIR` of their own, and returns a function that
- * removes it. It is also removed when this process ends by itself, or at the next start if it was
- * killed, with everything that tests and servers have left in it.
+ * Gives this process and its children a new `TMPDIR`, and returns a function that removes it with everything
+ * that tests and servers have left in it. It is also removed when this process exits or, if the process is
+ * killed, at the next start.
  */
 export default async function useTemporaryHome(): Promise<() => Promise<void>> {
-  // Another project of the same run has set it, or the run whose test started this one.
+  // Another project of this test run has set it, or a test run of which a test started this one.
   if (basename(tmpdir()).startsWith(PREFIX)) return async () => {}
   const home = await temporaryFolder(PREFIX)
-  // The user who runs the servers has to get to what is in it.
+  // The user of the servers must be able to enter it.
   await chmod(home, 0o711)
   process.env['TMPDIR'] = home
   return () => removeTemporaryFolder(home)

@@ -1,7 +1,7 @@
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it names all of ASCII
 const ASCII = /^[\x00-\x7f]*$/
 
-/** One character an byte, so that text and bytes are searched alike. */
+/** Returns a string with one character for each byte, so that text and bytes are searched alike. */
 export function bytesOf(value: string | Uint8Array): string {
   if (typeof value !== 'string') {
     return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('latin1')

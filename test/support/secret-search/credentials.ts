@@ -14,21 +14,21 @@ interface Passwords {
   readonly sentinelPassword?: string | null | undefined
 }
 
-/** `_options` is that of a cluster client of node-redis. */
+/** Only a cluster client of node-redis has `_options`. */
 interface ClientOptions {
   readonly options?: Passwords & { readonly redisOptions?: Passwords | undefined }
   readonly _options?: { readonly defaults?: Passwords }
 }
 
 const SECRET_VARIABLE = /(?:KEY|TOKEN|SECRET|PASSWORD)$/
-/** What stands in the place of a signature may be claims, which are no secret. */
+/** Instead of a signature, a malformed token may have readable claims, which are not secret. */
 const READABLE = /[\x20-\x7e]{12}/
 const URL_OF_REDIS = /^rediss?:/
 const PASSWORD_IN_URL = /:\/\/[^:@]*:(.*)@/
 
 /**
- * Tells the search of a token and of its signature, as text and as bytes. A shorter text, such as
- * `constructor` in a malformed token, is neither.
+ * Tells the search a token, and its signature as text and as bytes. Ignores texts shorter than `LEAK_LENGTH`,
+ * such as `constructor` in a malformed token.
  */
 export function knowToken(token: string): void {
   if (token.length < LEAK_LENGTH) return
@@ -40,7 +40,7 @@ export function knowToken(token: string): void {
   if (!READABLE.test(bytes.toString('latin1'))) knowSecret('a signature', bytes)
 }
 
-/** Tells the search of the secrets in headers: names and values by turns, as they are sent. */
+/** Tells the search the secrets in headers; `headers` has names and values in turn. */
 export function knowHeaders(headers: readonly unknown[]): void {
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const know = SECRET_HEADERS.get(String(headers[index]).toLowerCase())
@@ -48,7 +48,7 @@ export function knowHeaders(headers: readonly unknown[]): void {
   }
 }
 
-/** The same for lines such as `Idempotency-Key: "8e03978e"`. */
+/** Tells the search the secrets in header lines such as `Idempotency-Key: "8e03978e"`. */
 export const knowHeaderLines = (lines: readonly string[]): void =>
   knowHeaders(
     lines.flatMap((line) => {
@@ -57,7 +57,7 @@ export const knowHeaderLines = (lines: readonly string[]): void =>
     }),
   )
 
-/** Tells the search of the secrets that a child process is given in its environment. */
+/** Tells the search the secrets in the environment of a child process. */
 export function knowEnvironment(environment: Readonly<Record<string, string | undefined>>): void {
   for (const [name, value = ''] of Object.entries(environment)) {
     if (URL_OF_REDIS.test(value)) knowRedisUrl(value)
@@ -65,14 +65,14 @@ export function knowEnvironment(environment: Readonly<Record<string, string | un
   }
 }
 
-/** Tells the search of the passwords in a command to Redis or in a line of its configuration. */
+/** Tells the search the passwords in a command to Redis or in a line of its configuration. */
 export function knowRedisWords(words: readonly string[]): void {
   const line = words.join(' ')
   const all = line.matchAll(/(?:^auth|requirepass|masterauth|primaryauth) (\S+)|(?:^| )>(\S+)/gi)
   for (const [, named, ofUser] of all) knowSecret('a Redis password', named ?? ofUser ?? '')
 }
 
-/** Tells the search of the password that a client sends. */
+/** Tells the search the passwords that a client sends. */
 export function knowRedisClient(client: RedisClientLike): void {
   const { options, _options } = client as unknown as ClientOptions
   const { password, sentinelPassword } = {
@@ -83,7 +83,7 @@ export function knowRedisClient(client: RedisClientLike): void {
   for (const each of [password, sentinelPassword]) knowSecret('a Redis password', each ?? '')
 }
 
-/** As text, because an address may be malformed on purpose. */
+/** Does not parse the URL, because a test may pass a malformed one. */
 function knowRedisUrl(url: string): void {
   const password = PASSWORD_IN_URL.exec(url)?.[1] ?? ''
   knowSecret('a Redis password', password)
@@ -96,7 +96,7 @@ function knowRedisUrl(url: string): void {
 const kindOf = (variable: string): SecretKind =>
   variable.includes('PASSWORD') ? 'a Redis password' : 'an API key'
 
-/** All that follows the scheme, and each word of it: a credential may be malformed on purpose. */
+/** Tells the search each word of the header, because a test may send a malformed credential. */
 function knowCredential(value: string): void {
   for (const word of value.split(/[\s,]+/)) knowToken(word)
 }

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 
 const TESTS = fileURLToPath(new URL('../..', import.meta.url))
-/** What hands on events to something that the search cannot see by itself. */
-const OWN_SINK = /from '(?:pino|@opentelemetry\/sdk-[a-z-]+)'|\blogDecisions\(/
-/** What `telemetry.ts` makes is searched there. */
+/** Code that passes events to a logger or an exporter, which the search does not see by itself. */
+const HIDDEN_SINK = /from '(?:pino|@opentelemetry\/sdk-[a-z-]+)'|\blogDecisions\(/
+/** Code that makes the search see it; `telemetry.ts` does so for its users. */
 const IS_SEARCHED =
   /\b(?:searchedLogger|searchedExporter|recordOutput)\(|support\/observe\/telemetry\.js'/
 
@@ -16,7 +16,7 @@ it('sees what each test gives to a logger or an exporter', async () => {
   for (const name of await readdir(TESTS, { recursive: true })) {
     if (!name.endsWith('.test.ts') || join(TESTS, name) === import.meta.filename) continue
     const text = await readFile(join(TESTS, name), 'utf8')
-    if (!OWN_SINK.test(text)) continue
+    if (!HIDDEN_SINK.test(text)) continue
     if (IS_SEARCHED.test(text)) seen += 1
     else unseen.push(name)
   }

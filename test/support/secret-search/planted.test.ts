@@ -23,7 +23,7 @@ beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'esa-planted-'))
   const outputFile = join(folder, 'results.json')
   const args = ['run', '--config', CONFIG, '--reporter=json', `--outputFile=${outputFile}`]
-  // What the files print are secrets.
+  // No report and no output of this run, because its files print secrets.
   const env = { ...process.env, VITEST_REPORT: undefined }
   const vitest = spawn(process.execPath, [VITEST, ...args], { cwd: ROOT, env, stdio: 'ignore' })
   expect(await once(vitest, 'exit')).toEqual([1, null])
@@ -53,7 +53,7 @@ const SINKS: Record<string, string> = {
   'an error that comes to next': 'an error that came to next(error), cause.args[],',
 }
 
-/** They are known by their program: what flows belongs to no test. */
+/** Findings in streams name the program, because a stream belongs to no single test. */
 const STREAMS = [
   'stdout of the tests',
   'stderr of the tests',

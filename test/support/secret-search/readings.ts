@@ -2,18 +2,18 @@ import { LEAK_LENGTH } from './secret-index.js'
 
 export type Form = 'as it is' | 'base64' | 'hex' | 'percent' | 'escaped' | 'a list of bytes'
 
-/** A text as whoever decodes it would read it. */
+/** A text, or what it becomes when it is decoded. */
 export interface Reading {
   readonly form: Form
   readonly text: string
 }
 
-/** What is encoded twice is found, too: a token in JSON in base64. */
+/** Two, because a secret may be encoded twice, such as a token in JSON in base64. */
 const DEPTH = 2
-/** What lies between two decoded pieces is part of no secret. */
+/** Separates two decoded pieces; no secret contains it, because it is not a byte. */
 const BETWEEN = '\u0100'
 
-// The shortest that can hold `LEAK_LENGTH` bytes.
+// The patterns match only runs that are long enough for `LEAK_LENGTH` bytes.
 const BASE64 = new RegExp(`[A-Za-z0-9+/_-]{${Math.ceil((LEAK_LENGTH * 8) / 6)},}`, 'g')
 const HEX = new RegExp(`[0-9a-f]{${LEAK_LENGTH * 2},}`, 'gi')
 /** As `util.inspect` shows a `Buffer`. */
@@ -21,13 +21,13 @@ const SPACED_HEX = new RegExp(`(?:[0-9a-f]{2}[ :,]){${LEAK_LENGTH - 1},}[0-9a-f]
 /** As `JSON.stringify` shows a `Buffer`. */
 const BYTE_LIST = new RegExp(`(?:\\d{1,3},\\s*){${LEAK_LENGTH - 1},}\\d{1,3}`, 'g')
 
-/** Four characters are three bytes: a secret can begin at any of the four. */
+/** Four characters of base64 are three bytes, and a secret may begin at any of the four. */
 const BASE64_ALIGNMENTS = [0, 1, 2, 3]
 const HEX_ALIGNMENTS = [0, 1]
 
 /**
- * The text as it is, and decoded in each way: the output is decoded rather than the secrets encoded,
- * so that parts of a secret and mixed forms are found wherever they begin.
+ * Returns the text as it is, and decoded in each way. The output is decoded, instead of the secrets encoded, so that
+ * parts of a secret and mixed forms are found wherever they begin.
  */
 export function* readingsOf(text: string, depth = DEPTH): Generator<Reading> {
   yield { form: 'as it is', text }
@@ -74,7 +74,7 @@ function decodeLists(text: string): string {
     .join(BETWEEN)
 }
 
-/** The escapes of JSON and of string literals. */
+/** Decodes the escapes of JSON and of string literals. */
 function decodeEscapes(text: string): string {
   if (!text.includes('\\')) return text
   return text.replace(

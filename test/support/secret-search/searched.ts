@@ -10,23 +10,23 @@ interface Logger {
   error(...values: never): unknown
 }
 
-/** The same exporter of OpenTelemetry, of spans or of metrics; what it is given is searched. */
+/** Makes the search see what an exporter of OpenTelemetry gets. Returns the same exporter. */
 export function searchedExporter<E extends Exporter>(exporter: E): E {
   const send = exporter.export.bind(exporter) as (...parameters: unknown[]) => void
   exporter.export = (items: unknown, done: unknown) => {
-    recordOutput('OpenTelemetry', Array.isArray(items) ? items.map(withoutMachinery) : items)
+    recordOutput('OpenTelemetry', Array.isArray(items) ? items.map(dataOfSpan) : items)
     send(items, done)
   }
   return exporter
 }
 
-/** A span leads to its exporter, and that to all other spans. */
-function withoutMachinery(span: Record<string, unknown>): object {
+/** Returns only the data of a span, which also refers to its exporter and thereby to all other spans. */
+function dataOfSpan(span: Record<string, unknown>): object {
   const { name, attributes, events, links, status, resource } = span
   return { name, attributes, events, links, status, resource }
 }
 
-/** The same logger; what it is given is searched. Of a logger that writes, search the lines too. */
+/** Makes the search see what a logger gets. Returns the same logger. Its written lines are not searched. */
 export function searchedLogger<L extends Logger>(logger: L): L {
   for (const level of ['info', 'warn', 'error'] as const) {
     const write = logger[level].bind(logger) as (...values: unknown[]) => unknown

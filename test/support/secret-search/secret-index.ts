@@ -1,4 +1,4 @@
-/** What went in and must not come out. */
+/** Kinds of input that must not be in any output. */
 export type SecretKind =
   | 'a token'
   | 'a signature'
@@ -9,18 +9,18 @@ export type SecretKind =
   | 'a password'
 
 export interface SecretIndex {
-  /** The kind of a secret that the text holds a part of. Both are bytes. */
+  /** Returns the kind of a secret of which the text contains a part. `text` is as `bytesOf` returns it. */
   find(text: string): SecretKind | undefined
 }
 
-/** As many characters of a secret in a row are a leak; of a shorter secret, all. */
+/** So many successive characters of a secret are a leak; of a shorter secret, all of its characters. */
 export const LEAK_LENGTH = 16
-/** Shorter secrets would be found by chance. */
+/** Shorter secrets are ignored, because they would be found by chance. */
 export const SHORTEST_SECRET = 8
-/** Fewer different characters, such as those of `aaaaaaaaaaaaaaaa`, are found by chance. */
+/** Fewer different characters, as in `aaaaaaaaaaaaaaaa`, are ignored for the same reason. */
 const MIN_VARIETY = 4
 
-/** Any `LEAK_LENGTH` characters in a row hold a whole block, wherever they begin. */
+/** Half of `LEAK_LENGTH`, so that any leak contains a whole block of the secret, wherever it begins. */
 const BLOCK = 8
 const MULTIPLIER = 31
 /** What the first character of a block adds to the block's hash. */
@@ -28,7 +28,7 @@ const FIRST_WEIGHT = Array.from({ length: BLOCK - 1 }).reduce<number>(
   (weight) => Math.imul(weight, MULTIPLIER),
   1,
 )
-/** Stands between two secrets, and is no byte. */
+/** Separates two secrets; not a byte, so it is in no secret. */
 const BETWEEN = '\u0100'
 
 export function indexSecrets(secrets: ReadonlyMap<string, SecretKind>): SecretIndex {
@@ -42,7 +42,7 @@ export function indexSecrets(secrets: ReadonlyMap<string, SecretKind>): SecretIn
   const all = `${BETWEEN}${[...secrets.keys()].join(BETWEEN)}${BETWEEN}`
   const blocks = indexBlocks(all, starts)
 
-  /** Whether the text at `at` and the secrets at `place` agree for long enough. */
+  /** Whether enough characters agree around `at` in the text and `place` in the secrets. */
   function isLeak(text: string, at: number, place: number): boolean {
     let first = place
     while (all[first - 1] === text[at - (place - first) - 1]) first -= 1
@@ -58,8 +58,8 @@ export function indexSecrets(secrets: ReadonlyMap<string, SecretKind>): SecretIn
       if (secrets.size === 0 || text.length < BLOCK) return undefined
       let hash = hashAt(text, 0)
       for (let at = 0; ; at++) {
-        for (let each = blocks.first(hash); each !== NONE; each = blocks.next(each)) {
-          const place = blocks.placeOf(each)
+        for (let block = blocks.first(hash); block !== NONE; block = blocks.next(block)) {
+          const place = blocks.placeOf(block)
           if (isLeak(text, at, place)) return kinds[lastBefore(starts, place)]
         }
         if (at + BLOCK >= text.length) return undefined
@@ -71,16 +71,16 @@ export function indexSecrets(secrets: ReadonlyMap<string, SecretKind>): SecretIn
 }
 
 interface Blocks {
-  /** A block of this hash, or `NONE`. */
+  /** Returns a block with this hash, or `NONE`. */
   first(hash: number): number
-  /** Another of the same hash, or `NONE`. */
+  /** Returns another block with the hash of `block`, or `NONE`. */
   next(block: number): number
   placeOf(block: number): number
 }
 
 const NONE = -1
 
-/** A hash table in typed arrays: a search looks up each character that was written. */
+/** Makes a hash table in typed arrays, for speed: a search looks up a block at each character of the output. */
 function indexBlocks(all: string, starts: readonly number[]): Blocks {
   const capacity = Math.ceil(all.length / BLOCK)
   const mask = 2 ** Math.ceil(Math.log2(capacity * 4)) - 1
@@ -126,7 +126,7 @@ function hashAt(text: string, at: number): number {
   return hash
 }
 
-/** The index of the last of the ascending numbers that is not above `limit`. */
+/** Returns the index of the last of the ascending numbers that is not above `limit`. */
 function lastBefore(ascending: readonly number[], limit: number): number {
   let low = 0
   let high = ascending.length

@@ -5,11 +5,11 @@ import { LEAK_LENGTH } from './secret-index.js'
 import { createSecretSearch } from './secret-search.js'
 
 const KEY = randomBytes(32)
-/** As long as a token, but not in its form. */
+/** As long as a token, but not of its form, which the search recognises. */
 const TOKEN = randomBytes(400).toString('base64url')
 const PUNCTUATED = `"(${randomUUID()}+~$/?\\)"`
 
-/** What is found when the secret has gone in and the text has come out. */
+/** Returns the findings for a known secret and an output. */
 function found(secret: string | Uint8Array, written: string | Uint8Array): string[] {
   const search = createSecretSearch()
   search.know('a token', randomUUID())

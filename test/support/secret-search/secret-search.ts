@@ -6,29 +6,29 @@ export interface Finding {
   readonly sink: string
   readonly kind: SecretKind | typeof LIKE_A_TOKEN
   readonly form: Form
-  /** The test that ran when it was written. */
+  /** The test that ran when the output was written. */
   readonly test: string | undefined
 }
 
 export interface SecretSearch {
   know(kind: SecretKind, value: string | Uint8Array): void
-  /** A text that was written as a whole. */
+  /** Records a text that was written as a whole. */
   record(sink: string, text: string | Uint8Array): void
-  /** A piece of what flows through the sink: a secret may be cut in two. */
+  /** Records a piece of a stream. A secret may be split between two pieces. */
   recordPiece(sink: string, piece: string | Uint8Array): void
-  /** Searches what was recorded and lets go of it. Returns all that was found so far. */
+  /** Searches and forgets what was recorded. Returns all findings so far. */
   settle(): readonly Finding[]
 }
 
-/** Tokens that a child process has made and sent itself are known by their form only. */
+/** A token that a child process makes and sends is unknown here, so it is recognised by its form. */
 const LIKE_A_TOKEN = 'text in the form of a token'
 const TOKEN_FORM = /\beyJ[\w-]{16,}\.[\w-]{16,}/
 
-/** What is recorded is searched and forgotten when it exceeds this. */
+/** More recorded output than this is searched and forgotten. */
 const MAX_RECORDED = 4 * 1024 * 1024
-/** The end of each sink that is searched again with what follows: as long as a token. */
+/** The end of a sink is searched again with what follows it. As long as a token. */
 const OVERLAP = 8192
-/** Of more secrets than this, in bytes, the older half are forgotten: a flood is not kept. */
+/** Of more bytes of secrets than this, the older half is forgotten, so that a flood of tokens fits in memory. */
 const MAX_KNOWN = 4 * 1024 * 1024
 
 interface Sink {
@@ -45,7 +45,7 @@ export function createSecretSearch(
   let knownLength = 0
   const sinks = new Map<string, Sink>()
   let recordedLength = 0
-  /** The same errors and events come again and again. */
+  /** What was recorded, because many errors and events come repeatedly. */
   const recorded = new Set<string>()
   const findings = new Map<string, Finding>()
 
@@ -95,7 +95,7 @@ export function createSecretSearch(
       recorded.add(id)
       add(sink, currentTest(), line)
     },
-    // What flows on from one test to the next belongs to neither.
+    // Without a test, because a piece may begin in one test and end in the next.
     recordPiece: (sink, piece) => add(sink, undefined, bytesOf(piece)),
     settle() {
       searchAll()
@@ -105,7 +105,7 @@ export function createSecretSearch(
   }
 }
 
-/** What a person needs to find the leak, and nothing of the secret. */
+/** Describes the findings without any part of a secret. */
 export const describeFindings = (findings: readonly Finding[]): string =>
   findings
     .map(({ sink, kind, form, test }) => {

@@ -8,13 +8,13 @@ interface Session {
   current: SecretSearch | undefined
 }
 
-// One in the process, while each test file has this module again: what watches the process is there
-// once, and tells the search of the file that runs.
+// One for the process, although each test file loads this module again: the watchers of the process are
+// installed once, and tell the search of the file that runs.
 const holder = globalThis as { [SESSION]?: Session }
 holder[SESSION] ??= { current: undefined }
 const session = holder[SESSION]
 
-/** From now on, what the functions below are told goes into this search. */
+/** Makes the functions below pass what they get to this search. */
 export function beginSession(search: SecretSearch): void {
   session.current = search
 }
@@ -22,13 +22,13 @@ export function beginSession(search: SecretSearch): void {
 export const currentSearch = (): SecretSearch | undefined => session.current
 
 /**
- * Tells the search of a secret that goes in. What is sent in `Authorization`, `Idempotency-Key` and
- * `api-key` is known without it. Does nothing outside the test suite.
+ * Tells the search a secret. It learns what is sent in `Authorization`, `Idempotency-Key` and `api-key` by
+ * itself. Does nothing outside the test suite.
  */
 export const knowSecret = (kind: SecretKind, value: string | Uint8Array): void =>
   session.current?.know(kind, value)
 
-/** Tells the search of something that comes out: all texts that the value holds. */
+/** Tells the search an output: all texts in the value. */
 export function recordOutput(sink: string, value: unknown): void {
   const search = session.current
   if (search === undefined) return
@@ -37,6 +37,6 @@ export function recordOutput(sink: string, value: unknown): void {
   }
 }
 
-/** The same for a piece of a stream. */
+/** Tells the search a piece of a stream. */
 export const recordPiece = (sink: string, piece: string | Uint8Array): void =>
   session.current?.recordPiece(sink, piece)

@@ -5,8 +5,7 @@ import { leaveChannels, watchChannels } from './watch-channels.js'
 import { recordSpiedConsole } from './watch-output.js'
 import { watchProcess } from './watch-process.js'
 
-// For each test file: learns what secrets go in, records what comes out, and fails the file when
-// the one is found in the other.
+// For each test file: learns the secrets, records the output, and fails the file if a secret is in its output.
 expect.setState({ currentTestName: '' })
 const search = createSecretSearch(() => expect.getState().currentTestName || undefined)
 watchProcess()

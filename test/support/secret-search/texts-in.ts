@@ -1,18 +1,18 @@
 import { bytesOf } from './bytes.js'
 
 export interface TextIn {
-  /** Where it stands, such as `cause.command.args[]`; `*` is a name that may itself be a secret. */
+  /** Its place in the value, such as `cause.command.args[]`; `*` replaces a name that may be a secret. */
   readonly path: string
-  /** As bytes. */
+  /** As `bytesOf` returns it. */
   readonly text: string
 }
 
-/** What a value leads to may be a whole client. */
+/** Limits the search, because a value may refer to a whole client. */
 const MAX_VALUES = 20_000
 const PLAIN_NAME = /^[a-z_$][\w$]{0,23}$/i
-/** Where an error's own are no data members, they are read all the same. */
-const OF_ERRORS: readonly string[] = ['name', 'message', 'cause', 'errors']
-/** A place in the code, which is most of what there is to search otherwise. */
+/** Members of errors that are read even if they are inherited or accessors. */
+const ERROR_MEMBERS: readonly string[] = ['name', 'message', 'cause', 'errors']
+/** Stack frames are left out, because they would be most of the text to search. */
 const STACK_FRAME = /\n {4}at .*/g
 
 interface Step {
@@ -21,8 +21,8 @@ interface Step {
 }
 
 /**
- * All texts that a value holds: names and values of members, enumerable or not, of symbols, maps,
- * sets, bytes and errors with their causes. Accessors are not called.
+ * Returns all texts in a value: names and values of its members, enumerable or not, symbols, and the content of
+ * maps, sets, bytes and errors with their causes. Does not call accessors, except those of `ERROR_MEMBERS`.
  */
 export function textsIn(value: unknown): TextIn[] {
   const found: TextIn[] = []
@@ -43,7 +43,7 @@ export function textsIn(value: unknown): TextIn[] {
   return found
 }
 
-/** The names of its members; of an array of numbers, which may be bytes, the numbers. */
+/** Returns the names of the members. For an array with numbers, which may be bytes, returns its items. */
 function namesIn(value: object): string {
   if (!Array.isArray(value)) return Reflect.ownKeys(value).map(String).join('\n')
   return value.some((each) => typeof each === 'number') ? value.join(',') : ''
@@ -63,8 +63,8 @@ function stepsFromError(path: string, error: Error): Step[] {
   const { stack } = error
   const top = typeof stack === 'string' ? stack.replace(STACK_FRAME, '') : stack
   return [
-    ...ownSteps(path, error, (name) => name !== 'stack' && !OF_ERRORS.includes(name)),
-    ...OF_ERRORS.map((name) => ({
+    ...ownSteps(path, error, (name) => name !== 'stack' && !ERROR_MEMBERS.includes(name)),
+    ...ERROR_MEMBERS.map((name) => ({
       path: below(path, name),
       value: (error as unknown as Record<string, unknown>)[name],
     })),

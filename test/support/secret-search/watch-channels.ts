@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { recordOutput } from './session.js'
 
-/** All channels of the package. An event that `onDecision` gets is the very one of the channel. */
+/** All channels of the package. `onDecision` gets the event objects of the channel. */
 const CHANNELS: readonly string[] = [
   'express-service-auth:decision',
   'express-service-auth:keys',
@@ -18,7 +18,7 @@ export function watchChannels(): void {
   for (const name of CHANNELS) subscribe(name, record)
 }
 
-/** For the end of a test file, or for the top of one whose subject is that nobody listens. */
+/** Called at the end of a test file, and at the top of a file that tests channels without subscribers. */
 export function leaveChannels(): void {
   for (const name of CHANNELS) unsubscribe(name, record)
 }

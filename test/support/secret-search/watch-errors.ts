@@ -1,7 +1,7 @@
 import { chai } from 'vitest'
 import { recordOutput } from './session.js'
 
-/** What tests look at errors with. */
+/** The matchers that tests use on errors. */
 const ASSERTIONS = [
   'toBe',
   'toBeInstanceOf',
@@ -17,7 +17,7 @@ const THROWING = ['toThrow', 'toThrowError']
 
 type Assertion = (this: object, ...parameters: unknown[]) => unknown
 
-/** Records an error with its causes and all members that it and they have, hidden ones too. */
+/** Records an error and its causes with all members, also those that are not enumerable. */
 const recordError = (error: unknown): void => recordOutput('an error', error)
 
 function recordErrorsOf(value: unknown): void {

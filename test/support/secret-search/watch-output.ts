@@ -8,7 +8,7 @@ import { currentSearch, recordOutput, recordPiece } from './session.js'
 
 const LEVELS = ['debug', 'dir', 'error', 'info', 'log', 'table', 'trace', 'warn'] as const
 
-/** What it prints are sources, with the keys that tests are written with. */
+/** Its output is not recorded, because it prints sources, which contain the keys of tests. */
 const COMPILER = 'the program esbuild'
 
 const recordLine = (level: string, values: readonly unknown[]): void => {
@@ -27,7 +27,7 @@ export function watchConsole(): void {
   }
 }
 
-/** Records what the test's spies have kept from `console`; to be called after each test. */
+/** Records the calls that spies have kept from `console`. Call it after each test. */
 export function recordSpiedConsole(): void {
   for (const level of LEVELS) {
     if (!vi.isMockFunction(console[level])) continue
@@ -47,11 +47,11 @@ export function watchStandardStreams(): void {
   }
 }
 
-/** Records the output of all child processes, as far as the tests read it. */
+/** Records the output of child processes, as far as tests read it. */
 export function watchChildren(): void {
   subscribe('child_process', (message) => {
     const { process: child } = message as { process: ChildProcess }
-    // The channel tells of it before it has streams.
+    // The channel publishes the child before it has streams.
     process.nextTick(() => {
       const program = programOf(child)
       if (program === COMPILER) return
@@ -62,9 +62,9 @@ export function watchChildren(): void {
   })
 }
 
-/** To read it ourselves could take away what a test reads later. */
+/** Records only what a test reads: to read the stream here could take data away from the test. */
 function recordWhenRead(stream: Readable, sink: string): void {
-  // A program may go on writing when the next test file runs.
+  // Keeps the current search, because the program may still write when the next test file runs.
   const search = currentSearch()
   let isRecorded = false
   const record = (): void => {
@@ -79,7 +79,7 @@ function recordWhenRead(stream: Readable, sink: string): void {
   })
 }
 
-/** Its source file or, where it has none, the command: arguments may be secrets. */
+/** Names the source file of a child or, without one, its command; no arguments, which may be secrets. */
 function programOf({ spawnargs, spawnfile }: ChildProcess): string {
   const file = spawnargs?.find(
     (each) => /^[\w./-]+\.[cm]?[jt]s$/.test(each) && !each.startsWith('-'),

@@ -4,8 +4,8 @@ import { watchChildren, watchConsole, watchStandardStreams } from './watch-outpu
 import { watchRequests } from './watch-requests.js'
 
 /**
- * Watches what goes into this process and comes out of it, for good. To be called once a process,
- * before a search begins: a worker runs several test files.
+ * Watches requests and output of this process until its end. Only the first call in a process has an effect,
+ * because a worker runs several test files. Call it before `beginSession`.
  */
 export function watchProcess(): void {
   if (currentSearch() !== undefined) return

@@ -2,12 +2,12 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { knowHeaders } from './credentials.js'
 
-/** What Node tells of `fetch`: names and values by turns, or lines in older releases. */
+/** A request of `fetch`: names and values in turn, or in older releases of Node lines. */
 interface FetchRequest {
   readonly headers: readonly unknown[] | string
 }
 
-/** Learns what is sent: to a receiver of this process by anybody, and by this process to any. */
+/** Learns the secrets in all requests that this process receives or sends. */
 export function watchRequests(): void {
   subscribe('http.server.request.start', (message) => {
     const { request } = message as { request: IncomingMessage }

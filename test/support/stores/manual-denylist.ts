@@ -11,10 +11,10 @@ interface Lists {
 
 const ANY_ISSUER = ''
 
-/** A live denylist that a test changes by hand, as a user might write one: a class. */
+/** A live denylist that a test changes. It is a class, because users may write theirs as a class. */
 export class ManualDenylist implements LiveDenylist {
   readonly #lists = new Map<string, Lists>()
-  /** The issuers that it was asked for, in order. */
+  /** The arguments of `lists`, in order. */
   readonly asked: string[] = []
   isKnown = true
   closed = 0
@@ -45,12 +45,12 @@ export class ManualDenylist implements LiveDenylist {
   lists(issuer: string): ReturnType<LiveDenylist['lists']> {
     this.asked.push(issuer)
     if (!this.isKnown) return undefined
-    const [all, own] = [this.#of(ANY_ISSUER), this.#of(issuer)]
-    const issuedBefore = own.issuedBefore ?? all.issuedBefore
+    const [all, ofIssuer] = [this.#of(ANY_ISSUER), this.#of(issuer)]
+    const issuedBefore = ofIssuer.issuedBefore ?? all.issuedBefore
     return {
-      keys: new Set([...all.keys, ...own.keys]),
-      callers: new Set([...all.callers, ...own.callers]),
-      tokenIds: new Set([...all.tokenIds, ...own.tokenIds]),
+      keys: new Set([...all.keys, ...ofIssuer.keys]),
+      callers: new Set([...all.callers, ...ofIssuer.callers]),
+      tokenIds: new Set([...all.tokenIds, ...ofIssuer.tokenIds]),
       ...(issuedBefore !== undefined && { issuedBefore }),
     }
   }

@@ -20,7 +20,7 @@ export const REDIS: StoreFactory = {
   name: 'Redis',
   async open() {
     const server = await startRedis()
-    // The machine is shared: what is tested here is not how long Redis may take.
+    // A long timeout, because the machine may be busy, and these tests are not about timeouts.
     const store = redisStore(LIBRARY.connect({ port: server.port }), { timeoutMs: 5000 })
     return {
       store,

@@ -3,19 +3,19 @@ import type { Ending, IdempotencyStore, Reservation, Run } from 'express-service
 type Step = 'reserve' | 'renew' | 'settle'
 
 export interface WatchedStore extends IdempotencyStore {
-  /** The endings that were settled, in order, with their answers. */
+  /** The calls of `settle`, in order: the type of ending and the answer. */
   readonly endings: { readonly type: Ending['type']; readonly answer: boolean | 'failed' }[]
   renewals(): number
   readonly fences: number[]
-  /** Makes a step fail from now on, or work again. */
+  /** From now on, makes a step fail or, with `false`, work again. */
   fail(step: Step, fails?: boolean): void
-  /** Holds a step back from now on; the returned function lets it go on. */
+  /** From now on, holds calls of a step back; the returned function lets them continue. */
   hold(step: Step): () => void
-  /** Resolves once a step that is held back, or has been done, was asked for so often. */
+  /** Resolves once a step was called so many times, even if the calls are held back. */
   asked(step: Step, times?: number): Promise<void>
 }
 
-/** A store in front of another, which a test can watch, hold back and break. */
+/** Wraps a store, so that a test can watch its calls, hold them back and make them fail. */
 export function watchedStore(store: IdempotencyStore): WatchedStore {
   const endings: WatchedStore['endings'] = []
   const fences: number[] = []

@@ -7,7 +7,7 @@ import { hash } from '../../../src/base/supported-node.js'
 
 /** A certificate with its key, as a TLS client takes them. */
 export interface Certificate {
-  /** PEM. Those of the chain follow the certificate itself. */
+  /** PEM of the certificate, followed by its intermediate authority, if any. */
   readonly cert: string
   readonly key: string
   readonly der: Uint8Array
@@ -15,17 +15,17 @@ export interface Certificate {
   readonly thumbprint: string
 }
 
-/** Certificates of one authority, which is made for one test file. */
+/** Certificates of one test authority, which each test file makes anew. */
 export interface Certificates {
   /** PEM of the authority. */
   readonly ca: string
-  /** Of localhost and 127.0.0.1. */
+  /** For localhost and 127.0.0.1. */
   readonly server: Certificate
-  /** By the authority itself: the client sends a chain of one. */
+  /** Issued by the authority itself: the client sends one certificate. */
   readonly client: Certificate
   readonly other: Certificate
   readonly expired: Certificate
-  /** By an intermediate authority: the client sends a chain of two. */
+  /** Issued by an intermediate authority: the client sends two certificates. */
   readonly chained: Certificate
 }
 
@@ -49,10 +49,10 @@ export async function makeClientCertificates(): Promise<Certificates> {
     const signer = ['-CA', `${by}.crt`, '-CAkey', `${by}.key`, '-CAcreateserial']
     const life = ['-days', String(days), '-extfile', 'extensions']
     openssl('x509', '-req', '-in', 'csr', ...signer, ...life, '-out', `${name}.crt`)
-    const own = await read(`${name}.crt`)
-    const der = new X509Certificate(own).raw
+    const certificate = await read(`${name}.crt`)
+    const der = new X509Certificate(certificate).raw
     return {
-      cert: by === 'ca' ? own : own + (await read(`${by}.crt`)),
+      cert: by === 'ca' ? certificate : certificate + (await read(`${by}.crt`)),
       key: await read(`${name}.key`),
       der,
       thumbprint: hash('sha256', der, 'base64url'),

@@ -1,4 +1,4 @@
-/** What the core must have for these users; a user that none of it concerns is asked of any core. */
+/** The tenants and roles that the core must have for these users. */
 export const KNOWN = {
   tenants: ['public', 'known-tenant', 'other-tenant'],
   roles: ['known-role'],
@@ -10,11 +10,11 @@ export const ALL_FEATURES = ['account_linking', 'multi_tenancy', 'mfa'] as const
 export interface BadUser {
   readonly name: string
   readonly user: unknown
-  /** All of the core's texts, in its order; `…` stands for a secret or a whole record. */
+  /** All error texts of the core, in its order; `…` stands for a secret or a whole record. */
   readonly errors: readonly string[]
-  /** Whether the core must have all features of `ALL_FEATURES` or none; absent where it is all one. */
+  /** Whether the core must have all features of `ALL_FEATURES` or none; absent if it does not matter. */
   readonly features?: 'all' | 'none'
-  /** The core answers 500, so that only the validation has these texts. */
+  /** The core answers 500, so that only the validation of the package gives these texts. */
   readonly isFault?: true
 }
 
@@ -34,7 +34,7 @@ export const PASSWORDLESS = { recipeId: 'passwordless', email: 'ann@example.com'
 export const withMembers = (members: object) => ({ loginMethods: [METHOD], ...members })
 export const withMethod = (method: object) => ({ loginMethods: [method] })
 
-/** Values that the core takes for no text. */
+/** Values that the core does not accept as a text. */
 export const NO_TEXTS: readonly (readonly [string, unknown])[] = [
   ['null', null],
   ['a number', 42],
@@ -83,7 +83,7 @@ export const NO_BOOLEANS: readonly (readonly [string, unknown])[] = [
   ['an object', {}],
 ]
 
-/** One bad user for each of the values. */
+/** Makes a bad user for each value. */
 export function each(
   name: string,
   values: readonly (readonly [string, unknown])[],

@@ -7,7 +7,7 @@ import { BAD_TOTP_DEVICES } from './totp-devices.js'
 
 export { ALL_FEATURES, type BadUser, KNOWN } from './bad-user.js'
 
-/** Of validation, stand-in and core the same answer is expected. */
+/** The validation of the package, the stand-in core and the real core must refuse these users alike. */
 export const BAD_USERS: readonly BadUser[] = [
   ...BAD_RECORDS,
   ...BAD_ROLES,
@@ -16,7 +16,7 @@ export const BAD_USERS: readonly BadUser[] = [
   ...BAD_RECIPES,
 ]
 
-/** Whether a text of the core is the one that is expected, whose `…` stands for anything. */
+/** Whether the core's text is the expected one, in which `…` stands for any text. */
 export function isTheText(expected: string, given: string): boolean {
   const [start = '', end] = expected.split('…')
   if (end === undefined) return given === expected

@@ -5,7 +5,7 @@ const LONG_NAME = 'n'.repeat(257)
 
 const withDevices = (...totpDevices: object[]) => withMembers({ totpDevices })
 
-/** The core refuses all devices where it lacks the feature. */
+/** Without the feature, the core refuses all devices. */
 export const BAD_TOTP_DEVICES: readonly BadUser[] = [
   {
     name: 'a device without the feature',

@@ -5,14 +5,14 @@ import main from '../../../../vitest.config.js'
 
 const [code] = (main.test?.projects ?? []) as UserWorkspaceConfig[]
 
-/** By name, so that it is known what each file finds in the worker. */
+/** Sorts the files by name, so that the tests know which file ran before in the worker. */
 class ByName extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     return files.toSorted((one, other) => one.moduleId.localeCompare(other.moduleId))
   }
 }
 
-// As the suite is run, but for the files, which share one worker.
+// The configuration of the test suite, but with these files, in one worker.
 export default defineConfig({
   ...main,
   root: fileURLToPath(new URL('../../../..', import.meta.url)),

@@ -11,7 +11,7 @@ import { serve } from '../../receiver/serve.js'
 import { startRedis } from '../../redis/redis.js'
 import { knowEnvironment, knowRedisClient, knowSecret } from '../index.js'
 
-// Each test sends a secret of its own in another way and prints it.
+// Each test passes a new secret to the search in another way, and prints it.
 
 const served = await serve((_request, response) => void response.end())
 afterAll(() => served.close())

@@ -26,7 +26,7 @@ import { launch } from '../../process/launch.js'
 import { startReceiver } from '../../receiver/receiver.js'
 import { knowSecret, searchedExporter, searchedLogger } from '../index.js'
 
-// Each test lets a secret of its own out at another place.
+// Each test puts a new secret into another kind of output.
 
 function secret(): string {
   const made = randomUUID()

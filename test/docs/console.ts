@@ -29,7 +29,7 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
   [/\b127\.0\.0\.1(?::\d+)?/g, 'HOST'],
   [/\d+(?:\.\d+)?/g, 'N'],
   [/\bN ?(?:ms|s|m|min|h|days)\b/g, 'N TIMES'],
-  [/agrees with ours|N TIMES (?:ahead of|behind) ours/g, 'CLOCK'],
+  [/agrees with this machine|N TIMES (?:ahead of|behind) this machine's/g, 'CLOCK'],
   // How quick a machine is, is not what the run-book is about.
   [/^ +warning +slow .*\n/gm, ''],
   [/ {2,}/g, ' '],

@@ -7,7 +7,7 @@ const DEADLINE_MS = 40_000
 export async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + DEADLINE_MS
   while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`In vain waited for this: ${what}`)
+    if (Date.now() > deadline) throw new Error(`Timed out waiting for: ${what}`)
     await delay(POLL_MS)
   }
 }

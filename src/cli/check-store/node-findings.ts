@@ -175,8 +175,8 @@ function onLatency({ roundTripsMs }: NodeReplies): NodeFinding[] {
 const CLOCK_TOLERANCE_MS = 5000
 
 function onClock({ clockOffsetMs: offset }: NodeReplies): NodeFinding[] {
-  const apart = `${(Math.abs(offset) / 1000).toFixed(3)} s ${offset > 0 ? 'ahead of' : 'behind'} ours`
-  const shown = [fact('clock', offset === 0 ? 'agrees with ours' : apart)]
+  const apart = `${(Math.abs(offset) / 1000).toFixed(3)} s ${offset > 0 ? 'ahead of' : 'behind'} this machine's`
+  const shown = [fact('clock', offset === 0 ? 'agrees with this machine' : apart)]
   if (Math.abs(offset) > CLOCK_TOLERANCE_MS) {
     shown.push(warning('clock_apart', `the clock is ${apart}: denials and leases depend on it`))
   }

@@ -168,9 +168,9 @@ function formatCache({ outcome, response }: KeySetReply): string {
 
 function formatClock(offsetSeconds: number | undefined): string {
   if (offsetSeconds === undefined) return 'no Date header to compare with'
-  if (offsetSeconds === 0) return 'agrees with ours'
+  if (offsetSeconds === 0) return 'agrees with this machine'
   const apart = formatDuration(Math.abs(offsetSeconds))
-  return `${apart} ${offsetSeconds > 0 ? 'ahead of' : 'behind'} ours`
+  return `${apart} ${offsetSeconds > 0 ? 'ahead of' : 'behind'} this machine's`
 }
 
 function keyRow({ kid, kind, bits, ageSeconds, usable, reason }: PublishedKey): string[] {

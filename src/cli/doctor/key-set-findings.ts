@@ -180,11 +180,11 @@ function findingsOnClock({ clockOffsetSeconds: offset, policy }: KeySetFacts): K
   if (offset < 0) {
     return warning(
       'clock_behind',
-      `the clock of the server is ${apart} behind ours, ${tolerance}: tokens expire early`,
+      `the clock of the server is ${apart} behind this machine's, ${tolerance}: tokens expire early`,
     )
   }
   return fault(
     'clock_ahead',
-    `the clock of the server is ${apart} ahead of ours, ${tolerance}: new tokens are refused`,
+    `the clock of the server is ${apart} ahead of this machine's, ${tolerance}: new tokens are refused`,
   )
 }

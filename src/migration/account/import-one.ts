@@ -64,7 +64,11 @@ export async function importOne(
   }
   const unwritable = fieldWithoutJson(user)
   if (unwritable !== undefined) {
-    const error = { field: unwritable, code: 'wrong_type', message: 'This has no form in JSON.' }
+    const error = {
+      field: unwritable,
+      code: 'wrong_type',
+      message: 'This value cannot be written as JSON.',
+    }
     return { outcome: 'invalid', errors: [error] }
   }
   try {

@@ -109,7 +109,9 @@ function faultOfFailure(failure: CoreFailure, operation: Operation<unknown>): Fa
   const code = FAILURE_CODES[failure.code]
   const outcome = isWrite(operation) && failure.mayHaveArrived ? 'unknown' : 'refused'
   const why =
-    code === 'invalid_api_key' ? 'the function for the API key gave none' : failure.message
+    code === 'invalid_api_key'
+      ? 'the function `apiKey` failed or returned no valid key'
+      : failure.message
   return {
     error: new CoreError(`${method} ${path}: ${why}`, { code, outcome }),
     isRepeatable: code !== 'invalid_api_key' && outcome === 'refused',
@@ -165,7 +167,7 @@ function detailOf(
 ): string {
   if (isRedirect(answer.status)) return ', a redirect, which is not followed'
   if (code === 'invalid_api_key') return `: ${WRONG_KEY}`
-  if (code === 'in_memory_database') return ': it has no database that lasts'
+  if (code === 'in_memory_database') return ': it has only an in-memory database'
   if (code === 'malformed_reply') return `, ${formFault(answer, maxAnswerBytes)}`
   const known = answer.text === undefined ? undefined : plainRefusalIn(answer.text)
   return code === 'server_error' || known === undefined ? '' : `: ${known}`

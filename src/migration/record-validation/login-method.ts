@@ -143,7 +143,7 @@ const UNKNOWN_ALGORITHM =
 const UNCHECKED =
   'Without hashingAlgorithm the core does not check the hash, and uses it in place of the password.'
 const INCOMPLETE =
-  'Begins like a hash of its algorithm and is not a whole one: no password will fit it.'
+  'Begins like a hash of its algorithm but is incomplete: no password will match it.'
 
 type HashingAlgorithm = 'BCRYPT' | 'ARGON2' | 'FIREBASE_SCRYPT'
 

@@ -109,7 +109,7 @@ function checkTenants(
 function warnOfRepeated(user: ImportUser, findings: FindingCollector): void {
   if (user.loginMethods.length < 2) return
   for (const index of repeatedMethodsOf(user)) {
-    const message = 'The record has this login in a method before: the import fails.'
+    const message = 'An earlier method of the record has this login: the import fails.'
     findings.warn('login_twice', `loginMethods[${index}]`, message)
   }
 }

@@ -43,7 +43,7 @@ const UNEXPLAINED_CODES = ['chunk_failed', 'unknown_conflict']
 const BY_STATE: Readonly<Partial<Record<MigrationState, string>>> = {
   preflight_failed: 'Fix the findings, then run again.',
   stalled:
-    'The core makes no progress. If its import job is off, turn it on and run again; otherwise unblock, then run.',
+    'The core makes no progress. If its import job is off, turn it on and run again; otherwise use unblock, then run again.',
   interrupted: 'The next run resumes from here.',
   complete: 'Passwords cannot be read back: let some people sign in before you delete the source.',
 }

@@ -104,7 +104,7 @@ export async function createSourceIndex(
         if (journaled.state.recordSource[recordIndex] === sourceNumber) lines[recordIndex] = line
       }
       if (open.digest() === journaled.state.corrections[sourceNumber - 1]?.digest) return
-      const message = `${JSON.stringify(open.name)} is not what the journal knows of it`
+      const message = `${JSON.stringify(open.name)} has changed since the journal recorded it`
       throw new MigrationError('bad_corrections', message)
     },
   }

@@ -36,7 +36,7 @@ const ARRAY = /^[ \t]*\[/
 const ENDS_IN_RECORD = 'the file ends in the middle of this record'
 const NOT_JSON = 'this is not JSON: each line must be one whole record'
 const AN_ARRAY = 'here is an array: NDJSON has one record a line, without brackets around them'
-const NOT_AN_OBJECT = 'this is no JSON object'
+const NOT_AN_OBJECT = 'this is not a JSON object'
 
 export interface SourceLine {
   /** Counts from 1. */

@@ -74,7 +74,7 @@ describe('a store that is fit', () => {
         '  replicas     N connected, min-replicas-to-write N',
         '  memory       N MiB used, no maxmemory, noeviction',
         '  latency      median N ms, maximum N ms of N PINGs',
-        '  clock        agrees with ours',
+        '  clock        agrees with this machine',
         '',
       ].join('\n'),
     )

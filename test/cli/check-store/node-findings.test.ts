@@ -53,7 +53,7 @@ describe('the findings on a node', () => {
       '1 connected, min-replicas-to-write 1',
       '1.0 MiB used, no maxmemory, noeviction',
       'median 2.0 ms, maximum 3.0 ms of 3 PINGs',
-      'agrees with ours',
+      'agrees with this machine',
     ])
   })
 

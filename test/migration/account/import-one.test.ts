@@ -334,7 +334,7 @@ describe.concurrent('importOne sends nothing', () => {
       {
         field: 'userMetadata.plans[1].balance',
         code: 'wrong_type',
-        message: 'This has no form in JSON.',
+        message: 'This value cannot be written as JSON.',
       },
     ],
     ['a BigInt that nobody reads', { ...USER, more: 1n }, { field: 'more', code: 'wrong_type' }],

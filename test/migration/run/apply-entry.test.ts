@@ -366,9 +366,9 @@ describe('the state of a run', () => {
   })
 
   it.each<[string, readonly Entry[]]>([
-    ['it has no beginning', [rest('wait')]],
-    ['it begins twice', [...STARTED, begun()]],
-    ['it begins twice', [begun(), corrected(), begun()]],
+    ['it has no entry `begun`', [rest('wait')]],
+    ['it has two entries `begun`', [...STARTED, begun()]],
+    ['it has two entries `begun`', [begun(), corrected(), begun()]],
     ['a preflight follows the start', [...STARTED, preflight()]],
     ['a call begins before another has ended', [...STARTED, sent('0'), sent('1')]],
     ['a call ends without having begun', [...STARTED, staged]],

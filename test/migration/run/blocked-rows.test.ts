@@ -259,7 +259,7 @@ describe('rows that the core never ends', () => {
     })
     const [failed] = (await listOf(migration.identities())).filter(({ code }) => code !== undefined)
     expect(failed).toMatchObject({ externalUserId: 'user-7', code: 'chunk_failed' })
-    expect(failed?.text).toContain('in a call of its own as well')
+    expect(failed?.text).toContain('also refuses the user in a separate call')
     expect((await migration.status()).advice.join()).toContain('use correct --again chunk_failed')
     const left = { leaveOut: 'user-7', reason: 'the core cannot import it' }
     expect(await migration.correct(sourceOf([left], 'corrections'))).toMatchObject({

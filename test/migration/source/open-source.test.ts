@@ -62,8 +62,8 @@ describe('a source in a file', () => {
     ['an object on many lines', '{\n"a":1\n}\n', 'not JSON', 1],
     ['not JSON', `{"a":1}\n{"b":${SECRET}}\n`, 'not JSON', 2],
     ['two records on a line', '{"a":1}{"b":1}\n', 'not JSON', 1],
-    ['text', `{"a":1}\n\n"${SECRET}"\n`, 'no JSON object', 3],
-    ['null', 'null\n', 'no JSON object', 1],
+    ['text', `{"a":1}\n\n"${SECRET}"\n`, 'not a JSON object', 3],
+    ['null', 'null\n', 'not a JSON object', 1],
     ['of an oversized line', `{"a":1}\n{"b":"${'x'.repeat(MAX_BYTES)}"}\n`, 'longer than 1000', 2],
     ['of a line without end', `{"a":1}\n{"b":"${'x'.repeat(2e6)}`, 'longer than 1000', 2],
   ])('is refused when it is %s', async (_, content, message, line) => {
@@ -180,10 +180,10 @@ describe('a source of records', () => {
   })
 
   it.each([
-    ['an array', [[]], 'no JSON object', 1],
-    ['a text', [{}, 'text'], 'no JSON object', 2],
-    ['nothing', [undefined], 'no JSON object', 1],
-    ['what JSON cannot hold', [{ a: 1n }], 'no JSON object', 1],
+    ['an array', [[]], 'not a JSON object', 1],
+    ['a text', [{}, 'text'], 'not a JSON object', 2],
+    ['nothing', [undefined], 'not a JSON object', 1],
+    ['what JSON cannot hold', [{ a: 1n }], 'not a JSON object', 1],
     ['a record too large', [{ a: 'é'.repeat(500) }], 'longer than 1000', 1],
   ])('is refused when it gives %s', async (_, values, message, line) => {
     await expect(recordsOf(open(...values))).rejects.toEqual(badSource(message, line))

@@ -27,7 +27,7 @@ export function applyEntry(state: RunState, entry: Entry): void {
     begin(state, entry)
     return
   }
-  if (state.begun === undefined) throw new MigrationError('bad_journal', 'it has no beginning')
+  if (state.begun === undefined) throw new MigrationError('bad_journal', 'it has no entry `begun`')
   state.ended = undefined
   switch (entry.type) {
     case 'preflight':
@@ -62,7 +62,7 @@ export function applyEntry(state: RunState, entry: Entry): void {
 }
 
 function begin(state: RunState, entry: EntryOf<'begun'>): void {
-  if (!mayRestart(state)) throw new MigrationError('bad_journal', 'it begins twice')
+  if (!mayRestart(state)) throw new MigrationError('bad_journal', 'it has two entries `begun`')
   state.begun = entry
   state.identities = new Uint8Array(entry.identities)
   state.failureCodes = new Uint8Array(entry.identities)

@@ -169,7 +169,7 @@ async function resolveRejection(
   }
 }
 
-const REFUSED_DIRECTLY = 'The core refuses the user in a call of its own as well'
+const REFUSED_DIRECTLY = 'The core also refuses the user in a separate call'
 
 const chunkFailed = ({ recordIndex, line }: IndexedRecord, why: string): Resolution => ({
   as: 'refused',

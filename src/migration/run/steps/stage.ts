@@ -164,7 +164,7 @@ function rejectionOf(batch: Batch, rejected: RejectedUsers): ResultOf<'rejected'
     return [{ record: record.recordIndex, line: record.line, errors: texts }]
   })
   if (users.length > 0) return { outcome: 'rejected', users }
-  throw new CoreError('the core refuses a call without naming a user of it', {
+  throw new CoreError('the core rejected a batch without naming any of its users', {
     code: 'malformed_reply',
     outcome: 'refused',
   })

@@ -42,7 +42,7 @@ async function checkAll({ client, prefix, timeoutMs }: RedisAccess): Promise<Com
       throw unreachableError('store_unavailable', error.message, reportNodes([]))
     })
     const nodes = await Promise.all(
-      masters.map((node) => checkOne(node, { connection, prefix, timeoutMs, waits: false })),
+      masters.map((node) => checkOne(node, { connection, prefix, timeoutMs, sendsWait: false })),
     )
     const report = reportNodes(nodes)
     const outage = nodes.find((node) => node.outage !== undefined)?.outage

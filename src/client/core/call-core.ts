@@ -88,10 +88,10 @@ export async function callCore(core: Core, request: CoreRequest): Promise<CoreAn
 /** Returns the first answer that is not a 429, or the last one within the time limit. */
 async function repeatWhileBusy(
   { endsAt, signal }: { readonly endsAt: number; readonly signal: AbortSignal },
-  attempt: () => Promise<Received>,
+  send: () => Promise<Received>,
 ): Promise<CoreAnswer> {
   for (let attempts = 1; ; attempts += 1) {
-    const { answer, retryAfterMs: hintMs = 0 } = await attempt()
+    const { answer, retryAfterMs: hintMs = 0 } = await send()
     if (answer.status !== BUSY_STATUS) return answer
     const waitMs = hintMs + growingDelayMs(attempts, BUSY_DELAY)
     if (performance.now() + waitMs >= endsAt) return answer
@@ -150,7 +150,7 @@ const CUT = '…'
 /** A token, or the beginning of one: its header is a JSON object, whose base64url begins with `ey`. */
 const TOKEN = /\bey[\w-]{4,}[\w.-]*/g
 
-/** Empty for an HTML page, which does not come from the core. */
+/** Returns an empty text for an HTML page, which does not come from the core. */
 function excerptOf(text: string, key: string): string {
   if (text.trimStart().startsWith('<')) return ''
   const safe = text.replaceAll(key, CUT).replace(TOKEN, CUT)

@@ -7,7 +7,7 @@ export type ApiKey = string | (() => string | Promise<string>)
 
 const API_KEY = /^[\x21-\x7e]{1,1024}$/
 
-/** 1 to 1024 visible ASCII characters, which a header can hold: no line break at the end either. */
+/** 1 to 1024 visible ASCII characters, which a header can hold; refuses also a line break at the end. */
 const isApiKey = (value: unknown): value is string =>
   typeof value === 'string' && API_KEY.test(value)
 
@@ -22,12 +22,12 @@ export const apiKeyOption = (): z.ZodCustom<ApiKey, ApiKey> =>
  * @throws CoreFailure without a cause, because the error of a key function may hold the key.
  */
 export async function currentKey(apiKey: ApiKey): Promise<string> {
-  const key = await askedFor(apiKey)
+  const key = await readKey(apiKey)
   if (isApiKey(key)) return key
   throw new CoreFailure('api_key_unavailable')
 }
 
-async function askedFor(apiKey: ApiKey): Promise<unknown> {
+async function readKey(apiKey: ApiKey): Promise<unknown> {
   try {
     return typeof apiKey === 'string' ? apiKey : await apiKey()
   } catch {

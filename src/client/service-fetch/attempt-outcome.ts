@@ -9,7 +9,7 @@ export type AttemptOutcome =
   | { readonly type: 'replayed' }
   /** `isFromServiceAuth`: byte for byte the response that `serviceAuth` sends before any handler runs. */
   | { readonly type: 'token_refused'; readonly isFromServiceAuth: boolean }
-  /** Without `retryAfterMs`, a gateway has no answer and does not say when to retry. */
+  /** `retryAfterMs` is absent if a gateway got no answer and does not say when to retry. */
   | { readonly type: 'unavailable'; readonly retryAfterMs: number | undefined }
   | { readonly type: 'in_progress'; readonly retryAfterMs: number }
   | { readonly type: 'answered' }
@@ -36,7 +36,7 @@ export function classifyResponse(answer: ClassifiedResponse, now: number): Attem
   const { status, headers } = answer
   if (headers.has('idempotent-replayed')) return { type: 'replayed' }
   if (status === 401 && refusesToken(headers)) {
-    return { type: 'token_refused', isFromServiceAuth: isRefusalOfContract(answer) }
+    return { type: 'token_refused', isFromServiceAuth: isServiceAuthRefusal(answer) }
   }
   const isFromGateway = status === 502 || status === 504
   if (status !== 503 && status !== 409 && !isFromGateway) return { type: 'answered' }
@@ -53,10 +53,10 @@ const REFUSES_TOKEN = /(?:^|[\s,])error="invalid_token"(?=$|[\s,])/i
 const refusesToken = (headers: Headers): boolean =>
   REFUSES_TOKEN.test(headers.get('www-authenticate') ?? '')
 
-function isRefusalOfContract({ headers, body }: ClassifiedResponse): boolean {
+function isServiceAuthRefusal({ headers, body }: ClassifiedResponse): boolean {
   if (body === undefined || headers.has('content-encoding')) return false
   return Object.values(INVALID_TOKEN).some((refusal) => {
-    // `Content-Length` is optional, and the body is compared.
+    // `Content-Length` may be absent, and the body itself is compared.
     const expected = refusal.headers.filter(([name]) => name !== 'Content-Length')
     return (
       expected.every(([name, value]) => headers.get(name) === value) &&

@@ -56,7 +56,7 @@ export function outgoingRequest(
   }
   const isWrite = !READS.has(method)
   const idempotencyKey = keyOf(headers, isWrite && settings.idempotencyKey === 'auto')
-  // A copy of the caller's `Request` is sent as such; see `copyOf`.
+  // The copy of a caller's `Request` is sent as a `Request`, which keeps its class; see `copyOf`.
   const target = isRequest(prepared) ? prepared : prepared.url
   const reader: ByteReader | undefined = prepared.body?.getReader()
   let body = bodyBytes
@@ -75,12 +75,13 @@ export function outgoingRequest(
       if (reader !== undefined) cancel(reader)
     },
     send(token, proof, attemptSignal) {
-      // Copied for each attempt: an aborted `fetch` may still be reading the headers of the previous one.
-      const own = new Headers(headers)
-      own.set('authorization', `${proof === undefined ? 'Bearer' : 'DPoP'} ${token}`)
-      if (proof !== undefined) own.set('dpop', proof)
-      const overrides = { method, headers: own, body, redirect: 'manual', signal: attemptSignal }
-      return settings.fetch(target, { ...members, ...overrides } as RequestInit)
+      // Copied, because the aborted `fetch` of an earlier attempt may still be reading its headers.
+      const attemptHeaders = new Headers(headers)
+      attemptHeaders.set('authorization', `${proof === undefined ? 'Bearer' : 'DPoP'} ${token}`)
+      if (proof !== undefined) attemptHeaders.set('dpop', proof)
+      const overrides = { method, headers: attemptHeaders, body, redirect: 'manual' }
+      const attemptInit = { ...members, ...overrides, signal: attemptSignal }
+      return settings.fetch(target, attemptInit as RequestInit)
     },
   }
 }
@@ -117,16 +118,16 @@ function prepare(settings: FetchSettings, input: Input, members: Members): Prepa
 const isRequest = (value: unknown): value is Request =>
   value instanceof Request || Object.prototype.toString.call(value) === '[object Request]'
 
-/** Copies with the request's own class: its `fetch` accepts no other, and undici's class keeps the `dispatcher`. */
+/** Keeps the class of the request: the `fetch` of that class accepts no other, and undici's keeps the `dispatcher`. */
 function copyOf(input: Request, init: RequestInit, { isGlobalFetch }: FetchSettings): Request {
-  const Own = input.constructor as typeof Request
+  const RequestClass = input.constructor as typeof Request
   if (input instanceof Request) return new Request(input, init)
   if (isGlobalFetch) {
     throw requestError(
       'the Request is not one of the global fetch: pass its own fetch as the option `fetch`',
     )
   }
-  const copy = new Own(input, init)
+  const copy = new RequestClass(input, init)
   if (copy.body === null || typeof copy.body.getReader === 'function') return copy
   throw requestError('the body of the Request must be a ReadableStream')
 }
@@ -158,7 +159,7 @@ function signalOf(input: Input, members: Members): AbortSignal | undefined {
   return input.signal
 }
 
-/** Returns the caller's key, or a new one if `isAutomatic`. */
+/** Returns the caller's key. If there is none and `isAutomatic`, adds a new one to the headers. */
 function keyOf(headers: Headers, isAutomatic: boolean): string | undefined {
   const value = headers.get('idempotency-key')
   if (value !== null) {

@@ -6,10 +6,10 @@ import { type ByteReader, cancel, readBytes } from './read-bytes.js'
 export type ReceivedResponse =
   /** A response to HEAD, or with a status such as 204. */
   | { readonly type: 'bodiless'; readonly response: Response }
-  | { readonly type: 'kept'; readonly response: Response; readonly body: Uint8Array<ArrayBuffer> }
+  | { readonly type: 'whole'; readonly response: Response; readonly body: Uint8Array<ArrayBuffer> }
   /** Server-sent events, or a body that is too large to be buffered. */
   | {
-      readonly type: 'flowing'
+      readonly type: 'streamed'
       readonly response: Response
       readonly beginning: readonly Uint8Array[]
       readonly rest: ByteReader
@@ -24,37 +24,37 @@ export async function receive(response: Response, maxBytes: number): Promise<Rec
   const { body } = response
   if (body === null) return { type: 'bodiless', response }
   const reader: ByteReader = body.getReader()
-  if (flowsFromTheStart(response.headers, maxBytes)) {
-    return { type: 'flowing', response, beginning: [], rest: reader }
+  if (mustStream(response.headers, maxBytes)) {
+    return { type: 'streamed', response, beginning: [], rest: reader }
   }
   const read = await readBytes(reader, maxBytes)
   return read.isWhole
-    ? { type: 'kept', response, body: read.bytes }
-    : { type: 'flowing', response, beginning: read.beginning, rest: read.rest }
+    ? { type: 'whole', response, body: read.bytes }
+    : { type: 'streamed', response, beginning: read.beginning, rest: read.rest }
 }
 
-function flowsFromTheStart(headers: Headers, maxBytes: number): boolean {
+function mustStream(headers: Headers, maxBytes: number): boolean {
   if (Number(headers.get('content-length')) > maxBytes) return true
   return /^text\/event-stream *(?:;|$)/i.test(headers.get('content-type') ?? '')
 }
 
 const NO_BYTES = new Uint8Array(0)
 
-export function classifiedResponse(answer: ReceivedResponse): ClassifiedResponse {
+export function decisivePartsOf(answer: ReceivedResponse): ClassifiedResponse {
   const { status, headers } = answer.response
-  if (answer.type === 'flowing') return { status, headers, body: undefined }
-  return { status, headers, body: answer.type === 'kept' ? answer.body : NO_BYTES }
+  if (answer.type === 'streamed') return { status, headers, body: undefined }
+  return { status, headers, body: answer.type === 'whole' ? answer.body : NO_BYTES }
 }
 
 /** Cancels the rest of a response that the caller does not get. */
 export function discard(answer: ReceivedResponse): void {
-  if (answer.type === 'flowing') cancel(answer.rest)
+  if (answer.type === 'streamed') cancel(answer.rest)
 }
 
 /** Returns the response for the caller of `fetch`; `signal` aborts a streamed body. */
 export function handOver(answer: ReceivedResponse, signal: AbortSignal | undefined): Response {
   if (answer.type === 'bodiless') return answer.response
-  const body = answer.type === 'kept' ? answer.body.buffer : flow(answer, signal)
+  const body = answer.type === 'whole' ? answer.body.buffer : streamOf(answer, signal)
   const { url, status, statusText, headers } = answer.response
   const isConstructible = status >= 200 && status <= 599
   const response = new Response(body, {
@@ -72,13 +72,13 @@ export function handOver(answer: ReceivedResponse, signal: AbortSignal | undefin
 /** The values that `Response` accepts as `statusText`; servers may send others. */
 const PHRASE = /^[\t\x20-\x7e]*$/
 
-function flow(
-  { beginning, rest }: Extract<ReceivedResponse, { type: 'flowing' }>,
+function streamOf(
+  { beginning, rest }: Extract<ReceivedResponse, { type: 'streamed' }>,
   signal: AbortSignal | undefined,
 ): ReadableStream<Uint8Array> {
   const chunks = [...beginning]
   let abort: (() => void) | undefined
-  const leave = (): void => {
+  const stopListening = (): void => {
     if (abort !== undefined) signal?.removeEventListener('abort', abort)
   }
   return new ReadableStream<Uint8Array>(
@@ -99,14 +99,14 @@ function flow(
           if (signal?.aborted) return
           if (!done) return controller.enqueue(value)
           controller.close()
-          leave()
+          stopListening()
         } catch (error) {
-          leave()
+          stopListening()
           throw networkError(error)
         }
       },
       cancel(reason) {
-        leave()
+        stopListening()
         return rest.cancel(reason)
       },
     },
@@ -115,9 +115,8 @@ function flow(
 }
 
 /**
- * Returns the error for a missing or incomplete response. Of the error of `fetch` it keeps only Node's
- * error code (`ECONNREFUSED`), because that error can hold received data, and a server may send the
- * token back.
+ * Returns the error for a missing or incomplete response. Of the error of `fetch`, only Node's error code
+ * (`ECONNREFUSED`) remains, because the error can hold received data, and a server may send the token back.
  */
 export function networkError(thrown: unknown): TypeError {
   const code = systemCodeOf(thrown)

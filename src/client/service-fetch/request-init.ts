@@ -31,7 +31,7 @@ export function initMembers(init: RequestInit | null | undefined): Members {
   return members
 }
 
-/** Throws an own error, because that of `fetch` would repeat an invalid value, which may be secret. */
+/** Replaces the error of `Headers`, which would repeat an invalid value, because that may be secret. */
 export function parseHeaders({ headers }: Members): Headers | undefined {
   try {
     return headers === undefined
@@ -58,7 +58,7 @@ interface PlainRequest {
   readonly bodyBytes: Uint8Array<ArrayBuffer> | undefined
 }
 
-/** The members that this module or its caller checks. With any other, `fetch` must decide. */
+/** The members that this module or its caller checks. Any other must be read by a `Request`. */
 const CHECKED_MEMBERS = new Set(['body', 'headers', 'method', 'redirect', 'signal'])
 /** Methods without effects. All other methods may have some. */
 export const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -66,9 +66,9 @@ const WRITES = new Set(['DELETE', 'PATCH', 'POST', 'PUT'])
 const UTF_8 = new TextEncoder()
 
 /**
- * Returns the request if it has a usual method and a string, bytes or no body; `undefined` if only a `Request`
- * can read it. This avoids creating a `Request` and reading its stream, which would take a seventh of the time
- * of a write. The bytes are a copy.
+ * Returns the request if its method is in `READS` or `WRITES` and its body is a string, bytes or absent; `undefined`
+ * if only a `Request` can read it. This avoids creating a `Request` and reading its stream, which would take a
+ * seventh of the time of a write. The bytes are a copy.
  */
 export function plainRequestOf(
   members: Members,
@@ -78,8 +78,8 @@ export function plainRequestOf(
   if (typeof method !== 'string') return undefined
   if (!Object.keys(members).every((name) => CHECKED_MEMBERS.has(name))) return undefined
   if (body === undefined) {
-    const isUsual = READS.has(method) || WRITES.has(method)
-    return isUsual ? { method, headers, bodyBytes: undefined } : undefined
+    const isKnown = READS.has(method) || WRITES.has(method)
+    return isKnown ? { method, headers, bodyBytes: undefined } : undefined
   }
   const bodyBytes = WRITES.has(method) ? bytesOf(body) : undefined
   if (bodyBytes === undefined) return undefined
@@ -92,7 +92,7 @@ export function plainRequestOf(
 
 function bytesOf(body: unknown): Uint8Array<ArrayBuffer> | undefined {
   if (typeof body === 'string') return UTF_8.encode(body)
-  // `fetch` rejects shared memory.
+  // `fetch` rejects bytes in shared memory.
   if (body instanceof Uint8Array && body.buffer instanceof ArrayBuffer) return new Uint8Array(body)
   return body instanceof ArrayBuffer ? new Uint8Array(body.slice(0)) : undefined
 }

@@ -13,7 +13,7 @@ import {
 } from './call.js'
 import { cancel } from './read-bytes.js'
 import {
-  classifiedResponse,
+  decisivePartsOf,
   networkError,
   type ReceivedResponse,
   receive,
@@ -27,8 +27,7 @@ type Attempt =
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/
 
 /**
- * Requests a token from the source. Retries within the limits of the call if the failure may pass by
- * itself.
+ * Requests a token from the source. Retries within the limits of the call if the failure may pass by itself.
  *
  * @throws ServiceCallError; the reason of the caller's signal.
  */
@@ -76,7 +75,7 @@ async function askSource(
   let error: unknown
   try {
     const value = await withDeadline(limitOf(call, leftMs(call)), ask)
-    // The error of `fetch` would repeat a value that a header cannot hold.
+    // For a value that a header cannot hold, the error of `fetch` would repeat the value.
     if (typeof value === 'string' && VISIBLE_ASCII.test(value)) return { value }
     error = new TypeError(`the source returned something that is not a ${what}`)
   } catch (thrown) {
@@ -94,14 +93,14 @@ async function askSource(
  *
  * @throws the reason of the caller's signal.
  */
-export async function send(call: Call, token: string): Promise<Attempt> {
+export async function sendAttempt(call: Call, token: string): Promise<Attempt> {
   const { settings, request } = call
   const proof = settings.source.proof && (await requestProof(call, token))
   const left = leftMs(call)
   const limit = limitOf(call, Math.min(settings.attemptTimeoutMs, left))
   const exchange = withDeadline(limit, async ({ signal }) => {
     const response = await request.send(token, proof, signal)
-    // A `fetch` that ignores signals: this response is no longer needed.
+    // A `fetch` that ignores its signal resolves too late; nobody reads this response.
     if (signal.aborted && response.body !== null) cancel(response.body)
     signal.throwIfAborted()
     return receive(response, settings.maxResponseBytes)
@@ -109,7 +108,7 @@ export async function send(call: Call, token: string): Promise<Attempt> {
   try {
     const answer = await exchange
     recordAttempt(call, { status: answer.response.status })
-    return { outcome: classifyResponse(classifiedResponse(answer), Date.now()), answer }
+    return { outcome: classifyResponse(decisivePartsOf(answer), Date.now()), answer }
   } catch (error) {
     throwIfAborted(call)
     const isDeadline = error === DEADLINE_EXCEEDED && left <= settings.attemptTimeoutMs

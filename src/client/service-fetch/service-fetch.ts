@@ -15,14 +15,14 @@ import { reportCall, withReport } from './call-report.js'
 import { outgoingRequest } from './outgoing-request.js'
 import { discard, handOver, type ReceivedResponse } from './receive-response.js'
 import { decideRetry } from './retry-decision.js'
-import { requestToken, send } from './send-attempt.js'
+import { requestToken, sendAttempt } from './send-attempt.js'
 import { ServiceCallError } from './service-call-error.js'
 import { fetchSettings, type ServiceFetchOptions } from './service-fetch-options.js'
 
 /**
- * Creates a `fetch` that adds the service token, with a new proof if the source has `proof`, and repeats calls if that is safe: reads (GET, HEAD,
- * OPTIONS), and writes with an `Idempotency-Key`. Redirects are returned, not followed. Response bodies
- * up to `maxResponseBytes` are read before the response is returned; larger ones and
+ * Creates a `fetch` that adds the service token, with a new proof if the source has `proof`, and repeats calls if
+ * that is safe: reads (GET, HEAD, OPTIONS), and writes with an `Idempotency-Key`. Redirects are returned, not
+ * followed. Response bodies up to `maxResponseBytes` are read before the response is returned; larger ones and
  * `text/event-stream` are streamed.
  *
  * Calls reject with a TypeError for a request that must not be sent, with a `ServiceCallError` if there
@@ -79,7 +79,7 @@ async function readBody(call: Call): Promise<void> {
 async function repeat(call: Call): Promise<ReceivedResponse> {
   let token = await requestToken(call)
   for (;;) {
-    const attempt = await send(call, token)
+    const attempt = await sendAttempt(call, token)
     const { answer } = attempt
     const action = decideRetry(attempt.outcome, retryContextOf(call))
     if (action.type === 'end') {
@@ -93,6 +93,7 @@ async function repeat(call: Call): Promise<ReceivedResponse> {
       call.waitedMs = action.afterMs
       token = await requestToken(call)
     } else if (answer !== undefined) {
+      // The receiver has refused the token. If the source has no other, the caller gets this refusal.
       const another = await requestToken(call, token).catch((error: unknown) => {
         discard(answer)
         throw error

@@ -43,7 +43,7 @@ export const bindFaults = ({ bind, singleUse }: Readonly<Record<string, unknown>
     ? ["singleUse is not needed with bind: 'dpop': each proof is used once, and its token is not"]
     : []
 
-/** Returns what the tokens are bound to, as the claim to request; `undefined` if to nothing. */
+/** Returns a function that resolves with the `cnf` claim to request; `undefined` if the tokens are not bound. */
 export function confirmationOf(
   bind: Bind | undefined,
   key: DpopKey | undefined,

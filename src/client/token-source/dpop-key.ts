@@ -16,7 +16,7 @@ interface ProofClaims {
 
 /** A key pair of this process that signs proofs (DPoP, RFC 9449). The private key cannot be exported. */
 export interface DpopKey {
-  /** Returns its thumbprint, to which tokens are bound. */
+  /** Returns the thumbprint of the public key, to which tokens are bound. */
   thumbprint(): Promise<string>
   sign(claims: ProofClaims): Promise<string>
 }
@@ -86,7 +86,7 @@ export function parseProofRequest(request: ProofRequest): ParsedProofRequest {
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
     throw new TypeError('proof: url must be the absolute http(s) URL of the request')
   }
-  // Receivers compare proofs by RFC 3986, in which such a path has no normal form.
+  // Receivers normalise the URI of a proof (RFC 3986); a path with a % that begins no escape has no normal form.
   if (/%(?![\dA-Fa-f]{2})/.test(parsed.pathname)) {
     throw new TypeError(
       'proof: a % in the path of url must begin an escape; write %25 for a plain one',

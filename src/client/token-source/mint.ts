@@ -35,13 +35,13 @@ const CODES: Readonly<Record<CoreFailureCode, TokenSourceErrorCode>> = {
  */
 export async function mint(minting: Minting, signal: AbortSignal): Promise<string> {
   const claims = nextClaims(minting.claims, await minting.confirmation?.())
-  const token = tokenIn(await answerTo(claims, minting, signal))
+  const token = tokenIn(await requestJwt(claims, minting, signal))
   const member = unexpectedMember(token, claims, minting)
   if (member !== undefined) throw new TokenSourceError('token_unexpected', { member })
   return token
 }
 
-async function answerTo(
+async function requestJwt(
   claims: RequestedClaims,
   { core, apiDomain, validitySeconds, timeoutMs }: Minting,
   signal: AbortSignal,

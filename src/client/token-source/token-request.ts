@@ -66,7 +66,7 @@ export function unexpectedMember(
   return unexpectedInHeader(header) ?? unexpectedInClaims(payload, requested, terms)
 }
 
-/** The `iat` of a token that was found to be as requested. */
+/** Returns the `iat` of a token that `unexpectedMember` has checked. */
 export const issuedAt = (token: string): number =>
   Number(readJsonSegment(segmentsOf(token)?.payload ?? '')?.members['iat'])
 
@@ -90,14 +90,14 @@ function unexpectedInClaims(
   if (!isSeconds(iat)) return 'iat'
   if (!isSeconds(exp) || !isBetween(exp - iat - validitySeconds, 0, ROUNDING_SECONDS)) return 'exp'
   if (!isSameList(permissions, requested.permissions)) return 'permissions'
-  // Unbound, whoever steals it could use it.
+  // Whoever steals an unbound token could use it.
   if (!isDeepStrictEqual(cnf, requested.cnf)) return 'cnf'
   const { permissions: _, cnf: _bound, ...texts } = requested
   const expected: Members = { ...texts, iss: apiDomain }
   const differing = Object.keys(expected).find((name) => others[name] !== expected[name])
   if (differing !== undefined) return differing
-  const isMore = Object.keys(others).some((name) => !Object.hasOwn(expected, name))
-  return isMore ? 'another claim' : undefined
+  const hasMore = Object.keys(others).some((name) => !Object.hasOwn(expected, name))
+  return hasMore ? 'another claim' : undefined
 }
 
 const isSeconds = (value: unknown): value is number => Number.isSafeInteger(value)

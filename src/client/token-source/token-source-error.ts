@@ -54,7 +54,7 @@ export class TokenSourceError extends Error {
   override readonly name = 'TokenSourceError'
   /** The reason why there is no token. */
   readonly code: TokenSourceErrorCode
-  /** The status of the core's answer, if that is the reason. */
+  /** The status of the core's answer, if this status is the reason. */
   declare readonly coreStatus?: number
 
   /** Only `tokenSource` creates these errors. */
@@ -79,7 +79,7 @@ const TRANSIENT_CODES: ReadonlySet<TokenSourceErrorCode> = new Set([
 export const isTransient = (error: unknown): boolean =>
   error instanceof TokenSourceError && TRANSIENT_CODES.has(error.code)
 
-/** The longest back-off after such a failure, so that calls soon get a token after a core restart. */
+/** The longest back-off after a transient failure, so that calls soon get a token after a core restart. */
 const MAX_TRANSIENT_DELAY_MS = 5000
 
 /** Returns the back-off of a source after a further failure. */

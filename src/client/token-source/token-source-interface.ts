@@ -2,21 +2,21 @@ import type { TokenSourceErrorCode } from './token-source-error.js'
 
 /** The request that a proof is for. */
 export interface ProofRequest {
-  /** Its method, as it is sent. */
+  /** The method, as it is sent. */
   readonly method: string
-  /** Its absolute URL. Query and fragment do not count. */
+  /** The absolute URL. Query and fragment do not count. */
   readonly url: string
-  /** The token that is sent with it. Default: the one that `token()` returns now. */
+  /** The token that is sent with the request. Default: the one that `token()` returns now. */
   readonly token?: string | undefined
 }
 
-/** A source of service tokens: one that `tokenSource` creates, or the app's own. */
+/** A source of service tokens: one that `tokenSource` creates, or one that the app implements. */
 export interface TokenSource {
   /**
    * Returns a token that can be sent now.
    *
    * @param options.after a token that a receiver refused: the caller needs another one. If none is
-   * available now, the result is this same token, which means that a repeated request would fail.
+   * available now, the result is `after` itself, which means that a repeated request would fail.
    * @throws TokenSourceError if there is no token at all.
    */
   token(options?: { readonly after?: string }): Promise<string>
@@ -34,8 +34,8 @@ export interface TokenSource {
 /** The state of a token source, from memory. JSON-serialisable; holds neither key nor token. */
 export interface TokenSourceHealth {
   /**
-   * `cold`: no token has been obtained yet. `fresh`: calls get the current token. `stale`: they still
-   * do, and a renewal is due. `expired`: they no longer do, and the next call requests another.
+   * `cold`: no token has been obtained yet. `fresh`: calls get the current token. `stale`: calls still get the
+   * current token, and a renewal is due. `expired`: the next call requests another token.
    * `single_use`: no token is stored, every call requests one. `closed`: calls are rejected.
    */
   readonly state: 'cold' | 'fresh' | 'stale' | 'expired' | 'single_use' | 'closed'

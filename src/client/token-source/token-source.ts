@@ -40,7 +40,7 @@ export interface TokenSourceOptions {
   readonly claims: ServiceClaims
   /** Validity of a token in seconds, an integer from 30 to 3600. Default: 300. */
   readonly validitySeconds?: number | undefined
-  /** Requests a new token for every call, for receivers that accept each once. Default: `false`. */
+  /** Requests a new token for every call, for receivers that accept each token once. Default: `false`. */
   readonly singleUse?: boolean | undefined
   /**
    * Binds the tokens to a key of this service, so that nobody else can use them. Not `'dpop'` together with
@@ -66,13 +66,13 @@ export interface CoreTokenSource extends TokenSource {
   health(): TokenSourceHealth
 }
 
-/** A `CoreTokenSource` whose tokens are bound to a key of its own. `serviceFetch` sends the proofs. */
+/** A `CoreTokenSource` whose tokens are bound to a key that it has made. `serviceFetch` sends the proofs. */
 export interface DpopTokenSource extends CoreTokenSource {
   /**
    * Returns a new proof for one request, to send as `DPoP` with the token in `Authorization: DPoP` (RFC 9449).
-   * Its time is that of the core, so the clock of this machine does not matter.
+   * The `iat` of the proof is by the core's clock, so the clock of this machine does not matter.
    *
-   * @throws TypeError (as a rejection) if the request is none.
+   * @throws TypeError (as a rejection) if the request is not valid.
    * @throws TokenSourceError (as a rejection) if there is no token.
    */
   proof(request: ProofRequest): Promise<string>
@@ -103,12 +103,11 @@ const schema = lazy(() =>
 )
 
 /**
- * Gets a service's tokens from the identity core: always RS256, signed by a dynamic key, with the
- * claims of the options, a `jti` of 128 random bits and an explicit validity. All calls share one token,
- * unless `singleUse` is set. The first call after 80 % of its lifetime starts a renewal. Calls get the
- * old token meanwhile, until the smaller of 10 s and 10 % of its lifetime before it expires. The source
- * sends no request before the first call or `ready()`, and has no timers. Failures back off: meanwhile,
- * calls without a usable token fail immediately with the last error.
+ * Gets a service's tokens from the identity core: always RS256, signed by a dynamic key, with the claims of the
+ * options, a `jti` of 128 random bits and an explicit validity. All calls share one token, unless `singleUse` is set.
+ * The first call after 80 % of its lifetime starts a renewal. Calls get the old token meanwhile, until the smaller of
+ * 10 s and 10 % of its lifetime before it expires. The source sends no request before the first call or `ready()`, and
+ * has no timers. Failures back off: meanwhile, calls without a usable token fail immediately with the last error.
  *
  * @throws TypeError if an option is unknown, of the wrong type or out of its range.
  *
@@ -160,12 +159,13 @@ export function tokenSource(options: TokenSourceOptions): CoreTokenSource {
 
   async function proof(request: ProofRequest): Promise<string> {
     const { method, uri, token: given } = parseProofRequest(request)
-    const own = given ?? (await token())
+    const provenToken = given ?? (await token())
     const current = cached?.current()
+    // Only a token of this source tells the time of the core.
     if (current === undefined || key === undefined) throw new TypeError('no token of this source')
     const ageMs = Math.max(0, readClock(clock) - current.requestedAt)
     const iat = Math.floor(issuedAt(current.token) + ageMs / 1000)
-    return key.sign({ method, uri, token: own, iat })
+    return key.sign({ method, uri, token: provenToken, iat })
   }
 
   return Object.freeze({
@@ -240,7 +240,7 @@ export function limitConcurrency(maxConcurrent: number): ConcurrencyLimit {
   const waiting: (() => void)[] = []
   let running = 0
 
-  function next(): void {
+  function startNext(): void {
     const start = waiting.shift()
     if (start === undefined) running -= 1
     else start()
@@ -253,7 +253,7 @@ export function limitConcurrency(maxConcurrent: number): ConcurrencyLimit {
       try {
         return await work()
       } finally {
-        next()
+        startNext()
       }
     },
   }

@@ -41,7 +41,7 @@ export type TokenStateEvent = { readonly at: number } & (
 export type TokenAnswer =
   /** A token, immediately; the source starts a renewal if one is due. */
   | { readonly kind: 'token'; readonly token: string; readonly isRenewalDue: boolean }
-  /** The result of the renewal in progress, or of a new one. If it fails, `fallback`, unless absent. */
+  /** The result of the renewal in progress, or of a new one. If that fails, the call gets `fallback`, if any. */
   | { readonly kind: 'renewal'; readonly isForced: boolean; readonly fallback: string | undefined }
   | { readonly kind: 'failure'; readonly error: TokenSourceError }
 
@@ -69,6 +69,7 @@ export function advance(state: TokenState, event: TokenStateEvent): TokenState {
     case 'minted': {
       const current = currentTokenOf(event.token, state.renewingSince ?? at, event.validitySeconds)
       if (isUsable(current, at)) return { ...idle, current, lastFailure: undefined }
+      // The token has arrived too late to be used.
       return advance(state, {
         ...event,
         type: 'failed',

@@ -131,7 +131,7 @@ export function lineOfPostgres({ type }: PostgresEvent): Line | undefined {
   return { level: 'error', message: 'Expired rows could not be deleted.', reason: type }
 }
 
-/** The level is `warn` if the run has to look up or correct something afterwards. */
+/** The level is `warn` if the migration has to look up or correct something afterwards. */
 const PROGRESS_LINES: Record<MigrationProgress['type'], readonly [Level, string]> = {
   preflight: ['info', 'A migration started its preflight.'],
   batch_staged: ['info', 'A migration staged a batch.'],

@@ -46,7 +46,7 @@ export interface LogOptions {
   readonly everySeconds?: number | undefined
 }
 
-/** Limits memory: the time of each of these lines is stored. */
+/** Limits memory: the rate limit stores the times of that many lines. */
 const MAX_BURST = 1000
 const MAX_SECONDS = 3600
 
@@ -73,19 +73,19 @@ function isLogger(value: unknown): boolean {
 
 /** A console would print an object over several lines. */
 function lineLogger(console: Console): Logger {
-  const lineOf = (event: object, message: string): string => `${message} ${printableJson(event)}`
+  const textOf = (event: object, message: string): string => `${message} ${printableJson(event)}`
   return {
-    info: (event, message) => console.info(lineOf(event, message)),
-    warn: (event, message) => console.warn(lineOf(event, message)),
-    error: (event, message) => console.error(lineOf(event, message)),
+    info: (event, message) => console.info(textOf(event, message)),
+    warn: (event, message) => console.warn(textOf(event, message)),
+    error: (event, message) => console.error(textOf(event, message)),
   }
 }
 
 /**
- * Logs the events that the package publishes on its channels: refusals at `warn`, failures of this
- * service at `error`, changes of keys and denylists and the progress of a migration at `info`. It writes at most `burst` lines per reason
- * and caller in any `everySeconds`, then one with the number of suppressed lines. Call it once per process,
- * because each call logs every event. Errors of the logger have no effect.
+ * Logs the events that the package publishes on its channels: refusals at `warn`, failures of this service at
+ * `error`, changes of keys and denylists and the progress of a migration at `info`. It writes at most `burst` lines
+ * per reason and caller in any `everySeconds`, then one with the number of suppressed lines. Call it once per
+ * process, because each call logs every event. Errors of the logger have no effect.
  *
  * Returns a function that stops the logging and writes how many lines were suppressed so far.
  *

@@ -26,7 +26,7 @@ export interface RateLimiter {
   flush(): void
 }
 
-/** Limits memory: an unapproved `sub` is chosen by the caller, so their number is unlimited. */
+/** Limits memory: a caller that is not approved chooses its `sub`, so the number of callers is unlimited. */
 const MAX_COUNTS = 1000
 
 /** A count of lines, stored until `everyMs` after the last written one. */
@@ -52,8 +52,8 @@ export function rateLimit({ burst, everyMs, report }: BurstOptions): RateLimiter
   function countOf(line: Line): [name: string, Count] {
     const { reason, caller, jwksUri } = line
     const name = `${reason} ${caller ?? jwksUri ?? ''}`
-    const own = counts.get(name)
-    if (own !== undefined) return [name, own]
+    const separate = counts.get(name)
+    if (separate !== undefined) return [name, separate]
     const shared = counts.get(reason)
     if (shared !== undefined) return [reason, shared]
     if (counts.size >= MAX_COUNTS) return [reason, newCount(line.level, { reason })]

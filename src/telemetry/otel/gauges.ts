@@ -38,7 +38,7 @@ export function observeHealth(
           for (const policy of health.policies) addValues(policy, keySetAddressOf(policy), values)
         } else addValues(health, keySetAddressOf(auth), values)
       } catch {
-        // Still report the others.
+        // The other states are still reported.
       }
     }
     for (const name of GAUGES) {
@@ -81,7 +81,7 @@ interface GaugeValue {
   readonly attributes: Attributes
 }
 
-/** One value per series, although several policies may have the same attributes. */
+/** One value per series, by the value of its attribute, which several policies may share. */
 type GaugeValues = Record<Gauge, Map<unknown, GaugeValue>>
 
 const createGaugeValues = (): GaugeValues => ({
@@ -103,10 +103,10 @@ function addValues(
   values: GaugeValues,
 ): void {
   const add = (gauge: Gauge, merge: Merge, { value, attributes }: GaugeValue): void => {
-    const series = Object.values(attributes)[0]
-    const earlier = values[gauge].get(series)?.value
+    const [attribute] = Object.values(attributes)
+    const earlier = values[gauge].get(attribute)?.value
     const merged = earlier === undefined ? value : merge(earlier, value)
-    values[gauge].set(series, { value: merged, attributes })
+    values[gauge].set(attribute, { value: merged, attributes })
   }
   const keySetAttributes: Attributes =
     address === undefined ? {} : { [ATTRIBUTE.keySetUrl]: address }

@@ -70,6 +70,7 @@ export function instrument(options: InstrumentOptions = {}): Instrumentation {
   const meter = (meterProvider ?? metrics).getMeter(SCOPE)
   const serviceAuths = serviceAuth === undefined ? [] : [serviceAuth].flat()
   const listen = createCounters(meter)
+  // Creating instruments may throw, so it precedes all listening.
   const stops = [
     ...(serviceAuths.length === 0 ? [] : [observeHealth(meter, serviceAuths)]),
     ...listen(),
@@ -121,7 +122,7 @@ type Listen = () => StopListening
 
 /** Creates the counters; the returned function starts counting the events of the channels. */
 function createCounters(meter: Meter): () => StopListening[] {
-  const counters = [decisions(meter), keys(meter), fetches(meter), storeCalls(meter)]
+  const counters = [decisions(meter), writes(meter), fetches(meter), storeCalls(meter)]
   return () => counters.map((listen) => listen())
 }
 
@@ -143,9 +144,10 @@ function decisions(meter: Meter): Listen {
     const stop = listenTo<DecisionEvent>('decision', (event) => {
       const { by, credential, caller } = event
       const result = event.outcome === 'accepted' ? event.confirmation : event.reason
+      // The length separates the name of a credential, which may contain a comma, from the caller.
       const name = [by, event.outcome, result, credential?.length, credential, caller].join()
-      const same = pending.get(name)
-      if (same !== undefined) same.count += 1
+      const equal = pending.get(name)
+      if (equal !== undefined) equal.count += 1
       else {
         if (pending.size === 0) setImmediate(add)
         pending.set(name, { event, count: 1 })
@@ -167,7 +169,7 @@ const decisionAttributes = (event: DecisionEvent): Attributes => ({
   ...peerOf(event),
 })
 
-function keys(meter: Meter): Listen {
+function writes(meter: Meter): Listen {
   const reservations = meter.createCounter(METRIC.reservations, {
     description: 'Requests that needed an idempotency key, by what became of it.',
     unit: '{reservation}',
@@ -178,14 +180,13 @@ function keys(meter: Meter): Listen {
   })
   return () =>
     listenTo<IdempotencyEvent>('idempotency', (event) => {
-      // Published in addition to the end of the run.
-      if (BESIDE_ENDS.has(event.reason)) return
+      if (PUBLISHED_BESIDE_RUN_END.has(event.reason)) return
       if (isRunEnd(event)) runs.add(1, { [ATTRIBUTE.runEnd]: event.reason })
       else reservations.add(1, { [ATTRIBUTE.outcome]: event.reason, ...peerOf(event) })
     })
 }
 
-const BESIDE_ENDS: ReadonlySet<string> = new Set([
+const PUBLISHED_BESIDE_RUN_END: ReadonlySet<string> = new Set([
   'transaction_unused',
   'transaction_used_late',
   'answer_unsent',

@@ -11,7 +11,7 @@ const FAILURES = [undefined, 'timeout', 'network', 'server', 'malformed', 'close
 const SETTLES_WITHIN_MS = 4000
 
 /** `lists()` must be synchronous, because a guard decides on a request with it. */
-function expectAtOnce(lists: DeniedLists | undefined): void {
+function expectSynchronous(lists: DeniedLists | undefined): void {
   if (lists === undefined) return
   assert.equal(typeof lists, 'object')
   assert.ok(!('then' in lists), 'lists() answers at once, not with a promise')
@@ -34,9 +34,9 @@ function expectHealthy(denylist: LiveDenylist): ReturnType<LiveDenylist['health'
 
 const LIFE_RULES: StoreRules<DenylistUnderTest> = {
   'lists() answers at once, before the list is known too': async ({ denylist }) => {
-    expectAtOnce(denylist.lists(newIssuer()))
+    expectSynchronous(denylist.lists(newIssuer()))
     await denylist.ready()
-    expectAtOnce(denylist.lists(newIssuer()))
+    expectSynchronous(denylist.lists(newIssuer()))
   },
 
   'nothing is denied of an issuer that the list does not name': async ({ denylist }) => {
@@ -66,7 +66,7 @@ const LIFE_RULES: StoreRules<DenylistUnderTest> = {
     await denylist.ready()
     denylist.close()
     denylist.close()
-    expectAtOnce(denylist.lists(newIssuer()))
+    expectSynchronous(denylist.lists(newIssuer()))
     expectHealthy(denylist)
     const ended = denylist.ready().then(
       () => 'ended',
@@ -81,8 +81,7 @@ const LIFE_RULES: StoreRules<DenylistUnderTest> = {
 export type DenylistOpener = () => DenylistUnderTest | Promise<DenylistUnderTest>
 
 /**
- * The rules of a `LiveDenylist`, as cases for any test runner. Each case denies tokens of its own
- * issuer.
+ * The rules of a `LiveDenylist`, as cases for any test runner. Each case denies tokens of its own issuer.
  *
  * @throws TypeError if it is given no function.
  *
@@ -105,9 +104,9 @@ export type DenylistOpener = () => DenylistUnderTest | Promise<DenylistUnderTest
  * ```
  */
 export const liveDenylistCases = (open: DenylistOpener): readonly StoreCase[] =>
-  casesOf(closing({ ...LIFE_RULES, ...CHANGE_RULES }), open)
+  casesOf(withClose({ ...LIFE_RULES, ...CHANGE_RULES }), open)
 
-const closing = (rules: StoreRules<DenylistUnderTest>): StoreRules<DenylistUnderTest> =>
+const withClose = (rules: StoreRules<DenylistUnderTest>): StoreRules<DenylistUnderTest> =>
   Object.fromEntries(
     Object.entries(rules).map(([name, rule]) => [
       name,

@@ -124,8 +124,8 @@ function keyCases({ header, key, attacker, withHeader, proof }: ProofForge): Dra
 
 function signatureCases({ attacker, key, proof, proofFor }: ProofForge): Draft[] {
   const signer = es256(key.privateKey)
-  const bent = (bend: (signature: Buffer) => Uint8Array): string =>
-    proof({ signer: (input) => bend(Buffer.from(signer(input))) })
+  const altered = (alter: (signature: Buffer) => Uint8Array): string =>
+    proof({ signer: (input) => alter(Buffer.from(signer(input))) })
   const [header, payload] = proofFor().split('.')
   const [, otherPayload, otherSignature] = proofFor().split('.')
   const unsigned = `${header}.${payload}`
@@ -139,11 +139,11 @@ function signatureCases({ attacker, key, proof, proofFor }: ProofForge): Draft[]
           sign('sha384', input, { key: key.privateKey, dsaEncoding: 'ieee-p1363' }),
       }),
     ],
-    ['all zero', bent(() => Buffer.alloc(64))],
-    ['one byte short', bent((signature) => signature.subarray(1))],
-    ['one byte more', bent((signature) => Buffer.concat([signature, Buffer.of(0)]))],
-    ['a bit flipped', bent((signature) => signature.fill(signature.readUInt8(9) ^ 1, 9, 10))],
-    ['both halves exchanged', bent((s) => Buffer.concat([s.subarray(32), s.subarray(0, 32)]))],
+    ['all zero', altered(() => Buffer.alloc(64))],
+    ['one byte short', altered((signature) => signature.subarray(1))],
+    ['one byte more', altered((signature) => Buffer.concat([signature, Buffer.of(0)]))],
+    ['a bit flipped', altered((signature) => signature.fill(signature.readUInt8(9) ^ 1, 9, 10))],
+    ['both halves exchanged', altered((s) => Buffer.concat([s.subarray(32), s.subarray(0, 32)]))],
     ["another proof's signature", `${unsigned}.${otherSignature}`],
     ["another proof's payload", `${header}.${otherPayload}.${otherSignature?.slice(0, -4)}AAAA`],
   ]

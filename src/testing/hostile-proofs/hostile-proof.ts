@@ -8,11 +8,11 @@ export interface HostileProof {
   readonly method: string
   /** The request target, to send exactly so. */
   readonly target: string
-  /** Names and values of its headers in turn, as `rawHeaders` of Node. */
+  /** Names and values of the headers in turn, as `rawHeaders` of Node. */
   readonly headers: readonly string[]
   /**
-   * Where the same request is sent and accepted before: by the same receiver, or another instance of it. The
-   * route has `requireSingleUse`, and the instances share its store.
+   * Who must have accepted an earlier copy of the request: this receiver, or another instance of it. The route
+   * has `requireSingleUse`, and the instances share its store.
    */
   readonly replays?: 'here' | 'elsewhere'
   /** The status of the refusal. */

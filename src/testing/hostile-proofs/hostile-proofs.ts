@@ -29,7 +29,7 @@ const schema = lazy(() =>
  * Returns requests with tokens that are bound to a key (DPoP), which a receiver with `senderConstraint.dpop`
  * must refuse. Send them within a minute: their proofs are made now.
  *
- * @throws TypeError if the issuer was not made by `createTestIssuer`, or the target is none.
+ * @throws TypeError if the issuer was not made by `createTestIssuer`, or the target is not valid.
  *
  * @example
  * ```ts

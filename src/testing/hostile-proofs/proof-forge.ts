@@ -28,7 +28,7 @@ export interface ProofForge {
   withPayload(changed: Members): string
   /** A valid proof with a new `jti`, for another URL if one is given. */
   proofFor(url?: string): string
-  request(name: string, more: Partial<HostileProof>): HostileProof
+  request(name: string, overrides: Partial<HostileProof>): HostileProof
 }
 
 interface ForgeFacts {
@@ -45,11 +45,11 @@ export function createProofForge({ unboundToken, key, now, ...facts }: ForgeFact
   const { token, method, baseUrl, path } = facts
   const url = `${baseUrl}${path}`
   const header = proofHeaderOf(key)
-  const fresh = (address: string) => proofPayloadOf({ token, method, url: address, now })
+  const newPayload = (address: string) => proofPayloadOf({ token, method, url: address, now })
   const proof: ProofForge['proof'] = (parts = {}) =>
     compactToken(
       parts.header ?? header,
-      parts.payload ?? fresh(url),
+      parts.payload ?? newPayload(url),
       parts.signer ?? es256(key.privateKey),
     )
   return {
@@ -59,19 +59,19 @@ export function createProofForge({ unboundToken, key, now, ...facts }: ForgeFact
     unboundToken,
     url,
     header,
-    payload: fresh(url),
+    payload: newPayload(url),
     proof,
     withHeader: (changed) => proof({ header: { ...header, ...changed } }),
-    withPayload: (changed) => proof({ payload: { ...fresh(url), ...changed } }),
-    proofFor: (address = url) => proof({ payload: fresh(address) }),
-    request: (name, more) => ({
+    withPayload: (changed) => proof({ payload: { ...newPayload(url), ...changed } }),
+    proofFor: (address = url) => proof({ payload: newPayload(address) }),
+    request: (name, overrides) => ({
       name,
       why: 'A proof is one field of at most 4 KB with a JWS',
       method,
       target: path,
       headers: ['Authorization', `DPoP ${token}`, 'DPoP', proof()],
       expect: 401,
-      ...more,
+      ...overrides,
     }),
   }
 }
@@ -82,7 +82,7 @@ export const withProof = (
   proof: string,
 ): readonly string[] => ['Authorization', `DPoP ${token}`, 'DPoP', proof]
 
-/** A name, and the proof that is wrong. */
+/** A hostile proof, and its name. */
 export type Draft = readonly [name: string, proof: string]
 
 export const group = (forge: ProofForge, why: string, drafts: readonly Draft[]): HostileProof[] =>

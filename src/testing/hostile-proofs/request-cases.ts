@@ -3,7 +3,7 @@ import { type ProofForge, withProof } from './proof-forge.js'
 
 /** Requests that bring a good proof in a wrong way, at a wrong place or a second time. */
 export function proofRequestCases(forge: ProofForge): HostileProof[] {
-  return [...fieldCases(forge), ...schemeCases(forge), ...targetCases(forge), ...replays(forge)]
+  return [...fieldCases(forge), ...schemeCases(forge), ...targetCases(forge), ...replayCases(forge)]
 }
 
 function fieldCases(forge: ProofForge): HostileProof[] {
@@ -102,7 +102,7 @@ function targetCases(forge: ProofForge): HostileProof[] {
   ]
 }
 
-function replays(forge: ProofForge): HostileProof[] {
+function replayCases(forge: ProofForge): HostileProof[] {
   const why = 'A proof is accepted once where single use is required'
   return (['here', 'elsewhere'] as const).map((where) =>
     forge.request(`a proof that was used ${where === 'here' ? 'before' : 'at another instance'}`, {

@@ -126,7 +126,7 @@ function permissionCases({ claims, withClaims }: Forge): Draft[] {
   )
 }
 
-/** A receiver that takes the own member for the prototype would find the missing claims there. */
+/** A receiver that confuses such a member with the prototype would find the missing claims there. */
 function inertCases({ claims, token }: Forge): Draft[] {
   const { sub, permissions, exp, ...rest } = claims
   const hidden = JSON.stringify({ sub, permissions, exp })

@@ -28,6 +28,7 @@ export interface Forge {
   withRawClaim(name: string, json: string): string
 }
 
+/** Shared by all forges, because making an RSA key is slow. */
 let attacker: SigningKey | undefined
 
 export function createForge(issuer: TestIssuer<ServiceAuthPolicy | OAuth2Policy>): Forge {

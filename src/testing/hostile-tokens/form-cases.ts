@@ -3,7 +3,7 @@ import { rs256 } from '../issuer/compact-token.js'
 import type { Forge } from './forge.js'
 import { type Draft, group, type HostileToken } from './hostile-case.js'
 
-/** The greatest depths that fit: with closing brackets in a token of 8 KiB, without them in Node's 16 KiB of headers. */
+/** Depths of nesting that just fit: with closing brackets in a token of 8 KiB, without them in 16 KiB of headers. */
 const CLOSED_DEPTH = 2000
 const OPEN_DEPTH = 10_000
 
@@ -50,7 +50,7 @@ function sizeCases(forge: Forge): Draft[] {
 
 /** A valid token, padded to `length` characters. */
 function tokenOfLength(forge: Forge, length: number): string {
-  // Base64url text cannot have every length; headers of different lengths make up for it.
+  // Base64url text cannot have every length, so the header varies too.
   for (const x of ['', 'x', 'xx']) {
     const make = (filler: number): string =>
       forge.token({
@@ -71,9 +71,9 @@ function encodingCases({ good, header: members, token }: Forge): Draft[] {
   const odd = ['+', '/', '%', '~', '*', '!', '\\', ',', ';', ':', '@', '\u00e9', '\u00a0']
   return [
     ...odd.map(
-      (sign): Draft => [
-        `a character that is not base64url: ${JSON.stringify(sign)}`,
-        `${header}.${sign}${payload.slice(1)}.${signature}`,
+      (character): Draft => [
+        `a character that is not base64url: ${JSON.stringify(character)}`,
+        `${header}.${character}${payload.slice(1)}.${signature}`,
       ],
     ),
     [
@@ -108,7 +108,7 @@ function encodingCases({ good, header: members, token }: Forge): Draft[] {
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** Sets an unused bit of the last character. A signature of 256 bytes has four of them. */
+/** Sets an unused bit of the last character; in a signature of 256 bytes, four bits are unused. */
 function respell(signature: string): string {
   const last = ALPHABET.indexOf(signature.charAt(signature.length - 1))
   return signature.slice(0, -1) + ALPHABET.charAt(last | 1)
@@ -120,7 +120,7 @@ function oddLength(token: string): string {
   return [`${header}A`, ...rest].join('.')
 }
 
-/** Pads header text so that its encoding ends with a whole group, and one more character is too many. */
+/** Pads header text so that its encoding ends with a whole group of four, and one more character is invalid. */
 function pad(header: object): string {
   const text = JSON.stringify(header)
   return text.padEnd(Math.ceil(text.length / 3) * 3)

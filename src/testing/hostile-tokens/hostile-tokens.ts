@@ -12,8 +12,8 @@ import { oauth2Cases } from './oauth2-cases.js'
 
 /**
  * Values of the `Authorization` header that a receiver must refuse, each with the status that an
- * app with `serviceAuth(issuer.policy())` must answer. The signature is correct unless it is the
- * fault. Use them soon: they expire like the issuer's tokens.
+ * app with `serviceAuth(issuer.policy())` must answer. The signature is correct unless it is what is
+ * wrong. Use the values soon: they expire like the issuer's tokens.
  *
  * @throws TypeError if the issuer was not made by `createTestIssuer`.
  *
@@ -86,18 +86,16 @@ function authorizationCases({ good }: Forge): HostileToken[] {
 
 /** Tokens whose signature does not match their header and payload. */
 function signatureCases(forge: Forge): HostileToken[] {
-  return [
-    ...group('The signature covers header and payload, to the bit', [
-      ...bentCases(forge),
-      ...foreignCases(forge),
-    ]),
-  ]
+  return group('The signature covers header and payload, to the bit', [
+    ...alteredCases(forge),
+    ...foreignCases(forge),
+  ])
 }
 
-function bentCases({ good, key, token }: Forge): Draft[] {
+function alteredCases({ good, key, token }: Forge): Draft[] {
   const sign = rs256(key.privateKey)
-  const bent = (bend: (signature: Buffer) => Uint8Array): string =>
-    token({ signer: (input) => bend(Buffer.from(sign(input))) })
+  const altered = (alter: (signature: Buffer) => Uint8Array): string =>
+    token({ signer: (input) => alter(Buffer.from(sign(input))) })
   const flip = (at: number, bit: number) => (signature: Buffer) => {
     signature.writeUInt8(signature.readUInt8(at) ^ bit, at)
     return signature
@@ -105,19 +103,19 @@ function bentCases({ good, key, token }: Forge): Draft[] {
   const unsigned = good.slice(0, good.lastIndexOf('.'))
   return [
     ['an empty signature', `${unsigned}.`],
-    ['one byte short', bent((signature) => signature.subarray(1))],
-    ['its last byte short', bent((signature) => signature.subarray(0, -1))],
-    ['one byte of one', bent(() => Buffer.of(1))],
-    ['an byte more in front', bent((signature) => Buffer.concat([Buffer.of(0), signature]))],
-    ['an byte more behind', bent((signature) => Buffer.concat([signature, Buffer.of(0)]))],
-    ['all zero', bent(() => Buffer.alloc(256))],
-    ['the number one', bent(() => Buffer.concat([Buffer.alloc(255), Buffer.of(1)]))],
-    ['all ones', bent(() => Buffer.alloc(256, 0xff))],
-    ['twice in a row', bent((signature) => Buffer.concat([signature, signature]))],
-    ['back to front', bent((signature) => signature.reverse())],
-    ['the first bit flipped', bent(flip(0, 0x80))],
-    ['a bit in the middle flipped', bent(flip(128, 0x01))],
-    ['the last bit flipped', bent(flip(255, 0x01))],
+    ['one byte short', altered((signature) => signature.subarray(1))],
+    ['its last byte short', altered((signature) => signature.subarray(0, -1))],
+    ['one byte of one', altered(() => Buffer.of(1))],
+    ['an byte more in front', altered((signature) => Buffer.concat([Buffer.of(0), signature]))],
+    ['an byte more behind', altered((signature) => Buffer.concat([signature, Buffer.of(0)]))],
+    ['all zero', altered(() => Buffer.alloc(256))],
+    ['the number one', altered(() => Buffer.concat([Buffer.alloc(255), Buffer.of(1)]))],
+    ['all ones', altered(() => Buffer.alloc(256, 0xff))],
+    ['twice in a row', altered((signature) => Buffer.concat([signature, signature]))],
+    ['back to front', altered((signature) => signature.reverse())],
+    ['the first bit flipped', altered(flip(0, 0x80))],
+    ['a bit in the middle flipped', altered(flip(128, 0x01))],
+    ['the last bit flipped', altered(flip(255, 0x01))],
   ]
 }
 

@@ -7,8 +7,8 @@ export type Part = Readonly<Record<string, unknown>> | string | Uint8Array
 export type Signer = (input: Buffer) => Uint8Array
 
 export function encodePart(part: Part): string {
-  const bytes = typeof part === 'string' || part instanceof Uint8Array
-  return Buffer.from(bytes ? part : JSON.stringify(part)).toString('base64url')
+  const isRaw = typeof part === 'string' || part instanceof Uint8Array
+  return Buffer.from(isRaw ? part : JSON.stringify(part)).toString('base64url')
 }
 
 /** Returns a compact JWS with any content (RFC 7515, section 7.1). */

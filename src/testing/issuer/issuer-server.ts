@@ -25,8 +25,7 @@ const headersOf = ({ maxAgeSeconds }: Publication): Record<string, string> => ({
 })
 
 /**
- * Serves the key set on loopback at every path that ends in `/jwks.json`; does not keep the process
- * alive.
+ * Serves the key set on loopback at every path that ends in `/jwks.json`; does not keep the process alive.
  */
 export async function startKeySetServer(publication: Publication): Promise<KeySetServer> {
   const closing = new AbortController()
@@ -60,7 +59,7 @@ async function answer(
   response: ServerResponse,
   signal: AbortSignal,
 ): Promise<void> {
-  await arrive(publication, { signal, ref: false })
+  await countAndDelay(publication, { signal, ref: false })
   response.writeHead(200, headersOf(publication)).end(JSON.stringify(publication.document()))
 }
 
@@ -68,13 +67,13 @@ async function answer(
 export function inProcessFetch(publication: Publication): typeof globalThis.fetch {
   return async (_input, init) => {
     // The wait keeps the process alive, as the socket of a real `fetch` does.
-    await arrive(publication, init?.signal ? { signal: init.signal } : {})
+    await countAndDelay(publication, init?.signal ? { signal: init.signal } : {})
     return new Response(JSON.stringify(publication.document()), { headers: headersOf(publication) })
   }
 }
 
 /** Counts the request and waits; rejects if the key set is down. */
-async function arrive(publication: Publication, wait: TimerOptions): Promise<void> {
+async function countAndDelay(publication: Publication, wait: TimerOptions): Promise<void> {
   publication.fetches += 1
   if (publication.delayMs > 0) await sleep(publication.delayMs, undefined, wait)
   if (publication.isDown) throw new Error('the key set of the test issuer is down')

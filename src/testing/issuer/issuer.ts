@@ -23,7 +23,7 @@ export interface TestIssuer<Policy extends AnyPolicy = ServiceAuthPolicy> {
   readonly keySet: KeySet
   /** The id of the current signing key. */
   readonly kid: string
-  /** The id of the static key, which is published with it. */
+  /** The id of the static key, which is published with the signing keys. */
   readonly staticKid: string
   /** The number of requests for the key set, including failed ones. */
   readonly fetches: number

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Ending, ReservationRequest, Run } from '../../idempotency/leased/idempotency-store.js'
 import type { Resolution } from '../../idempotency/leased/record-view.js'
 import {
-  abandoned,
+  abandonedRun,
   DAY_MS,
   ENDINGS,
   expectReplayed,
@@ -12,14 +12,14 @@ import {
   FORGOTTEN,
   FREED,
   type KeptStore,
-  lasting,
+  lastingViewOf,
   OPERATORS_RESULT,
   RECORD_RULES,
   RESOLUTIONS,
   RESULT_KEPT,
   ROUNDS,
   SLACK_MS,
-  seen,
+  viewOf,
 } from './record-rules.js'
 import { begin, outcomeOf, requestWith, retryOf, untilAbandoned } from './reservation-rules.js'
 import { casesOf, type StoreCase, type StoreOpener, type StoreRules } from './store-case.js'
@@ -45,7 +45,7 @@ export const recordKeeperCases = (open: StoreOpener<KeptStore>): readonly StoreC
 
 const SHORT_LEASE_MS = 100
 
-/** The endings of consecutive runs. */
+/** Each list has the endings of consecutive runs. */
 const LATER_RUNS: readonly (readonly Ending[])[] = [
   ...ENDINGS.map((ending) => [ending]),
   [{ type: 'released' }, { type: 'released' }],
@@ -57,19 +57,19 @@ const RESOLUTION_RULES: StoreRules<KeptStore> = {
     store,
   ) => {
     for (const fingerprint of [undefined, 'another']) {
-      const { request, run } = await abandoned(store)
+      const { request, run } = await abandonedRun(store)
       await expectResolved(store, run, FREED)
       const retry = retryOf(request, fingerprint === undefined ? {} : { fingerprint })
       const next = await begin(store, retry)
       assert.ok(next.fence > run.fence, 'the fence grows')
-      assert.equal((await seen(store, run)).state, 'running')
+      assert.equal((await viewOf(store, run)).state, 'running')
     }
   },
 
   'an answer that an operator gives comes back to every retry, and to no other request': async (
     store,
   ) => {
-    const { request, run } = await abandoned(store)
+    const { request, run } = await abandonedRun(store)
     await expectResolved(store, run, FINISHED)
     await expectReplayed(store, request)
     assert.equal(await outcomeOf(store, retryOf(request, { fingerprint: 'another' })), 'mismatch')
@@ -88,13 +88,13 @@ const RESOLUTION_RULES: StoreRules<KeptStore> = {
 
   'an old run that comes back changes nothing of what was resolved': async (store) => {
     for (const as of RESOLUTIONS) {
-      const { request, run } = await abandoned(store)
+      const { request, run } = await abandonedRun(store)
       await expectResolved(store, run, as)
-      const resolved = await lasting(store, run)
+      const resolved = await lastingViewOf(store, run)
       assert.equal(await store.renew(run), false, 'renew')
       for (const ending of ENDINGS)
         assert.equal(await store.settle(run, ending), false, ending.type)
-      assert.deepEqual(await lasting(store, run), resolved)
+      assert.deepEqual(await lastingViewOf(store, run), resolved)
       if (as.type === 'finished') await expectReplayed(store, request)
       else await begin(store, retryOf(request))
     }
@@ -105,9 +105,9 @@ const RESOLUTION_RULES: StoreRules<KeptStore> = {
   ) => {
     for (const as of RESOLUTIONS) {
       for (const retentionMs of [1000, 3 * DAY_MS]) {
-        const { run } = await abandoned(store, { leaseMs: 1000, retentionMs })
+        const { run } = await abandonedRun(store, { leaseMs: 1000, retentionMs })
         await expectResolved(store, run, as)
-        const { expiresInMs = 0 } = await seen(store, run)
+        const { expiresInMs = 0 } = await viewOf(store, run)
         const expected = Math.max(retentionMs, DAY_MS)
         assert.ok(expiresInMs > expected - SLACK_MS, `${expiresInMs} ms`)
         assert.ok(expiresInMs <= expected, `${expiresInMs} ms`)
@@ -119,13 +119,13 @@ const RESOLUTION_RULES: StoreRules<KeptStore> = {
     for (const retentionMs of [1000, 3 * DAY_MS]) {
       const least = Math.max(retentionMs, DAY_MS) - SLACK_MS
       for (const endings of LATER_RUNS) {
-        const { request, run } = await abandoned(store, { leaseMs: 1000, retentionMs })
+        const { request, run } = await abandonedRun(store, { leaseMs: 1000, retentionMs })
         await expectResolved(store, run, FREED)
         for (const ending of endings) {
           const next = await begin(store, retryOf(request, { rerunAbandoned: true }))
           assert.equal(await store.renew(next), true)
           assert.equal(await store.settle(next, ending), true, ending.type)
-          const { expiresInMs = 0 } = await seen(store, run)
+          const { expiresInMs = 0 } = await viewOf(store, run)
           assert.ok(expiresInMs > least, `${ending.type}: ${expiresInMs} ms`)
         }
         assert.equal(await store.settle(run, RESULT_KEPT), false)
@@ -135,14 +135,14 @@ const RESOLUTION_RULES: StoreRules<KeptStore> = {
 
   'of resolutions at once one wins, and its end stays': async (store) => {
     for (let round = 0; round < ROUNDS; round++) {
-      const { request, run } = await abandoned(store)
+      const { request, run } = await abandonedRun(store)
       const wanted: readonly Resolution[] = round % 2 === 0 ? [FREED, FINISHED] : [FINISHED, FREED]
       const answers: boolean[] = await Promise.all(
         wanted.map((as) => store.resolve(run.recordId, run.fence, as)),
       )
       assert.equal(answers.filter((isDone) => isDone).length, 1)
       const winner = wanted[answers.indexOf(true)]
-      assert.equal((await seen(store, run)).state, winner?.type)
+      assert.equal((await viewOf(store, run)).state, winner?.type)
       if (winner === FINISHED) await expectReplayed(store, request)
     }
   },
@@ -165,14 +165,14 @@ const RESOLUTION_RULES: StoreRules<KeptStore> = {
 
   'of a resolution and a run that renews at once one wins': async (store) => {
     for (let round = 0; round < ROUNDS; round++) {
-      const { run } = await abandoned(store)
+      const { run } = await abandonedRun(store)
       const resolve = (): Promise<boolean> => store.resolve(run.recordId, run.fence, FINISHED)
       const renew = (): Promise<boolean> => store.renew(run)
       const calls = round % 2 === 0 ? [resolve, renew] : [renew, resolve]
       const answers: boolean[] = await Promise.all(calls.map((call) => call()))
       assert.equal(answers.filter((isDone) => isDone).length, 1)
       const isResolved: boolean | undefined = answers[calls.indexOf(resolve)]
-      assert.equal((await seen(store, run)).state, isResolved ? 'finished' : 'running')
+      assert.equal((await viewOf(store, run)).state, isResolved ? 'finished' : 'running')
     }
   },
 }
@@ -180,7 +180,7 @@ const RESOLUTION_RULES: StoreRules<KeptStore> = {
 /** The endings of runs that have finished. */
 const FINISHED_ENDINGS: readonly Ending[] = [RESULT_KEPT, { type: 'streamed' }]
 
-async function finished(
+async function endedRun(
   store: KeptStore,
   ending: Ending,
 ): Promise<{ request: ReservationRequest; run: Run }> {
@@ -195,10 +195,10 @@ const FORGETTING_RULES: StoreRules<KeptStore> = {
     async (store) => {
       for (const ending of FINISHED_ENDINGS) {
         for (const fingerprint of [undefined, 'another']) {
-          const { request, run } = await finished(store, ending)
+          const { request, run } = await endedRun(store, ending)
           await expectResolved(store, run, FORGOTTEN)
           for (const as of [FORGOTTEN, ...RESOLUTIONS]) await expectUnchanged(store, run, as)
-          const { expiresInMs = 0 } = await seen(store, run)
+          const { expiresInMs = 0 } = await viewOf(store, run)
           assert.ok(expiresInMs > DAY_MS - SLACK_MS, `${expiresInMs} ms`)
           assert.equal(await store.renew(run), false, 'renew')
           for (const late of ENDINGS) assert.equal(await store.settle(run, late), false, late.type)
@@ -215,13 +215,13 @@ const FORGETTING_RULES: StoreRules<KeptStore> = {
     },
 
   'a result that cannot be read can be forgotten': async (store) => {
-    const { run } = await finished(store, { type: 'finished', result: Buffer.from('damaged') })
+    const { run } = await endedRun(store, { type: 'finished', result: Buffer.from('damaged') })
     await expectResolved(store, run, FORGOTTEN)
   },
 
   'of operators who forget at once one wins': async (store) => {
     for (let round = 0; round < ROUNDS; round++) {
-      const { run } = await finished(store, RESULT_KEPT)
+      const { run } = await endedRun(store, RESULT_KEPT)
       const forget = (): Promise<boolean> => store.resolve(run.recordId, run.fence, FORGOTTEN)
       const answers: boolean[] = await Promise.all([forget(), forget()])
       assert.equal(answers.filter((isDone) => isDone).length, 1)
@@ -230,14 +230,14 @@ const FORGETTING_RULES: StoreRules<KeptStore> = {
 
   'of an operator who forgets and a response that still streams one wins': async (store) => {
     for (let round = 0; round < ROUNDS; round++) {
-      const { run } = await finished(store, { type: 'streamed' })
+      const { run } = await endedRun(store, { type: 'streamed' })
       const forget = (): Promise<boolean> => store.resolve(run.recordId, run.fence, FORGOTTEN)
       const stream = (): Promise<boolean> => store.settle(run, { type: 'streaming' })
       const calls = round % 2 === 0 ? [forget, stream] : [stream, forget]
       const answers: boolean[] = await Promise.all(calls.map((call) => call()))
       assert.equal(answers.filter((isDone) => isDone).length, 1)
       const isForgotten: boolean | undefined = answers[calls.indexOf(forget)]
-      assert.equal((await seen(store, run)).state, isForgotten ? 'freed' : 'not_stored')
+      assert.equal((await viewOf(store, run)).state, isForgotten ? 'freed' : 'not_stored')
     }
   },
 }

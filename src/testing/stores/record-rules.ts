@@ -72,7 +72,7 @@ const RUN_STAGES: Readonly<Record<string, ExpectedView>> = {
   'was released': { ending: { type: 'released' }, state: 'freed', allowedResolutions: [] },
 }
 
-export async function abandoned(
+export async function abandonedRun(
   store: KeptStore,
   changes: Partial<ReservationRequest> = {},
 ): Promise<{ request: ReservationRequest; run: Run }> {
@@ -82,7 +82,7 @@ export async function abandoned(
   return { request, run }
 }
 
-export async function seen(
+export async function viewOf(
   store: KeptStore,
   { recordId }: { recordId: string },
 ): Promise<RecordView> {
@@ -92,8 +92,8 @@ export async function seen(
 }
 
 /** The part of the view that stays the same while no call changes the record. */
-export async function lasting(store: KeptStore, run: Run): Promise<Partial<RecordView>> {
-  const { leaseLeftMs: _, expiresInMs: __, ...view } = await seen(store, run)
+export async function lastingViewOf(store: KeptStore, run: Run): Promise<Partial<RecordView>> {
+  const { leaseLeftMs: _, expiresInMs: __, ...view } = await viewOf(store, run)
   return view
 }
 
@@ -105,15 +105,15 @@ export async function expectReplayed(store: KeptStore, request: ReservationReque
 
 export async function expectResolved(store: KeptStore, run: Run, as: Resolution): Promise<void> {
   assert.equal(await store.resolve(run.recordId, run.fence, as), true, as.type)
-  const { state, fence } = await seen(store, run)
+  const { state, fence } = await viewOf(store, run)
   const expected = as.type === 'forgotten' ? 'freed' : as.type
   assert.deepEqual({ state, fence }, { state: expected, fence: run.fence })
 }
 
 export async function expectUnchanged(store: KeptStore, run: Run, as: Resolution): Promise<void> {
-  const before = await lasting(store, run)
+  const before = await lastingViewOf(store, run)
   assert.equal(await store.resolve(run.recordId, run.fence, as), false, as.type)
-  assert.deepEqual(await lasting(store, run), before)
+  assert.deepEqual(await lastingViewOf(store, run), before)
 }
 
 const STATE_RULES: StoreRules<KeptStore> = Object.fromEntries(
@@ -124,7 +124,7 @@ const STATE_RULES: StoreRules<KeptStore> = Object.fromEntries(
         const request = requestWith()
         const run = await begin(store, request)
         if (ending) assert.equal(await store.settle(run, ending), true)
-        const view = await seen(store, run)
+        const view = await viewOf(store, run)
         assert.equal(view.state, state)
         assert.equal(view.fence, run.fence)
         assert.equal(view.fingerprint, run.fingerprint)
@@ -162,7 +162,7 @@ export const RECORD_RULES: StoreRules<KeptStore> = {
       leaseLeftMs = 0,
       expiresInMs = 0,
       begunAt = 0,
-    } = await begin(store, request).then((run) => seen(store, run))
+    } = await begin(store, request).then((run) => viewOf(store, run))
     assert.ok(leaseLeftMs > 0 && leaseLeftMs <= 60_000, `a lease of ${leaseLeftMs} ms`)
     assert.ok(expiresInMs > 600_000 && expiresInMs <= 660_000, `forgotten in ${expiresInMs} ms`)
     assert.ok(Math.abs(begunAt * 1000 - now) < SLACK_MS, `begun at ${begunAt}`)
@@ -188,7 +188,7 @@ export const RECORD_RULES: StoreRules<KeptStore> = {
   },
 
   'arguments of the wrong type throw a TypeError': async (store) => {
-    const { run } = await abandoned(store)
+    const { run } = await abandonedRun(store)
     const { recordId, fence } = run
     const isTypeError = (error: unknown) => error instanceof TypeError
     const wrongRecords = [undefined, 7, '', {}] as unknown[]
@@ -206,6 +206,6 @@ export const RECORD_RULES: StoreRules<KeptStore> = {
         isTypeError,
       )
     }
-    assert.equal((await seen(store, run)).state, 'abandoned')
+    assert.equal((await viewOf(store, run)).state, 'abandoned')
   },
 }

@@ -36,12 +36,12 @@ export const TRANSACTION_RULES: StoreRules<TransactionRunner<unknown>> = withTab
   }) => {
     let calls = 0
     const failure = new Error('the work has failed')
-    const run = runner.transaction(async (tx) => {
+    const ended = runner.transaction(async (tx) => {
       calls++
       await insert(tx, 'a')
       throw failure
     }, LIMITS)
-    assert.equal(await errorOf(run), failure)
+    assert.equal(await errorOf(ended), failure)
     assert.equal(calls, 1, 'calls of the work')
     await holds()
   },
@@ -59,12 +59,12 @@ export const TRANSACTION_RULES: StoreRules<TransactionRunner<unknown>> = withTab
   },
 
   'a statement without a transaction is in none': async ({ runner, insert, holds }) => {
-    const run = runner.transaction(async (tx) => {
+    const ended = runner.transaction(async (tx) => {
       await insert(tx, 'a')
       await insert(undefined, 'b')
       throw new Error('rolled back')
     }, LIMITS)
-    await errorOf(run)
+    await errorOf(ended)
     await holds('b')
   },
 
@@ -96,20 +96,20 @@ export const TRANSACTION_RULES: StoreRules<TransactionRunner<unknown>> = withTab
     table,
     holds,
   }) => {
-    const run = runner.transaction(async (tx) => {
+    const ended = runner.transaction(async (tx) => {
       await insert(tx, 'a')
       await errorOf(runner.query(tx, `select missing from ${table}`, []))
     }, LIMITS)
-    await errorOf(run)
+    await errorOf(ended)
     await holds()
   },
 
   'a constraint that fails at COMMIT is no success': async ({ runner, insert, holds }) => {
-    const run = runner.transaction(async (tx) => {
+    const ended = runner.transaction(async (tx) => {
       await insert(tx, 'a')
       await insert(tx, 'a')
     }, LIMITS)
-    await errorOf(run)
+    await errorOf(ended)
     await holds()
   },
 
@@ -118,12 +118,12 @@ export const TRANSACTION_RULES: StoreRules<TransactionRunner<unknown>> = withTab
     insert,
     holds,
   }) => {
-    const run = runner.transaction(async (tx) => {
+    const ended = runner.transaction(async (tx) => {
       await insert(tx, 'a')
       const end = 'select pg_terminate_backend(pg_backend_pid())::text as ended'
       await runner.query(tx, end, []).catch(() => {})
     }, LIMITS)
-    await errorOf(run)
+    await errorOf(ended)
     await holds()
   },
 
@@ -171,8 +171,8 @@ async function lockTimeout({ runner }: RunnerAtTable, tx: unknown): Promise<unkn
 
 const tooLong = (): never => assert.fail('acquireMs is not kept')
 
-export const errorOf = (run: Promise<unknown>): Promise<unknown> =>
-  run.then(
+export const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
     () => assert.fail('expected a rejection'),
     (error: unknown) => error,
   )

@@ -75,7 +75,7 @@ const OPENING_MS = 2000
 /** The delay that a busy machine may cause. */
 export const SLACK_MS = 2000
 
-/** How long a late call could still run by mistake, once there are connections again. */
+/** The time for which a case waits, once there are connections again, for calls that must no longer run. */
 export const LATE_MS = 250
 
 /** Holds transactions until the pool has no connection left; returns a function that ends them. */
@@ -97,7 +97,7 @@ export async function exhaust({ runner }: RunnerAtTable): Promise<() => Promise<
       isExhausted = true
     })
     held.push(ended)
-    // If the runner ignores `acquireMs`, the case detects it.
+    // After this wait the runner has ignored `acquireMs`, which the case detects.
     const waited = delay(OPENING_MS + SLACK_MS, true, { ref: false })
     if ((await Promise.race([begun, ended, waited])) === true) isExhausted = true
   }

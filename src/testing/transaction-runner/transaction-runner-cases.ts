@@ -6,9 +6,8 @@ import { errorOf, TRANSACTION_RULES } from './ending-rules.js'
 import { LIMITS, SLACK_MS, withTables } from './runner-at-table.js'
 
 /**
- * The rules of a `TransactionRunner`, as cases for any test runner; run them one after another.
- * They need a pool of 4 to 100 connections, and a role that may create tables in its first schema;
- * each case creates one and drops it.
+ * The rules of a `TransactionRunner`, as cases for any test runner; run them one after another. They need a pool of 4
+ * to 100 connections, and a role that may create tables in its first schema; each case creates one and drops it.
  *
  * @throws TypeError if it is given no function.
  *
@@ -78,11 +77,11 @@ const STATEMENT_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
   },
 
   'a COMMIT that fails tells the SQLSTATE of the server': async ({ runner, insert }) => {
-    const run = runner.transaction(async (tx) => {
+    const ended = runner.transaction(async (tx) => {
       await insert(tx, 'a')
       await insert(tx, 'a')
     }, LIMITS)
-    assert.equal(sqlStateOf(await errorOf(run)), '23505')
+    assert.equal(sqlStateOf(await errorOf(ended)), '23505')
   },
 
   'nothing waits longer than statementMs for a statement': async ({ runner }) => {
@@ -101,7 +100,7 @@ const STATEMENT_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
   }) => {
     if (!runner.batch) return
     const batch = runner.batch.bind(runner)
-    const run = runner.transaction(async (tx) => {
+    const ended = runner.transaction(async (tx) => {
       const rows = await batch(tx, [
         { text: 'select 1::text as one', values: [] },
         { text: `insert into ${table} (id) values ($1)`, values: ['a'] },
@@ -111,7 +110,7 @@ const STATEMENT_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
       await holds()
       throw new Error('rolled back')
     }, LIMITS)
-    assert.equal(((await errorOf(run)) as Error).message, 'rolled back')
+    assert.equal(((await errorOf(ended)) as Error).message, 'rolled back')
     await holds()
   },
 
@@ -123,7 +122,7 @@ const STATEMENT_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
     if (!runner.batch) return
     const batch = runner.batch.bind(runner)
     let failure: unknown
-    const run = runner.transaction(async (tx) => {
+    const ended = runner.transaction(async (tx) => {
       const statements = [
         { text: `insert into ${table} (id) values ($1)`, values: ['a'] },
         { text: `select missing from ${table}`, values: [] },
@@ -132,7 +131,7 @@ const STATEMENT_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
         failure = error
       })
     }, LIMITS)
-    await errorOf(run)
+    await errorOf(ended)
     assert.equal(sqlStateOf(failure), '42703')
     await holds()
   },
@@ -156,14 +155,14 @@ const STATEMENT_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
   }) => {
     if (!runner.commitWith) return
     const commitWith = runner.commitWith.bind(runner)
-    const run = runner.transaction(async (tx) => {
+    const ended = runner.transaction(async (tx) => {
       await insert(tx, 'a')
       await commitWith(tx, [
         { text: `insert into ${table} (id) values ($1)`, values: ['b'] },
         { text: `select missing from ${table}`, values: [] },
       ])
     }, LIMITS)
-    assert.equal(sqlStateOf(await errorOf(run)), '42703')
+    assert.equal(sqlStateOf(await errorOf(ended)), '42703')
     await holds()
   },
 })

@@ -32,10 +32,10 @@ export interface NodeRedisLike {
 export type RedisClientLike = IoredisLike | NodeRedisLike
 
 /**
- * Returns what opens clients as `redis`, which the function `caller` got. Does not use `redis` itself, so
- * that it may be connected or not.
+ * Returns what opens clients with the library and options of `redis`, an argument of the function `caller`. Sends
+ * nothing on `redis` itself, which may be connected or not.
  *
- * @throws TypeError if it is not a supported client, or has an option that would be ignored.
+ * @throws TypeError if `redis` is not a supported client, or has an option that would be ignored.
  */
 export function clientFactory(caller: string, redis: RedisClientLike): ClientFactory {
   if (isIoredis(redis)) {
@@ -62,16 +62,16 @@ const isIoredis = (redis: unknown): redis is Ioredis =>
   hasFunctions(redis, ['duplicate']) &&
   typeof (redis as Partial<IoredisLike>).isCluster === 'boolean'
 
-const SINCE_NODE_REDIS_5 = ['duplicate', 'withTypeMapping', 'destroy']
+const NODE_REDIS_5_FUNCTIONS = ['duplicate', 'withTypeMapping', 'destroy']
 
 const isNodeRedis = (redis: unknown): redis is NodeRedis =>
-  hasFunctions(redis, [...SINCE_NODE_REDIS_5, 'sendCommand', 'createPool'])
+  hasFunctions(redis, [...NODE_REDIS_5_FUNCTIONS, 'sendCommand', 'createPool'])
 
 const isNodeRedisCluster = (redis: unknown): redis is NodeRedisCluster =>
-  hasFunctions(redis, [...SINCE_NODE_REDIS_5, 'nodeClient']) &&
+  hasFunctions(redis, [...NODE_REDIS_5_FUNCTIONS, 'nodeClient']) &&
   Array.isArray((redis as Partial<NodeRedisCluster>)._options?.rootNodes)
 
-/** Returns what users may have given instead. */
+/** Returns which unsupported client `redis` seems to be. */
 function guessClient(redis: unknown): string | undefined {
   if (hasFunctions(redis, ['send_command', 'duplicate'])) return 'a client of node-redis 3'
   if (hasFunctions(redis, ['withTypeMapping', 'acquire'])) return 'one of createSentinel'
@@ -80,7 +80,7 @@ function guessClient(redis: unknown): string | undefined {
   return undefined
 }
 
-/** ioredis would use database 0. */
+/** For anything but a number, ioredis would use database 0. */
 function requireDatabase(caller: string, db: unknown = 0): void {
   if (/^\d+$/.test(String(db))) return
   throw new TypeError(`${caller}: the option db of redis must be the number of a database`)

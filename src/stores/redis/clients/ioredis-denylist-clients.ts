@@ -34,12 +34,12 @@ function redisClients(
     create() {
       const client = template.duplicate({
         ...CONNECTION_OPTIONS,
-        // Sentinels publish a failover while the old master may still answer.
+        // Sentinels announce a failover even while the old master still answers.
         ...(sentinels !== undefined && { sentinels, failoverDetector: true }),
       })
       // The sentinel that was queried first may hang, so the next client begins with another.
       sentinels = sentinels && [...sentinels.slice(1), ...sentinels.slice(0, 1)]
-      // A detector that was started while the connection was closing would stay open.
+      // Ends a failover detector that was started while the connection was closing.
       if (sentinels !== undefined) client.on('close', () => client.disconnect())
       if (connectionName) {
         client.on('ready', () => client.client('SETNAME', connectionName).catch(() => {}))
@@ -56,7 +56,7 @@ function clusterClients(template: Cluster, appClient: Cluster): DenylistClients 
 
   return {
     create() {
-      // Alternates: the last known nodes, or the configured ones, may all have left the cluster.
+      // Alternates, because all of the last known nodes, or all of the configured ones, may have left.
       usesKnownNodes = !usesKnownNodes
       const options = {
         slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
@@ -65,12 +65,12 @@ function clusterClients(template: Cluster, appClient: Cluster): DenylistClients 
         redisOptions: {
           ...template.options.redisOptions,
           ...CONNECTION_OPTIONS,
-          // Callers do not wait for longer, and close the connection.
+          // Not needed: a caller that times out closes the connection.
           socketTimeout: undefined,
         },
       } as const
       return duplicateClusterClient(appClient, options, {
-        from: template,
+        template,
         nodes: usesKnownNodes ? knownNodes : [],
       })
     },

@@ -25,31 +25,30 @@ function followCredentials(options: RedisOptions, currentOptions: () => RedisOpt
 }
 
 /**
- * Duplicates the cluster client `appClient`. The nodes of the copy log in with the credentials that
- * `redisOptions` of `appClient` holds at that time, unless a startup node has its own.
+ * Duplicates the cluster client `appClient`, or its duplicate `template`. The nodes of the result log in with the
+ * credentials that `redisOptions` of `appClient` has at the time of the login, unless a startup node has others.
  */
 export function duplicateClusterClient(
   appClient: Cluster,
   options: ClusterOptions,
-  { from = appClient, nodes = [] }: { from?: Cluster; nodes?: ClusterNode[] } = {},
+  { template = appClient, nodes = [] }: { template?: Cluster; nodes?: ClusterNode[] } = {},
 ): Cluster {
   const { username, password } = appClient.options.redisOptions ?? {}
-  const dedicated = from.duplicate(nodes, {
+  const dedicated = template.duplicate(nodes, {
     ...options,
     redisOptions: { ...options.redisOptions, username, password, replyMapping: 'legacy' },
   })
   dedicated.on('+node', ({ options: node }: Redis) => {
-    const isShared =
+    const hasAppLogin =
       (node.username ?? undefined) === username && (node.password ?? undefined) === password
-    if (isShared) followCredentials(node, () => appClient.options.redisOptions ?? {})
+    if (hasAppLogin) followCredentials(node, () => appClient.options.redisOptions ?? {})
   })
   return dedicated
 }
 
 /**
- * Creates a dedicated client for the same server. It has the options of the app's client, except those
- * that would break the store's time limits or the order of its commands. By design, no reply on it is
- * awaited for longer than `longestReplyMs`.
+ * Creates a dedicated client for the server of `appClient`, with its options except those that would break the
+ * store's time limits or the order of its commands. The store waits for no reply longer than `longestReplyMs`.
  */
 export function duplicateClient(appClient: Ioredis, longestReplyMs: number): Ioredis {
   return appClient.isCluster
@@ -57,7 +56,7 @@ export function duplicateClient(appClient: Ioredis, longestReplyMs: number): Ior
     : duplicateRedis(appClient as Redis, longestReplyMs)
 }
 
-/** `keyPrefix` replaces that of the client: a node of a cluster may lack it. */
+/** `keyPrefix` replaces that of `appClient`: the client of a cluster node may lack the prefix of the cluster. */
 export function duplicateRedis(
   appClient: Redis,
   longestReplyMs: number,
@@ -65,7 +64,7 @@ export function duplicateRedis(
 ): Redis {
   const { connectionName } = appClient.options
   const dedicated = appClient.duplicate({
-    ...ownOptions(longestReplyMs),
+    ...dedicatedOptions(longestReplyMs),
     connectionName: undefined,
     // With sentinels, the ready check includes the role. Without them it would only add a delay,
     // because a server that is loading replies with an error.
@@ -86,7 +85,7 @@ function duplicateCluster(appClient: Cluster, longestReplyMs: number): Cluster {
     enableReadyCheck: true,
     enableAutoPipelining: false,
     shardedSubscribers: false,
-    // A refresh that ends after the client was closed would set its timer again, forever.
+    // A refresh that ends after the client was closed would restart its timer forever.
     slotsRefreshInterval: undefined,
     scaleReads: 'master',
     maxRedirections: MAX_REDIRECTIONS,
@@ -95,20 +94,20 @@ function duplicateCluster(appClient: Cluster, longestReplyMs: number): Cluster {
     retryDelayOnClusterDown: RETRY_DELAY_IN_CLUSTER_MS,
     retryDelayOnTryAgain: RETRY_DELAY_IN_CLUSTER_MS,
     clusterRetryStrategy: reconnectDelay,
-    // If a node has gone, the cluster is queried for its nodes again.
+    // A lost node is not reconnected: the client queries the cluster for its nodes again.
     clusterNodeRetryStrategy: null,
     // Not every release of ioredis merges these with the password and TLS options of the app's client.
     redisOptions: {
       ...appClient.options.redisOptions,
-      ...ownOptions(longestReplyMs),
+      ...dedicatedOptions(longestReplyMs),
       enableReadyCheck: false,
-      // Nothing else shows which node is silent.
+      // In a cluster, only the timeout of its socket shows which node is silent.
       socketTimeout: stallTimeoutFor(longestReplyMs),
     },
   })
 }
 
-function ownOptions(longestReplyMs: number) {
+function dedicatedOptions(longestReplyMs: number) {
   const connectTimeout = connectTimeoutFor(longestReplyMs)
   return {
     lazyConnect: true,
@@ -116,21 +115,21 @@ function ownOptions(longestReplyMs: number) {
     scripts: {},
     // A server that hangs does not complete a graceful close.
     disconnectTimeout: 0,
-    // If a connection is closed before the replies to these commands, ioredis 5 treats it as ready and
-    // never reconnects. The same applies to `connectionName`.
+    // If a connection closes before the reply to `CLIENT SETINFO` or, for `connectionName`, `CLIENT SETNAME`,
+    // ioredis 5 treats it as ready and never reconnects.
     disableClientInfo: true,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     enableAutoPipelining: false,
     commandTimeout: undefined,
     blockingTimeout: undefined,
-    // In ioredis 5 its timer outlives the connection, closes the next one and holds the process open.
-    // stall-detector.ts replaces it.
+    // In ioredis 5 the timer of this option outlives the connection, closes the next one and holds the process
+    // open. stall-detector.ts takes its place.
     socketTimeout: undefined,
     connectTimeout,
     // Without it, ioredis waits forever for a silent sentinel.
     sentinelCommandTimeout: connectTimeout,
-    // Without retries nothing is ever resent, but without this option a command may never settle.
+    // `maxRetriesPerRequest: 0` prevents resending; but without this option a command may never settle.
     autoResendUnfulfilledCommands: true,
     maxLoadingRetryTime: LOADING_RETRY_MS,
     monitor: false,

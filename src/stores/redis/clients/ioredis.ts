@@ -10,7 +10,7 @@ import type {
   ClientFactory,
   ClientListener,
   ClusterClient,
-  OwnClient,
+  DedicatedClient,
   Reconnecting,
   RedisNode,
   ServerClient,
@@ -39,7 +39,7 @@ export function ioredisFactory(appClient: Ioredis): ClientFactory {
   }
 }
 
-export const wrap = (client: Ioredis, listener: ClientListener): OwnClient & Reconnecting =>
+export const wrap = (client: Ioredis, listener: ClientListener): DedicatedClient & Reconnecting =>
   client.isCluster ? wrapCluster(client as Cluster, listener) : wrapRedis(client as Redis, listener)
 
 const wrapRedis = (redis: Redis, listener: ClientListener): ServerClient & Reconnecting => ({
@@ -62,8 +62,8 @@ function wrapCluster(cluster: Cluster, listener: ClientListener): ClusterClient 
         wrapRedis(duplicateRedis(master, longestReplyMs, keyPrefix), nodeListener)
     },
     refresh: () => cluster.refreshSlotsCache(() => {}),
-    onNodeGone(gone) {
-      cluster.on('-node', (node: Redis) => gone(nodeAddress(node)))
+    onNodeGone(onGone) {
+      cluster.on('-node', (node: Redis) => onGone(nodeAddress(node)))
     },
   }
 }
@@ -116,7 +116,7 @@ function baseOf(client: Ioredis, listener: ClientListener): BaseClient & Reconne
   client.on('ready', () => {
     confirming = confirmHandshake(client)
     if (confirming === undefined) becomeUsable()
-    else confirming.then(becomeUsable, reconnectLater)
+    else confirming.then(becomeUsable, reconnectIfRefused)
   })
 
   function becomeUsable(): void {
@@ -126,7 +126,8 @@ function baseOf(client: Ioredis, listener: ClientListener): BaseClient & Reconne
     listener.ready?.()
   }
 
-  function reconnectLater(error: Error): void {
+  /** Reconnects after a refused login or database; ioredis itself reconnects after a lost connection. */
+  function reconnectIfRefused(error: Error): void {
     if (!isReplyError(error)) return
     lastError = error
     const { stream } = client as Redis
@@ -168,7 +169,7 @@ function baseOf(client: Ioredis, listener: ClientListener): BaseClient & Reconne
   }
 }
 
-/** Corks the stream for one tick, so that its commands need one system call instead of one each. */
+/** Corks the stream for one tick, so that all commands of the tick need one system call. */
 function createCork(client: Redis): () => void {
   let corked: Redis['stream'] | undefined
 
@@ -188,9 +189,8 @@ const databaseOf = (client: Ioredis): number =>
   client.isCluster ? 0 : Number((client as Redis).options.db ?? 0)
 
 /**
- * Resolves once Redis has accepted the login and the database. ioredis reports `ready` before that, and
- * commands sent meanwhile would run as the default user or in database 0. Returns `undefined` if the
- * client needs neither.
+ * Resolves once Redis has accepted the login and the database. ioredis reports `ready` before that, and commands sent
+ * meanwhile would run as the default user or in database 0. Returns `undefined` if the client needs neither.
  *
  * @throws Error with the reply of Redis, or because the connection was closed.
  */
@@ -213,7 +213,7 @@ async function confirm(redis: Redis): Promise<void> {
     // ioredis 5 emits the error of a login after it has settled the next command.
     await endOfTick()
   } catch (error) {
-    // Errors for a user without PING, or from a server that is loading, come after the login.
+    // Other error replies to PING, to a user without the right or while the server loads, prove the login.
     const isRefused = db !== 0 || !isReplyError(error) || NO_LOGIN.test(error.message)
     if (isRefused) throw loginError ?? error
   } finally {

@@ -4,11 +4,11 @@ import { slotOf } from './hash-slot.js'
 import { openServerClient } from './node-redis-connection.js'
 import {
   type ClusterSource,
-  completed,
   discoverTopology,
   firstOf,
   type Topology,
   topologyOf,
+  withHost,
 } from './node-redis-topology.js'
 import { notConnectedError } from './reconnecting.js'
 import type {
@@ -23,7 +23,7 @@ import { MAX_REDIRECTIONS, RETRY_DELAY_IN_CLUSTER_MS } from './time-limits.js'
 
 interface Node {
   readonly client: ServerClient
-  /** Settles once it has connected. */
+  /** Resolves once the client has connected; rejects if it cannot. */
   readonly connected: Promise<void>
   watch<T>(reply: Promise<T>): Promise<T>
   close(): void
@@ -77,7 +77,7 @@ export function openClusterConnection(
     return node
   }
 
-  /** Asks nodes for the topology: connected ones first. It is lost if none answers. */
+  /** Asks the connected nodes for the topology, then others. If none answers, the client is lost. */
   function refresh(): Promise<void> {
     refreshing ??= askConnected()
       .catch(() => discoverTopology(source, false))
@@ -115,10 +115,11 @@ export function openClusterConnection(
     }
     for (const address of before) {
       if (next.masters.has(address)) continue
-      for (const gone of goneListeners) gone(address)
+      for (const onGone of goneListeners) onGone(address)
     }
   }
 
+  /** Rejects after a delay, so that the call is not repeated too often. */
   async function connectedNode(address: string | undefined): Promise<Node> {
     if (address === undefined) {
       void refresh().catch(() => {})
@@ -138,21 +139,22 @@ export function openClusterConnection(
 
   async function runScript(command: ScriptCommand): Promise<unknown> {
     const slot = slotOf(source.keyPrefix + (command.keys[0] ?? ''))
-    let target: { readonly address: string; readonly isAsking: boolean } | undefined
+    /** Where MOVED or ASK has sent the command, instead of the known master of its slot. */
+    let redirect: { readonly address: string; readonly isAsking: boolean } | undefined
     for (let tries = 0; ; tries += 1) {
       if (topology === undefined) throw notConnectedError()
-      const node = await connectedNode(target?.address ?? topology.slots[slot])
+      const node = await connectedNode(redirect?.address ?? topology.slots[slot])
       try {
-        if (target?.isAsking) node.client.command('ASKING').catch(() => {})
+        if (redirect?.isAsking) node.client.command('ASKING').catch(() => {})
         return await node.watch(node.client.runScript(command))
       } catch (error) {
         if (!isReplyError(error) || tries >= MAX_REDIRECTIONS) throw error
         const [kind = '', , address = ''] = error.message.split(' ')
         if (kind === 'MOVED' || kind === 'ASK') {
-          target = { address: completed(address, node.client.address), isAsking: kind === 'ASK' }
+          redirect = { address: withHost(address, node.client.address), isAsking: kind === 'ASK' }
           if (kind === 'MOVED') void refresh().catch(() => {})
         } else if (kind === 'CLUSTERDOWN' || kind === 'TRYAGAIN') {
-          target = undefined
+          redirect = undefined
           await sleep(RETRY_DELAY_IN_CLUSTER_MS, undefined, { ref: false })
           if (kind === 'CLUSTERDOWN') await refresh()
         } else {
@@ -162,7 +164,7 @@ export function openClusterConnection(
     }
   }
 
-  const masterAt = (address: string): RedisNode => ({
+  const masterNode = (address: string): RedisNode => ({
     address,
     isBehindSentinel: false,
     async command(...words) {
@@ -192,14 +194,14 @@ export function openClusterConnection(
     runScript,
     async masters() {
       await refresh()
-      return [...(topology?.masters ?? [])].map(masterAt)
+      return [...(topology?.masters ?? [])].map(masterNode)
     },
     isTlsUnanswered: () => false,
     addressOf: (key) => topology?.slots[slotOf(source.keyPrefix + key)],
     masterAt: (address) => (topology?.masters.has(address) ? source.openNode(address) : undefined),
     refresh: () => void refresh().catch(() => {}),
-    onNodeGone(gone) {
-      goneListeners.push(gone)
+    onNodeGone(onGone) {
+      goneListeners.push(onGone)
     },
   }
 }

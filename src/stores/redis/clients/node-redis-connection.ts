@@ -52,7 +52,7 @@ export interface ConnectionSource {
 const SIMPLE_STRING = 43
 const BLOB_STRING = 36
 
-const TEXTS_AS = {
+const COMMAND_OPTIONS = {
   strings: { timeout: undefined, typeMapping: {} },
   buffers: {
     timeout: undefined,
@@ -61,8 +61,8 @@ const TEXTS_AS = {
 } as const
 
 /**
- * Opens one connection with node-redis, which never reconnects by itself: it may then connect twice at a
- * time, and resend commands. It has the options of the app's client, except those that would break the
+ * Opens one connection with node-redis that never reconnects: a node-redis client that reconnects may connect twice
+ * at a time, and resend commands. Uses the options of the app's client, except those that would break the
  * store's time limits or the order of its commands.
  */
 export function openServerClient(source: ConnectionSource, listener: ClientListener): ServerClient {
@@ -92,10 +92,10 @@ export function openServerClient(source: ConnectionSource, listener: ClientListe
     listener.lost?.()
   }
 
-  function ownOptions(): object {
+  function dedicatedOptions(): object {
     return {
       ...options,
-      // Its parts are in the other options.
+      // The other options have the parts of the URL.
       url: undefined,
       socket: {
         ...options.socket,
@@ -108,12 +108,12 @@ export function openServerClient(source: ConnectionSource, listener: ClientListe
         },
       },
       RESP: 2,
-      // A user without the right to run it could not log in.
+      // A user without the right to CLIENT SETNAME could not log in, so `connect` sends it afterwards.
       name: undefined,
       disableClientInfo: true,
       disableOfflineQueue: true,
       commandsQueueMaxLength: undefined,
-      // It may hold an abort signal of the app.
+      // May hold an abort signal of the app.
       commandOptions: undefined,
       readonly: false,
       pingInterval: undefined,
@@ -125,7 +125,7 @@ export function openServerClient(source: ConnectionSource, listener: ClientListe
   }
 
   async function connect(): Promise<void> {
-    const started = source.start(ownOptions())
+    const started = source.start(dedicatedOptions())
     client = started.client
     client.on('error', fail)
     client.on('connect', () => listener.connected?.())
@@ -142,11 +142,11 @@ export function openServerClient(source: ConnectionSource, listener: ClientListe
 
   async function send(
     words: readonly (string | Buffer)[],
-    texts: keyof typeof TEXTS_AS,
+    texts: keyof typeof COMMAND_OPTIONS,
   ): Promise<unknown> {
     if (client === undefined || !isReady) throw notConnectedError()
     try {
-      return await client.sendCommand(words, TEXTS_AS[texts])
+      return await client.sendCommand(words, COMMAND_OPTIONS[texts])
     } catch (error) {
       const cause = asReplyError(error as Error)
       // After a failover, the server at this address may have become a replica.

@@ -8,7 +8,7 @@ export interface ClusterSource {
   readonly connectTimeoutMs: number
   /** A node that sends nothing for so long, though it owes a reply, is replaced. */
   readonly stallTimeoutMs: number
-  /** The addresses that the cluster had last. */
+  /** The addresses of the last topology. */
   readonly known: Set<string>
   /** Returns the nodes that the app has named. */
   roots(): readonly ConnectionSource[]
@@ -25,28 +25,28 @@ export interface Topology {
   readonly all: readonly string[]
 }
 
-/** As many nodes are asked at a time for the nodes of their cluster. */
+/** The number of nodes that are asked for the topology at the same time. */
 const MAX_ASKED = 8
 
 /**
- * Asks the nodes that the app has named, and those last known, on new connections: a node that the app has
- * named may have a login of its own.
+ * Asks the nodes that the app has named, and those last known, on new connections, because the app may have named
+ * a node with a different login.
  *
- * @throws Error if none answers, or `mustBeUp` and the cluster is down.
+ * @throws Error if no node answers, or if `mustBeUp` and the cluster is down.
  */
 export function discoverTopology(source: ClusterSource, mustBeUp: boolean): Promise<Topology> {
   const known = [...source.known].map(source.node)
   const asked = [...shuffled(source.roots()), ...shuffled(known)].slice(0, MAX_ASKED)
   return firstOf(
-    asked.map(async (each) => {
-      const client = openServerClient(each, {})
+    asked.map(async (node) => {
+      const client = openServerClient(node, {})
       const work = client.connect().then(() => topologyOf(client, mustBeUp))
       return untilDeadline(work, startRedisCall(source.connectTimeoutMs)).finally(client.close)
     }),
   )
 }
 
-/** Resolves to the first result. @throws Error if there is none, with what the last one said. */
+/** Resolves to the first result. @throws Error if all reject: the first error reply, otherwise the last error. */
 export async function firstOf<T>(work: readonly Promise<T>[]): Promise<T> {
   try {
     return await Promise.any(work)
@@ -62,10 +62,10 @@ const shuffled = <T>(list: readonly T[]): T[] =>
     .sort((one, other) => one.rank - other.rank)
     .map(({ value }) => value)
 
-/** A node may leave out its own host. */
-export function completed(address: string, ofNode: string): string {
+/** Adds the host of the node that sent the address, if the node has left it out. */
+export function withHost(address: string, sender: string): string {
   if (!address.startsWith(':') || address.startsWith('::')) return address
-  return ofNode.slice(0, ofNode.lastIndexOf(':')) + address
+  return sender.slice(0, sender.lastIndexOf(':')) + address
 }
 
 /**
@@ -76,7 +76,7 @@ export function completed(address: string, ofNode: string): string {
 export async function topologyOf(client: ServerClient, mustBeUp: boolean): Promise<Topology> {
   const [reply, info] = await Promise.all([
     client.command('CLUSTER', 'SLOTS'),
-    // Some users may not run it.
+    // The user may lack the right to run CLUSTER INFO.
     mustBeUp ? client.command('CLUSTER', 'INFO').catch(() => '') : '',
   ])
   if (String(info).includes('cluster_state:fail')) throw new Error('The cluster is not ready')
@@ -90,13 +90,13 @@ type SlotRange = readonly [
 ]
 
 /** Parses the reply to `CLUSTER SLOTS`. */
-function parseSlots(reply: unknown, asked: string): Topology {
+function parseSlots(reply: unknown, sender: string): Topology {
   const slots: (string | undefined)[] = []
   const masters = new Set<string>()
   const all = new Set<string>()
   for (const [from, to, ...nodes] of reply as readonly SlotRange[]) {
     const addresses = nodes.map(([host, port]) =>
-      completed(`${host === '?' ? '' : (host ?? '')}:${port}`, asked),
+      withHost(`${host === '?' ? '' : (host ?? '')}:${port}`, sender),
     )
     const [master] = addresses
     if (master === undefined) continue

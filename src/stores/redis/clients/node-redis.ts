@@ -43,7 +43,7 @@ const openServer =
   (sourceWithin: (connectTimeoutMs: number) => ConnectionSource): OpenClient<ServerClient> =>
   (longestReplyMs, listener) => {
     const sourceNow = () => sourceWithin(connectTimeoutFor(longestReplyMs))
-    const client = reconnecting((own) => openServerClient(sourceNow(), own), listener)
+    const client = reconnecting((inner) => openServerClient(sourceNow(), inner), listener)
     const node: RedisNode = {
       address: sourceNow().address,
       isBehindSentinel: false,
@@ -87,7 +87,7 @@ export interface NodeRedisCluster {
 export function nodeRedisClusterFactory(appClient: NodeRedisCluster): ClientFactory {
   const keyPrefix = String(appClient._options.keyPrefix ?? '')
   const startNode = nodeStarter(appClient)
-  /** The addresses that the last client knew. */
+  /** The addresses of the last topology, which the next client starts with. */
   const known = new Set<string>()
 
   function nodeSource(address: string, connectTimeoutMs: number): ConnectionSource {
@@ -134,9 +134,9 @@ function reconnectingCluster(
   listener: ClientListener,
 ): ClusterClient & Reconnecting {
   const goneListeners: ((address: string) => void)[] = []
-  const client = reconnecting((own) => {
-    const opened = openClusterConnection(source, own)
-    for (const gone of goneListeners) opened.onNodeGone(gone)
+  const client = reconnecting((inner) => {
+    const opened = openClusterConnection(source, inner)
+    for (const onGone of goneListeners) opened.onNodeGone(onGone)
     return opened
   }, listener)
   const whileReady = <T>(use: (cluster: ClusterClient) => T): T | undefined =>
@@ -148,15 +148,15 @@ function reconnectingCluster(
     addressOf: (key) => whileReady((cluster) => cluster.addressOf(key)),
     masterAt: (address) => whileReady((cluster) => cluster.masterAt(address)),
     refresh: () => whileReady((cluster) => cluster.refresh()),
-    onNodeGone(gone) {
-      goneListeners.push(gone)
+    onNodeGone(onGone) {
+      goneListeners.push(onGone)
     },
   }
 }
 
 /**
- * Applies the defaults of the cluster as node-redis does. That refuses to connect where the options ask for
- * TLS and the URL does not; here TLS counts, so that no login is sent in plain text.
+ * Applies the defaults of the cluster as node-redis does. If the options ask for TLS and the URL does not,
+ * node-redis refuses to connect; this function chooses TLS, so that no login is sent in plain text.
  */
 function rootOptions(root: NodeRedisOptions, defaults: NodeRedisOptions = {}): NodeRedisOptions {
   const { url, ...rest } = root
@@ -178,7 +178,7 @@ function optionsIn({ hostname, port, protocol, username, password }: URL): NodeR
       port: port === '' ? DEFAULT_PORT : Number(port),
       tls: protocol === 'rediss:',
     },
-    // A login in the URL replaces all of the one in the defaults, also if it lacks the user.
+    // A login in the URL replaces the whole login of the defaults, even if it has only a password.
     ...((username !== '' || password !== '') && {
       credentialsProvider: undefined,
       username: decodeURIComponent(username) || undefined,
@@ -193,9 +193,9 @@ function hostAndPort(address: string): { host: string; port: number } {
 }
 
 /**
- * Returns what makes clients for the nodes of a cluster, and lets them connect. Only `nodeClient` of a
- * cluster client does that, with the defaults of that client. Making the duplicate takes tens of
- * milliseconds, so there is one for all connections.
+ * Returns a function that makes clients for the nodes of a cluster, and lets them connect. Only `nodeClient` of a
+ * cluster client does that, with the defaults of that client. Making a duplicate takes tens of milliseconds, so
+ * all connections share one, whose defaults are replaced each time.
  */
 function nodeStarter(appClient: NodeRedisCluster): ConnectionSource['start'] {
   const defaults: Record<string, unknown> = {}

@@ -9,8 +9,8 @@ interface ReconnectingClient<C> extends BaseClient, Reconnecting {
 }
 
 /**
- * Makes a client that reconnects of clients that do not: each lost client is replaced by what `open`
- * returns, in the async context of this call.
+ * Makes a client that reconnects: replaces each lost client, which does not reconnect, by what `open` returns, in
+ * the async context of this call. `connect` replaces the first client, which is never connected.
  */
 export function reconnecting<C extends BaseClient>(
   open: (listener: ClientListener) => C,
@@ -37,10 +37,10 @@ export function reconnecting<C extends BaseClient>(
     opened.connect().catch(() => {})
   })
 
-  function onLost(lost: C): void {
-    if (lost !== client || isClosed) return
+  function onLost(lostClient: C): void {
+    if (lostClient !== client || isClosed) return
     failures += 1
-    lastError = lost.lastError() ?? lastError
+    lastError = lostClient.lastError() ?? lastError
     listener.lost?.()
     clearTimeout(timer)
     timer = setTimeout(

@@ -1,26 +1,26 @@
 /** `EVALSHA` or `EVAL`. */
 export interface ScriptCommand {
   readonly command: 'evalsha' | 'eval'
-  /** The digest, or the source. */
+  /** The digest for `EVALSHA`, the source for `EVAL`. */
   readonly script: string
-  /** Without the key prefix of the app's client, which the command gets. */
+  /** Without the key prefix of the app's client, which `runScript` adds. */
   readonly keys: readonly string[]
   readonly args: readonly (string | Buffer)[]
-  /** What texts in the reply become. */
+  /** What each string of the reply becomes in JavaScript. */
   readonly texts: 'strings' | 'buffers'
 }
 
-/** A server that accepts commands without keys. */
+/** One server, for commands that have no keys. */
 export interface RedisNode {
   /** Host and port, or the path of the socket; with sentinels, the name of the master. */
   readonly address: string
   readonly isBehindSentinel: boolean
-  /** Texts in the reply are strings. */
+  /** Resolves with the reply, whose strings are JavaScript strings, not Buffers. */
   command(...words: readonly string[]): Promise<unknown>
 }
 
 /**
- * What all clients of the package's own have. An error reply is an Error with the name `ReplyError`; any
+ * What all clients have that the package opens. An error reply is an Error with the name `ReplyError`; any
  * other error means that the connection was lost or is not ready.
  */
 export interface BaseClient {
@@ -29,7 +29,7 @@ export interface BaseClient {
   isReady(): boolean
   /** Returns why it is not ready. */
   lastError(): Error | undefined
-  /** Connects, unless it does already. Rejects if that fails. */
+  /** Connects, unless it is connected or connecting. Rejects if it cannot. */
   connect(): Promise<void>
   /** Disconnects without waiting for the server. */
   close(): void
@@ -48,20 +48,20 @@ export interface ServerClient extends BaseClient, RedisNode {
 /** A client for all masters of a cluster. */
 export interface ClusterClient extends BaseClient {
   readonly isCluster: true
-  /** Returns the address of the master that has the key, as far as is known. */
+  /** Returns the address of the master that has the key; `undefined` if it is unknown. */
   addressOf(key: string): string | undefined
   /** Returns what opens a client for the master at the address; `undefined` if there is none. */
   masterAt(address: string): OpenClient<ServerClient> | undefined
   /** Asks the cluster again for its nodes. */
   refresh(): void
-  /** Calls `listener` with the address of a node that has left. */
-  onNodeGone(listener: (address: string) => void): void
+  /** Calls `onGone` with the address of each node that leaves. */
+  onNodeGone(onGone: (address: string) => void): void
 }
 
-/** A client of the package's own, whichever library made it. */
-export type OwnClient = ServerClient | ClusterClient
+/** A client that the package opens, with any of the libraries. */
+export type DedicatedClient = ServerClient | ClusterClient
 
-/** Of a client that reconnects until it is closed. */
+/** What a client has in addition that reconnects until it is closed. */
 export interface Reconnecting {
   /** Replaces the connection. */
   reconnect(): void
@@ -77,18 +77,18 @@ export interface ClientListener {
 }
 
 /**
- * Opens a client that reconnects, once `connect` is called. By design, no reply is awaited for longer than
- * `longestReplyMs`.
+ * Makes a client that connects once `connect` is called, and then reconnects. Its user waits for no reply
+ * longer than `longestReplyMs`.
  */
 export type OpenClient<C> = (longestReplyMs: number, listener: ClientListener) => C & Reconnecting
 
-/** Opens clients of the package's own with the options of the app's client. */
+/** Opens dedicated clients with the options of the app's client. */
 export interface ClientFactory {
   readonly keyPrefix: string
-  readonly open: OpenClient<OwnClient>
+  readonly open: OpenClient<DedicatedClient>
   /**
-   * Returns a function that opens the clients of a denylist. They do not reconnect: a new one replaces
-   * each, so that the faulty state of a connection ends with it.
+   * Returns a function that opens the clients of a denylist. They do not reconnect: the denylist replaces a client
+   * that has failed, so that no faulty state of it remains.
    */
-  forDenylist(timeoutMs: number): () => OwnClient
+  forDenylist(timeoutMs: number): () => DedicatedClient
 }

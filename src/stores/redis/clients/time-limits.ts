@@ -13,7 +13,7 @@ export const MAX_REDIRECTIONS = 16
 /** The time limit for a denylist to connect, including login and the query of a sentinel or cluster node. */
 export const DENYLIST_CONNECT_TIMEOUT_MS = 250
 
-/** Returns the milliseconds before the attempt to reconnect with this number; the first has 1. */
+/** Returns the delay in milliseconds before an attempt to reconnect; the first `attempt` is 1. */
 export const reconnectDelay = (attempt: number): number =>
   Math.min(MAX_RECONNECT_DELAY_MS, 25 * 2 ** Math.min(attempt, 10))
 

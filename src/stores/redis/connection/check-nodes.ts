@@ -16,8 +16,7 @@ export interface NodeCheckOptions {
   /** Milliseconds for each command. */
   readonly timeoutMs: number
   readonly prefix: string
-  /** Whether the store waits for replicas. */
-  readonly waits: boolean
+  readonly sendsWait: boolean
 }
 
 /**
@@ -38,7 +37,7 @@ export async function checkMasters(options: NodeCheckOptions): Promise<readonly 
 
 /** Returns the reply to `INFO`; `undefined` if the user may not run it. */
 export function readInfo(node: RedisNode, options: NodeCheckOptions): Promise<string | undefined> {
-  return run(node, options, async () => String(await node.command('INFO'))).catch((error) => {
+  return runOn(node, options, async () => String(await node.command('INFO'))).catch((error) => {
     if (error instanceof ServiceAuthError && error.code === 'unfit') return undefined
     throw error
   })
@@ -53,7 +52,7 @@ export async function checkNode(
   const name = nodeName(node)
   if (info !== undefined) checkInfo(name, info)
   if (options.connection.cluster || info?.includes('cluster_enabled:1')) {
-    const state = await run(node, options, () => node.command('CLUSTER', 'INFO'))
+    const state = await runOn(node, options, () => node.command('CLUSTER', 'INFO'))
     if (!String(state).includes('cluster_state:ok')) {
       throw unavailable(`${name} says that its cluster is down`)
     }
@@ -83,17 +82,17 @@ export const TRY_COMMANDS: Script = tryScript(`
 `)
 
 async function checkPermissions(node: RedisNode, options: NodeCheckOptions): Promise<void> {
-  const { connection, prefix, waits } = options
+  const { connection, prefix, sendsWait } = options
   const key = keyOn(node, connection, prefix)
-  // Without a key in a slot of this node, the store never writes to it.
+  // The prefix has a hash tag of another node, or this node has no slots: the store never writes to it.
   if (key === undefined) return
   const call = { script: TRY_COMMANDS, key, args: [] }
-  // The store sends scripts in both ways, and a user may be denied either.
-  await run(node, options, () => connection.link.sendSource(call))
-  const refused = await run(node, options, () => connection.link.sendDigest(call))
+  // The store sends scripts by source and by digest, and a user may be denied either.
+  await runOn(node, options, () => connection.link.sendSource(call))
+  const refused = await runOn(node, options, () => connection.link.sendDigest(call))
   const missing = missingPermission(refused)
   if (missing !== undefined) throw unfit(`${nodeName(node)} does not let the user ${missing}`)
-  if (waits) await run(node, options, () => node.command('WAIT', '0', '1'))
+  if (sendsWait) await runOn(node, options, () => node.command('WAIT', '0', '1'))
 }
 
 const MAX_CANDIDATES = 20_000
@@ -113,7 +112,7 @@ function keyOn(
   return undefined
 }
 
-async function run<T>(
+async function runOn<T>(
   node: RedisNode,
   options: NodeCheckOptions,
   send: () => Promise<T>,

@@ -1,10 +1,10 @@
-import type { OwnClient } from '../clients/redis-client.js'
+import type { DedicatedClient } from '../clients/redis-client.js'
 import { errorText, isReplyError } from './redis-call.js'
 
 const TLS_ERROR = /before secure TLS connection|wrong version number|packet length too long|EPROTO/
 
 /** Returns the message for a client without a usable connection. */
-export function connectionErrorText(client: OwnClient, error: Error | undefined): string {
+export function connectionErrorText(client: DedicatedClient, error: Error | undefined): string {
   if (isReplyError(error)) {
     const isDatabase = /^ERR .*\b(DB|database)\b/i.test(error.message)
     const where = isDatabase ? ` database ${client.database}` : ' the login'

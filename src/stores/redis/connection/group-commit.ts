@@ -58,7 +58,7 @@ export function openReplicated(
       : openClusterCommits(cluster, connection, open)
 
   return {
-    /** @throws NotConfirmed if they have not in time, or an Error with the error reply of Redis. */
+    /** @throws NotConfirmed if the replicas do not acknowledge in time, or an Error with the error reply of Redis. */
     run(call: ReservingCall, state: CallState = startRedisCall(longestReplyMs)): Promise<unknown> {
       return connection.watch(retryUntilDeadline(state, () => groupCommits.commit(call, state)))
     },
@@ -96,9 +96,9 @@ function openClusterCommits(
     try {
       return await groupCommitFor(call.key).commit(call, state)
     } catch (error) {
-      // The key may have moved to another node, also in a failover.
-      const isLateOrAlone = error instanceof NotConfirmed && error.mayHaveRun
-      if (!isLateOrAlone) refreshSlots()
+      const isUnacknowledged = error instanceof NotConfirmed && error.mayHaveRun
+      // Any other error may mean that the key has moved to another node, for example by a failover.
+      if (!isUnacknowledged) refreshSlots()
       if (isReplyError(error) && /^(MOVED|ASK|READONLY) /.test(error.message)) {
         throw new Error('the key has moved')
       }
@@ -134,7 +134,7 @@ class TooFewReplicas extends NotConfirmed {
 interface Entry {
   readonly call: ReservingCall
   readonly state: CallState
-  /** Whether the server does not have the script, and needs its source. */
+  /** Whether to send the source, because the server did not have the script. */
   readonly withSource: boolean
   resolve(reply: unknown): void
   reject(error: unknown): void
@@ -162,7 +162,7 @@ function openGroupCommit(
     if (!isSending) void sendGroups()
   }
 
-  // Under load it never ends, so it must not run in the async context of the first request.
+  // Under load the loop never ends, so it must not run in the async context of the first request.
   const sendGroups = AsyncResource.bind(async (): Promise<void> => {
     isSending = true
     while (queue.length > 0) {
@@ -178,7 +178,7 @@ function openGroupCommit(
   async function send(group: readonly Entry[]): Promise<void> {
     if (group.length === 0) return
     const replies = group.map((entry) => {
-      // A script without its source has not run.
+      // Sending the source repeats nothing, because the server has refused the digest.
       if (!entry.withSource) entry.state.isRepeated = entry.state.mayHaveRun
       entry.state.mayHaveRun = true
       return entry.withSource ? link.sendSource(entry.call) : link.sendDigest(entry.call)
@@ -217,7 +217,7 @@ function openGroupCommit(
           new TooFewReplicas(`${count} of ${min} replicas have acknowledged`, true, 'server'),
         )
     } catch (error) {
-      // Resend the source in the next group: alone, it would run after the `WAIT`.
+      // The source goes into the next group: sent now, it would follow the `WAIT`, which would not cover it.
       if (isUnknownScript(error) && !entry.withSource) enqueue({ ...entry, withSource: true })
       else entry.reject(error)
     }

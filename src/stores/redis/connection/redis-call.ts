@@ -5,11 +5,11 @@ import type { StoreFault } from '../../store-health.js'
 
 /** The state of one Redis call, including its retries. */
 export interface CallState {
-  /** The time of `performance.now` at which the operation times out; in the past once it has. */
+  /** The time of `performance.now` at which the operation times out; `-Infinity` once the timer has fired. */
   deadline: number
-  /** Whether it was sent, so that it may take effect. */
+  /** Whether the operation was sent, so that it may take effect. */
   mayHaveRun: boolean
-  /** Whether it was sent again after a lost reply. */
+  /** Whether the operation was sent again after a lost reply. */
   isRepeated: boolean
 }
 
@@ -75,7 +75,7 @@ export function untilDeadline<T>(work: Promise<T>, state: CallState): Promise<T>
 }
 
 /**
- * Calls `expire` at the deadline, with the time up to which all data that had arrived was read. Returns a
+ * Calls `expire` at the deadline, with a time: all data that arrived before it has been read. Returns a
  * function that cancels the timer, which does not keep the process alive.
  */
 export function atDeadline(
@@ -110,7 +110,7 @@ export async function retryUntilDeadline<T>(
 }
 
 /**
- * Allows a retry if a connection broke.
+ * Pauses before a retry if a connection broke; any other error ends the retries.
  *
  * @throws NotConfirmed if there was no reply in time, or an Error with the error reply of Redis.
  */
@@ -145,7 +145,7 @@ export const isUnknownScript = (error: unknown): boolean =>
 /**
  * Sends the call once the sender is ready. If Redis does not have the script, sends it with its source.
  *
- * @throws NotConfirmed if there is no reply in time, or the error of ioredis.
+ * @throws NotConfirmed if there is no reply in time, or the error of the client.
  */
 export async function sendScript<C>(
   sender: ScriptSender<C>,
@@ -161,6 +161,7 @@ export async function sendScript<C>(
   } catch (error) {
     if (!isUnknownScript(error)) throw error
     if (isExpired(state) && sender.sendsLate !== true) {
+      // This attempt has not run; an earlier one may have.
       state.mayHaveRun = state.isRepeated
       throw noReplyError(state)
     }

@@ -4,7 +4,7 @@ import type {
   ClientFactory,
   ClientListener,
   ClusterClient,
-  OwnClient,
+  DedicatedClient,
   Reconnecting,
   RedisNode,
   ScriptCommand,
@@ -39,7 +39,7 @@ export interface Connection {
   run(call: RedisCall, state?: CallState): Promise<unknown>
   /** Returns the nodes that now accept writes. @throws NotConfirmed if they are not known in time. */
   masters(): Promise<readonly RedisNode[]>
-  /** Records in the health how the promise settles, and returns it. */
+  /** Records in `health` how the promise settles, and returns the promise. */
   watch<T>(reply: Promise<T>): Promise<T>
   close(): void
 }
@@ -84,15 +84,15 @@ export function openConnection(clients: ClientFactory, timeoutMs: number): Conne
  * A dedicated client. It connects on first use and reconnects after a disconnect, in the async context
  * in which the link was opened.
  */
-interface Link<C extends OwnClient = OwnClient> extends ScriptSender<RedisCall> {
+interface Link<C extends DedicatedClient = DedicatedClient> extends ScriptSender<RedisCall> {
   readonly client: C
-  /** Counts a reply on this connection as pending until it settles, and returns it. */
+  /** Counts a reply on this connection as pending until it settles, and returns the promise. */
   watch<T>(reply: Promise<T>): Promise<T>
   close(): void
 }
 
-/** Opens a client, and replaces its connection if a reply is pending and nothing has arrived for `stallTimeoutMs`. */
-export function openLink<C extends OwnClient & Reconnecting>(
+/** Opens a client. Replaces its connection if nothing arrives for `stallTimeoutMs` while a reply is pending. */
+export function openLink<C extends DedicatedClient & Reconnecting>(
   open: (listener: ClientListener) => C,
   stallTimeoutMs: number,
 ): Link<C> {
@@ -101,6 +101,7 @@ export function openLink<C extends OwnClient & Reconnecting>(
   let isClosed = false
 
   const client = open({
+    // The end of the handshake counts as a pending reply.
     connected: () => void watch(new Promise<void>((resolve) => (endHandshake = resolve))),
     ready() {
       endHandshake()
@@ -108,7 +109,7 @@ export function openLink<C extends OwnClient & Reconnecting>(
     },
     lost: () => endHandshake(),
   })
-  // In a cluster, the client replaces the connection of a silent node.
+  // A cluster client itself replaces the connection of a silent node.
   const stallDetector = client.isCluster
     ? undefined
     : detectStalls(stallTimeoutMs, () => client.reconnect())
@@ -159,7 +160,7 @@ export function openLink<C extends OwnClient & Reconnecting>(
   }
 }
 
-function unreachableError({ mayHaveRun }: CallState, client: OwnClient): NotConfirmed {
+function unreachableError({ mayHaveRun }: CallState, client: DedicatedClient): NotConfirmed {
   const error = client.lastError()
   const code = isReplyError(error) ? 'server' : 'network'
   return new NotConfirmed(connectionErrorText(client, error), mayHaveRun, code)

@@ -1,7 +1,7 @@
 import { type Script, script } from './redis-call.js'
 
 /**
- * Returns a script that runs commands, given as Lua tables, and returns the errors as pairs of command
+ * Makes a script that runs commands, given as Lua tables, and replies with their errors, as pairs of command
  * and message.
  */
 export const tryScript = (commands: string): Script =>

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ClientFactory, OwnClient } from '../clients/redis-client.js'
+import type { ClientFactory, DedicatedClient } from '../clients/redis-client.js'
 import { DENYLIST_CONNECT_TIMEOUT_MS } from '../clients/time-limits.js'
 import { connectionErrorText } from '../connection/connection-error.js'
 import type { Script } from '../connection/redis-call.js'
@@ -19,7 +19,7 @@ import {
 export interface ScriptCall {
   readonly script: Script
   readonly args?: readonly string[]
-  /** Whether to send the source even if Redis has the script, because that needs another privilege. */
+  /** Whether to send the source even if Redis has the script, because `EVAL` needs another right than `EVALSHA`. */
   readonly sendsSource?: boolean
 }
 
@@ -45,7 +45,7 @@ interface ConnectionOptions {
   readonly timeoutMs: number
 }
 
-/** A server that requires a password replies with NOAUTH only to short commands. */
+/** To a client without a login, Redis replies NOAUTH only to short commands; its reply to long ones has this word. */
 const UNAUTHENTICATED = /\bunauthenticated\b/
 
 const replyErrorText = (error: Error): string =>
@@ -58,11 +58,11 @@ export function openDenylistConnection(
   { keys, timeoutMs }: ConnectionOptions,
 ): DenylistConnection {
   const openClient = clients.forDenylist(timeoutMs)
-  let client: OwnClient | undefined
-  let connecting: Promise<OwnClient> | undefined
+  let client: DedicatedClient | undefined
+  let connecting: Promise<DedicatedClient> | undefined
   let isClosed = false
 
-  async function connect(): Promise<OwnClient> {
+  async function connect(): Promise<DedicatedClient> {
     if (isClosed) throw new NotConfirmed('the denylist is closed', false, 'closed')
     const opened = openClient()
     client = opened
@@ -78,7 +78,7 @@ export function openDenylistConnection(
     }
   }
 
-  function connected(): Promise<OwnClient> {
+  function connected(): Promise<DedicatedClient> {
     if (connecting !== undefined) return connecting
     if (client?.isReady()) return Promise.resolve(client)
     if (client !== undefined) closeClient(client)
@@ -87,7 +87,7 @@ export function openDenylistConnection(
     return opening
   }
 
-  function closeClient(failed: OwnClient): void {
+  function closeClient(failed: DedicatedClient): void {
     // If many calls failed on the same connection, the first of them has closed it already.
     if (client !== failed) return
     client = undefined
@@ -105,9 +105,9 @@ export function openDenylistConnection(
     }
   }
 
-  /** The error of a pending call says that the connection was closed, but not why. */
-  const causeOf = (error: unknown, lost: OwnClient): unknown =>
-    isReplyError(error) ? error : (lost.lastError() ?? error)
+  /** Prefers the last error of the client: that of a pending call says only that the connection was closed. */
+  const causeOf = (error: unknown, failed: DedicatedClient): unknown =>
+    isReplyError(error) ? error : (failed.lastError() ?? error)
 
   return {
     runScript: AsyncResource.bind(runScript),
@@ -129,7 +129,7 @@ export function openDenylistConnection(
 }
 
 /** Sends scripts with the keys of the denylist on a client that is connected. */
-function createSender(client: OwnClient, keys: readonly string[]): ScriptSender<ScriptCall> {
+function createSender(client: DedicatedClient, keys: readonly string[]): ScriptSender<ScriptCall> {
   const sendSource = ({ script, args = [] }: ScriptCall): Promise<unknown> =>
     client.runScript({ command: 'eval', script: script.source, keys, args, texts: 'strings' })
   return {
@@ -150,7 +150,7 @@ function createSender(client: OwnClient, keys: readonly string[]): ScriptSender<
   }
 }
 
-/** After this time without a reply the connection is replaced, and the call sent again. */
+/** If a call gets no reply for this time, its connection is replaced and the call is sent again. */
 const TRY_TIMEOUT_MS = 500
 const RETRY_DELAY_MS = 50
 /** A retry with less time than this would only make the outcome uncertain. */
@@ -159,8 +159,7 @@ export const MIN_TRY_MS = 100
 const TRANSIENT = /\b(LOADING|BUSY|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
 
 /**
- * Repeats a call until Redis replies or the time limit passes. A repeated call must have no further
- * effect.
+ * Repeats a call until Redis replies or the time limit passes. A repeated call must have no further effect.
  *
  * @throws NotConfirmed with the outcome of all attempts.
  */
@@ -188,7 +187,7 @@ export function retryScript(
   return keepProcessAlive(() => retryUntilDeadline(state, tryOnce, pause))
 }
 
-/** Far longer than any such work. The timer does nothing. */
+/** Any time would do, because the callback of the timer does nothing. */
 const INTERVAL_MS = 60_000
 
 /**

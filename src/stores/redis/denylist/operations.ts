@@ -11,8 +11,7 @@ export interface DenylistOperations {
    * entry keeps its reason, author and time unless the new one extends it. Resolves with the version that
    * has the entry, and with the resulting entry.
    *
-   * @throws TypeError if the entry is not valid, has ended, or would be the 10,001st; nothing was
-   * written.
+   * @throws TypeError if the entry is not valid, has ended, or would be the 10,001st; nothing was written.
    * @throws DenylistUnconfirmed, also if the list has damaged rows; in that case nothing was written.
    */
   deny(entry: DenylistEntry, options?: DenylistCallOptions): Promise<DenyResult>
@@ -61,7 +60,7 @@ export interface DenylistCallOptions {
 
 /** The result of `deny` for one entry. */
 export interface DeniedEntry {
-  /** The entry in force, with its own reason, author and time. */
+  /** The entry in force, with its reason, author and time. */
   readonly entry: DenylistEntry
   /** Whether an earlier entry stays in force, because its end and its cut-off are as late or later. */
   readonly isEarlier: boolean
@@ -132,7 +131,7 @@ export class DenylistUnconfirmed extends ServiceAuthError {
   /** Whether it may have been written anyway. */
   readonly mayBeWritten: boolean
 
-  /** `deny` and `allow` make these. */
+  /** Only `deny`, `allow` and `removeRows` create these errors. */
   constructor(fault: string, mayBeWritten: boolean) {
     const outcome = mayBeWritten ? 'not known whether it was written' : 'nothing was written'
     super('unavailable', `the denylist is unreachable, ${outcome}: ${fault}`)

@@ -18,7 +18,7 @@ import { POLL, READ } from './scripts.js'
 interface Poll {
   /** Starts polling, unless it has started. */
   start(): void
-  /** Resolves after the current poll, or the next one. */
+  /** Resolves when the poll in progress ends; if there is none, when the next one does. */
   nextPoll(): Promise<void>
   close(): void
 }
@@ -28,10 +28,6 @@ interface PollOptions {
   readonly reports: Reports
   readonly pollMs: number
   readonly timeoutMs: number
-}
-
-interface ReadVersion {
-  readonly version: ListVersion
 }
 
 const READ_TIMEOUT_MS = 500
@@ -84,18 +80,18 @@ export function createPoll(
     const isNew = isFirst || !isSameVersion(polled.version, state.version)
     const list = isNew ? await readAll(polled.version) : undefined
     if (isFirst || state.lastFailure !== undefined)
-      await reports.reportIfDue(proofOf(state, polled))
+      await reports.reportIfDue(proofOf(state, polled.version))
     if (isClosed) return
     if (list !== undefined) local.apply({ type: 'read', at: readClocks(), ...list })
     else local.apply({ type: 'unchanged', at: readClocks(), requestedAt, ...polled })
   }
 
   async function readAll(version: ListVersion) {
-    const isPause =
+    const wasJustMalformed =
       malformed !== undefined &&
       isSameVersion(malformed.version, version) &&
       performance.now() - malformed.at < MALFORMED_PAUSE_MS
-    if (isPause) throw new MalformedReply('the list')
+    if (wasJustMalformed) throw new MalformedReply('the list')
     const requestedAt: ClockReading = readClocks()
     const reply = await connection.runScript({ script: READ, timeoutMs: READ_TIMEOUT_MS })
     try {
@@ -108,13 +104,13 @@ export function createPoll(
     }
   }
 
-  const pollInOwnContext = AsyncResource.bind((): void => void poll())
+  const startPolling = AsyncResource.bind((): void => void poll())
 
   return {
     start() {
       if (hasStarted || isClosed) return
       hasStarted = true
-      pollInOwnContext()
+      startPolling()
     },
     nextPoll() {
       if (isClosed) return Promise.resolve()
@@ -130,12 +126,12 @@ export function createPoll(
 }
 
 /**
- * Requests a write as a proof, because an isolated master answers reads but refuses writes. The list that
- * was just read is not applied yet, and will not be if this write gets no reply.
+ * Returns a report that proves by its write that the master is not isolated: an isolated one answers reads, but
+ * refuses writes. Reports the version applied so far, because the list just read is applied only after this report.
  */
-const proofOf = ({ version: applied, highestNumber }: ListState, { version }: ReadVersion) => ({
-  version: applied,
-  highestNumber: Math.max(highestNumber, version.number),
+const proofOf = ({ version, highestNumber }: ListState, latest: ListVersion) => ({
+  version,
+  highestNumber: Math.max(highestNumber, latest.number),
   isProof: true,
 })
 

@@ -47,7 +47,7 @@ export function createReports(
   let reported: { readonly at: number; readonly version: number } | undefined
   /** Whether a proof was due too soon after a report, so that the next possible report makes up for it. */
   let isProofOwed = false
-  let wasSent = false
+  let hasSentReport = false
   let inProgress: Promise<void> | undefined
   let hasLeft = false
 
@@ -55,7 +55,7 @@ export function createReports(
     if (reported === undefined) return true
     const ageMs = performance.now() - reported.at
     isProofOwed ||= isProof
-    // Operators wait for this report. Each poll finds at most one new version.
+    // Operators wait for the report of a new version. Each poll finds at most one, which limits the writes.
     if (!isProof && reported.version !== version.number) return true
     return ageMs >= INTERVAL_MS || (isProofOwed && ageMs >= PROOF_INTERVAL_MS)
   }
@@ -63,7 +63,7 @@ export function createReports(
   async function report({ version, highestNumber }: Applied): Promise<void> {
     const args = [instance, String(version.number), String(highestNumber), maxSilenceMs, name]
     const sent = { at: performance.now(), version: version.number }
-    wasSent = true
+    hasSentReport = true
     try {
       await connection.runScript({ script: REPORT, args, timeoutMs })
     } catch (error) {
@@ -79,6 +79,7 @@ export function createReports(
     async reportIfDue(applied) {
       while (inProgress !== undefined) {
         await inProgress
+        // Any report is a proof.
         if (applied.isProof) return
       }
       if (hasLeft || !isDue(applied)) return
@@ -87,7 +88,7 @@ export function createReports(
     },
     async leave() {
       hasLeft = true
-      if (!wasSent) return
+      if (!hasSentReport) return
       const deadline = performance.now() + LEAVE_WITHIN_MS
       const removeReceiver = (): Promise<unknown> =>
         connection.runScript({ script: LEAVE, args: [instance], timeoutMs })

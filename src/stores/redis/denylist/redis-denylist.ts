@@ -40,7 +40,7 @@ export interface RedisDenylistOptions {
 /** A live denylist on Redis. It starts polling with the first call of `lists` or `ready`. */
 export interface RedisDenylist extends LiveDenylist, DenylistOperations {}
 
-/** As long as a list counts as fresh after it was read. */
+/** The time for which a list counts as fresh after it was read. */
 const READY_TIMEOUT_MS = 1500
 
 const schema = lazy(() =>
@@ -94,10 +94,10 @@ export function redisDenylist(
   const local = createLocalDenylist(settings)
   const reports = createReports(polling, settings)
   const poll = createPoll(polling, { ...settings, local, reports })
-  const isAccepting = settings.whenUnknown === 'accept'
+  const acceptsUnknown = settings.whenUnknown === 'accept'
   let isClosed = false
 
-  /** Returns the missing right; `undefined` also if another error hides it, because the list decides then. */
+  /** Returns the missing right; `undefined` also if another error hides it: then the state of the list decides. */
   function findMissingRight(sendsSource: boolean): Promise<string | undefined> {
     const { prefix, timeoutMs } = settings
     return writing
@@ -105,7 +105,7 @@ export function redisDenylist(
       .then(missingPermission, (error: Error) => refusedRight(error.message, prefix))
   }
 
-  /** Without these the list is never read, or operators never learn which version is applied here. */
+  /** Throws if a right is missing without which the list is not read, or this receiver does not report. */
   async function requireRights(): Promise<void> {
     if (!local.isKnown() && local.health().lastError !== 'server') return
     const right = (await findMissingRight(true)) ?? (await findMissingRight(false))
@@ -118,10 +118,10 @@ export function redisDenylist(
     const deadline = performance.now() + READY_TIMEOUT_MS
     while (!local.isKnown() && !isClosed && performance.now() < deadline) {
       await poll.nextPoll()
-      if (isAccepting) break
+      if (acceptsUnknown) break
     }
     await requireRights()
-    if (local.isKnown() || isAccepting) return
+    if (local.isKnown() || acceptsUnknown) return
     const { lastError } = local.health()
     throw new ServiceAuthError('unavailable', `the denylist could not be read: ${lastError}`)
   }

@@ -13,9 +13,9 @@ import type {
 } from '../../../verification/denylist/merge-entries.js'
 import type { DamagedRow, DeniedEntry } from './operations.js'
 
-// The arguments and replies of the scripts in scripts.ts.
+// The arguments and replies of the scripts in scripts.ts and write-scripts.ts.
 
-/** The error for a reply that cannot be read, as if another program has written to the keys. */
+/** The error for a reply that cannot be read, for example because another program has written to the keys. */
 export class MalformedReply extends Error {
   override readonly name = 'MalformedReply'
 }
@@ -124,13 +124,13 @@ export function readRecords(reply: unknown): DenylistEntry[] {
     .map(([target, entry]) => recordOf(entry, reasons.get(target)))
 }
 
-function recordOf(entry: LocalEntry, reasonText: string | undefined): DenylistEntry {
+function recordOf(entry: LocalEntry, text: string | undefined): DenylistEntry {
   const { issuer, kind, value, issuedBefore, endsAt } = entry
   return {
     issuer,
     kind,
     value: kind === 'issued-before' ? issuedBefore : value,
-    ...readReason(reasonText),
+    ...readReason(text),
     until: endsAt === Number.POSITIVE_INFINITY ? null : endsAt,
   }
 }

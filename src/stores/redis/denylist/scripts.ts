@@ -5,11 +5,11 @@ import { tryScript } from '../connection/rights.js'
  * A denylist is seven keys in one slot:
  *
  * - version: `number nonce`. The nonce is that of the call that wrote it, so that a retry after a lost
- *   reply finds its own.
+ *   reply finds its nonce there.
  * - entries: target -> `number|end|cut-off`, all that receivers need; `-` for none.
  * - reasons: target -> reason, author and time, for operators.
  * - marks: target -> `number|second|whether it was listed|nonce`, written when a target is allowed. A
- *   retry finds its own nonce, and does not remove an entry that was added meanwhile.
+ *   retry finds its nonce there, and does not remove an entry that was added meanwhile.
  * - receivers: instance -> `version|highest number|silence allowed|seen|name`, times in ms.
  * - entry-ends, mark-ends: sorted sets of all targets in entries and in marks, by the second at which
  *   the row may be removed. A write finds the ended rows in them, and never reads all rows.
@@ -62,7 +62,7 @@ return { redis.call('GET', KEYS[1]), time[1], time[2],
   redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[4]) }
 `)
 
-/** Returns the same as `READ`, and the reasons. */
+/** Returns what `READ` returns, and the reasons. */
 export const READ_WITH_REASONS: Script = script(`
 local time = redis.call('TIME')
 return { redis.call('GET', KEYS[1]), time[1], time[2],
@@ -108,7 +108,7 @@ export const LEAVE: Script = script(`
 return redis.call('HDEL', KEYS[5], ARGV[1])
 `)
 
-/** Runs each command that a receiver's scripts use. Its field is not an instance, and is removed again. */
+/** Runs each command that a receiver's scripts use. No instance is named `check`; the field is removed at once. */
 export const TRY_RECEIVER: Script = tryScript(`
   { 'TIME' }, { 'GET', KEYS[1] }, { 'HGETALL', KEYS[2] },
   { 'HSET', KEYS[5], 'check', '' }, { 'HDEL', KEYS[5], 'check' },

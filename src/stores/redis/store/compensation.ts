@@ -3,23 +3,23 @@ import type { ReservationRequest } from '../../../idempotency/leased/idempotency
 import { type Script, script } from '../connection/redis-call.js'
 import { PRELUDE, recordTail, wholeMs } from './idempotency-scripts.js'
 
-/** Undoes reservations that may arrive late. */
+/** Undoes reservations that may reach Redis late. */
 interface Compensation<T> {
-  /** Undoes `work` immediately, and again for `forMs`, since it may arrive after it was undone. */
+  /** Undoes `work` now, and again for `forMs`, because `work` may reach Redis after the first undo. */
   add(id: string, work: T, forMs: number): void
   close(): void
 }
 
-/** Between two tries while the store cannot be reached. After each success the pause is twice as long. */
+/** The pause after a failed undo and after the first successful one. Each further success doubles it. */
 const RETRY_INTERVAL_MS = 250
-/** Beyond this number, about 20 MB, the oldest are dropped. */
+/** With so many entries, about 20 MB, a new one replaces the oldest. */
 const MAX_PENDING = 100_000
-/** The number at a time, so that a store that has just recovered is not overloaded. */
+/** The number of concurrent undos, so that a store that has just recovered is not overloaded. */
 const BATCH = 200
 
 interface Pending<T> {
   readonly work: T
-  /** By `performance.now`, as `dueAt`. */
+  /** The time of the last undo, by `performance.now`, like `dueAt`. */
   readonly until: number
   dueAt: number
   pauseMs: number
@@ -41,7 +41,7 @@ export function createCompensation<T>(undo: (work: T) => Promise<unknown>): Comp
       await undo(entry.work)
     } catch (error) {
       entry.dueAt = now
-      // It goes last, so that the entries of a server that is down do not hold up those of others.
+      // Moved to the end: entries of a cluster node that is down must not delay those of other nodes.
       if (pending.delete(id)) pending.set(id, entry)
       throw error
     }
@@ -77,7 +77,7 @@ export function createCompensation<T>(undo: (work: T) => Promise<unknown>): Comp
       const now = performance.now()
       const entry = { work, until: now + forMs, dueAt: now, pauseMs: RETRY_INTERVAL_MS }
       pending.set(id, entry)
-      // Immediately, on the same connection, so that Redis runs it right after the call that it undoes.
+      // Sent now, on the connection of the reservation, so that Redis runs the undo right after it.
       tryOnce(id, entry).then(schedule, schedule)
     },
     close() {
@@ -89,9 +89,9 @@ export function createCompensation<T>(undo: (work: T) => Promise<unknown>): Comp
 }
 
 /**
- * Undoes a reservation. ARGV: the record after its fence, time to live, the fence that the reservation was granted
- * (0 for none): such a record stays. Leaves a freed record for a while, which blocks a reservation of this
- * owner that arrives even later, unless the record of the granted run is gone.
+ * Frees a key that a late attempt of a reservation may have taken. ARGV: the record after its fence, time to
+ * live, the fence that the caller was granted (0 for none). Keeps a record with the granted fence. The freed record
+ * blocks attempts that arrive even later; none is written if the caller was granted a run whose record is gone.
  */
 export const UNDO_RESERVE: Script = script(`${PRELUDE}
 local tail, ttl, granted = unpack(ARGV)

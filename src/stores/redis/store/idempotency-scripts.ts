@@ -10,11 +10,11 @@ import { type Script, script } from '../connection/redis-call.js'
 /*
  * The transitions of idempotency/leased/record.ts, each as one atomic step. A record is
  * `1|state|fence|retention|size of owner|size of fingerprint|`, followed by owner, fingerprint and
- * result. The states are `r` (running), `d` (done), `u` (done, not stored) and `f` (freed). The time to live
- * holds the lease: a running record lives for lease plus retention, so its time to live minus the retention is
- * the rest of the lease, by the server's clock alone. If a run takes a freed key, the rest of that key's
- * tombstone is added to the requested retention. A script gets the record as the caller would write it, because
- * one argument costs ioredis less than many.
+ * result. The states are `r` (running), `d` (done), `u` (done, not stored) and `f` (freed). The time to live of
+ * the key holds the lease: a running record lives for lease plus retention, so its time to live minus the
+ * retention is the rest of the lease, by the server's clock alone. A run that takes a freed key writes the
+ * requested retention plus the rest of the tombstone, so that the tombstone still ends no earlier. A script gets
+ * the record (`mine`) as the caller would write it, because one argument costs ioredis less than many.
  */
 export const PRELUDE = `
 local FORM = '^1|([rduf])|(%d+)|(%d+)|(%d+)|(%d+)|()'
@@ -55,7 +55,7 @@ local record, fault = read()
 if fault then return fault end
 `
 
-/** ARGV: the record after its fence, time to live, rerun. */
+/** ARGV: the record after its fence (`recordTail`), time to live, `1` if an abandoned run may run again. */
 export const RESERVE: Script = script(`${PRELUDE}
 if record == true then return { 'unreadable' } end
 local tail, ttl, rerun = unpack(ARGV)
@@ -103,25 +103,26 @@ export const isReserved = (reply: unknown): boolean =>
 
 /** Parses the reply to `RESERVE`, whose strings are Buffers. */
 export function readReservation(reply: unknown): Reservation {
-  const [outcome, detail] = Array.isArray(reply) ? reply : []
-  switch (String(outcome)) {
+  const [first, detail] = Array.isArray(reply) ? reply : []
+  const outcome = String(first)
+  switch (outcome) {
     case 'reserved':
-      return { outcome: 'reserved', fence: Number(detail) }
+      return { outcome, fence: Number(detail) }
     case 'running':
-      return { outcome: 'running', leaseLeftMs: Number(detail) }
+      return { outcome, leaseLeftMs: Number(detail) }
     case 'finished':
-      return { outcome: 'finished', result: detail }
+      return { outcome, result: detail }
     case 'mismatch':
     case 'result_not_stored':
     case 'abandoned':
     case 'unreadable':
-      return { outcome: String(outcome) as 'mismatch' }
+      return { outcome }
     default:
       throw new TypeError('the reservation script returned an unknown reply')
   }
 }
 
-/** ARGV: the record, time to live. */
+/** Renews the lease, and writes a record that is gone again. ARGV: the record, time to live. */
 export const RENEW: Script = script(`${PRELUDE}
 if record == true then return 0 end
 local value, ttl = unpack(ARGV)
@@ -140,7 +141,7 @@ export const renewArguments = (run: Run): string[] => [
   String(runningMs(run)),
 ]
 
-/** ARGV: the record, time to live. A server that is full can still free a key, without a tombstone. */
+/** ARGV: the record, time to live. If Redis has no memory left, deletes a freed key that has no earlier tombstone. */
 export const SETTLE: Script = script(`${PRELUDE}
 if record == true then return 0 end
 local value, ttl = unpack(ARGV)
@@ -193,7 +194,7 @@ type Owner = Pick<Run, 'owner' | 'fingerprint'>
 
 /** Returns the part of a record between its fence and its result. */
 export function recordTail(owned: Owner, retentionMs: number): string {
-  // Two lone surrogates would become one character where the strings are joined.
+  // A surrogate at the end of `owner` and one at the start of `fingerprint` would join into one character.
   const owner = owned.owner.toWellFormed()
   const fingerprint = owned.fingerprint.toWellFormed()
   const sizes = `${Buffer.byteLength(owner)}|${Buffer.byteLength(fingerprint)}`
@@ -202,7 +203,7 @@ export function recordTail(owned: Owner, retentionMs: number): string {
 
 const MAX_BYTES_AS_TEXT = 4096
 
-/** A string if possible, because ioredis assembles commands with Buffer arguments in pieces. */
+/** Returns a string if possible, because ioredis writes a command with a Buffer argument in several pieces. */
 export function appendResult(
   head: string,
   { buffer, byteOffset, byteLength }: Uint8Array,

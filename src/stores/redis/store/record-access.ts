@@ -31,7 +31,7 @@ export function createRecordAccess(
     async read(recordId) {
       const call = { script: READ_RECORD, key: keyOf(recordId), args: [] }
       const reply = await connection.run(call).catch((error) => {
-        // Nothing was written, even if the script ran.
+        // The script only reads, so nothing was written even if it ran.
         throw error instanceof NotConfirmed ? notWrittenError(error) : error
       })
       if (reply === null) return undefined
@@ -58,7 +58,7 @@ export function createRecordAccess(
   }
 }
 
-/** Returns the longest time to live that the record can have, unless its run has become active again. */
+/** Returns the longest time to live that the record can have if its run has not renewed the lease. */
 function maxTtlMs({ stored, record }: ValueSnapshot): string {
   if (stored.ttlMs < 0) return String(stored.ttlMs)
   const hasLease = record.state === 'running' || record.state === 'not_stored'
@@ -81,10 +81,9 @@ return { type, value, redis.call('PTTL', KEYS[1]), string.format('%.0f', time[1]
 `)
 
 /**
- * Replaces a value if it has not changed since it was read. ARGV: the expected value (the SHA-1 of a string,
- * or another type), its longest possible time to live by now, the new value, its time to live. The time
- * to live is compared because a renewal changes nothing else. If the new value is already there, an
- * earlier attempt wrote it.
+ * Replaces a value if it has not changed since it was read. ARGV: the expected value (the SHA-1 of a string, otherwise
+ * its type), its longest possible time to live by now, the new value, the new time to live. The time to live is
+ * compared because a renewal changes nothing else. If the new value is already there, an earlier attempt wrote it.
  */
 export const REPLACE: Script = script(`
 local expected, max_ttl, value, ttl = unpack(ARGV)
@@ -108,15 +107,15 @@ interface StoredValue {
   readonly value: Buffer
   /** Milliseconds; negative if the key never expires. */
   readonly ttlMs: number
-  /** Redis's own time, in microseconds since the epoch. */
+  /** The time of the Redis server, in microseconds since the epoch. */
   readonly time: number
 }
 
 const RECORD_FORM = /^1\|([rduf])\|(\d+)\|(\d+)\|(\d+)\|(\d+)\|/
-/** Rejects sizes that extend into a result: part of it would be shown as owner or fingerprint. */
+/** The start of a result. Within owner or fingerprint, it shows that the sizes are wrong and reach into a result. */
 const RESULT_START = /\[\d{3},\[/
 const OTHER_VERSION = /^([1-9]\d{0,5})\|/
-/** The scripts never write a longer head. */
+/** More than the fields before the owner ever take. */
 const MAX_HEAD_BYTES = 256
 const FENCE_LIMIT = Number.MAX_SAFE_INTEGER
 const RETENTION_LIMIT = 2 ** 53
@@ -152,39 +151,40 @@ function parseFields(
   const [matched, letter, ...digits] = RECORD_FORM.exec(head) ?? []
   if (matched === undefined) return undefined
   const [fence = 0, retentionMs = 0, ownerSize = 0, fingerprintSize = 0] = digits.map(Number)
-  const middle = matched.length + ownerSize
-  const rest = middle + fingerprintSize
-  if (fence >= FENCE_LIMIT || retentionMs >= RETENTION_LIMIT || rest > value.length)
-    return undefined
-  if (RESULT_START.test(value.toString('latin1', matched.length, rest))) return undefined
+  const ownerEnd = matched.length + ownerSize
+  const resultAt = ownerEnd + fingerprintSize
+  const isInRange = fence < FENCE_LIMIT && retentionMs < RETENTION_LIMIT
+  if (!isInRange || resultAt > value.length) return undefined
+  if (RESULT_START.test(value.toString('latin1', matched.length, resultAt))) return undefined
   const base = {
-    owner: value.toString('utf8', matched.length, middle),
-    fingerprint: value.toString('utf8', middle, rest),
+    owner: value.toString('utf8', matched.length, ownerEnd),
+    fingerprint: value.toString('utf8', ownerEnd, resultAt),
     fence,
     retentionMs,
     expiresAt,
   }
-  const endsAsRun = (fence - time) / MICROSECONDS_PER_MS + MAX_RUN_MS
+  // A fence is the time in microseconds at which its run began, or one more than an earlier fence.
+  const latestRunEnd = (fence - time) / MICROSECONDS_PER_MS + MAX_RUN_MS
   // The time to live minus the retention is the lease.
   const leaseUntil = Number.isFinite(expiresAt) ? expiresAt - retentionMs : undefined
   switch (letter) {
     case 'r':
-      // If the time to live has been removed, the run may still be active.
-      return { ...base, state: 'running', leaseUntil: leaseUntil ?? endsAsRun }
+      // If another program has removed the time to live, the run may still be active.
+      return { ...base, state: 'running', leaseUntil: leaseUntil ?? latestRunEnd }
     case 'u':
       return { ...base, state: 'not_stored', leaseUntil: leaseUntil ?? 0 }
     case 'd':
-      return { ...base, state: 'finished', result: value.subarray(rest) }
+      return { ...base, state: 'finished', result: value.subarray(resultAt) }
     default:
-      return { ...base, state: 'freed', reason: value.toString('utf8', rest) || undefined }
+      return { ...base, state: 'freed', reason: value.toString('utf8', resultAt) || undefined }
   }
 }
 
-/** Identifies the value read, so that a script can check whether it is still there. */
+/** Returns what `REPLACE` compares with the value in Redis: the SHA-1 of a string, otherwise the type. */
 const digestValue = ({ type, value }: StoredValue): string =>
   type === 'string' ? createHash('sha1').update(value).digest('hex') : type
 
-/** Returns a record in the format of the scripts. A reason takes the place of the result. */
+/** Returns a record in the format of the scripts. In a freed record, the reason takes the place of the result. */
 function encodeRecord(record: ResolvedRecord): string | Buffer {
   const tail = recordTail(record, record.retentionMs)
   if (record.state === 'freed') return `1|f|${record.fence}${tail}${record.reason ?? ''}`

@@ -21,14 +21,13 @@ export interface RedisStoreOptions {
   /** Milliseconds, 1 to 60,000, that a request waits for Redis, even if it is down. Default: 250. */
   readonly timeoutMs?: number | undefined
   /**
-   * Reservations count only if at least `min` replicas (1 or more) have acknowledged them within
-   * `timeoutMs` (1 to 60,000), in addition to the store's `timeoutMs`. Default: none, so a failover may
-   * lose a reservation.
+   * Reservations count only if at least `min` replicas (1 or more) have acknowledged them within `timeoutMs` (1 to
+   * 60,000), in addition to the store's `timeoutMs`. Default: none, so a failover may lose a reservation.
    */
   readonly replicas?: { readonly min: number; readonly timeoutMs: number } | undefined
 }
 
-/** A reservation that may still arrive, and the fence that an attempt of it was granted; 0 for none. */
+/** A reservation of which an attempt may still reach Redis; `granted` is the fence that the caller got, 0 for none. */
 interface LateReservation {
   readonly request: ReservationRequest
   readonly granted: number
@@ -53,11 +52,10 @@ const schema = lazy(() =>
  * Creates a store on Redis, shared by all instances of a receiver. `redis` is a `Redis` or `Cluster` of
  * ioredis 5 or 6 or of iovalkey 0.3 or 0.4, or what `createClient` or `createCluster` of node-redis 5 or 6
  * returns. The store opens its own connections with the options of `redis`, so that app and store do not
- * wait for each other's commands. Options that would break the store's time limits do not apply to them.
- * They hold the process open until `close()`.
+ * wait for each other's commands. Options that would break the store's time limits do not apply to these
+ * connections, which hold the process open until `close()`.
  *
- * @throws TypeError if `redis` is anything else, or an option is unknown, of the wrong type or out of its
- * range.
+ * @throws TypeError if `redis` is anything else, or an option is unknown, of the wrong type or out of its range.
  *
  * @example
  * ```ts
@@ -83,18 +81,16 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
       : openReplicated(clients, connection, { timeoutMs, replicas })
   const tokenKey = (id: string): string => `${prefix}t:${id}`
   const redisKeyOf = (recordId: string): string => `${prefix}k:${recordId}`
-  const compensation = createCompensation(({ request, granted }: LateReservation) => {
-    const args = undoArguments(request, granted)
-    const isReserved = (): boolean => false
-    // On the connection of the reservation, which it must not overtake.
-    return reservations.run({
+  const compensation = createCompensation(({ request, granted }: LateReservation) =>
+    // On the connection of the reservation, which the undo must not overtake.
+    reservations.run({
       script: UNDO_RESERVE,
       key: redisKeyOf(request.recordId),
-      args,
-      isReserved,
-    })
-  })
-  /** A message is assumed to be late by at most a lease. */
+      args: undoArguments(request, granted),
+      isReserved: () => false,
+    }),
+  )
+  /** Assumes that an attempt reaches Redis at most one lease late. */
   const undo = (request: ReservationRequest, granted = 0): void =>
     compensation.add(request.owner, { request, granted }, request.leaseMs)
 
@@ -113,7 +109,7 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
       try {
         const reply = await reservations.run(call, state)
         const reservation = scripts.readReservation(reply)
-        // The first attempt may still be in progress, and arrive when the key is free.
+        // The first attempt got no reply. It may still reach Redis, once the key is free, and take the key.
         if (state.isRepeated) {
           undo(request, reservation.outcome === 'reserved' ? reservation.fence : 0)
         }
@@ -134,9 +130,9 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
       const call = { script: scripts.SETTLE, key: redisKeyOf(run.recordId), args }
       return (await connection.run(call)) === 1
     },
-    // It may open connections, which outlive the caller.
+    // `check` may open connections, which must not keep the async context of its caller.
     check: AsyncResource.bind(() =>
-      checkMasters({ connection, timeoutMs, prefix, waits: replicas !== undefined }),
+      checkMasters({ connection, timeoutMs, prefix, sendsWait: replicas !== undefined }),
     ),
     health: connection.health.read,
     close() {
@@ -148,9 +144,9 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
 }
 
 /**
- * Records the token unless it is recorded. ARGV: nonce, time to live. The value is the nonce of the
- * operation. A retry that finds its own nonce, after a lost reply, writes again: `WAIT` covers only the
- * writes of its own connection. `SET NX GET` would need Redis 7.
+ * Records the token, with the nonce of the call as its value, unless another call has recorded it. ARGV: nonce,
+ * time to live. A retry after a lost reply finds its nonce and writes again, because `WAIT` covers only writes of
+ * the connection that sends it. `SET NX GET` would need Redis 7.
  */
 export const CONSUME: Script = script(`
 local nonce = redis.call('GET', KEYS[1])

@@ -38,7 +38,7 @@ export type TokenStateEvent = { readonly at: number } & (
 )
 
 /** The reply to a `token()` call. */
-export type TokenAnswer =
+type TokenAnswer =
   /** A token, immediately; the source starts a renewal if one is due. */
   | { readonly kind: 'token'; readonly token: string; readonly isRenewalDue: boolean }
   /** The result of the renewal in progress, or of a new one. If that fails, the call gets `fallback`, if any. */

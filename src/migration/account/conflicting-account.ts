@@ -1,6 +1,5 @@
 import type { AccountInfo, CallOptions, CoreClient, CoreUser } from '../core/core-client.js'
-import type { ImportUser } from '../core/import-user.js'
-import { type Login, loginsOf, PRIMARY } from '../record-validation/login-keys.js'
+import { type Login, type LoginHolder, loginsOf, PRIMARY } from '../record-validation/login-keys.js'
 
 /** A login of a user that an account of the core already has. */
 export interface TakenLogin {
@@ -9,8 +8,6 @@ export interface TakenLogin {
   /** The code with which the core refuses the user. */
   readonly code: 'E003' | 'E005' | 'E006' | 'E007' | 'E022'
 }
-
-type LoginHolder = Pick<ImportUser, 'loginMethods'>
 
 /**
  * Finds an account that has one of the user's logins, because of which the core refuses to import the user. It may

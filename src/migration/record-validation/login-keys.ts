@@ -5,7 +5,8 @@ import { corePhoneNumber, coreTenantIds, lowerCased, trimmed } from './stored-fo
 /** A login method of a record or of an account. */
 export type LoginSource = Omit<ImportLoginMethod, 'recipeId'> & { readonly recipeId: string }
 
-interface LoginHolder {
+/** A user, of a record or of the core, by its logins. */
+export interface LoginHolder {
   readonly loginMethods: readonly LoginSource[]
 }
 

@@ -50,8 +50,7 @@ export const PUBLIC_TENANT = 'public'
 export const ONLY_PUBLIC: readonly string[] = [PUBLIC_TENANT]
 
 /** Returns a tenant id in the form that the core stores. */
-export const coreTenantId = (tenantId: string): string =>
-  tenantId === PUBLIC_TENANT ? tenantId : lowerCased(tenantId)
+export const coreTenantId = (tenantId: string): string => lowerCased(tenantId)
 
 export const coreTenantIds = (tenantIds: readonly string[] | undefined): readonly string[] =>
   tenantIds?.map(coreTenantId) ?? ONLY_PUBLIC

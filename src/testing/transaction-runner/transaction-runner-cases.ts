@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import type { TransactionRunner } from '../../stores/postgres/runner.js'
 import { sqlStateOf } from '../../stores/postgres/sql-state.js'
 import { casesOf, type StoreCase, type StoreOpener, type StoreRules } from '../stores/store-case.js'
-import { errorOf, TRANSACTION_RULES } from './ending-rules.js'
 import { LIMITS, SLACK_MS, withTables } from './runner-at-table.js'
+import { errorOf, TRANSACTION_RULES } from './transaction-rules.js'
 
 /**
  * The rules of a `TransactionRunner`, as cases for any test runner; run them one after another. They need a pool of 4

@@ -1,5 +1,5 @@
 import { findTakenLogin } from '../../account/conflicting-account.js'
-import { loginKeysOf } from '../../record-validation/login-keys.js'
+import { type LoginHolder, loginKeysOf } from '../../record-validation/login-keys.js'
 import { createDigestTable } from '../../source/digest-table.js'
 import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
@@ -65,8 +65,6 @@ export const conflictEntries = (
   taken: [...taken].sort(([one], [other]) => one - other),
   twice: [...twice],
 })
-
-type LoginHolder = Parameters<typeof loginKeysOf>[0]
 
 /** Maps each login to its first record. Takes about 30 bytes per login. */
 export interface LoginIndex {

@@ -1,7 +1,7 @@
 const FIRST_DELAY_MS = 1000
 const MAX_DELAY_MS = 30_000
 
-/** The failures since the last success, and when the next attempt may start, in ms of a clock. */
+/** The failures since the last success, and when the next attempt may start, in ms of the caller's clock. */
 export interface BackOff {
   readonly count: number
   readonly retryAt: number
@@ -17,7 +17,7 @@ export function afterFailure(
   return { count, retryAt: at + growingDelayMs(count, { firstMs: FIRST_DELAY_MS, maxMs }, jitter) }
 }
 
-/** Ignores a wait longer than the maximum: it means that the clock was set back. */
+/** Whether the next attempt must still wait. A wait longer than the maximum does not count: the clock was set back. */
 export const isBackingOff = (backOff: BackOff | undefined, now: number): boolean =>
   backOff !== undefined && now < backOff.retryAt && backOff.retryAt - now <= MAX_DELAY_MS
 

@@ -3,7 +3,7 @@ import { ignoreRejection } from './decision/observers.js'
 /**
  * The time in milliseconds since the epoch.
  *
- * @throws TypeError if the clock gives no time: nothing can be decided by it.
+ * @throws TypeError if the clock returns anything but a finite number.
  */
 export function readClock(clock: () => number): number {
   const now = clock()

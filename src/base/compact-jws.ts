@@ -21,13 +21,13 @@ export function segmentsOf(token: string): Segments | undefined {
 
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** Whether the unused trailing bits are zero, so that no two spellings mean the same bytes. */
+/** Whether the unused bits of the last character are zero. Otherwise several texts would decode to the same bytes. */
 function isCanonical(segment: string): boolean {
   const rest = segment.length % 4
   if (rest === 0) return true
   if (rest === 1) return false
-  const last = BASE64URL.indexOf(segment.charAt(segment.length - 1))
-  return last % (rest === 2 ? 16 : 4) === 0
+  const lastBits = BASE64URL.indexOf(segment.charAt(segment.length - 1))
+  return lastBits % (rest === 2 ? 16 : 4) === 0
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -56,10 +56,10 @@ export const readJsonSegment = (segment: string): JsonObject | undefined =>
 
 type Members = JsonObject['members']
 
-/** The last header: a service sends many tokens that are signed with the same key, and they have the same header. */
+/** The header read last. A service sends many tokens with one header, because one key signs them. */
 let last: { readonly segment: string; readonly members: Readonly<Members> | undefined } | undefined
 
-/** The members of a JOSE header; `undefined` if it is not a JSON object in canonical base64url (RFC 4648, section 3.5). */
+/** The members of a JOSE header; `undefined` if it is no JSON object in canonical base64url (RFC 4648, section 3.5). */
 export function readHeader(segment: string): Readonly<Members> | undefined {
   if (last?.segment === segment) return last.members
   const bytes = Buffer.from(segment, 'base64url')

@@ -1,15 +1,15 @@
 /** Why a connection failed. */
 export interface ConnectionFault {
-  /** What Node says of the connection, such as `ECONNREFUSED`. */
+  /** Node's code of the error, such as `ECONNREFUSED`. */
   readonly systemCode?: string
-  /** It was never made, so nothing was sent. */
+  /** No connection was made, so nothing was sent. */
   readonly isBeforeConnection: boolean
 }
 
-/** Causes of causes; Node's chains are shorter. */
+/** How many causes of causes are read; Node's chains are shorter. */
 const MAX_CAUSES = 8
 const SYSTEM_CODE = /^[A-Z][A-Z0-9_]{1,40}$/
-/** What Node does before it sends anything. */
+/** The `syscall` of an error that Node had before it sent anything. */
 const STEPS_BEFORE_CONNECTION = new Set(['connect', 'getaddrinfo'])
 const CONNECT_TIMEOUT = 'UND_ERR_CONNECT_TIMEOUT'
 
@@ -20,19 +20,19 @@ export function connectionFault(thrown: unknown): ConnectionFault {
   for (let depth = 0; depth < MAX_CAUSES && cause instanceof Error; depth += 1) {
     const { code } = cause as NodeJS.ErrnoException
     if (typeof code === 'string' && SYSTEM_CODE.test(code)) {
-      fault = { systemCode: code, isBeforeConnection: isBeforeConnection(cause) }
+      fault = { systemCode: code, isBeforeConnection: failedBeforeConnection(cause) }
     }
     cause = cause.cause
   }
   return fault
 }
 
-/** The code alone. */
+/** Node's code of the innermost cause that has one. */
 export const systemCodeOf = (thrown: unknown): string | undefined =>
   connectionFault(thrown).systemCode
 
-/** An address with several numbers fails with an error for each. */
-function isBeforeConnection(error: NodeJS.ErrnoException): boolean {
+/** For a host name with several IP addresses, Node throws an `AggregateError` with an error for each. */
+function failedBeforeConnection(error: NodeJS.ErrnoException): boolean {
   if (error instanceof AggregateError) {
     return error.errors.length > 0 && error.errors.every((each) => isStepBeforeConnection(each))
   }

@@ -5,7 +5,7 @@ export interface Limit {
   readonly timeoutMs: number
   /** Creates the error of a timeout. */
   readonly timeoutError: () => Error
-  /** Cancels the work from outside; its reason is the error. */
+  /** Cancels the work: the promise rejects with the reason of this signal. */
   readonly signal?: AbortSignal | undefined
   /** Also aborts the work's signal once the work has settled, so that no response body stays open. */
   readonly abortWhenSettled?: boolean
@@ -16,7 +16,7 @@ interface LimitWithLate<T> extends Limit {
   readonly onLateValue?: (value: T) => void
 }
 
-/** Node creates the signal only when it is read. */
+/** Starts the work. Gets the controller, not its signal, because Node creates the signal only when it is read. */
 type Start<T> = (control: Pick<AbortController, 'signal'>) => PromiseLike<T>
 
 /** Shared: `abort` without a reason would create an error, with a stack trace, for each call. */
@@ -40,7 +40,7 @@ export function withDeadline<T>(
       isExpired = true
       stop()
       reject(reason)
-      // Not a listener on the work's signal, which would cost more than everything else here.
+      // `reject` is called here: a listener on the work's signal would cost more than the rest of this function.
       controller.abort(reason)
     }
     const stopTimer = startTimer(timeoutMs, () => expire(limit.timeoutError()))

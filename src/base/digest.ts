@@ -11,8 +11,8 @@ export function textOfParts(parts: readonly string[]): string {
 }
 
 /**
- * A digest of the parts in 24 characters. In UTF-8 all lone surrogates are the same bytes, so a text
- * that has some is digested as UTF-16. No text is the same in both: each begins with an ASCII digit.
+ * A digest of the parts in 24 characters. In UTF-8 all lone surrogates are the same bytes, so a text that
+ * has some is digested as UTF-16. Its bytes equal no UTF-8 text: only UTF-16 has a zero byte after a digit.
  */
 export function digestOfParts(parts: readonly string[]): string {
   const text = textOfParts(parts)

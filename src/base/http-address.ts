@@ -1,4 +1,4 @@
-/** The ports of other protocols (Fetch Standard, section 2.9, port blocking). */
+/** The ports of other protocols, which `fetch` refuses (Fetch Standard, section 2.9, port blocking). */
 const BLOCKED_PORTS = new Set([
   ...[1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101],
   ...[102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389],
@@ -8,7 +8,7 @@ const BLOCKED_PORTS = new Set([
 ])
 
 /**
- * Why a secret or a key must not travel to or from an address; `undefined` when it may. Does not
+ * What makes an address unfit to send secrets to or fetch keys from; `undefined` if it is fit. The text does not
  * repeat the address, which may hold a secret.
  */
 export function addressFault(address: string, allowInsecureHttp: boolean): string | undefined {

@@ -1,4 +1,4 @@
-/** Parses JSON; `undefined` if it is none. Discards the error of `JSON.parse`, because it quotes the text. */
+/** Parses JSON; `undefined` if the text is not JSON. Discards the error of `JSON.parse`, because it quotes the text. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

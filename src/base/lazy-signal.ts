@@ -1,7 +1,7 @@
 /**
  * A signal that is created when it is first read, because few handlers read it.
  *
- * A class, because V8 gives each object literal with an accessor a hidden class of its own. That keeps the
+ * A class, because V8 makes a new hidden class for each object literal with an accessor. That class keeps the
  * object, and with it a whole request, until the next full collection.
  */
 export class LazySignal {
@@ -20,7 +20,7 @@ export class LazySignal {
   }
 }
 
-/** Has the signal of another object, and reads it there only when it is read here. */
+/** Has the signal of another object. That object creates its signal only once this one is read. */
 export class SignalOf {
   readonly #source: { readonly signal: AbortSignal }
 

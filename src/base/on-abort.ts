@@ -1,6 +1,6 @@
 /**
- * Callbacks to run when a signal aborts. One listener serves them all: Node warns of more than
- * ten on one signal, and a caller may share one among any number of calls.
+ * Callbacks to run when a signal aborts. All callbacks of a signal share one listener: Node warns of more than ten
+ * listeners, and an app may pass one signal to any number of calls.
  */
 const listenersOf = new WeakMap<AbortSignal, Listeners>()
 
@@ -11,7 +11,7 @@ interface Listeners {
 
 /** Calls `listener` when the signal aborts, not if it has aborted already. Returns a function that removes it. */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
-  const listeners = listenersOf.get(signal) ?? listenTo(signal)
+  const listeners = listenersOf.get(signal) ?? createListeners(signal)
   listeners.all.add(listener)
   return () => {
     listeners.all.delete(listener)
@@ -32,7 +32,7 @@ export function abortWith(controller: AbortController, signal: AbortSignal): () 
   return onAbort(signal, abort)
 }
 
-function listenTo(signal: AbortSignal): Listeners {
+function createListeners(signal: AbortSignal): Listeners {
   const all = new Set<() => void>()
   const dispatch = (): void => {
     for (const listener of [...all]) listener()

@@ -5,7 +5,7 @@ const unsupported = nodeFault()
 // Every entry point imports this module.
 if (unsupported !== undefined) throw new Error(`express-service-auth: ${unsupported}`)
 
-/** Finds errors that concern several options together. Gets the input unchecked. */
+/** Finds errors that concern several options together. The input has not been checked. */
 type CrossOptionCheck = (input: Readonly<Record<string, unknown>>) => readonly string[]
 
 /**
@@ -20,10 +20,10 @@ export function parseOptions<Schema extends z.ZodType>(
   input: unknown,
   crossOptionCheck: CrossOptionCheck = () => [],
 ): z.output<Schema> {
-  const known = schema()
-  // Options are parsed once: compiling a parser for them would take longer.
-  const result = known.safeParse(ownMembers(input), { jitless: true })
-  const names = known instanceof z.ZodObject ? Object.keys(known.shape) : []
+  const optionSchema = schema()
+  // `jitless`: options are parsed once, and compiling a parser for them would take longer.
+  const result = optionSchema.safeParse(ownMembers(input), { jitless: true })
+  const names = optionSchema instanceof z.ZodObject ? Object.keys(optionSchema.shape) : []
   const mistaken = result.success ? undefined : mistakenObject(input, names)
   if (mistaken !== undefined) throw new TypeError(`${subject}: ${mistaken}`)
   const faults = result.error?.issues.flatMap((issue) => describeIssue(issue, names)) ?? []
@@ -32,7 +32,7 @@ export function parseOptions<Schema extends z.ZodType>(
   throw new TypeError(`${subject}: ${[...new Set(faults)].join('; ')}`)
 }
 
-/** With more unknown members than this and no option, the caller has passed the wrong object. */
+/** An object with more members than this, none of them an option, was passed by mistake. */
 const MAX_UNKNOWN = 3
 
 /** Says what is wrong if a whole request or store is passed by mistake. */
@@ -46,13 +46,13 @@ function mistakenObject(input: unknown, names: readonly string[]): string | unde
   return `got an object with none of the options, such as ${names.slice(0, 3).join(', ')}`
 }
 
-/** Ignores properties inherited from `Object.prototype`. */
+/** A copy without a prototype: what other code adds to `Object.prototype` must not become an option. */
 const ownMembers = (input: unknown): unknown =>
   isObject(input) && Object.getPrototypeOf(input) === Object.prototype
     ? { __proto__: null, ...input }
     : input
 
-/** Creates a value when it is first needed: to build the schemas takes longer than to load the rest. */
+/** Creates a value on first use: building all schemas takes longer than loading the rest of the package. */
 export function lazy<T>(create: () => T): () => T {
   let value: T | undefined
   return () => (value ??= create())
@@ -70,19 +70,18 @@ export const isShortText = (value: unknown): value is string =>
   value.length <= MAX_TEXT_LENGTH &&
   value.isWellFormed()
 
-/** `known` are the names of the options. */
-function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): string[] {
+function describeIssue(issue: z.core.$ZodIssue, names: readonly string[]): string[] {
   if (issue.code === 'unrecognized_keys') {
-    const advice = (key: string): string => (issue.path.length === 0 ? adviceOn(key, known) : '')
+    const advice = (key: string): string => (issue.path.length === 0 ? adviceOn(key, names) : '')
     return issue.keys.map((key) => `${pathOf([...issue.path, key])} is not an option${advice(key)}`)
   }
   return [`${pathOf(issue.path)} ${issue.message}`]
 }
 
 /** The options that the user may have meant: those with the same beginning. */
-function adviceOn(key: string, known: readonly string[]): string {
-  const start = (name: string): string => name.slice(0, 3).toLowerCase()
-  const similar = known.filter((name) => start(name) === start(key))
+function adviceOn(key: string, names: readonly string[]): string {
+  const prefix = (name: string): string => name.slice(0, 3).toLowerCase()
+  const similar = names.filter((name) => prefix(name) === prefix(key))
   return similar.length === 0 ? '' : ` (use ${similar.join(' or ')})`
 }
 
@@ -111,11 +110,11 @@ export const integerBetween = (min: number, max: number): z.ZodNumber => {
   return z.number({ error }).int({ error }).min(min, { error }).max(max, { error })
 }
 
-/** Any function; its caller checks the return value. */
+/** Any function. Whoever calls it checks what it returns. */
 export const functionOf = <F>(): z.ZodCustom<F, F> =>
   z.custom<F>((value) => typeof value === 'function', { error: 'must be a function' })
 
-/** An options object in which anything unknown is a fault. */
+/** An object of options; an unknown option is an error. */
 export const optionsObject = <Shape extends z.core.$ZodLooseShape>(
   shape: Shape,
 ): z.ZodObject<Shape, z.core.$strict> =>

@@ -1,8 +1,8 @@
 import { onAbort } from './on-abort.js'
 
 /**
- * Waits; rejects with the signal's reason when it is aborted. Unlike timers that work in the
- * background, this one holds the process open: a program that awaits a call has not ended.
+ * Waits; rejects with the signal's reason when the signal aborts. The timer keeps the process alive, because a program
+ * that only awaits a call would otherwise end before the call does.
  */
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {

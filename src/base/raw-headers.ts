@@ -32,7 +32,7 @@ export function headerValues(wire: WireHeaders, lowerCaseName: string): string[]
 }
 
 /** The option of serverless-http that fills `rawHeaders`. */
-const HOOK =
+const SERVERLESS_HTTP_OPTION =
   'request: (request) => { request.rawHeaders = Object.entries(request.headers).flat().map(String) }'
 
 /** Adapters that make requests without Node's server may fill `headers` only, with names in any letter case. */
@@ -42,14 +42,14 @@ const isOnlyInHeaders = ({ rawHeaders, headers }: WireHeaders, lowerCaseName: st
 
 const missingHeaderError = (name: string) =>
   wrongWiring(
-    `${name} cannot be read: the request's rawHeaders lack what its headers hold. Whatever makes or changes the request has to fill rawHeaders as Node does. serverless-http does so with the option ${HOOK}`,
+    `${name} cannot be read: the request's rawHeaders lack what its headers hold. Whatever makes or changes the request has to fill rawHeaders as Node does. serverless-http does so with the option ${SERVERLESS_HTTP_OPTION}`,
   )
 
 /** The core's tokens are below 2 KiB. */
 export const MAX_TOKEN_LENGTH = 8192
 const SCHEME = /^(?:bearer|dpop) /i
 
-/** A token as it was sent: as a bearer token (RFC 6750), or with a proof of its key (RFC 9449, section 7.1). */
+/** A token, and the scheme it was sent with: `Bearer` (RFC 6750), or `DPoP` (RFC 9449, section 7.1). */
 export interface PresentedToken {
   readonly ok: true
   readonly token: string
@@ -59,7 +59,7 @@ export interface PresentedToken {
 /**
  * The token of exactly one `Authorization: Bearer <token>` or `Authorization: DPoP <token>`.
  *
- * @throws ServiceAuthError if the header is in `headers` only: it did not come on the wire.
+ * @throws ServiceAuthError if the header is in `headers` but missing from `rawHeaders`.
  */
 export function readToken(headers: WireHeaders): PresentedToken | Denial {
   const values = headerValues(headers, 'authorization')
@@ -67,6 +67,7 @@ export function readToken(headers: WireHeaders): PresentedToken | Denial {
   if (value === undefined) return deny('credentials_missing')
   if (values.length > 1) return deny('authorization_repeated')
   if (!SCHEME.test(value)) return deny('authorization_malformed')
+  // The space follows four letters in `DPoP `, and six in `Bearer `.
   const isDpop = value.charAt(4) === ' '
   const token = value.slice(isDpop ? 'DPoP '.length : 'Bearer '.length)
   if (token.length > MAX_TOKEN_LENGTH) return deny('token_too_long')

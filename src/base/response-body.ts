@@ -1,6 +1,6 @@
 /**
- * The bytes of a response; `undefined` when they are more than `maxBytes`. They are counted after
- * decompression, so that a small response cannot grow without limit.
+ * The body of a response; `undefined` if it has more than `maxBytes`. Bytes are counted after decompression, so
+ * that a small response cannot grow without limit.
  */
 export async function readResponseBody(
   response: Response,

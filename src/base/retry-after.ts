@@ -1,4 +1,4 @@
-/** RFC 9110, section 5.6.7: the one form that is sent, and two that are still to be understood. */
+/** RFC 9110, section 5.6.7: the current form, and two obsolete ones that a recipient must still accept. */
 const HTTP_DATES = [
   /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/,
   /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/,
@@ -7,8 +7,8 @@ const HTTP_DATES = [
 
 /**
  * Milliseconds that `Retry-After` asks to wait (RFC 9110, section 10.2.3); `undefined` when it is
- * missing or malformed. A date is compared with the answer's own `Date`, so that the two clocks need
- * not agree; without one with `now`, in ms since the epoch.
+ * missing or malformed. A date is compared with the response's `Date`, so that the two clocks need
+ * not agree, or with `now`, in ms since the epoch, if the response has no `Date`.
  */
 export function retryAfterMs(headers: Headers, now: number): number | undefined {
   const value = headers.get('retry-after') ?? ''
@@ -20,7 +20,7 @@ export function retryAfterMs(headers: Headers, now: number): number | undefined 
 
 function parseHttpDate(value: string): number | undefined {
   if (!HTTP_DATES.some((form) => form.test(value))) return undefined
-  // asctime names no zone: it is UTC, too.
+  // The third form (asctime) names no zone, and means UTC.
   const time = Date.parse(value.endsWith('GMT') ? value : `${value} GMT`)
   return Number.isNaN(time) ? undefined : time
 }

@@ -1,6 +1,6 @@
 import crypto from 'node:crypto'
 
-/** As `engines` in package.json. */
+/** The minimum of `engines` in package.json. */
 const OLDEST = { major: 20, minor: 19 }
 
 /** What is wrong with this Node, and what to do; `undefined` if the package supports it. */
@@ -11,7 +11,7 @@ export function nodeFault(version: string = process.versions.node): string | und
 }
 
 /**
- * `hash` of `node:crypto`. Node before 20.12 lacks it, and an import by name would end in a SyntaxError
- * before `nodeFault` is read.
+ * `hash` of `node:crypto`. Node before 20.12 lacks it, so an import by name would be a SyntaxError
+ * before anyone could report what `nodeFault` returns.
  */
 export const hash: typeof crypto.hash = crypto.hash

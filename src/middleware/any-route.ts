@@ -17,5 +17,5 @@ export type AnyRouteHandler = <
   next: NextFunction,
 ) => void
 
-/** Our handlers look at no parameters, so they fit them all. */
+/** Safe for the handlers of this package, because they read no parameters of a route. */
 export const fitAnyRoute = (handler: RequestHandler): AnyRouteHandler => handler as AnyRouteHandler

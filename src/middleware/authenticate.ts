@@ -29,7 +29,7 @@ import { consumeOnce } from './require-single-use.js'
 export interface AuthenticateOptions {
   /** Permissions that the caller must hold, as with `requirePermissions`. Default: none. */
   readonly permissions?: string | readonly string[] | undefined
-  /** Where the token is consumed, as with `requireSingleUse`, once the permissions are there. Default: nowhere. */
+  /** The store that consumes the token, as with `requireSingleUse`, after the check of permissions. Default: none. */
   readonly singleUse?: SingleUseStore | undefined
   /**
    * The client's certificate in DER, for tokens that are bound to one. It counts whatever
@@ -86,21 +86,21 @@ export type AdmitByTerms = <Headers extends WireHeaders>(
   choose: (terms: Terms) => void,
 ) => ReturnType<Admit>
 
-/** `terms` hold until `admit` has chosen others. */
+/** `terms` apply until `admit` has called `choose` with those of a policy. */
 export function createAuthenticate(terms: Terms, admit: AdmitByTerms): Authenticate {
   return async function authenticate(headers, options = {}) {
     let chosen = terms
     const stores: Dependency[] = []
     let decision: Decision<ServiceIdentity>
     try {
-      const requirements = parseOptions(options)
+      const requirements = parseRequirements(options)
       const { singleUse } = requirements
       if (singleUse !== undefined) stores.push(dependencyOf('store', singleUse))
       const admitted = await admit(
         wireHeaders(headers),
         (wire) => givenSender(wire, requirements),
-        (others) => {
-          chosen = others
+        (termsOfPolicy) => {
+          chosen = termsOfPolicy
         },
       )
       decision = admitted.ok ? await requireAll(admitted.value, requirements, chosen) : admitted
@@ -132,7 +132,7 @@ interface Requirements {
   readonly url: string | undefined
 }
 
-/** The side of a request that a bound token must match, as far as the app has given it. */
+/** The parts of a request that a bound token must match, as far as the app has given them. */
 const givenSender = (headers: WireHeaders, { certificate, method, url }: Requirements): Sender => ({
   headers,
   certificate: () => certificate,
@@ -168,11 +168,11 @@ function answerTo(reason: Reason, schemes: Schemes): Authentication {
 
 const OPTIONS: readonly string[] = ['permissions', 'singleUse', 'certificate', 'method', 'url']
 
-/** The beginning of every request target that Node accepts. Whether it has a path depends on the caller. */
+/** The beginning of every request target that Node accepts. One without a path is the caller's fault, not the app's. */
 const TARGET = /^(?:[/*]|[a-z][a-z\d+.-]*:\/\/)/i
 
 /** @throws ServiceAuthError `wrong_wiring`. */
-function parseOptions(options: AuthenticateOptions): Requirements {
+function parseRequirements(options: AuthenticateOptions): Requirements {
   if (!isObject(options)) throw wrongWiring('authenticate: the options must be an object')
   for (const name of Object.keys(options)) {
     if (!OPTIONS.includes(name)) throw wrongWiring(`authenticate: ${name} is not an option`)

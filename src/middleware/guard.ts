@@ -176,7 +176,7 @@ function fail<State extends RequestState, T>(
   next(toServiceAuthError(guard.by, error))
 }
 
-/** `observers`: those of the decision that the failure prevented. */
+/** `observers` are those of the middleware whose decision the failure prevented. */
 export function reportFailure(
   { dependency, message }: DependencyFailure,
   observers: readonly DecisionObserver[],

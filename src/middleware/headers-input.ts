@@ -5,7 +5,7 @@ import { requestIdOf } from './request-id.js'
 
 /**
  * The headers of a request: a Node request (its `rawHeaders` count), a `Headers`, or an object of names and
- * values. In an object own members count, in any case; `undefined` and an empty list count as absent.
+ * values. In an object own members count, in any letter case; `undefined` and an empty list count as absent.
  */
 export type HeadersInput =
   | { readonly rawHeaders: readonly string[] }
@@ -36,12 +36,12 @@ const NO_HEADERS =
 function isNodeRequest(input: unknown): input is WireHeaders {
   if (!isObject(input) || !Array.isArray(input['rawHeaders'])) return false
   // In an object of names and values, a header may have the name `rawHeaders`.
-  if (isPlain(input) && Object.keys(input).some((name) => !PARTS.has(name))) return false
+  if (isPlain(input) && Object.keys(input).some((name) => !REQUEST_PARTS.has(name))) return false
   if (input['rawHeaders'].every((each) => typeof each === 'string')) return true
   throw wrongWiring(NO_HEADERS)
 }
 
-const PARTS = new Set(['rawHeaders', 'headers', 'id'])
+const REQUEST_PARTS = new Set(['rawHeaders', 'headers', 'id'])
 
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -51,7 +51,7 @@ function isPlain(value: object): boolean {
 /** The fields that a decision depends on. */
 const FIELDS: readonly string[] = ['authorization', 'dpop']
 
-/** A `Headers` joins repeated fields by a comma, which no token and no proof has. */
+/** A `Headers` joins repeated fields by a comma, so they are refused: no token and no proof contains a comma. */
 function fromHeaders(headers: Headers): WireHeaders {
   const rawHeaders = FIELDS.flatMap((name) => {
     const value = headers.get(name)

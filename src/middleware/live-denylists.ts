@@ -4,8 +4,8 @@ import { Unavailable } from '../base/decision/unavailable.js'
 import type { LiveDenylist } from '../verification/denylist/live-denylist.js'
 
 /**
- * Makes a denylist that polls from its first call on begin now, before the first request. The result of the call, or its
- * failure, is ignored.
+ * Calls the denylist before the first request, because it may begin to poll at its first call. The result of the call,
+ * or its failure, is ignored.
  */
 export function startPolling(denylist: LiveDenylist, issuer: string): void {
   try {
@@ -18,8 +18,8 @@ export async function denylistReady(denylist: LiveDenylist): Promise<void> {
   try {
     await denylist.ready()
   } catch (error) {
-    const isOurs = error instanceof ServiceAuthError
-    if (isOurs && (error.code === 'unavailable' || error.code === 'unfit')) throw error
+    const isServiceAuthError = error instanceof ServiceAuthError
+    if (isServiceAuthError && (error.code === 'unavailable' || error.code === 'unfit')) throw error
     throw new Unavailable('denylist', 'a live denylist of the policy is not ready', {
       cause: error,
     })

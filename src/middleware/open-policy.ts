@@ -31,8 +31,8 @@ export interface OpenPolicy {
 }
 
 /**
- * Opens the key set of a policy, and starts to poll its live denylists. `input` is the policy as the app wrote it:
- * if it is used twice, it has two key sets of its own, but they fail together.
+ * Opens the key set of a policy, and starts to poll its live denylists. `input` is the policy as the app wrote it. If
+ * the app opens it twice, there are two key sets, but their failures cause one warning.
  */
 export function openPolicy(policy: Policy, schemes: Schemes, input: object): OpenPolicy {
   const { keySet, close } = openKeySet(policy.keySet, policy.clock)

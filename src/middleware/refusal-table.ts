@@ -105,10 +105,7 @@ export const decisionResult = (reason: Reason): DecisionResult =>
     ? { outcome: 'undecided', reason, status: PROBLEMS[reason].status }
     : { outcome: 'refused', reason, status: REFUSALS[reason].Bearer.status }
 
-/**
- * The response to a reason: the same bytes and headers for all reasons of one row. A refused authentication
- * challenges with these schemes.
- */
+/** The response to a reason. If it refuses the authentication, it challenges with these schemes. */
 export const refusalOf = (reason: Reason, schemes: Schemes): Refusal<401 | 403 | 503> =>
   isUndecided(reason) ? PROBLEMS[reason] : REFUSALS[reason][schemes]
 
@@ -140,8 +137,8 @@ export function sendRefusal<Status extends number>(
   for (const [name, value] of headers) response.setHeader(name, value)
   if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', retryAfterSeconds)
   keepHeadInOrder(response)
-  // With `rejectNonStandardBodyWrites`, Node throws at a body in the response to HEAD.
-  // Node sends a string in one piece with the head.
+  // With `rejectNonStandardBodyWrites`, Node throws if the response to HEAD gets a body.
+  // A string, unlike a buffer, is sent in one piece with the head.
   if (response.req.method === 'HEAD') response.end()
   else response.end(body, 'latin1')
   return status

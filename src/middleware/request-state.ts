@@ -20,7 +20,7 @@ export interface Terms {
 
 /** The result of `serviceAuth` for a request. */
 export interface Admission extends Omit<Terms, 'dependencies'> {
-  /** Guards use this one, whatever has been assigned to `req.service`. */
+  /** Guards use this identity, whatever the app has assigned to `req.service`. */
   readonly identity: ServiceIdentity
   /** The proof that came with a token that is bound to a key. */
   readonly proof: Proof | undefined
@@ -47,9 +47,9 @@ export interface RequestState {
   /** The request itself: copies, proxies and wrappers of it have no state. */
   readonly request: Request
   admission: Admission | undefined
-  /** Those of the policy by which the last `serviceAuth` decides. */
+  /** The terms of the policy by which the latest `serviceAuth` decides. */
   terms: Terms | undefined
-  /** How many `serviceAuth` and `acceptOneOf` have not accepted the request. Guards require 0. */
+  /** How many middlewares (`serviceAuth`, `acceptOneOf`) have not accepted the request. Guards require 0. */
   unaccepted: number
   /** The credential that each `acceptOneOf` accepted. */
   credentials: Map<object, AcceptedCredential> | undefined
@@ -94,7 +94,7 @@ function findState(request: Carrier): RequestState | undefined {
 /**
  * The state of a request that every `serviceAuth` before `by` has accepted.
  *
- * @throws ServiceAuthError if there was none, or one that has not accepted.
+ * @throws ServiceAuthError if there is no `serviceAuth` before `by`, or if one has not accepted the request.
  */
 export function admittedState(request: Request, by: string): AdmittedState {
   const state = findState(request)
@@ -123,7 +123,7 @@ export function assertBeforeKey(
 /**
  * Asserts that the guard runs inside a run of this store.
  *
- * @throws ServiceAuthError if the request has none.
+ * @throws ServiceAuthError if the request has no run of this store.
  */
 export function assertAfterKey({ reservation }: RequestState, by: string, store: object): void {
   if (reservation?.store === store) return

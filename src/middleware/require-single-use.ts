@@ -122,7 +122,7 @@ function consumeCredential(
 ): Promise<Decision<true>> {
   if (proof !== undefined) return consumeProof(proof, store, now)
   const { issuer, name: caller, expiresAt } = identity
-  // Only an own property comes from the token: somebody may have polluted `Object.prototype`.
+  // `Object.hasOwn`, because other code may have polluted `Object.prototype` with a `tokenId`.
   const tokenId = Object.hasOwn(identity, 'tokenId') ? identity.tokenId : undefined
   const acceptableUntil = expiresAt + clockToleranceSeconds
   return consumeToken({ issuer, caller, tokenId, acceptableUntil }, store, now)

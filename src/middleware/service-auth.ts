@@ -47,13 +47,13 @@ export interface ServiceAuth extends ServiceAuthMiddleware {
 
 /** The middleware that `serviceAuth` returns for several policies. */
 export interface MultiIssuerAuth extends ServiceAuthMiddleware {
-  /** The state of each policy, in their order, from memory. */
+  /** The state of each policy, in the order of the policies, from memory. */
   health(): MultiIssuerHealth
 }
 
 /** The state of what several policies depend on. JSON-serialisable. */
 export interface MultiIssuerHealth {
-  /** One for each policy, in their order. */
+  /** One for each policy, in the order of the policies. */
   readonly policies: readonly IssuerHealth[]
 }
 
@@ -127,9 +127,9 @@ function severalIssuers(inputs: readonly AnyPolicy[]): MultiIssuerAuth {
   // A refusal before a policy is chosen is reported to the observers of all policies.
   const observers = [...new Set(opened.flatMap(({ terms }) => terms.observers))]
   const clock = Date.now
-  const unchosen = { observers, dependencies: [], clock, clockToleranceSeconds: 0, schemes }
-  const middleware = middlewareOf(unchosen, (headers, senderOf, choose) =>
-    admit(headers, senderOf, (verifier) => choose(termsOf.get(verifier) ?? unchosen)),
+  const termsOfNone = { observers, dependencies: [], clock, clockToleranceSeconds: 0, schemes }
+  const middleware = middlewareOf(termsOfNone, (headers, senderOf, choose) =>
+    admit(headers, senderOf, (verifier) => choose(termsOf.get(verifier) ?? termsOfNone)),
   )
   const auth = Object.assign(middleware, {
     async ready() {
@@ -179,7 +179,7 @@ export const challengeSchemesOf = (value: object): Schemes | undefined => servic
 export const isServiceAuth = (value: unknown): value is ServiceAuth | MultiIssuerAuth =>
   typeof value === 'function' && serviceAuths.has(value)
 
-/** `terms` hold until `admit` has chosen others. */
+/** `terms` apply until `admit` has called `choose` with those of a policy. */
 function middlewareOf(
   terms: Terms,
   admit: AdmitByTerms,
@@ -193,9 +193,9 @@ function middlewareOf(
         state.terms = chosen
       })
     },
-    accept(judgement, state) {
+    accept(admitted, state) {
       state.unaccepted -= 1
-      state.admission = admissionBy(judgement, state.terms ?? terms, state.admission)
+      state.admission = admissionBy(admitted, state.terms ?? terms, state.admission)
       state.request.service = state.admission.identity
     },
     observers({ admission, terms: { observers } = terms }) {
@@ -209,7 +209,7 @@ function middlewareOf(
   return Object.assign(handler, { authenticate: createAuthenticate(terms, admit) })
 }
 
-/** The side of an Express request that a bound token must match. */
+/** The parts of an Express request that a bound token must match. */
 const senderOf = (request: Request): Sender => ({
   certificate: (mtls) => (mtls === true ? peerCertificate(request.socket) : mtls(request)),
   headers: request,

@@ -55,7 +55,7 @@ export interface TokenVerifier {
 interface Token {
   readonly token: string
   readonly digest: string
-  /** Its parts, if they have been read. */
+  /** The parsed token, if it was parsed to choose the policy. */
   readonly parsed?: ParsedToken
 }
 
@@ -70,7 +70,7 @@ export function createVerifier(policy: Policy, keySource: KeySource): TokenVerif
     recall(digest) {
       const decision = accepted.find(digest)
       if (decision === undefined) return undefined
-      // A new decision checks the live denylists; this token may have been denied since.
+      // A live denylist may have denied the token since it was accepted. `verify` checks that for new tokens.
       const { identity, binding } = decision.value
       const denial = checkLiveDenylists(identity, policy)
       return denial === undefined ? decision : { ...denial, binding }
@@ -83,8 +83,8 @@ export function createVerifier(policy: Policy, keySource: KeySource): TokenVerif
 }
 
 /**
- * Decides on a request by its headers; synchronously if no signature has to be verified. `senderOf` is called only where the
- * token may be bound.
+ * Decides on a request by its headers; synchronously if no signature has to be verified. `senderOf` is called only
+ * where the token may be bound.
  */
 export type Admit = <Headers extends WireHeaders>(
   headers: Headers,
@@ -103,12 +103,12 @@ export function createAdmit(verifier: TokenVerifier): Admit {
   }
 }
 
-/** The verifier that decides on a request, as soon as it is known. */
+/** Called with the verifier that decides on a request, as soon as it is known. */
 type OnChosen = (verifier: TokenVerifier) => void
 
 /**
- * The decision on a request by the policy of its token's `iss`. Nothing else is read from the payload until
- * that policy has verified the token, `iss` included.
+ * The decision on a request by the policy that its token's `iss` chooses (with `token_type`, if two policies have that
+ * issuer). The payload serves no other purpose before that policy has verified the token.
  */
 export function createAdmitByIssuer(
   verifiers: readonly TokenVerifier[],
@@ -123,7 +123,7 @@ export function createAdmitByIssuer(
     const { token } = presented
     const digest = digestToken(token)
     for (const verifier of verifiers) {
-      const recalled = recall(verifier, digest, onChosen)
+      const recalled = recallAndReport(verifier, digest, onChosen)
       if (recalled !== undefined) return verifier.confirm(recalled, presented, headers, senderOf)
     }
     const form = parseToken(token)
@@ -137,8 +137,8 @@ export function createAdmitByIssuer(
   }
 }
 
-/** A live denylist may throw: the error is one of that policy. */
-function recall(
+/** Chooses the verifier also if its live denylist throws, so that its observers get the error. */
+function recallAndReport(
   verifier: TokenVerifier,
   digest: string,
   onChosen: OnChosen,
@@ -170,9 +170,9 @@ function chooseByIssuer(
 function admitToken(
   token: string,
   deps: Dependencies,
-  read?: ParsedToken,
+  alreadyParsed?: ParsedToken,
 ): ClaimsDenial | Promise<ClaimsDecision<Admitted>> {
-  const parsed = read === undefined ? parseToken(token) : allow(read)
+  const parsed = alreadyParsed === undefined ? parseToken(token) : allow(alreadyParsed)
   if (!parsed.ok) return parsed
   if (!isOfType(parsed.value, deps.policy)) return deny('token_type_invalid')
   const keyCheck = checkKey(parsed.value, deps)
@@ -194,7 +194,7 @@ function judge(verified: Decision<VerifiedToken>, deps: Dependencies): ClaimsDec
 const ACCESS_TOKEN_TYPE = /^(?:application\/)?at\+jwt$/i
 const ANY_JWT_TYPE = /^(?:application\/)?(?:at\+)?jwt$/i
 
-/** The core signs service tokens and others with the same `typ`, so there it says nothing. */
+/** Service tokens pass, whatever their `typ`: the core gives the same one to tokens of other kinds. */
 function isOfType({ typ }: ParsedToken, { tokens }: Policy): boolean {
   if (tokens.kind === 'service') return true
   if (tokens.accessTokenType === 'any' && typ === undefined) return true
@@ -202,10 +202,11 @@ function isOfType({ typ }: ParsedToken, { tokens }: Policy): boolean {
   return typeof typ === 'string' && accepted.test(typ)
 }
 
-/** A key that the policy refuses costs no verification. */
+/** Refuses a static or denied key before the signature is verified, to save that cost. */
 function checkKey({ kid }: ParsedToken, { policy, keySource }: Dependencies): Decision<undefined> {
   const isRefusedStatic = refusesStaticKey(kid, policy)
   if (!isRefusedStatic && !policy.denied.keys.has(kid)) return allow(undefined)
+  // A key id that is not in the set could be any text.
   const evidence = keySource.current(kid) === undefined ? {} : { keyId: kid }
   return deny(isRefusedStatic ? 'static_key_refused' : 'key_denied', evidence)
 }

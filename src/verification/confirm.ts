@@ -9,8 +9,8 @@ import type { ClaimsDecision, ValidIdentity } from './policy/check-claims.js'
 import type { Policy } from './policy/policy.js'
 
 /**
- * Checks on each request what the decision on its token depends on: the token may have been cached, or
- * verified for another request. A wrong binding (401) takes precedence over a 403 or 503.
+ * Checks on each request that it has what its token is bound to: the decision on the token may come from the cache, or
+ * from another request with the same token. A wrong binding (401) takes precedence over a 403 or 503.
  */
 export type Confirm = <Headers extends WireHeaders>(
   decision: ClaimsDecision | Promise<ClaimsDecision>,
@@ -21,14 +21,14 @@ export type Confirm = <Headers extends WireHeaders>(
 
 export function createConfirm(policy: Policy): Confirm {
   const { mtls, dpop } = policy.senderConstraint
-  // In that case `checkClaims` has refused bound tokens.
+  // Without `mtls` and `dpop`, `checkClaims` refuses all bound tokens.
   const isUnconstrained = mtls === undefined && dpop === undefined
   return (decision, presented, headers, senderOf) => {
     if (isUnconstrained && presented.scheme === 'Bearer') return decision
     const sender = senderOf(headers)
     if ('ok' in decision) return confirmNow(decision, presented, sender)
-    const present = mtls === true ? withCertificate(sender) : sender
-    return decision.then((settled) => confirmNow(settled, presented, present))
+    const currentSender = mtls === true ? withCertificate(sender) : sender
+    return decision.then((settled) => confirmNow(settled, presented, currentSender))
   }
 
   function confirmNow(
@@ -43,16 +43,17 @@ export function createConfirm(policy: Policy): Confirm {
         ? decision
         : deny('confirmation_missing', keyEvidence(decision))
     }
-    const confirmed =
+    // A reason to refuse, the wrong member of the proof, the proof, or `undefined` for the right certificate.
+    const result =
       binding.kind === 'dpop'
-        ? proofOf(presented, binding, sender)
+        ? checkedProof(presented, binding, sender)
         : certificateFault(presented, binding, sender)
-    if (typeof confirmed === 'string') return refuse(decision, confirmed)
-    if (confirmed !== undefined && 'member' in confirmed) {
-      return refuse(decision, 'proof_invalid', confirmed)
+    if (typeof result === 'string') return refuse(decision, result)
+    if (result !== undefined && 'member' in result) {
+      return refuse(decision, 'proof_invalid', result)
     }
-    if (confirmed === undefined || !decision.ok) return decision
-    return { ok: true, value: { ...decision.value, proof: confirmed } }
+    if (result === undefined || !decision.ok) return decision
+    return { ok: true, value: { ...decision.value, proof: result } }
   }
 
   function certificateFault(
@@ -65,7 +66,7 @@ export function createConfirm(policy: Policy): Confirm {
       : checkCertificate(thumbprint, mtls, sender)
   }
 
-  function proofOf(
+  function checkedProof(
     { token, scheme }: PresentedToken,
     confirmation: Confirmation,
     sender: Sender,
@@ -95,7 +96,7 @@ interface InvalidProof {
 }
 
 function refuse(decision: ClaimsDecision, reason: Denial['reason'], evidence?: Evidence): Denial {
-  // The name of a caller that is not approved could be anything.
+  // Only the name of an accepted caller: that of a caller which is not approved could be any text.
   const caller = decision.ok ? { caller: decision.value.identity.name } : undefined
   return deny(reason, { ...caller, ...keyEvidence(decision), ...evidence })
 }

@@ -30,8 +30,8 @@ export const MUTANTS: Mutants = {
     'release is ignored': ['    isReleased = true\n', ''],
     'an aborted run does not learn of it': ['lease.abandon()', 'lease.stopRenewing()'],
     'a stream is renewed as a run': [
-      "isStreaming && !isReleased ? settleAs({ type: 'streaming' }) : reported(renewRun(store, run))",
-      'reported(renewRun(store, run))',
+      "isStreaming && !isReleased ? settleAs({ type: 'streaming' }) : withReport(renewRun(store, run))",
+      'withReport(renewRun(store, run))',
     ],
     'the end of a stream is not recorded': [
       "return settle({ type: 'streamed' }, 'result_too_large', response.statusCode)",

@@ -43,7 +43,7 @@ export type DecisionResult =
 
 /**
  * Event of a decision, for `onDecision` and on the diagnostics channel
- * `express-service-auth:decision`. Never a token, a signature or a value that an unverified caller
+ * `express-service-auth:decision`. It never contains a token, a signature or a value that an unverified caller
  * chose.
  */
 export type DecisionEvent = DecisionContext & DecisionResult
@@ -53,7 +53,7 @@ export type DecisionObserver = (event: DecisionEvent) => unknown
 
 const decisions = openChannel('decision')
 
-/** Whether there are observers or subscribers. Called on every request, so that no event is built for nobody. */
+/** Whether there are observers or subscribers. Without any, a request does not build its event. */
 export const isObserved = (observers: readonly DecisionObserver[]): boolean =>
   observers.length > 0 || decisions.hasSubscribers
 

@@ -5,7 +5,7 @@ export type DenylistFailureCode = 'timeout' | 'network' | 'server' | 'malformed'
 
 /** Event of a live denylist, on the diagnostics channel `express-service-auth:denylist`. */
 export type DenylistEvent =
-  /** Another version is in force; the numbers count entries. */
+  /** Another version is in force; `added` and `removed` count entries. */
   | {
       readonly type: 'changed'
       readonly version: number

@@ -18,7 +18,7 @@ export interface Dependency {
 interface FailureReport {
   /** Contains no secrets. */
   readonly message: string
-  /** Whether there are observers or subscribers. */
+  /** Whether observers or subscribers learn of the failure, so that no warning is needed. */
   readonly isObserved: boolean
   readonly clock: () => number
 }
@@ -125,7 +125,7 @@ function createDependency(kind: DependencyKind): Dependency {
   }
 }
 
-/** `NaN` if the app's clock fails, which is reported elsewhere. */
+/** `NaN` if the app's clock fails: no comparison with `NaN` is true. `readClock` reports the failure. */
 function timeOf(clock: () => number): number {
   try {
     return Number(clock())

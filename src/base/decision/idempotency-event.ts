@@ -41,7 +41,7 @@ export type Undone =
   | 'store_unavailable'
   /** The handler took too long. */
   | 'timed_out'
-  /** It lost against another transaction. */
+  /** The transaction lost against another one. */
   | 'conflict'
   /** It is unknown whether the transaction committed. */
   | 'commit_unknown'
@@ -76,7 +76,7 @@ type IdempotencyDetails =
   | { readonly outcome: 'accepted'; readonly reason: 'replayed'; readonly status: number }
   /**
    * The answer of `status` could not be sent, because an outer middleware failed. Published in addition to the end
-   * of the run, or, without a `fence`, of a retry instead of `replayed`.
+   * of the run, or, for a retry (without a `fence`), instead of `replayed`.
    */
   | {
       readonly outcome: 'accepted'
@@ -114,7 +114,7 @@ type IdempotencyDetails =
       readonly sqlState?: string
       readonly fence: number
     }
-  /** A handler used its transaction after the answer, which failed. `route` is its method and pattern. */
+  /** A handler tried in vain to use its transaction after the answer. `route` is its method and pattern. */
   | {
       readonly outcome: 'accepted'
       readonly reason: 'transaction_used_late'
@@ -141,8 +141,8 @@ export function announceIdempotency(event: () => IdempotencyEvent): void {
 }
 
 /**
- * Binds later events to the current async context, if there are subscribers: a handler may answer
- * in that of another request.
+ * Binds `emit` to the current async context, if there are subscribers: a handler may answer in the context of
+ * another request.
  */
 export function bindToCurrentContext<Arguments extends unknown[]>(
   emit: (...args: Arguments) => void,

@@ -25,11 +25,11 @@ export function notify<Event>(observe: (event: Event) => unknown, event: Event):
     const returned = observe(event)
     if (typeof returned === 'object') ignoreRejection(returned)
   } catch {
-    // What happened is final, whatever an observer throws.
+    // The decision or event is final, whatever an observer throws.
   }
 }
 
-/** A function that should not be asynchronous may be so: its rejection would end the process. */
+/** For the result of a function that must not be async, but may be. Unhandled, its rejection would end the process. */
 export function ignoreRejection(returned: unknown): void {
   Promise.resolve(returned).catch(() => {})
 }

@@ -39,7 +39,7 @@ export const UNAVAILABLE = refusal(503, blank('Service Unavailable'), ['Retry-Af
 /** The `type` of a problem of this package. */
 export const problemType = (name: string): string => `urn:express-service-auth:${name}`
 
-/** The schemes that a receiver challenges with: it accepts tokens that are sent so. */
+/** The schemes in a receiver's challenge: those with which it accepts tokens. */
 export type Schemes = 'Bearer' | 'Bearer, DPoP' | 'DPoP'
 
 /** One field with a challenge for each scheme (RFC 6750, section 3; RFC 9449, sections 7.1 and 7.2). */
@@ -57,8 +57,8 @@ export const challenged = <const Status extends number>(
   title: string,
   error?: string,
 ): Readonly<Record<Schemes, Refusal<Status>>> => {
-  const by = (schemes: Schemes) => refusal(status, blank(title), challenge(schemes, error))
-  return { Bearer: by('Bearer'), 'Bearer, DPoP': by('Bearer, DPoP'), DPoP: by('DPoP') }
+  const make = (schemes: Schemes) => refusal(status, blank(title), challenge(schemes, error))
+  return { Bearer: make('Bearer'), 'Bearer, DPoP': make('Bearer, DPoP'), DPoP: make('DPoP') }
 }
 
 /** The 401 for an invalid token. Its bytes are constant, so a calling service can recognise it. */

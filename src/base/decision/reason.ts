@@ -63,7 +63,7 @@ export interface Denial {
   readonly ok: false
   readonly reason: Reason
   readonly evidence: Evidence
-  /** Why the request is undecided. */
+  /** The failed dependency that leaves the request undecided. */
   readonly failure?: DependencyFailure
 }
 

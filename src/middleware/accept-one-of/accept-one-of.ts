@@ -91,8 +91,8 @@ export function acceptOneOf<const Choices extends readonly [AnyChoice, ...AnyCho
   return Object.assign(middleware, { credentialOf })
 }
 
-/** The schemes of all service choices together: a caller without a credential may want any of them. */
+/** The schemes of all service choices together, because a refused caller may use any of these choices. */
 function schemesOf(choices: readonly CheckedChoice[]): Schemes {
-  const [schemes = 'Bearer', ...others] = new Set(choices.flatMap(({ schemes: own }) => own ?? []))
-  return others.length === 0 ? schemes : 'Bearer, DPoP'
+  const [first = 'Bearer', ...others] = new Set(choices.flatMap(({ schemes }) => schemes ?? []))
+  return others.length === 0 ? first : 'Bearer, DPoP'
 }

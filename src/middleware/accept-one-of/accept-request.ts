@@ -69,7 +69,7 @@ function isPresented(choice: CheckedChoice, request: Request): boolean {
   throw wrongWiring(`${BY}: presented of ${choice.name} must return a boolean`)
 }
 
-/** Its answer is final: no other verifier sees the request. */
+/** Whatever this verifier decides is final: no other verifier sees the request. */
 function verify(choice: CheckedChoice, context: AcceptContext): void {
   runHandler(choice.verify, context, (result) => {
     if (result.type === 'passed') accept(choice, context)
@@ -112,7 +112,7 @@ function readIdentity({ name, identity }: CheckedChoice, request: Request): unkn
   throw wrongWiring(`${BY}: identity of ${name} must not be a promise`)
 }
 
-/** One handler after the other, as in a route, but only `next()` leads on. */
+/** Runs one handler after the other, as in a route, but only `next()` without an argument continues. */
 function authorizeBy(
   handlers: readonly RequestHandler[],
   context: AcceptContext,
@@ -129,7 +129,7 @@ function authorizeBy(
   })
 }
 
-/** Passes on what a handler gave to `next`, or threw, unchanged, as Express does. */
+/** The error for `next`: what the handler gave to `next` or threw, unchanged, as in Express. */
 const errorOf = (result: Exclude<HandlerResult, { type: 'passed' }>, handler: string): unknown =>
   result.type === 'misused' ? wrongWiring(`${BY}: ${handler} ${result.misuse}`) : result.error
 
@@ -147,7 +147,7 @@ function refuseCredential(denial: Denial, context: AcceptContext, credential?: s
     context.next(toServiceAuthError(BY, error))
     return
   }
-  // No policy has decided whose clock could be used.
+  // `Date.now`, because no policy, and so no policy's clock, has decided.
   if (denial.failure !== undefined) reportFailure(denial.failure, context.observers, Date.now)
 }
 
@@ -156,7 +156,7 @@ function passError(error: unknown, context: AcceptContext): void {
   context.next(error)
 }
 
-/** Withdraws what was accepted here, even if an error handler continues the request. */
+/** Withdraws what was accepted here, so that later guards fail if an error handler continues the request. */
 function revokeAcceptance(context: AcceptContext): void {
   context.state.unaccepted += 1
   clearCredential(context)

@@ -122,7 +122,7 @@ function parseChoice(input: unknown, index: number): CheckedChoice {
   }
   return {
     name,
-    // A choice may be an object of a class.
+    // Bound, because a choice may be an instance of a class.
     presented: presented.bind(input),
     verify,
     identity: identity?.bind(input) ?? serviceOf,

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 
-/** How a handler ended. A handler that answers and does not call `next` has no end, because nothing follows. */
+/** How a handler ended. A handler that answers and does not call `next` has no result, because nothing follows. */
 export type HandlerResult =
   /** It called `next()` exactly once. */
   | { readonly type: 'passed' }
@@ -18,7 +18,7 @@ export interface RequestAndResponse {
 
 interface HandlerState {
   /** The arguments of its first call of `next`. */
-  first: readonly unknown[] | undefined
+  firstArguments: readonly unknown[] | undefined
   calls: number
   thrown: { readonly error: unknown } | undefined
 }
@@ -34,7 +34,7 @@ export function runHandler(
   { request, response }: RequestAndResponse,
   onResult: (result: HandlerResult) => void,
 ): void {
-  const state: HandlerState = { first: undefined, calls: 0, thrown: undefined }
+  const state: HandlerState = { firstArguments: undefined, calls: 0, thrown: undefined }
   let isRunning = true
   let hasEnded = false
 
@@ -49,8 +49,8 @@ export function runHandler(
   }
   function next(...args: unknown[]): void {
     state.calls += 1
-    state.first ??= args
-    // Later than whatever the handler does in the same turn of the event loop.
+    state.firstArguments ??= args
+    // A handler that calls `next` late may do more in the same turn of the event loop: that counts, too.
     if (!isRunning) setImmediate(endOnce)
   }
   function fail(error: unknown): void {
@@ -70,7 +70,7 @@ export function runHandler(
 }
 
 function resultOf(
-  { first = [], calls, thrown }: HandlerState,
+  { firstArguments = [], calls, thrown }: HandlerState,
   { headersSent, writableEnded }: Response,
 ): HandlerResult {
   if (thrown !== undefined) {
@@ -80,17 +80,17 @@ function resultOf(
       : misused('has thrown something other than an error')
   }
   if (calls > 1) return misused('has called next more than once')
-  if (first.length === 0) {
+  if (firstArguments.length === 0) {
     const hasAnswered = headersSent || writableEnded
     return hasAnswered ? misused('has called next() after an answer had begun') : { type: 'passed' }
   }
-  const [error] = first
+  const [error] = firstArguments
   return isError(error)
     ? { type: 'failed', error }
     : misused('has called next with something other than an error')
 }
 
-/** Express treats anything else as no error, and continues here, or after the route or the router. */
+/** For any other value, Express continues without an error: here, or after the route or the router. */
 const isError = (value: unknown): boolean =>
   Boolean(value) && value !== 'route' && value !== 'router'
 

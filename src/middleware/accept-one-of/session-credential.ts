@@ -124,7 +124,7 @@ function withIssuer({ denylist, issuer }: z.output<ReturnType<typeof schema>>): 
   throw new TypeError('sessionCredential options: issuer is required with a live denylist')
 }
 
-/** Reasons to refuse a session before its token is verified. */
+/** The reason to refuse a session before its token is verified; `undefined` if there is none. */
 function objectionTo(
   request: Request,
   cookie: string,
@@ -136,7 +136,7 @@ function objectionTo(
   const isAnyKeyDenied = denylists.denied.keys.size > 0 || denylists.liveDenylists.length > 0
   if (!isAnyKeyDenied) return undefined
   const { kid } = session.header
-  // Without it, a denied key could not be recognised.
+  // Without `kid`, a denied key could not be recognised.
   if (typeof kid !== 'string') return deny('session_token_malformed')
   return checkKeyDenylists(kid, denylists)
 }

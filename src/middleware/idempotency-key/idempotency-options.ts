@@ -17,7 +17,7 @@ import type { CoupledStore } from '../../idempotency/coupled/coupled-store.js'
 import type { IdempotencyStore } from '../../idempotency/leased/idempotency-store.js'
 import { requireSingleUse } from '../require-single-use.js'
 
-/** Names a request for its retry, or the operation of its key. */
+/** Returns a text that names the operation of a request (`operation`) or is equal in its retries (`fingerprint`). */
 export type RequestNamer = (request: Request) => string
 
 /** Options of `requireIdempotencyKey` for every store. */
@@ -54,9 +54,9 @@ interface CommonOptions {
 export interface LeasedIdempotencyOptions extends CommonOptions {
   /** Where keys are reserved; all instances of the receiver must share it. */
   readonly store: IdempotencyStore
-  /** Seconds, 1 to 3600: how long a handler is trusted to be alive without renewing. Default: 30. */
+  /** Seconds, 1 to 3600: how long a run keeps its key without a renewal. Default: 30. */
   readonly leaseSeconds?: number | undefined
-  /** Seconds, 1 to 86,400: how long a handler may run before its first byte. Default: 3600. */
+  /** Seconds, 1 to 86,400: how long a handler may run before the first byte of its answer. Default: 3600. */
   readonly maxRunSeconds?: number | undefined
   /**
    * The answer to a retry after a run that ended without a result: `'refuse'` answers 409, `'rerun'`
@@ -93,7 +93,7 @@ const DEFAULT_STORED_HEADERS = [
   'last-modified',
   'link',
 ]
-/** Without them the body cannot be read. */
+/** Without these headers a client cannot read the body. */
 const ALWAYS_STORED_HEADERS = ['content-type', 'content-encoding']
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
@@ -149,7 +149,7 @@ const coupledSchema = lazy(() =>
 )
 
 interface CommonSettings {
-  /** The store, as its failures are reported. */
+  /** The store, as the dependency whose failures are reported. */
   readonly dependency: Dependency
   readonly retentionMs: number
   readonly maxBytes: number
@@ -172,7 +172,7 @@ export interface LeasedSettings extends CommonSettings {
 export interface CoupledSettings extends CommonSettings {
   readonly kind: 'coupled'
   readonly store: CoupledStore
-  /** Consumes the token of a retry before it gets the result of a run that consumed its own. */
+  /** Consumes the token of a retry before the retry gets the result of a run that consumed a token. */
   readonly tokenGate: RequestHandler
 }
 

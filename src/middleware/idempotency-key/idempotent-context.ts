@@ -131,7 +131,7 @@ function refuseUnknownOutcome(
   emit({ outcome: 'refused', reason, found, status: refuse(response, reason) })
 }
 
-/** Tells what is wrong with a value that the store resolved to, but not the error that it threw. */
+/** Reports what is wrong with a value that the store resolved to, but does not quote an error that the store threw. */
 export function reportStoreFailure(
   { dependency }: IdempotencySettings,
   { admission: { clock } }: AdmittedState,
@@ -145,15 +145,15 @@ export function reportStoreFailure(
 const LENGTH = 'content-length'
 
 /**
- * Answers with a stored result, by `end`, because Express would add headers. `end` also writes the head, so
- * that an outer middleware can still change it, as it can for a handler.
+ * Answers with a stored result. Calls `end`, because `send` of Express would add headers. `end` also writes the head,
+ * so that an outer middleware can still change the head, as it can for a handler.
  */
 export function replayResult(response: Response, { status, headers, body }: StoredResult): void {
   const isHead = response.req.method === 'HEAD'
   const hasBody = !isHead && !isBodyless(status)
-  const replayed = headers.filter(([name]) => name !== LENGTH || isHead)
-  for (const [name] of replayed) response.removeHeader(name)
-  for (const [name, value] of replayed) response.appendHeader(name, value)
+  const headersToSend = headers.filter(([name]) => name !== LENGTH || isHead)
+  for (const [name] of headersToSend) response.removeHeader(name)
+  for (const [name, value] of headersToSend) response.appendHeader(name, value)
   response.setHeader('Idempotent-Replayed', 'true')
   response.setHeader('Cache-Control', 'no-store')
   // If the handler set no length, Node adds one, after outer middlewares have changed the body.

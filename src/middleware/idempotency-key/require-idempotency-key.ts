@@ -84,7 +84,7 @@ interface ExpressContext {
   readonly next: NextFunction
 }
 
-/** Answers immediately if the key is missing or malformed. */
+/** Returns `undefined` for a request that needs no store, once it is answered or passed on. */
 function handleRequest(
   { request, response, next }: ExpressContext,
   settings: IdempotencySettings,
@@ -113,7 +113,7 @@ function handleRequest(
   return undefined
 }
 
-/** Runs the handler and stores nothing. Checks that must come before the key still fail after it. */
+/** Runs the handler and stores nothing. The reservation makes guards fail that must come before this middleware. */
 function runWithoutKey(
   { state, next, emit }: IdempotentContext,
   { store }: IdempotencySettings,
@@ -138,7 +138,7 @@ function createEmitter(request: Request, caller: string, recordId?: string): Emi
     })
 }
 
-/** Other events do not show whether the store works. */
+/** Events with other reasons do not show whether the store works. */
 function reportStore(
   { reason }: Parameters<Emit>[0],
   settings: IdempotencySettings,
@@ -172,7 +172,7 @@ interface IdempotentRequest {
 function readIdempotentRequest(
   request: Request,
   response: Response,
-  options: IdempotencySettings,
+  settings: IdempotencySettings,
 ): IdempotentRequest | undefined {
   assertHttp1(request)
   const state = admittedState(request, MIDDLEWARE)
@@ -182,17 +182,17 @@ function readIdempotentRequest(
     throw wrongWiring(`${MIDDLEWARE} must come before the response has begun`)
   const body = readRequestBody(request)
   if (body.type === 'unread') {
-    // Parsers ignore the rest of a body whose client has disconnected.
+    // Not a mistake of the app: parsers leave the body of a disconnected client unread.
     if (request.destroyed || isDisconnected(response)) return undefined
     throw wrongWiring(
       `${MIDDLEWARE} needs the body parsed: move the body parser before it, or read the body in another way before it and give the option fingerprint`,
     )
   }
-  const operation = chooseOperation(request, options.operation)
+  const operation = chooseOperation(request, settings.operation)
   return {
     state,
     header: readKey(headerValues(request, 'idempotency-key')),
-    fingerprint: fingerprintRequest(request, body, options.fingerprint),
+    fingerprint: fingerprintRequest(request, body, settings.fingerprint),
     scope: { issuer, audience, caller, operation },
   }
 }

@@ -18,8 +18,8 @@ import {
 } from './idempotent-context.js'
 
 /**
- * Runs the handler inside a transaction of the store, and answers once that has ended. Without a `key` nothing is
- * looked up or stored.
+ * Runs the handler inside a transaction of the store, and answers once the transaction has ended. Without a `key`
+ * nothing is looked up or stored.
  */
 export async function runCoupled(
   context: IdempotentContext,
@@ -66,6 +66,7 @@ export async function runCoupled(
   }
 }
 
+/** Exists once the store has begun a run, and not if it only answers from a record. */
 interface StartedRun {
   readonly fence: number
   readonly answer: BufferedAnswer

@@ -43,18 +43,18 @@ export async function runLeased(context: KeyedContext, settings: LeasedSettings)
     emit({ outcome: 'undecided', reason: 'store_unavailable', status: 503 })
     return
   }
-  let granted: ReturnType<typeof checkReservation>
+  let checked: ReturnType<typeof checkReservation>
   try {
-    granted = checkReservation(reservation, reply, store)
+    checked = checkReservation(reservation, reply, store)
   } catch (error) {
     reportStoreFailure(settings, state, error)
     throw error
   }
-  if ('existing' in granted) {
-    answerExisting(context, granted.existing)
+  if ('existing' in checked) {
+    answerExisting(context, checked.existing)
     return
   }
-  const { run } = granted
+  const { run } = checked
   // Other code (such as a timeout) has answered while the key was being reserved.
   if (response.headersSent) {
     await releaseKey(context, settings, run)
@@ -75,7 +75,7 @@ async function releaseKey(
   try {
     await settleRun(settings.store, run, { type: 'released' })
   } catch (error) {
-    // Its lease will expire.
+    // The run counts as abandoned once its lease has expired.
     reportStoreFailure(settings, state, error)
   }
 }
@@ -98,7 +98,7 @@ function beginRun(
   let isReleased = false
   let isStreaming = false
 
-  async function reported(call: Promise<boolean>): Promise<boolean> {
+  async function withReport(call: Promise<boolean>): Promise<boolean> {
     try {
       return await call
     } catch (error) {
@@ -107,10 +107,11 @@ function beginRun(
     }
   }
 
-  const settleAs = (ending: Ending): Promise<boolean> => reported(settleRun(store, run, ending))
+  const settleAs = (ending: Ending): Promise<boolean> => withReport(settleRun(store, run, ending))
 
+  // While a response is streamed, each renewal also records that, in case the call in `onStream` failed.
   const lease = startLease({ leaseMs, maxRunMs }, reservedAt, () =>
-    isStreaming && !isReleased ? settleAs({ type: 'streaming' }) : reported(renewRun(store, run)),
+    isStreaming && !isReleased ? settleAs({ type: 'streaming' }) : withReport(renewRun(store, run)),
   )
 
   const emitEnd = bindToCurrentContext((reason: RunEnd, status?: number) => {
@@ -146,7 +147,7 @@ function beginRun(
       try {
         await settleAs({ type: 'streaming' })
       } catch {
-        // The next renewal repeats it.
+        // The next renewal settles the run as `streaming` again.
       }
     },
     onStreamEnd() {

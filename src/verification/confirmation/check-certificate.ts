@@ -21,7 +21,7 @@ export function checkCertificate(
   const isOfConnection = certificate instanceof PeerCertificate
   const peer = isOfConnection ? certificate : new PeerCertificate(certificate)
   if (peer.thumbprint === thumbprint) return undefined
-  // Only here, because it costs more than the digest.
+  // Only after a mismatch, because parsing the certificate costs more than its digest.
   if (!isOfConnection && !isCertificate(certificate)) throw notCertificate()
   return 'certificate_mismatch'
 }
@@ -62,10 +62,10 @@ const SEQUENCE = 0x30
 /** Whether it is one DER sequence, as a certificate is. PEM is text, and begins with a hyphen. */
 export function isDer(value: unknown): value is Uint8Array {
   if (!(value instanceof Uint8Array) || value[0] !== SEQUENCE) return false
-  const first = value[1] ?? 0
-  if (first < 0x80) return value.length === first + 2
-  const header = 2 + (first & 0x7f)
-  if (header > 6) return false
-  const length = value.subarray(2, header).reduce((sum, byte) => sum * 256 + byte, 0)
-  return value.length === header + length
+  const lengthByte = value[1] ?? 0
+  if (lengthByte < 0x80) return value.length === lengthByte + 2
+  const headerLength = 2 + (lengthByte & 0x7f)
+  if (headerLength > 6) return false
+  const length = value.subarray(2, headerLength).reduce((sum, byte) => sum * 256 + byte, 0)
+  return value.length === headerLength + length
 }

@@ -26,7 +26,7 @@ export interface Proof {
   readonly acceptableUntil: number
 }
 
-/** The part of a proof that is missing or wrong. `form` is that of a JWS; `signature`, `jwk` and so on. */
+/** The part of a proof that is missing or wrong. `form`: it is not a JWS with JSON objects as header and payload. */
 export type ProofMember =
   | 'form'
   | 'typ'
@@ -75,8 +75,8 @@ type Members = Readonly<Record<string, unknown>>
 /** A coordinate has 32 bytes (RFC 7518, section 6.2.1.2): 43 characters, of which the last has four bits. */
 const COORDINATE = /^[\w-]{42}[AEIMQUYcgkosw048]$/
 
-/** Keys of tokens that have been proved. A key lives as long as the cache holds its token. */
-const keys = new WeakMap<Confirmation, KeyObject>()
+/** The imported keys, by the binding of their token. A key lives as long as the token cache holds the binding. */
+const importedKeys = new WeakMap<Confirmation, KeyObject>()
 
 /** The public key that the token is bound to, if the proof has it. */
 function keyIn(jwk: unknown, confirmation: Confirmation): KeyObject | undefined {
@@ -85,10 +85,10 @@ function keyIn(jwk: unknown, confirmation: Confirmation): KeyObject | undefined 
   if (kty !== 'EC' || crv !== 'P-256' || !isCoordinate(x) || !isCoordinate(y)) return undefined
   const publicKey: P256Key = { kty, crv, x, y }
   if (thumbprintOf(publicKey) !== confirmation.thumbprint) return undefined
-  const known = keys.get(confirmation)
+  const known = importedKeys.get(confirmation)
   if (known !== undefined) return known
   const key = importKey(publicKey)
-  if (key !== undefined) keys.set(confirmation, key)
+  if (key !== undefined) importedKeys.set(confirmation, key)
   return key
 }
 
@@ -111,7 +111,7 @@ const INTEGER = 0x02
 /**
  * The DER form (RFC 3279, section 2.2.3) of a signature of two numbers side by side. Node would convert it,
  * too, with the option `dsaEncoding`, but the whole verification then takes 1.5 times as long. `undefined` if
- * it has another length.
+ * the signature does not have the length of two numbers.
  */
 function derSignature(signature: Buffer): Buffer | undefined {
   if (signature.length !== 2 * NUMBER_BYTES) return undefined

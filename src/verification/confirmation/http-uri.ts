@@ -10,7 +10,7 @@ interface HttpUri {
 /** A URL under which callers reach a receiver. */
 export interface BaseUrl {
   readonly origin: string
-  /** Not normalised, because that concerns the whole path. */
+  /** Not normalised: `pathUnder` normalises it together with the path of a request. */
   readonly prefix: string
 }
 
@@ -44,18 +44,18 @@ export function parseBaseUrl(text: string): BaseUrl | undefined {
     : undefined
 }
 
-/** Callers sign a URL as `URL` writes it: `[::1]` for `[0:0:0:0:0:0:0:1]`. */
+/** Whether `URL` keeps the text. Callers sign a URL as `URL` writes it: `[::1]` for `[0:0:0:0:0:0:0:1]`. */
 function isKeptByUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
-  const [kept, own] = [new URL(text).href, text].map(normalizeHttpUri)
-  return kept?.origin === own?.origin && kept?.path === own?.path
+  const [written, given] = [new URL(text).href, text].map(normalizeHttpUri)
+  return written?.origin === given?.origin && written?.path === given?.path
 }
 
 /** The last label of a name has a letter: `127.1` is another spelling of an address. */
 const NAME = /^(?:[\w-]{1,63}\.)*(?=[\d_-]*[a-z])[\w-]{1,63}\.?$/i
 const PORT = /^(?:[1-9]\d{0,4})?$/
 
-/** The syntax of a URI allows more, such as `*`. */
+/** Whether callers can connect to the host and port. The syntax of a URI also allows others, such as `*`. */
 function isReachable({ host, port }: Parsed): boolean {
   const isHost = host.startsWith('[')
     ? isIPv6(host.slice(1, -1))

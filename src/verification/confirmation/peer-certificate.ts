@@ -11,7 +11,7 @@ export class PeerCertificate {
   }
 }
 
-/** Of open connections: to read a certificate costs more than all other checks of a cached token. */
+/** By open connection, because reading a certificate costs more than all other checks of a cached token. */
 const certificates = new WeakMap<Socket, PeerCertificate>()
 
 /** Returns the client's certificate, `undefined` if there is none. */

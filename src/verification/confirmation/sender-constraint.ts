@@ -9,9 +9,9 @@ import { type BaseUrl, parseBaseUrl } from './http-uri.js'
 export interface SenderConstraintOption {
   /**
    * Accepts tokens that are bound to a client certificate (RFC 8705, section 3). `true`: the certificate of
-   * the TLS connection. A function returns it in DER instead, `undefined` if there is none, behind a proxy
-   * that you trust; if it throws or returns anything else, the request gets `next(error)`. Whom to trust is
-   * decided by the TLS server (`rejectUnauthorized`).
+   * the TLS connection. Behind a proxy that you trust: a function that returns the certificate in DER, or
+   * `undefined` if there is none; if it throws or returns anything else, the request gets `next(error)`. Whom to
+   * trust is decided by the TLS server (`rejectUnauthorized`).
    */
   readonly mtls?: true | CertificateOf | undefined
   /** Accepts tokens that are bound to a key of the caller, which each request proves (DPoP, RFC 9449). */
@@ -35,13 +35,13 @@ export type CertificateOf = (request: IncomingMessage) => Uint8Array | undefined
 interface DpopOption {
   /**
    * One to 16 absolute `http(s)` URLs of this receiver as callers write them, without user name, query,
-   * fragment or trailing slash. Where a proxy removes a prefix of the path, they have it. Headers such as
+   * fragment or trailing slash. Where a proxy removes a prefix of the path, the URLs have that prefix. Headers such as
    * `Host` are never read.
    */
   readonly baseUrls: readonly string[]
 }
 
-/** The side of a request that a bound token must match. */
+/** The parts of a request that a bound token must match. */
 export interface Sender {
   readonly headers: WireHeaders
   /** Returns a `PeerCertificate`, or what the app gives instead: a value of any type. */

@@ -11,7 +11,7 @@ type Authorization =
 const ABSENT: Authorization = { type: 'absent' }
 const SERVICE: Authorization = { type: 'service' }
 
-/** The scheme has no case (RFC 9110, section 11.1). `serviceAuth` reads the header in the same way. */
+/** Letter case does not count (RFC 9110, section 11.1), nor does it in `readToken`, which `serviceAuth` uses. */
 const SCHEME = /^bearer /i
 
 /**

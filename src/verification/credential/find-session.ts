@@ -13,7 +13,7 @@ type PresentedSession =
   | { readonly type: 'token'; readonly header: SessionHeader }
 
 const ABSENT: PresentedSession = { type: 'absent' }
-const SEVERAL: PresentedSession = { type: 'refused', reason: 'credentials_ambiguous' }
+const TWO_CREDENTIALS: PresentedSession = { type: 'refused', reason: 'credentials_ambiguous' }
 const MALFORMED: PresentedSession = { type: 'refused', reason: 'session_token_malformed' }
 
 /**
@@ -27,7 +27,7 @@ export function findSession(request: CookieCarrier, cookieName: string): Present
   const cookie = readSessionCookie(request, cookieName)
   if (cookie.type === 'absent')
     return authorization.type === 'session' ? tokenSession(authorization) : ABSENT
-  if (authorization.type !== 'absent') return SEVERAL
+  if (authorization.type !== 'absent') return TWO_CREDENTIALS
   const header = cookie.type === 'single' ? readSessionHeader(cookie.value) : undefined
   return header === undefined ? MALFORMED : tokenSession({ header })
 }
@@ -52,10 +52,10 @@ const NO_COOKIE: SessionCookie = { type: 'absent' }
 const AMBIGUOUS: SessionCookie = { type: 'ambiguous' }
 
 /**
- * The cookie of this name, if every parser would read the same value: it is there once, spelt as it is,
- * and `request.cookies`, if there are any, hold its value as it was sent.
+ * The cookie of this name, if every parser would read the same value: it was sent once, with its name spelt
+ * exactly so, and `request.cookies`, if a parser has set them, hold the value as it was sent.
  *
- * @throws ServiceAuthError if `rawHeaders` and `headers` hold different values of it.
+ * @throws ServiceAuthError if `rawHeaders` and `headers` hold different values of the cookie.
  */
 function readSessionCookie(request: CookieCarrier, name: string): SessionCookie {
   const cookies = cookiesSent(name, request)
@@ -92,13 +92,13 @@ function cookiesNamed(name: string, header: string): Cookie[] {
 function readCookie(pair: string): Cookie {
   const equals = pair.indexOf('=')
   if (equals < 0) return { spelling: pair.trim(), value: undefined }
-  return { spelling: pair.slice(0, equals).trim(), value: withoutSpaces(pair.slice(equals + 1)) }
+  return { spelling: pair.slice(0, equals).trim(), value: trimEndSpaces(pair.slice(equals + 1)) }
 }
 
 const SPACES = /^[\t ]*$/
 
-/** Without spaces at its end. Parsers disagree on no-break spaces, so they remain. */
-function withoutSpaces(value: string): string {
+/** Keeps no-break spaces, because parsers disagree on whether they are part of the value. */
+function trimEndSpaces(value: string): string {
   const trimmed = value.trimEnd()
   return SPACES.test(value.slice(trimmed.length)) ? trimmed : value
 }

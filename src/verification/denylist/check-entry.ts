@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isShortText, lazy, MAX_TEXT_LENGTH, parseOptions } from '../../base/options.js'
 import type { DenylistEntry, DenylistTarget } from './denylist-entry.js'
 
-/** A larger number is one of milliseconds. */
+/** A larger number must be one of milliseconds. */
 export const LATEST_SECOND = 99_999_999_999
 
 const TEXT_ERROR = { error: `must be a well-formed text of 1 to ${MAX_TEXT_LENGTH} characters` }
@@ -14,7 +14,7 @@ const seconds = () =>
   z.number(SECONDS_ERROR).min(0, SECONDS_ERROR).max(LATEST_SECOND, SECONDS_ERROR)
 const namedKind = () => z.enum(['caller', 'key', 'token'])
 
-const record = () => ({
+const commonMembers = () => ({
   issuer: text(),
   reason: text(),
   by: text(),
@@ -27,8 +27,8 @@ const entrySchema = lazy(() =>
   z.discriminatedUnion(
     'kind',
     [
-      z.strictObject({ ...record(), kind: namedKind(), value: text() }),
-      z.strictObject({ ...record(), kind: z.literal('issued-before'), value: seconds() }),
+      z.strictObject({ ...commonMembers(), kind: namedKind(), value: text() }),
+      z.strictObject({ ...commonMembers(), kind: z.literal('issued-before'), value: seconds() }),
     ],
     KIND_ERROR,
   ),
@@ -60,6 +60,6 @@ const entriesSchema = lazy(() =>
 export const checkEntries = (input: unknown): DenylistEntry[] =>
   parseOptions('denylist list', entriesSchema, { entries: input }).entries
 
-/** Takes an entry too. @throws TypeError as `checkEntry`. */
+/** Accepts an entry, too, as its target. @throws TypeError as `checkEntry`. */
 export const checkTarget = (input: unknown): DenylistTarget =>
   parseOptions('denylist target', targetSchema, input)

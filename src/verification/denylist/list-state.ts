@@ -15,10 +15,10 @@ type DenylistState = DenylistHealth['state']
 /** The state of a live denylist, as an immutable value. */
 export interface ListState {
   readonly local: LocalEntries
-  /** Seconds of the server's clock. */
+  /** When the next entry ends, in seconds of the server's clock. */
   readonly nextEndAt: number
   readonly version: ListVersion
-  /** The highest number ever read: only a higher one can end a local entry. */
+  /** The highest number ever read. Receivers report it, because only a higher one can end a local entry. */
   readonly highestNumber: number
   /** When the last call that confirmed the list was sent. */
   readonly confirmedAt: ClockReading | undefined
@@ -150,9 +150,9 @@ function* listEvents(before: ListState, after: ListState): Generator<DenylistEve
   if (kept > before.local.retained.size) yield { type: 'regressed', kept }
 }
 
-function countMissing({ entries }: LocalEntries, there: LocalEntries): number {
+function countMissing({ entries }: LocalEntries, other: LocalEntries): number {
   let count = 0
-  for (const target of entries.keys()) if (!there.entries.has(target)) count += 1
+  for (const target of entries.keys()) if (!other.entries.has(target)) count += 1
   return count
 }
 
@@ -165,9 +165,7 @@ function* freshnessEvents(before: ListState, after: ListState): Generator<Denyli
   if (freshness === 'fresh' && before.freshness !== 'cold') yield { type: 'recovered' }
 }
 
-/**
- * Both clocks. The monotonic clock may stop while the machine sleeps, and the wall clock may be set back.
- */
+/** A time on both clocks: the monotonic one may stop while the machine sleeps, and the wall clock may be set back. */
 export interface ClockReading {
   /** Milliseconds since the epoch. */
   readonly wallMs: number
@@ -180,6 +178,6 @@ export const readClocks = (): ClockReading => ({
   monotonicMs: performance.now(),
 })
 
-/** The longer of the times that both clocks show. */
+/** The longer of the two times that the clocks show. */
 const elapsedMs = (since: ClockReading, now: ClockReading): number =>
   Math.max(0, now.wallMs - since.wallMs, now.monotonicMs - since.monotonicMs)

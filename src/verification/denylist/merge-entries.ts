@@ -26,7 +26,7 @@ export interface ReadList {
   /** The server's time, in seconds since the epoch. */
   readonly serverSeconds: number
   readonly entries: ReadonlyMap<string, LocalEntry>
-  /** The number of the version that allowed a target. */
+  /** The number of the version that allowed the target again. */
   readonly tombstones: ReadonlyMap<string, number>
 }
 
@@ -41,8 +41,8 @@ export const NO_ENTRIES: LocalEntries = { entries: new Map(), retained: new Set(
 
 /**
  * Merges a list that was read. A local entry is removed only at its end or by a newer tombstone, never
- * because the list lacks it: a failover may have lost it. An older entry of the list with the same or a
- * later end does not replace it.
+ * because the list lacks it: a failover may have lost it. An entry that is both local and in the list gets the later
+ * end, the later cut-off and the higher number of the two.
  */
 export function merge(local: LocalEntries, list: ReadList): LocalEntries {
   const entries = new Map<string, LocalEntry>()

@@ -1,12 +1,12 @@
 import { withoutQuery } from '../../base/decision/key-set-event.js'
 
-/** The usual cause of a 404: the address of one is combined with the path of the other. */
+/** For the message of a 404, which most often comes from the address of one with the path of the other. */
 export const KEY_SET_PATHS =
   'a core itself publishes /.well-known/jwks.json, the backend SDK /auth/jwt/jwks.json'
 
 const addresses = new WeakMap<object, string>()
 
-/** Remembers the key set of an object that users hold. */
+/** Remembers the address of the key set for an object that the app holds. */
 export function withKeySetAddress<Holder extends object>(
   holder: Holder,
   jwksUri: string | undefined,

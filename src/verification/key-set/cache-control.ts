@@ -1,12 +1,12 @@
 /** How long a response says that it is fresh (RFC 9111, section 4.2). */
 export interface Freshness {
-  /** Seconds from its arrival until it is stale; `undefined` when it does not say. */
+  /** Seconds from its arrival until it is stale; `undefined` if the response does not say. */
   readonly leftSeconds: number | undefined
   /** `max-age` as sent: a later 304 without `Cache-Control` keeps it. */
   readonly maxAgeSeconds: number | undefined
 }
 
-/** A shorter time would leave none for a refresh before the set expires. */
+/** Less would leave no time for a refresh before the set expires. */
 const MIN_FRESH_SECONDS = 10
 
 /** A larger number of seconds counts as this one (RFC 9111, section 1.2.2). */

@@ -42,8 +42,8 @@ export interface Fetcher {
 const RETRY_DELAY_MS = { min: 50, jitter: 100 }
 
 export function createFetcher(options: FetcherOptions): Fetcher {
-  const closed = new AbortController()
-  const { signal } = closed
+  const controller = new AbortController()
+  const { signal } = controller
   const reportSkipped = createSkipReport(options.jwksUri)
 
   function readKeys(document: unknown, current?: Keys): Keys {
@@ -79,7 +79,7 @@ export function createFetcher(options: FetcherOptions): Fetcher {
       }
     },
     close() {
-      closed.abort(new FetchFailure('closed'))
+      controller.abort(new FetchFailure('closed'))
     },
   }
 }
@@ -88,10 +88,10 @@ export function createFetcher(options: FetcherOptions): Fetcher {
 function createSkipReport(jwksUri: string): (skipped: readonly SkippedKey[]) => void {
   let reported = new Set<string>()
   return (skipped) => {
-    const now = new Map(skipped.map((key) => [`${key.reason} ${key.keyId ?? ''}`, key]))
-    for (const [name, key] of now) {
+    const current = new Map(skipped.map((key) => [`${key.reason} ${key.keyId ?? ''}`, key]))
+    for (const [name, key] of current) {
       if (!reported.has(name)) announceKeySet(jwksUri, { type: 'key_skipped', ...key })
     }
-    reported = new Set(now.keys())
+    reported = new Set(current.keys())
   }
 }

@@ -20,13 +20,13 @@ export interface SearchState {
  * The next step for a key id that the set lacks, while no fetch is in progress.
  *
  * - `absent`: the core does not publish the key.
- * - `unavailable`: whether it does cannot be known.
- * - `fetch`: a fetch is called for anyway.
- * - `fetch_within_budget`: a fetch would be made for this key id alone.
+ * - `unavailable`: it cannot be known whether the core publishes the key.
+ * - `fetch`: a fetch is needed anyway, because there is no set or a refresh is due.
+ * - `fetch_within_budget`: the fetch would be made for this key id alone.
  */
 type SearchStep = 'absent' | 'unavailable' | 'fetch' | 'fetch_within_budget'
 
-/** A fetch answers a search only if it started after the search, so after `startedBefore`. */
+/** `startedBefore`: the number of the last fetch that started before the search. Only a later one answers it. */
 export function nextSearchStep(state: SearchState, startedBefore: number): SearchStep {
   const { keySet, now, fetches, isClosed } = state
   const hasSet = keySet.current !== undefined

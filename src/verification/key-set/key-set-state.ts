@@ -85,9 +85,9 @@ export function initialState(
   span: Lifespan,
 ): KeySetState {
   const expiresAt = at + span.maxStaleSeconds * 1000
-  const unknown = { maxAgeSeconds: undefined, validators: undefined }
+  const noHeaders = { maxAgeSeconds: undefined, validators: undefined }
   const times = { fetchedAt: at, refreshAt: at, freshUntil: expiresAt, expiresAt }
-  return { ...COLD, current: { keys, ...times, ...unknown } }
+  return { ...COLD, current: { keys, ...times, ...noHeaders } }
 }
 
 /** Two attempts, and the pause between them. */
@@ -110,16 +110,16 @@ export function advance(state: KeySetState, event: KeySetStateEvent, span: Lifes
       return { ...COLD, current: currentSetOf(event, span) }
     case 'not_modified': {
       // A 304 that arrives after the set has expired has no set to renew.
-      const now = advance(state, { type: 'time_passed', at: event.at }, span)
-      return now.current === undefined
-        ? now
-        : { ...COLD, current: currentSetOf({ ...now.current, ...event }, span) }
+      const aged = advance(state, { type: 'time_passed', at: event.at }, span)
+      return aged.current === undefined
+        ? aged
+        : { ...COLD, current: currentSetOf({ ...aged.current, ...event }, span) }
     }
     case 'failed': {
-      const now = advance(state, { type: 'time_passed', at: event.at }, span)
+      const aged = advance(state, { type: 'time_passed', at: event.at }, span)
       const { code, systemCode, isNotFound = false } = event
       const failure = { code, systemCode, isNotFound }
-      return { ...now, lastFailure: { ...afterFailure(now.lastFailure, event), ...failure } }
+      return { ...aged, lastFailure: { ...afterFailure(aged.lastFailure, event), ...failure } }
     }
     case 'time_passed': {
       const { current } = state
@@ -135,7 +135,7 @@ type Fetched = { readonly at: number } & Omit<Extract<FetchResult, { type: 'fetc
 function currentSetOf(fetched: Fetched, span: Lifespan): CurrentSet {
   const { at, keys, leftSeconds, maxAgeSeconds, validators } = fetched
   const freshSeconds = Math.min(leftSeconds ?? span.maxStaleSeconds, span.maxStaleSeconds)
-  // Leaves the second half of its life for retries of a failed refresh.
+  // Leaves the second half of the time that the set is fresh for retries of a failed refresh.
   const dueSeconds = Math.min(span.refreshSeconds, freshSeconds / 2)
   return {
     keys,
@@ -173,7 +173,7 @@ const isUnreachable = (
 export const isBackingOff = ({ lastFailure }: KeySetState, now: number): boolean =>
   isWaiting(lastFailure, now)
 
-/** When the next background fetch may start; `undefined` before the first. */
+/** When the next background fetch may start; `undefined` before the first fetch. */
 export const nextFetchAt = ({ current, expired, lastFailure }: KeySetState): number | undefined =>
   lastFailure?.retryAt ?? current?.refreshAt ?? expired?.expiresAt
 

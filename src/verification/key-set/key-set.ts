@@ -51,7 +51,7 @@ export interface KeySource {
 
 const sources = new WeakMap<object, KeySource>()
 
-/** Attaches what verification asks to the object that users hold. */
+/** Attaches the source, which verification uses, to the object that the app holds. */
 export function withSource(keySet: KeySet, source: KeySource): KeySet {
   sources.set(keySet, source)
   return keySet

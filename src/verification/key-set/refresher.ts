@@ -20,15 +20,15 @@ export interface RefresherOptions extends FetcherOptions {
 
 /**
  * Keeps a set of keys up to date: one fetch at a time, when it is due or asked for. Fetches, timers and
- * events run in the async context in which it was made. In that of the request that causes them they
- * would keep its `AsyncLocalStorage` stores alive, and tracers would count them as part of it.
+ * events run in the async context in which the refresher was made. In the context of the request that causes them,
+ * they would keep the request's `AsyncLocalStorage` stores alive, and tracers would count them as part of the request.
  */
 interface Refresher {
   /** The key with this id that may be used now. Starts a refresh that is due, and never waits for it. */
   current(kid: string): VerificationKey | undefined
   /** Starts a fetch, unless one is in progress or the refresher is closed. */
   fetch(): void
-  /** Settles with the fetch in progress; never rejects. */
+  /** Resolves when the fetch in progress ends, and never rejects; `undefined` if there is none. */
   readonly inFlight: Promise<void> | undefined
   readonly fetches: FetchNumbers
   state(): SearchState
@@ -65,7 +65,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
   const fetch = AsyncResource.bind((): void => {
     if (isClosed || inFlight !== undefined) return
     inFlight = fetchOnce()
-      // Only a throwing clock rejects here; the caller hits the same error next.
+      // `fetchOnce` rejects only if the clock throws. Whoever waits reads the clock next, and gets its error.
       .catch(() => {})
       .then(() => {
         inFlight = undefined

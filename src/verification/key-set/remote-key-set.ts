@@ -66,7 +66,7 @@ const above0 = (most: number, unit: string): z.ZodNumber => {
   return z.number({ error }).gt(0, { error }).max(most, { error })
 }
 
-/** Option of a key set, and of a policy that creates its own. */
+/** Option of a key set, and of a policy that creates its own key set. */
 export const staleIfErrorOption = (): z.ZodNumber =>
   numberBetween(0, MAX_STALE_IF_ERROR_SECONDS, 'seconds')
 

@@ -72,7 +72,7 @@ function readMember(
   return Object.freeze({ kid, thumbprint, publicKey: createPublicKey({ key: jwk, format: 'jwk' }) })
 }
 
-/** The same key for the same use; members that have no say may differ. */
+/** Whether both are one key for the same use; members that concern neither key nor use may differ. */
 function isSameKey(one: Record<string, unknown>, other: Record<string, unknown>): boolean {
   return (
     ['kty', 'use', 'alg'].every((name) => one[name] === other[name]) &&

@@ -11,38 +11,38 @@ const isName = (value: unknown): value is string => typeof value === 'string' &&
 
 export const callersOption = (): z.ZodPipe<z.ZodUnknown, z.ZodTransform<Ceilings, unknown>> =>
   z.unknown().transform((input, context): Ceilings => {
-    const fault = (message: string, path: PropertyKey[] = []): void => {
+    const report = (message: string, path: PropertyKey[] = []): void => {
       context.issues.push({ code: 'custom', message, path, input })
     }
-    if (Array.isArray(input)) return fromList(input, fault)
-    if (isObject(input)) return fromRecord(input, fault)
-    fault('must be a list of caller names or an object of caller names with their permissions')
+    if (Array.isArray(input)) return fromList(input, report)
+    if (isObject(input)) return fromRecord(input, report)
+    report('must be a list of caller names or an object of caller names with their permissions')
     return new Map()
   })
 
 type ReportFault = (message: string, path?: PropertyKey[]) => void
 
-function fromList(names: readonly unknown[], fault: ReportFault): Ceilings {
-  if (names.length === 0) fault('must name at least one caller')
+function fromList(names: readonly unknown[], report: ReportFault): Ceilings {
+  if (names.length === 0) report('must name at least one caller')
   const ceilings = new Map<string, undefined>()
   // `entries` also visits the holes of a sparse list, which `forEach` skips.
   for (const [index, name] of names.entries()) {
     if (isName(name)) ceilings.set(name, undefined)
-    else fault('must be a non-empty string', [index])
+    else report('must be a non-empty string', [index])
   }
   return ceilings
 }
 
-// A map of own members: a caller named `__proto__` inherits nothing.
-function fromRecord(record: Record<string, unknown>, fault: ReportFault): Ceilings {
+// A map, not the record: a caller named `__proto__` inherits nothing.
+function fromRecord(record: Record<string, unknown>, report: ReportFault): Ceilings {
   const entries = Object.entries(record)
-  if (entries.length === 0) fault('must name at least one caller')
+  if (entries.length === 0) report('must name at least one caller')
   const ceilings = new Map<string, ReadonlySet<string>>()
   for (const [name, permissions] of entries) {
-    if (name === '') fault('must not hold an empty caller name')
+    if (name === '') report('must not hold an empty caller name')
     if (Array.isArray(permissions) && Array.from(permissions).every(isName)) {
       ceilings.set(name, new Set(permissions))
-    } else fault('must be a list of non-empty strings', [name])
+    } else report('must be a list of non-empty strings', [name])
   }
   return ceilings
 }

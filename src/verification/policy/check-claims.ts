@@ -28,8 +28,8 @@ export interface ValidIdentity {
 }
 
 /**
- * A decision on a valid token, apart from its binding. A wrong binding (401) takes precedence over a 403 or 503.
- * A denial without `binding` is final.
+ * The decision on a token, before its binding is compared with the request. A wrong binding (401) takes precedence over
+ * a 403 or 503. A denial without `binding` is final.
  */
 export type ClaimsDecision<Valid = ValidIdentity> =
   | Extract<Decision<Valid>, { readonly ok: true }>
@@ -47,14 +47,13 @@ export function checkClaims(token: SignedClaims, policy: Policy, now: number): C
   const { keyId, payload } = token
   const read = readClaims(payload.members, policy)
   if (!read.ok) return withKeyId(read, keyId)
-  const times = read.value
-  const timeError = timeDenial(times, policy, now)
+  const claims = read.value
+  const timeError = timeDenial(claims, policy, now)
   if (timeError !== undefined) return withKeyId(timeError, keyId)
-  const { caller, tokenId, iat, exp } = times
+  const { caller, tokenId, iat, exp, binding } = claims
   const denial = checkDenylists({ name: caller, keyId, tokenId, issuedAt: iat }, policy)
-  const { binding } = times
   if (denial !== undefined) return { ...denial, binding }
-  const granted = grantedTo(caller, times.permissions, policy)
+  const granted = grantedTo(caller, claims.permissions, policy)
   if (!granted.ok) {
     return { ...deny(granted.reason, { ...granted.evidence, caller, keyId }), binding }
   }
@@ -71,7 +70,7 @@ export function checkClaims(token: SignedClaims, policy: Policy, now: number): C
     binding,
     payload: payload.text,
   })
-  return { ok: true, value: { identity, binding, ...validity(times, policy) } }
+  return { ok: true, value: { identity, binding, ...validity(claims, policy) } }
 }
 
 const withKeyId = (denial: Denial, keyId: string): Denial =>
@@ -126,8 +125,8 @@ function kindDenial(claims: Claims, { audience, tokens }: Policy): Denial | unde
     )
   }
   const { aud } = claims
-  const isForUs = aud === audience || (isStringList(aud) && aud.includes(audience))
-  if (!isForUs) return claimDenial('aud', aud)
+  const isForReceiver = aud === audience || (isStringList(aud) && aud.includes(audience))
+  if (!isForReceiver) return claimDenial('aud', aud)
   return tokens.accessTokenType === 'any' ? otherTokenDenial(claims) : undefined
 }
 
@@ -184,6 +183,7 @@ function timeDenial(
     return deny('token_not_yet_valid', { claim: 'nbf' })
   if (iat !== undefined && iat > now + tolerance)
     return deny('token_not_yet_valid', { claim: 'iat' })
+  // Without `iat`, or with one that only the tolerance allows, the lifetime begins now.
   const lifetime = exp - Math.min(iat ?? now, now)
   if (lifetime > policy.maxLifetimeSeconds + tolerance) {
     return deny('token_lifetime_too_long', { claim: 'exp' })

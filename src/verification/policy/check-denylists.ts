@@ -36,8 +36,8 @@ export const checkDenylists = (token: DeniableToken, policy: Policy): Denial | u
   checkLiveDenylists(token, policy, reasonIn(policy.denied, token))
 
 /**
- * Checks it against the live denylists, given the result of the fixed ones: those never change, and need
- * not be asked again.
+ * Checks a token against the live denylists. `earlier` is the result of the fixed ones. A cached token needs none: it
+ * has passed them, and they never change.
  *
  * @throws ServiceAuthError as `checkDenylists` does.
  */
@@ -54,8 +54,8 @@ export function checkLiveDenylists(
 }
 
 /**
- * Checks a key against the denylists, whatever it signed. No evidence: the key id is the
- * caller's until its signature has been verified.
+ * Checks a key against the denylists, whatever it signed. The denial has no evidence: until the signature is verified,
+ * the key id could be any text of the caller.
  *
  * @throws ServiceAuthError as `checkDenylists` does.
  */
@@ -83,9 +83,9 @@ function findDenylistHit(
   let reason = earlier
   let unavailable: LiveDenylist | undefined
   for (const denylist of liveDenylists) {
-    const own = reasonNow(denylist, issuer, reasonOf)
-    if (own === 'denylist_unavailable') unavailable ??= denylist
-    reason = moreUrgent(reason, own)
+    const found = reasonNow(denylist, issuer, reasonOf)
+    if (found === 'denylist_unavailable') unavailable ??= denylist
+    reason = moreUrgent(reason, found)
   }
   if (reason === undefined) return undefined
   if (reason !== 'denylist_unavailable' || unavailable === undefined) return { reason }

@@ -20,7 +20,7 @@ export type DenylistOption = Denylist | LiveDenylist | readonly (Denylist | Live
 
 /** The denylists of a policy. */
 export interface Denylists {
-  /** All that never change, as one. */
+  /** The fixed denylists, merged. */
   readonly denied: DeniedLists
   readonly liveDenylists: readonly LiveDenylist[]
 }
@@ -30,7 +30,7 @@ const LIVE_FUNCTIONS = ['lists', 'ready', 'health', 'close'] as const
 const STATIC_FORM = 'an object of keys, callers, tokenIds and issuedBefore'
 const LIVE_FORM = `a live denylist with ${LIVE_FUNCTIONS.join(', ')}`
 
-/** Names that may be left out. */
+/** An optional list of names. */
 const names = (): z.ZodDefault<z.ZodArray<z.ZodString>> =>
   z.array(nonEmptyString(), { error: 'must be a list of strings' }).default([])
 

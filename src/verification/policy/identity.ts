@@ -83,7 +83,7 @@ Object.freeze(Identity.prototype)
 /** Leads a proxy of the identity, or an object made from it, to the private fields that it lacks. */
 const SELF = Symbol('self')
 
-/** One getter for all identities: a getter of its own would give each a hidden class of its own. */
+/** One getter for all identities: with one getter each, V8 would make a hidden class for every identity. */
 const CLAIMS: PropertyDescriptor & ThisType<{ readonly [SELF]: Identity }> = {
   enumerable: true,
   get() {

@@ -35,7 +35,7 @@ export function readKeySetAddress(options: AddressOptions): KeySetAddress {
 export function keySetAddressFaults(policy: Readonly<Record<string, unknown>>): string[] {
   const { issuer, keySet, jwksUri, apiBasePath } = policy
   const allowInsecureHttp = policy['allowInsecureHttp'] === true
-  if (keySet !== undefined) return besideKeySet(policy)
+  if (keySet !== undefined) return faultsBesideKeySet(policy)
   const faults: string[] = []
   if (typeof apiBasePath === 'string' && !isBasePath(apiBasePath)) {
     faults.push('apiBasePath must start with / and have no trailing slash, query or fragment')
@@ -50,7 +50,7 @@ export function keySetAddressFaults(policy: Readonly<Record<string, unknown>>): 
   return faults
 }
 
-function besideKeySet(policy: Readonly<Record<string, unknown>>): string[] {
+function faultsBesideKeySet(policy: Readonly<Record<string, unknown>>): string[] {
   return ['jwksUri', 'apiBasePath', 'allowInsecureHttp', 'staleIfErrorSeconds']
     .filter((name) => policy[name] !== undefined)
     .map((name) => `${name} cannot be combined with keySet, which has its own`)

@@ -5,8 +5,8 @@ const MAX_SHARED = 256
 const sharedSets = new Map<string, PermissionSet>()
 
 /**
- * The set of these names. Equal lists share one: thousands of a service's tokens are cached, and they
- * differ in everything but their permissions.
+ * The set of these names. Equal lists share one set: thousands of a service's tokens are cached, and most have the
+ * same permissions.
  */
 export function permissionSet(names: readonly string[]): PermissionSet {
   const key = textOfParts(names)
@@ -117,7 +117,7 @@ function isIn<T>(other: SetLike<T>): (name: string) => name is string & T {
   return (name): name is string & T => other.has(name as string & T)
 }
 
-/** `keys()` of what is only like a set may give an iterator that is not iterable. */
+/** No `for...of`: `keys()` of an object that is only like a set may return an iterator that is not iterable. */
 function listMembers<T>(other: SetLike<T>): T[] {
   assertSetLike(other)
   const members: T[] = []
@@ -126,7 +126,7 @@ function listMembers<T>(other: SetLike<T>): T[] {
   return members
 }
 
-/** A list has `keys()` too, which are its indices. */
+/** Refuses arrays, too: their `keys()` are indices. */
 function assertSetLike(other: SetLike<unknown> | undefined): void {
   const isLike =
     typeof other?.size === 'number' &&

@@ -93,7 +93,7 @@ const commonShape = () => ({
 const onlyFor = (tokens: TokenRules['kind']): z.ZodOptional<z.ZodUndefined> =>
   z.undefined({ error: `is only for tokens: '${tokens}'` }).optional()
 
-/** Checked first: which other members there are depends on it. */
+/** Parsed first, because `tokens` determines the other options. */
 const tokensSchema = lazy(() =>
   z.looseObject(
     {
@@ -138,7 +138,7 @@ const oauth2Schema = lazy(() =>
 )
 
 /**
- * Checks a policy when the middleware is made. `place` is its place in a list of policies.
+ * Checks a policy when the middleware is made. `place` is its index in a list of policies, such as `[1]`.
  *
  * @throws TypeError naming every faulty path and what it should have been.
  */
@@ -185,12 +185,12 @@ export function parsePolicies(inputs: readonly unknown[]): readonly Policy[] {
   }
   const policies = Array.from(inputs, (input, index) => parsePolicy(input, `[${index}]`))
   for (const [index, { issuer, tokens }] of policies.entries()) {
-    const same = policies.findIndex(
+    const first = policies.findIndex(
       (other) => other.issuer === issuer && other.tokens.kind === tokens.kind,
     )
-    if (same === index) continue
+    if (first === index) continue
     throw new TypeError(
-      `serviceAuth policies: [${same}] and [${index}] have one issuer and the same tokens`,
+      `serviceAuth policies: [${first}] and [${index}] have one issuer and the same tokens`,
     )
   }
   return policies
@@ -209,7 +209,7 @@ function tokenRulesOf(options: Options): TokenRules {
   return { kind: 'service', source, tokenType, staticKeys }
 }
 
-/** Without discovery, nothing of an OAuth 2.0 issuer says where its key set is. */
+/** The address cannot be derived from an OAuth 2.0 issuer, because this package does no discovery. */
 const NO_KEY_SET = "jwksUri or keySet is required with tokens: 'oauth2'"
 
 const hasKeySet = ({ jwksUri, keySet }: Readonly<Record<string, unknown>>): boolean =>

@@ -28,18 +28,18 @@ export interface TokenCacheHealth {
 }
 
 interface AcceptedTokens<T, D extends Denial = Denial> {
-  /** The decision on a token that was accepted earlier and still is. */
+  /** The decision on a token that was accepted earlier, if it is still correct. */
   find(digest: string): Accepted<T> | undefined
   /** Decides on a token that was not found. Equal tokens that arrive together share one decision. */
   decide(
     token: string,
     digest: string,
-    by: () => D | Promise<TokenDecision<T, D>>,
+    verify: () => D | Promise<TokenDecision<T, D>>,
   ): D | Promise<TokenDecision<T, D>>
   health(): TokenCacheHealth
 }
 
-/** An entry takes about as many bytes as its token has. Most tokens are shorter than this. */
+/** Room for one entry, which takes about as many bytes as its token has. Most tokens are shorter. */
 const BYTES_PER_ENTRY = 1024
 
 /** Caches accepted tokens by digest. Refusals are not cached, because anyone could fill the memory with them. */
@@ -64,11 +64,11 @@ export function createAcceptedTokens<T extends object, D extends Denial = Denial
       cache?.delete(digest)
       return undefined
     },
-    decide(token, digest, by) {
+    decide(token, digest, verify) {
       misses += 1
       const pending = inFlight.get(digest)
       if (pending !== undefined) return pending
-      const decision = by()
+      const decision = verify()
       if ('ok' in decision) return decision
       inFlight.set(digest, decision)
       const settle = (settled?: TokenDecision<T, D>): void => {

@@ -20,8 +20,8 @@ export interface ParsedToken {
 }
 
 /**
- * Only session tokens have `version`. The others would change how the token is
- * read, or which key is used (RFC 7515, section 4.1; RFC 7797).
+ * `version` marks session tokens. Every other parameter here would change how the token is read, or which key is used
+ * (RFC 7515, section 4.1; RFC 7797).
  */
 const FORBIDDEN_PARAMETERS = ['version', 'crit', 'b64', 'jwk', 'jku', 'x5c', 'x5u']
 
@@ -85,7 +85,7 @@ async function verifyWith(
   // The set may have been replaced meanwhile: a key that is no longer in it verifies nothing.
   const key = keySource.current(kid) ?? (await keySource.find(kid))
   if (key?.thumbprint !== candidate.thumbprint) return deny('key_unknown')
-  // Base64url is checked to be canonical, so what was read from it before is what the key has signed.
+  // `parseToken` refuses base64url that is not canonical, so a payload read earlier is what the key has signed.
   const payload = unverified ?? readPayload(token)
   if (payload === undefined) return deny('token_malformed', { keyId: kid })
   return allow({ key, payload })

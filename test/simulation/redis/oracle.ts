@@ -1,5 +1,5 @@
 import { type Answer, type Attempt, type Denial, problemOf, type Run } from '../history.js'
-import { DRIFT, Oracle, unless } from '../oracle.js'
+import { DRIFT, type Leftovers, Oracle, unless, type Verdict } from '../oracle.js'
 import { faultOfStep, type RecordStep } from '../records.js'
 import { RETENTION_SECONDS } from '../story.js'
 
@@ -11,6 +11,21 @@ const UNDONE_WITHIN_MS = 1000
 
 /** What a leased store promises, which is Redis. */
 export class LeasedOracle extends Oracle {
+  override judge(left: Leftovers): Verdict {
+    return this.#areRunsDistinct() ? super.judge(left) : this
+  }
+
+  /**
+   * Runs are told apart by their fences. A fence is the time of Redis, so it may come again after Redis has lost a record
+   * and its clock was set back. Such a story is not judged.
+   */
+  #areRunsDistinct(): boolean {
+    return this.history.runs.every(({ recordName, fence }) => {
+      const mayRepeat = this.isLost(recordName, 0, Infinity) && this.hasJumped(Infinity)
+      return !mayRepeat || this.runsOf(recordName).filter((run) => run.fence === fence).length < 2
+    })
+  }
+
   protected override ofStore(): void {
     this.#records()
     this.#settlements()

@@ -132,7 +132,8 @@ export function sendRefusal<Status extends number>(
   { status, headers, body }: Refusal<Status>,
   retryAfterSeconds?: number,
 ): Status {
-  if (response.headersSent) throw wrongWiring('a response had begun before the request was judged')
+  if (response.headersSent)
+    throw wrongWiring('a response had begun before the request could be refused')
   response.statusCode = status
   for (const [name, value] of headers) response.setHeader(name, value)
   if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', retryAfterSeconds)

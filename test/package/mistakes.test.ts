@@ -181,7 +181,7 @@ describe('a program with', () => {
       'a list of permissions',
       `const { requirePermissions } = await import('express-service-auth')
       requirePermissions(['orders:read'])`,
-      'requirePermissions: names[0] must be a non-empty string (each name is an argument of its own)',
+      'requirePermissions: names[0] must be a non-empty string (pass each name as a separate argument)',
     ],
     [
       'the address of Redis as a store',

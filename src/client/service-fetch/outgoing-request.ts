@@ -124,7 +124,7 @@ function copyOf(input: Request, init: RequestInit, { isGlobalFetch }: FetchSetti
   if (input instanceof Request) return new Request(input, init)
   if (isGlobalFetch) {
     throw requestError(
-      'the Request is not one of the global fetch: pass its own fetch as the option `fetch`',
+      'the Request is of another implementation of fetch: pass that one as the option `fetch`',
     )
   }
   const copy = new RequestClass(input, init)

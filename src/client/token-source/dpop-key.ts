@@ -77,7 +77,7 @@ const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/
 export function parseProofRequest(request: ProofRequest): ParsedProofRequest {
   const { method, url, token } = (isObject(request) ? request : {}) as Partial<ProofRequest>
   if (typeof method !== 'string' || !TOKEN.test(method)) {
-    throw new TypeError('proof: method must be the method of the request')
+    throw new TypeError('proof: method must be an HTTP method, such as GET')
   }
   if (token !== undefined && (typeof token !== 'string' || token === '')) {
     throw new TypeError('proof: token must be a token, as a string')

@@ -162,7 +162,8 @@ export function tokenSource(options: TokenSourceOptions): CoreTokenSource {
     const provenToken = given ?? (await token())
     const current = cached?.current()
     // Only a token of this source tells the time of the core.
-    if (current === undefined || key === undefined) throw new TypeError('no token of this source')
+    if (current === undefined || key === undefined)
+      throw new TypeError('proof: the source has no token yet, call token() first')
     const ageMs = Math.max(0, readClock(clock) - current.requestedAt)
     const iat = Math.floor(issuedAt(current.token) + ageMs / 1000)
     return key.sign({ method, uri, token: provenToken, iat })

@@ -31,7 +31,7 @@ export interface ServiceCredential {
  */
 export function serviceCredential(auth: ServiceAuth | MultiIssuerAuth): ServiceCredential {
   if (!isServiceAuth(auth)) {
-    throw new TypeError('serviceCredential: must be given what serviceAuth returns')
+    throw new TypeError('serviceCredential: expected a middleware that serviceAuth returned')
   }
   return {
     presented: (request) => readAuthorization(request).type === 'service',

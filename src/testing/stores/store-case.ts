@@ -41,7 +41,7 @@ const PATIENCE_MS = 4000
 export async function eventually(what: string, holds: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS
   while (!(await holds())) {
-    assert.ok(performance.now() < deadline, `waited too long for this: ${what}`)
+    assert.ok(performance.now() < deadline, `timed out waiting for: ${what}`)
     await delay(POLL_MS)
   }
 }

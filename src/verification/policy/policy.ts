@@ -190,7 +190,7 @@ export function parsePolicies(inputs: readonly unknown[]): readonly Policy[] {
     )
     if (first === index) continue
     throw new TypeError(
-      `serviceAuth policies: [${first}] and [${index}] have one issuer and the same tokens`,
+      `serviceAuth policies: [${first}] and [${index}] have the same issuer and the same option tokens`,
     )
   }
   return policies

@@ -514,7 +514,7 @@ describe('a list of policies', () => {
 
   it.each([
     ['one policy', [POLICY], 'must be a list of 2 to 8 policies'],
-    ['the same twice', [POLICY, POLICY], 'have one issuer and the same tokens'],
+    ['the same twice', [POLICY, POLICY], 'have the same issuer and the same option tokens'],
     ['a wrong one', [POLICY, { ...POLICY, audience: 5 }], '[1]'],
     ['no policies', [1, 2], '[0]'],
   ])('of %s is refused', async (_what, policies, message) => {

@@ -77,7 +77,7 @@ describe("undici's own Request", () => {
     const failure = call(inputOf(new UndiciRequest(service.url)))
     await expect(failure).rejects.toThrow(TypeError)
     await expect(failure).rejects.toThrow(
-      'serviceFetch: the Request is not one of the global fetch: pass its own fetch as the option `fetch`',
+      'serviceFetch: the Request is of another implementation of fetch: pass that one as the option `fetch`',
     )
   })
 })

@@ -509,7 +509,9 @@ describe('several policies', () => {
     expect(parsePolicies([COMPLETE, ofIssuer, OAUTH2])).toHaveLength(3)
     for (const policy of [COMPLETE, ofIssuer]) {
       expect(() => parsePolicies([OAUTH2, policy, { ...policy, audience: 'another' }])).toThrow(
-        new TypeError('serviceAuth policies: [1] and [2] have one issuer and the same tokens'),
+        new TypeError(
+          'serviceAuth policies: [1] and [2] have the same issuer and the same option tokens',
+        ),
       )
     }
   })

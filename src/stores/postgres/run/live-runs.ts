@@ -107,7 +107,7 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
       const entry = entries.find((each) => each.requester === requester)
       if (entry !== undefined) return entry.run
       throw wrongWiring(
-        `${caller} needs a request whose requireIdempotencyKey has this very store, and that has not been answered`,
+        `${caller} needs an unanswered request whose requireIdempotencyKey uses this store`,
       )
     },
   }

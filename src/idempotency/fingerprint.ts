@@ -13,7 +13,7 @@ export interface KeyScope {
   readonly operation: string
 }
 
-/** The name of a key's record. */
+/** Derives the id of a key's record. */
 export const deriveRecordId = (
   { issuer, audience, caller, operation }: KeyScope,
   key: string,
@@ -66,8 +66,8 @@ const withoutOrigin = (target: string): string =>
   target.startsWith('/') ? target : target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
 
 /**
- * Returns a text that is unique to the parsed body. Unlike JSON, it has `-0`, infinities and bytes, and a
- * date, into which validators convert a text, differs from that text. Returns `undefined` if the body has
+ * Returns a text that is unique to the parsed body. Unlike JSON, the text keeps `-0`, infinities and bytes,
+ * and a date, into which validators convert a text, differs from that text. Returns `undefined` if the body has
  * a value that no parser of JSON, forms, text or bytes creates.
  */
 function canonicalText(body: unknown): string | undefined {
@@ -92,7 +92,7 @@ function canonicalText(body: unknown): string | undefined {
   return text
 }
 
-// `Object.prototype` is another object in another realm (a test runner's, say), but has no prototype there either.
+// Each realm (a test runner's, say) has a different `Object.prototype`, but none of them has a prototype.
 function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -108,7 +108,7 @@ function leafText(value: unknown): string | undefined {
   return `o${value.length}:${createHash('sha256').update(value).digest('hex')}`
 }
 
-/** Calls `Date`'s own functions, because a subclass may override them. Returns `undefined` for an invalid date. */
+/** Calls functions of `Date.prototype`: a subclass may override them. Returns `undefined` for an invalid date. */
 function dateText(date: Date): string | undefined {
   const time: number = Reflect.apply(Date.prototype.getTime, date, [])
   return Number.isNaN(time) ? undefined : `d${new Date(time).toISOString()};`
@@ -127,7 +127,7 @@ export type RequestBody =
   | { readonly type: 'none' }
   /** Its stream has not been read to the end. */
   | { readonly type: 'unread' }
-  /** Its stream has been read, and `request.body` does not come from it, or may not. */
+  /** Its stream has been read, but nothing shows that `request.body` was parsed from it. */
   | { readonly type: 'unparsed' }
   | {
       readonly type: 'parsed'
@@ -138,8 +138,8 @@ export type RequestBody =
 
 /**
  * Returns the body, and whether a parser has put it into `request.body`. The media type does not show that,
- * because each parser has an option for the types that it reads. It is used only if `request.body` is an
- * empty object: the parsers of Express 5 do not mark a request that they have read.
+ * because each parser has an option for the types that it reads. The media type decides only if
+ * `request.body` is an empty object: the parsers of Express 5 do not mark a request that they have read.
  *
  * @throws ServiceAuthError if the headers cannot be relied on.
  */
@@ -173,7 +173,7 @@ function lengthOnWire(headers: WireHeaders): number | undefined {
 
 /**
  * Whether a body contains no information. Express 4's parsers set `{}` for a body that they did not read,
- * and apps do the same by `req.body ??= {}`, even if the stream is read later.
+ * and apps set it by `req.body ??= {}`, even if the stream is read later.
  */
 const isBlank = (body: unknown): boolean =>
   body === undefined || body === null || body === '' || isEmptyObject(body)
@@ -190,6 +190,6 @@ const isEmptyObject = (body: unknown): boolean =>
 const hasParserMark = (request: object): boolean =>
   (request as { readonly _body?: unknown })._body === true
 
-/** Whether the body's JSON text is as long as the body that was sent, as `{}` is in two bytes. */
+/** Whether the body's JSON text is as long as the body that was sent: two bytes for `{}`, for example. */
 const isWholeText = (body: unknown, length: number | undefined): boolean =>
   body !== undefined && JSON.stringify(body).length === length

@@ -9,7 +9,7 @@ export interface SingleUseStore {
   /**
    * Records `id` for at least `ttlMs`, unless it is recorded: `true` when this call has recorded it,
    * `false` when it was recorded before. One atomic step; of calls that race, one gets `true`.
-   * Rejects if that is unknown.
+   * Rejects if the store cannot tell which.
    */
   consume(id: string, ttlMs: number): Promise<boolean>
 }
@@ -49,10 +49,10 @@ export async function consumeToken(
 
 /** A proof of possession, and how long it may be accepted. */
 interface PresentedProof {
-  /** The thumbprint of its key. */
+  /** The thumbprint of the key that signed the proof. */
   readonly thumbprint: string
   readonly jti: string
-  /** Seconds since the epoch until which it may be accepted anywhere. */
+  /** Seconds since the epoch until which the proof may be accepted anywhere. */
   readonly acceptableUntil: number
 }
 

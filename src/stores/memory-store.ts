@@ -49,7 +49,7 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
   let fence = 0
   let closed = false
 
-  // The monotonic clock, because a change of the system time must neither end nor extend a lease.
+  // Reads the monotonic clock, because a change of the system time must neither end nor extend a lease.
   const sweeper = setInterval(() => sweep(performance.now()), SWEEP_INTERVAL_MS)
   sweeper.unref()
 
@@ -85,7 +85,7 @@ export function memoryStore(options: Readonly<Record<string, never>> = {}): Stor
       }),
     replace: (recordId, snapshot, next) =>
       whileOpen((now) => {
-        // Each call of a run replaces the object.
+        // Each call of a run replaces the object, so an identical object is an unchanged record.
         const isUnchanged = records.liveRecord(stored.get(recordId), now) === snapshot.record
         if (isUnchanged) stored.set(recordId, next)
         return isUnchanged

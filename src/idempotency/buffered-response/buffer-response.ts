@@ -43,7 +43,7 @@ export function bufferResponse(options: BufferOptions, observer: BufferObserver)
       deferDestroy: (destroy) => deferDestroy(buffered, destroy),
       onInterrupt: () => {
         dispatch(buffered, 'interrupted')
-        // Node's own `end`, called around ours, has sent a body without its head.
+        // Code that called `end` of Node's prototype, not our replacement, has sent a body without its head.
         if (response.finished && !isHeadSent(response)) response.req.socket.destroy()
       },
       onDisconnect: () => dispatch(buffered, 'disconnected'),
@@ -119,15 +119,15 @@ function restore(sender: Sender, { headers, on, fields }: InitialState): void {
   }
   Object.assign(response, fields)
   if (response.on !== on) response.on = on
-  // Otherwise a later answer without trailers would send these.
+  // Otherwise a later answer without trailers would send the trailers of the discarded answer.
   response.addTrailers({})
 }
 
 type Listener = (...args: unknown[]) => void
 
 /**
- * Records the listeners of the response's `drain`. An outer middleware that writes through a stream of
- * its own (such as compression) has replaced `response.on` and adds listeners to that stream, where
+ * Records the listeners of the response's `drain`. An outer middleware that writes through another
+ * stream (as compression does) has replaced `response.on` and adds listeners to that stream, where
  * `response.emit` does not reach them.
  */
 export function watchDrain(response: ServerResponse): DrainWatch {
@@ -155,7 +155,7 @@ export function watchDrain(response: ServerResponse): DrainWatch {
   return {
     stop() {
       isWatching = false
-      // An inner middleware may have replaced it since.
+      // An inner middleware may have replaced `response.on` since.
       if (response.on === recordListener) response.on = on
     },
     emitDrain() {

@@ -99,7 +99,7 @@ const FAILURE_CODES = /^(HPE_|ERR_SSL_|ERR_TLS_|(ERR_HTTP_REQUEST_TIMEOUT|EPIPE|
 
 /**
  * Whether Node destroys a connection for this reason: it has failed, or the client has sent an invalid
- * request. A handler that destroys the connection passes an error of its own, or none.
+ * request. A handler that destroys the connection passes an error without these codes, or none.
  */
 function isFailure(reason: unknown): boolean {
   const { code, syscall }: NodeJS.ErrnoException = Object(reason)
@@ -121,7 +121,7 @@ export function watchInterruption(watcher: ConnectionWatcher): PipeWatch {
   })
   response.once('close', () => {
     leaveConnection()
-    // Ended by a function that is not its own, such as `end` of Node's prototype.
+    // The response was ended by a function that we have not replaced, such as `end` of Node's prototype.
     if (response.writableEnded) watcher.onInterrupt()
     watcher.onDisconnect()
   })
@@ -143,7 +143,7 @@ function watchSources(
   const sources = new Set<NodeJS.ReadableStream>()
   let hasStoppedEarly = false
 
-  // Later, because a source may be notified before the response, and because another may follow.
+  // In a later turn, because a source may be notified before the response, and another source may be piped next.
   const check = (): void => {
     setImmediate(() => {
       if (hasStoppedEarly && sources.size === 0 && response.closed) onInterrupt()

@@ -20,8 +20,8 @@ import { isBodyless } from './stored-result.js'
 type Replacement = (buffered: BufferedResponse, args: unknown[]) => unknown
 
 /**
- * Changes the head until the app has answered. The handler has written its head, so this call comes from the app,
- * and what is written after it does too.
+ * Changes the head until the app has answered. The handler has already written its head, so this call and later
+ * writes come from the app.
  */
 const untilAnswered =
   (name: keyof ResponseFunctions) =>

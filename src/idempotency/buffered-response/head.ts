@@ -32,7 +32,7 @@ export function readHead(
   const headers = storedPairs(response, ofWriteHead, storedHeaders)
   const length = headers.find(([name]) => name === LENGTH)?.[1]
   return {
-    // Node converts the status in the same way.
+    // Node's `writeHead` also converts the status like this.
     status: Number(status) | 0,
     headers,
     strictLength: response.strictContentLength && length !== undefined ? Number(length) : undefined,
@@ -92,7 +92,7 @@ function mergeByDryRun(
   return scratch.writeHead(200, list).getHeaders()
 }
 
-/** Server-sent events must arrive as they happen. */
+/** Whether the response is an event stream, which is not buffered: its events must arrive as they happen. */
 export const isEventStream = ({ headers }: Head): boolean =>
   headers.some(
     ([name, value]) => name === 'content-type' && /^\s*text\/event-stream\s*(;|$)/i.test(value),
@@ -118,7 +118,7 @@ export interface DeferredHead {
   /** The values before the handler wrote the head. */
   readonly statusCode: number
   readonly statusMessage: string
-  /** Whether the handler only called `end`, so that Node writes the head there. */
+  /** Whether the handler only called `end`, so that Node writes the head in `end`. */
   isImplicit: boolean
 }
 
@@ -133,7 +133,7 @@ interface HeadState extends Sender {
 
 type HeadFunction = 'setHeader' | 'setHeaders' | 'appendHeader' | 'removeHeader' | 'writeHead'
 
-/** Whether Node has sent the head, whatever the response's own `headersSent` returns. */
+/** Whether Node has sent the head, even if `headersSent` already shows a deferred head as sent. */
 export const isHeadSent = (response: ServerResponse): boolean =>
   Reflect.get(http.ServerResponse.prototype, 'headersSent', response)
 
@@ -161,7 +161,7 @@ const IS_DEFERRED = Symbol('express-service-auth deferred head')
 /** A response whose `headersSent` is true before Node has sent the head. */
 type ShowingResponse = ServerResponse & { [IS_DEFERRED]?: boolean }
 
-/** Shared by all responses. It is not removed, because that would cost more for each of them. */
+/** Shared by all responses. A response keeps the property, because removing it would cost more. */
 const HEADERS_SENT = {
   configurable: true,
   get(this: ShowingResponse): boolean {

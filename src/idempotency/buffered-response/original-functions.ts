@@ -41,9 +41,9 @@ export function createReplacer<State extends ReplacedResponse>(
   const STATE = Symbol('express-service-auth response')
   type Carrier = Record<Name, AnyFunction> & { [STATE]?: State }
 
-  const own = {} as Record<Name, AnyFunction>
+  const ourFunctions = {} as Record<Name, AnyFunction>
   for (const name of NAMES) {
-    own[name] = function (this: Carrier, ...args: unknown[]): unknown {
+    ourFunctions[name] = function (this: Carrier, ...args: unknown[]): unknown {
       const state = this[STATE]
       // Other code has put our function on a response that is not buffered.
       if (state === undefined) return Reflect.apply(http.ServerResponse.prototype[name], this, args)
@@ -53,25 +53,25 @@ export function createReplacer<State extends ReplacedResponse>(
 
   return (response, createState) => {
     const carrier = response as unknown as Carrier
-    const state = createState(originalsOf(carrier, own, carrier[STATE]?.originals))
+    const state = createState(originalsOf(carrier, ourFunctions, carrier[STATE]?.originals))
     carrier[STATE] = state
-    carrier.setHeader = own.setHeader
-    carrier.setHeaders = own.setHeaders
-    carrier.appendHeader = own.appendHeader
-    carrier.removeHeader = own.removeHeader
-    carrier.writeHead = own.writeHead
-    carrier.flushHeaders = own.flushHeaders
-    carrier.write = own.write
-    carrier.end = own.end
-    carrier.destroy = own.destroy
+    carrier.setHeader = ourFunctions.setHeader
+    carrier.setHeaders = ourFunctions.setHeaders
+    carrier.appendHeader = ourFunctions.appendHeader
+    carrier.removeHeader = ourFunctions.removeHeader
+    carrier.writeHead = ourFunctions.writeHead
+    carrier.flushHeaders = ourFunctions.flushHeaders
+    carrier.write = ourFunctions.write
+    carrier.end = ourFunctions.end
+    carrier.destroy = ourFunctions.destroy
     return state
   }
 }
 
-/** A copy of a buffered response already has our functions, so it gets the originals of the first. */
+/** A copy of a buffered response already has our functions, so it gets the originals of the copied response. */
 function originalsOf(
   carrier: Record<Name, AnyFunction>,
-  own: ResponseFunctions,
+  ourFunctions: ResponseFunctions,
   copiedOriginals: ResponseFunctions | undefined,
 ): ResponseFunctions {
   const { setHeader, setHeaders, appendHeader, removeHeader } = carrier
@@ -80,7 +80,7 @@ function originalsOf(
   const originals = { ...ofHead, write, end, destroy }
   if (copiedOriginals === undefined) return originals
   for (const name of NAMES)
-    if (originals[name] === own[name]) originals[name] = copiedOriginals[name]
+    if (originals[name] === ourFunctions[name]) originals[name] = copiedOriginals[name]
   return originals
 }
 

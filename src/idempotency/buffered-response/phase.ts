@@ -2,10 +2,10 @@
  * The phase of a buffered response.
  *
  * - `buffering`: nothing is sent; the handler is at work.
- * - `orphaned`: nothing is sent, and nothing is left that would end it. If something does, that answer counts.
+ * - `orphaned`: nothing is sent, and nothing is left that would end it. If it still ends, that answer counts.
  * - `switching`: it cannot be buffered; its first byte waits until the store has recorded that it streams.
- * - `switching_ended`: the same, and the handler has ended it.
- * - `switching_aborted`: the same, and it was aborted before its first byte.
+ * - `switching_ended`: like `switching`, and the handler has ended it.
+ * - `switching_aborted`: like `switching`, and it was aborted before its first byte.
  * - `streaming`: everything is passed on.
  * - `ended`: the handler has ended it; all of it waits until it is stored.
  * - `streaming_ended`: the handler has ended it while it streamed; its end waits until the store has recorded that.

@@ -97,7 +97,7 @@ const isFromOuterMiddleware = ({ callsInProgress, phase, response }: BufferedRes
   callsInProgress > 0 || (phase === 'sent' && !response.finished)
 
 /**
- * The app may answer instead of a response that could not be sent. If that fails too, the error is dropped:
+ * The app may answer instead of a response that could not be sent. If its answer fails too, that error is dropped:
  * the app already has the cause, and Express would throw the error where nothing catches it.
  */
 function sendForOuterMiddleware(

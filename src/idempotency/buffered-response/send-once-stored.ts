@@ -41,7 +41,7 @@ export interface BufferOptions {
 export interface InitialState {
   readonly headers: readonly Header[]
   readonly on: ServerResponse['on']
-  /** Removing the header `Date` changes `sendDate`. */
+  /** `sendDate` is one of them, because Node changes it when the header `Date` is removed. */
   readonly fields: Pick<
     ServerResponse,
     'statusCode' | 'statusMessage' | 'sendDate' | 'strictContentLength'
@@ -50,7 +50,7 @@ export interface InitialState {
 
 /** The listeners that wait until a response accepts more. */
 export interface DrainWatch {
-  /** Stops recording listeners: the response streams, and the stream that has them calls them. */
+  /** Stops recording listeners: once the response streams, the stream that has the listeners calls them. */
   stop(): void
   emitDrain(): void
 }
@@ -64,7 +64,7 @@ export interface BufferedResponse extends BufferOptions, Sender {
   /** Our `writeHead`, even if an inner middleware has replaced it. */
   ownWriteHead: ServerResponse['writeHead']
   phase: Phase
-  /** Set once the handler has written it. */
+  /** Set once the handler has written the head. */
   head: Head | undefined
   /** Set while the head is written and not sent. */
   deferredHead: DeferredHead | undefined
@@ -127,7 +127,7 @@ export function markEnded(buffered: BufferedResponse): void {
 export function sendEnd(buffered: BufferedResponse, args: readonly unknown[]): void {
   if (buffered.phase === 'discarded') return
   setWritableEnded(buffered.response, false)
-  // Inner middlewares have already changed the head.
+  // Inner middlewares have already changed the head. Their `writeHead` would change it again.
   if (buffered.deferredHead?.isImplicit) buffered.response.writeHead = buffered.ownWriteHead
   try {
     sendHead(buffered)

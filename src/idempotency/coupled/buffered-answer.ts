@@ -20,7 +20,7 @@ interface CoupledRunOptions {
 
 /** The answer of a handler that runs inside a transaction, buffered until the transaction has ended. */
 export interface BufferedAnswer {
-  /** `undefined` without a key. */
+  /** `undefined` if the request has no key. */
   readonly idempotency: IdempotencyContext | undefined
   /** Rolls the transaction back at the end, and stores nothing. */
   release(): void
@@ -31,9 +31,9 @@ export interface BufferedAnswer {
   readonly isReleased: boolean
   /** Whether the complete answer was buffered, so that it can be stored. */
   readonly isStorable: boolean
-  /** Lets it be sent, once the handler has answered. */
+  /** Lets the answer be sent, once the handler has answered. */
   send(): void
-  /** Discards it. Returns `false` if a byte of it has been sent, or the client has disconnected. */
+  /** Discards the answer. Returns `false` if a byte of it has been sent, or the client has disconnected. */
   discard(): boolean
 }
 
@@ -82,8 +82,8 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
   const release = (): void => {
     answer.isReleased = true
   }
-  const contextWith = (ownKey: string): IdempotencyContext =>
-    Object.assign(new SignalOf(run), { key: ownKey, fence: run.fence, release })
+  const contextWith = (callerKey: string): IdempotencyContext =>
+    Object.assign(new SignalOf(run), { key: callerKey, fence: run.fence, release })
   const answer = {
     idempotency: key === undefined ? undefined : contextWith(key),
     release,

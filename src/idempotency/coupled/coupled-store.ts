@@ -40,7 +40,7 @@ export type CoupledFinding =
   | { readonly outcome: 'running' }
   /** The key belongs to another request: the fingerprint differs. */
   | { readonly outcome: 'mismatch' }
-  /** `usedToken`: its run used up a token, and so must each request that gets the result. */
+  /** `usedToken`: the run consumed a token, so each request that gets the result must consume one too. */
   | { readonly outcome: 'finished'; readonly result: Uint8Array; readonly usedToken: boolean }
   /** Finished, but the result was not stored. */
   | { readonly outcome: 'result_not_stored' }
@@ -85,7 +85,7 @@ export type CoupledOutcome =
  */
 export interface CoupledStore extends SingleUseStore {
   /**
-   * Runs `work` at most once, inside a transaction of its own, unless the key has a record or another run.
+   * Runs `work` at most once, inside a new transaction, unless the key has a record or another run.
    * Commits or rolls back according to the value that `work` resolves to. A value that comes after the
    * outcome is ignored.
    */
@@ -94,8 +94,8 @@ export interface CoupledStore extends SingleUseStore {
     work: (run: CoupledRun) => Promise<CoupledEnding>,
   ): Promise<CoupledOutcome>
   /**
-   * Like `consume` of a `SingleUseStore`, inside the requester's transaction. If that is rolled back, the
-   * id is recorded by a statement of its own: only a crash frees it.
+   * Like `consume` of a `SingleUseStore`, inside the requester's transaction. If that transaction is
+   * rolled back, a separate statement records the id: only a crash, or a failure of that statement, frees it.
    */
   consumeWithin(requester: object, id: string, ttlMs: number): Promise<boolean>
 }

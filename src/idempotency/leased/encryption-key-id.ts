@@ -11,7 +11,7 @@ const SEALED_OWNER_FORM = /^jwe:([A-Za-z0-9._-]{1,64}):/
  */
 export const sealedOwner = (keyId: string, owner: string): string => `jwe:${keyId}:${owner}`
 
-/** The key id in such an owner; `undefined` for any other owner. */
+/** The key id in an owner that `sealedOwner` has made; `undefined` for any other owner. */
 export const keyIdOf = (owner: string): string | undefined => SEALED_OWNER_FORM.exec(owner)?.[1]
 
 /** Longer than the header of any encrypted result. */

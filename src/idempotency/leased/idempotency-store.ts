@@ -83,11 +83,11 @@ export function checkReservation(
 export type Ending =
   /** It has a result, which is stored for `retentionMs`. */
   | { readonly type: 'finished'; readonly result: Uint8Array }
-  /** Its response streams without being stored; repeated to renew the lease. Stored for it and `retentionMs`. */
+  /** Its response streams, unstored. Repeated to renew the lease. The record lasts for the lease and `retentionMs`. */
   | { readonly type: 'streaming' }
-  /** Such a response has ended; stored for `retentionMs`. */
+  /** A streaming response has ended; the record is stored for `retentionMs`. */
   | { readonly type: 'streamed' }
-  /** Without a result: its lease ends now, and the record is stored for `retentionMs`. */
+  /** It has no result: its lease ends now, and the record is stored for `retentionMs`. */
   | { readonly type: 'abandoned' }
   /** Nothing has happened: the key is free again. */
   | { readonly type: 'released' }
@@ -127,7 +127,7 @@ export async function renewRun(store: IdempotencyStore, run: Run): Promise<boole
 }
 
 /**
- * Records how a run ended. Resolves with whether it did.
+ * Records how a run ended. Resolves with whether the store has recorded it.
  *
  * @throws DependencyError if the store has resolved to anything but a boolean.
  */

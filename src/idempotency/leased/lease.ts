@@ -8,7 +8,7 @@ interface LeaseTimes {
 
 /** The lease of a run, renewed while its handler works. */
 interface Lease {
-  /** Aborts when the lease is lost, or may be. */
+  /** Aborts when the lease is lost, or has expired without a confirmed renewal. */
   readonly signal: AbortSignal
   /** The handler has sent its first byte: the lease is renewed for as long as the response streams. */
   stream(): void
@@ -69,7 +69,7 @@ export function startLease(
   async function renewOnce(requestedAt: number): Promise<void> {
     try {
       if (await renew()) leasedUntil = requestedAt + leaseMs
-      // A renewal that arrives after the end of its run is refused, too.
+      // Without a timer the run has ended: a refusal of its late renewal does not mean that the lease was lost.
       else if (timer !== undefined) {
         stopRenewing()
         lose()

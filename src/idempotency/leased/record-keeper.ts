@@ -21,8 +21,8 @@ export interface RecordSnapshot {
 export interface RecordAccess<S extends RecordSnapshot> {
   read(recordId: string): Promise<S | undefined>
   /**
-   * One atomic step: `false`, and nothing changes, when the record has changed since it was read, or
-   * its run has renewed its lease meanwhile.
+   * One atomic step: `false`, and nothing changes, when the record has changed since `read`, or
+   * its run has renewed the lease meanwhile.
    */
   replace(recordId: string, snapshot: S, next: ResolvedRecord): Promise<boolean>
 }
@@ -50,7 +50,7 @@ export function createRecordKeeper<S extends RecordSnapshot>(
   }
 }
 
-/** An encrypted result may be valid: only the store around this one can decrypt it. */
+/** An encrypted result counts as readable, because only the encrypting store around this one can decrypt it. */
 const mayBeReadable: CanRead = (result) =>
   keyIdOfResult(result) !== undefined || decodeResult(result) !== undefined
 

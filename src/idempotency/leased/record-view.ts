@@ -19,7 +19,7 @@ export interface RecordView {
   readonly resultBytes?: number
   /** The id of the key by which the result is, or would be, encrypted. */
   readonly keyId?: string
-  /** Why an operator has freed or forgotten it. */
+  /** Why an operator has freed or forgotten the record. */
   readonly reason?: string
   /** The version of a record that this version of the package cannot read. */
   readonly recordVersion?: string

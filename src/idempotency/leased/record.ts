@@ -9,8 +9,8 @@ export type IdempotencyRecord = {
   readonly fence: number
   readonly fingerprint: string
   /**
-   * How long it is stored after its lease: the time that its run has requested, and the rest of a tombstone
-   * that the run has replaced.
+   * How long the record is stored after its lease: the time that the run has requested, plus the rest of a
+   * tombstone that the run has replaced.
    */
   readonly retentionMs: number
   /** When the record may be deleted. */
@@ -20,7 +20,7 @@ export type IdempotencyRecord = {
   | { readonly state: 'finished'; readonly result: Uint8Array }
   | {
       readonly state: 'freed'
-      /** Why an operator has freed it. */
+      /** Why an operator has freed the key. */
       readonly reason?: string | undefined
     }
 )
@@ -76,7 +76,7 @@ export function reserve(
   if (record.fingerprint !== request.fingerprint) return refuse({ outcome: 'mismatch' })
   if (record.state === 'finished') return refuse({ outcome: 'finished', result: record.result })
   if (record.state === 'not_stored') return refuse({ outcome: 'result_not_stored' })
-  // The reply to an earlier attempt was lost.
+  // The reply to this owner's earlier attempt was lost, so it repeats its reservation.
   if (isOwn) return refuse({ outcome: 'reserved', fence: record.fence })
   const leaseLeftMs = record.leaseUntil - now
   if (leaseLeftMs > 0) return refuse({ outcome: 'running', leaseLeftMs })
@@ -108,7 +108,7 @@ export function settle(
   if (record === undefined) return end()
   if (!belongsTo(record, run)) return { answer: false, record }
   if (record.state === 'finished' || record.state === 'freed') {
-    // The same ending again, because its reply was lost, is confirmed; any other comes too late.
+    // A repeated ending, whose first reply was lost, is confirmed; a different ending comes too late.
     const confirmedType = record.state === 'finished' ? 'finished' : 'released'
     return { answer: ending.type === confirmedType, record }
   }

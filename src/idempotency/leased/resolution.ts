@@ -5,9 +5,9 @@ import type { RecordView, Resolution } from './record-view.js'
 /** There is a record, but not one that this version can read. */
 interface UnreadableRecord {
   readonly state: 'unreadable'
-  /** The version that has written it, where that is another one. */
+  /** The version of the record's format, if this version of the package does not know it. */
   readonly version?: string | undefined
-  /** Above every fence that it may hide. */
+  /** Above every fence that the unreadable record may have. */
   readonly minFence: number
   /** When the record may be forgotten; infinite when it never is. */
   readonly expiresAt: number
@@ -75,7 +75,7 @@ export function viewOf(inspected: InspectedRecord): RecordView {
     fence,
     fingerprint,
     ...common,
-    // A fence is the time of its reservation, unless the clock was behind an earlier one.
+    // A fence is the time of its reservation, unless the clock was behind an earlier fence.
     ...(fence > 0 && { begunAt: Math.floor(fence / MICROSECONDS_PER_SECOND) }),
     ...(record.state === 'finished' && { resultBytes: record.result.byteLength }),
     ...(keyId !== undefined && { keyId }),
@@ -86,7 +86,7 @@ export function viewOf(inspected: InspectedRecord): RecordView {
 const keyIdIn = (record: IdempotencyRecord): string | undefined =>
   (record.state === 'finished' ? keyIdOfResult(record.result) : undefined) ?? keyIdOf(record.owner)
 
-/** How the record ends, and its new owner: another one, so that its run no longer owns it. */
+/** How the record ends, and its new owner, which differs from the run's: the run no longer owns the record. */
 interface Settlement {
   readonly fence: number
   readonly as: Resolution

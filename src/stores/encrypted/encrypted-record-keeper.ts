@@ -23,7 +23,7 @@ export function encryptedKeeper(
       return result !== undefined && canRead(result, fingerprint)
     }
 
-  /** An instance that has the key may be able to read the result. */
+  /** Whether the key is missing here. Another instance that has it may be able to read the result. */
   const hasUnknownKey = (stored: Uint8Array): boolean => {
     const keyId = keyIdOfResult(stored)
     return keyId !== undefined && !keys.has(keyId)

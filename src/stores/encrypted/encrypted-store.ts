@@ -162,7 +162,7 @@ function isCoupled(store: IdempotencyStore | CoupledStore): store is CoupledStor
 function encryptedRun(store: CoupledStore, cipher: ResultCipher): CoupledStore['run'] {
   return async (request, work) => {
     const { recordId, fingerprint } = request
-    // Nothing is stored.
+    // Without a key nothing is stored, so there is nothing to encrypt.
     if (recordId === undefined) return store.run(request, work)
     const associatedData = { recordId, fingerprint }
     const seal = (result: Uint8Array) => cipher.seal(result, associatedData)
@@ -186,7 +186,7 @@ function openOutcome<Outcome extends CoupledOutcome>(
   outcome: Outcome,
   open: (stored: Uint8Array) => Uint8Array | undefined,
 ): Outcome | (CoupledFinding & { readonly outcome: 'finished' | 'unreadable' }) {
-  // The middleware reports a value that is not an outcome.
+  // A value that is not an outcome is passed on, because the middleware reports it.
   if (outcome?.outcome !== 'finished' || !isUint8Array(outcome.result)) return outcome
   const result = open(outcome.result)
   return result === undefined ? { outcome: 'unreadable' } : { ...outcome, result }
@@ -200,7 +200,7 @@ function encryptedLeases(
   return {
     async reserve(request) {
       const reservation = await store.reserve(ownedBy(current, request))
-      // The middleware reports a value that is not a reservation; a rejection would count as an outage.
+      // A value that is not a reservation is passed on: the middleware reports it, but takes a rejection for an outage.
       if (reservation?.outcome !== 'finished' || !isUint8Array(reservation.result))
         return reservation
       const result = open(reservation.result, associatedDataOf(request))

@@ -35,7 +35,7 @@ export function createResultCipher(
   bytesById: ReadonlyMap<string, Uint8Array>,
   current: string,
 ): ResultCipher {
-  // By the whole header, so that a header with another parameter or in another spelling has no key.
+  // Keys are found by the whole header, so that a header with another parameter or spelling has none.
   const keys = new Map([...bytesById].map(([id, bytes]) => [headerOf(id), createSecretKey(bytes)]))
   const currentHeader = headerOf(current)
   const currentKey = keys.get(currentHeader) as KeyObject
@@ -46,7 +46,7 @@ export function createResultCipher(
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv(CIPHER, currentKey, nonce).setAAD(Buffer.from(currentHeader))
       const ciphertext = cipher.update(Buffer.concat([prefixOf(associatedData), result]))
-      // Returns nothing, because GCM has no padding.
+      // `final` returns no bytes, because GCM has no padding.
       cipher.final()
       const parts = [nonce, ciphertext, cipher.getAuthTag()].map((part) =>
         part.toString('base64url'),
@@ -77,13 +77,13 @@ export function createResultCipher(
 const headerOf = (kid: string): string =>
   Buffer.from(JSON.stringify({ alg: 'dir', enc: 'A256GCM', kid })).toString('base64url')
 
-/** Node also accepts base64url with white space, padding and unused bits. */
+/** Returns `undefined` for a second spelling of the bytes: Node ignores white space, padding and unused bits. */
 function decode(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')
   return bytes.toString('base64url') === part ? bytes : undefined
 }
 
-/** Once the tag has its length, `final` fails only if it is the tag of another text. */
+/** With a tag of the right length, `final` fails only if the tag does not fit the key and the text. */
 function isAuthentic(decipher: DecipherGCM): boolean {
   try {
     decipher.final()

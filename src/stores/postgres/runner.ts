@@ -33,7 +33,7 @@ export interface StatementLimits {
 }
 
 /**
- * Runs a store's transactions on the user's own client. `Tx` is the object that the client's own
+ * Runs a store's transactions on the user's client. `Tx` is the object that the client's own
  * transaction function passes to its callback.
  */
 export interface TransactionRunner<Tx> {
@@ -55,7 +55,7 @@ export interface TransactionRunner<Tx> {
   commitWith?(tx: Tx, statements: readonly Statement[]): Promise<void>
 }
 
-/** The limits of a single statement of pg and postgres.js without limits of its own. */
+/** The limits, in the adapters of pg and postgres.js, of a single statement for which the caller sets none. */
 export const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
 
 export function noConnection(acquireMs: number): Error {

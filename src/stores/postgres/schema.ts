@@ -59,7 +59,7 @@ export function migration(options: MigrationOptions = {}): string {
 }
 
 /**
- * Only the role itself, not the roles it belongs to: before Postgres 15 every role can make others members of itself.
+ * The owner must be the role itself, not one it belongs to: before Postgres 15 every role can make others its members.
  */
 const IS_OWN = 'owner.rolname OPERATOR(pg_catalog.=) current_user'
 
@@ -130,7 +130,7 @@ const sweepRights = (schema: string, role: string): string => `\
   grant select (ctid, expires_at), delete on ${schema}.idempotency, ${schema}.used_token to ${role};
 `
 
-/** Comes last, so that it also finds objects that another role created in the meantime, and undoes everything. */
+/** Comes last, so that it also finds objects that another role created meanwhile; a fault undoes the migration. */
 const refusal = (schema: string): string => `\
   select pg_catalog.string_agg(fault, '; ') into found from (
   ${objectFaults(schema, IS_OWN)}

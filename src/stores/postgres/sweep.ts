@@ -34,7 +34,7 @@ const TABLES = ['idempotency', 'used_token']
 const BATCH_MS = 60_000
 
 /**
- * Deletes expired rows, the oldest first, each batch in a transaction of its own. Resolves to their
+ * Deletes expired rows, the oldest first, each batch in a separate transaction. Resolves to their
  * number, and to 0 while another sweep of the schema is running.
  *
  * @throws TypeError if an option is wrong; otherwise the client's error.

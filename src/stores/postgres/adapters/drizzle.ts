@@ -80,7 +80,7 @@ export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunn
       const config = isolation ? { isolationLevel: isolation } : undefined
       return (use) => db.transaction(use, config)
     },
-    // The pool, because drizzle cannot limit the wait for a connection.
+    // By the pool, because drizzle cannot limit the wait for a connection.
     queryAlone: ({ statement: { text, values }, limits }) =>
       pool.query(undefined, text, values, limits),
     query: send,

@@ -15,7 +15,7 @@ interface Library<Tx> {
   /** Opens a transaction with the library's own function. */
   transaction(limits: TransactionLimits): Open<Tx>
   query(tx: Tx, statement: Statement): Promise<readonly Row[]>
-  /** Runs one statement on a connection of its own. */
+  /** Runs one statement outside the transaction, on a separate connection. */
   queryAlone(single: SingleStatement): Promise<readonly Row[]>
   /** Sends several statements in one round trip. */
   batch?(tx: Tx, statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>
@@ -100,7 +100,7 @@ export function queryOn<Connection>(
 
 /**
  * Passes a connection or a transaction to `use`, and releases it when `use` has settled. When `abandoned`
- * aborts, the caller no longer waits: a library that can destroys the connection.
+ * aborts, the caller no longer waits, and the library should destroy the connection if it can.
  */
 export type Open<Handle> = <R>(
   use: (handle: Handle) => Promise<R>,
@@ -111,7 +111,7 @@ export type Open<Handle> = <R>(
 type LimitWait = (ms: number, reason: () => unknown) => void
 
 /**
- * Waits for `open` no longer than `acquireMs`, whatever the library's pool does: if its connection comes
+ * Waits for `open` no longer than `acquireMs`, whatever the library's pool does: if the connection comes
  * later, `use` is not called. After a limit the library continues alone, unless it reacts to the signal.
  */
 function openInTime<Handle, R>(

@@ -44,7 +44,7 @@ export class PgExchange {
   #connection: PgConnectionLike | undefined
   #fields: readonly Field[] = []
 
-  /** Without statements it keeps its place among the client's queries until `send`. */
+  /** Without statements the exchange keeps its place among the client's queries until `send`. */
   constructor(statements?: readonly Statement[]) {
     this.#statements = statements?.map(bind)
     this.callback = () => {}

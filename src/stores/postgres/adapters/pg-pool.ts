@@ -72,7 +72,7 @@ export function ignoreIdleClientErrors(pool: PgPoolLike<unknown>): void {
   pool.on('error', () => {})
 }
 
-/** Adds a listener to clients in use, for a library that acquires them without a listener of its own. */
+/** Adds a listener to clients in use, for a library that acquires them without adding one. */
 export function ignoreClientErrors(pool: PgPoolLike<unknown>): void {
   if (CLIENTS_WITH_LISTENER.has(pool)) return
   CLIENTS_WITH_LISTENER.add(pool)

@@ -160,7 +160,7 @@ interface ExchangeSender {
 
 /**
  * Sends `begin` in one exchange with the first statements. The exchange is queued immediately and stays empty until
- * then, so that queries of a handler come after `begin`.
+ * they come, so that queries of a handler come after `begin`.
  */
 function sendExchange(client: PgClientLike, begin: Statement): ExchangeSender {
   let beginExchange: PgExchange | undefined = new PgExchange()

@@ -107,7 +107,7 @@ export async function commit(open: OpenTransaction<unknown>): Promise<void> {
   }
 }
 
-/** Lets the library end its transaction. That is empty, so the result does not matter. */
+/** Lets the library end the transaction that `COMMIT` chained. It is empty, so the result does not matter. */
 export async function endEmpty(open: OpenTransaction<unknown>): Promise<void> {
   if (await hasDisconnected(open)) return
   open.end()

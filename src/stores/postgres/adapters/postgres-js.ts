@@ -23,7 +23,7 @@ import {
 } from './postgres-js-transaction.js'
 import { dropIfReadOnly } from './read-only.js'
 
-// Fails with a cause if an error that was swallowed would make the commit roll back.
+// Fails, with a cause, if an error that the handler swallowed aborted the transaction: its commit would roll back.
 const PROBE: Statement = { text: 'select 1', values: [] }
 
 /**
@@ -57,7 +57,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
     throw new Error('fromPostgresJs: the transaction has ended, or its connection was lost')
   }
 
-  /** A backend has only one transaction, so that another open one on the same backend must have ended. */
+  /** A backend has only one transaction, so another open transaction on that backend must have ended. */
   function claim(open: OpenTransaction<T>, backend: number): void {
     open.backend = backend
     for (const other of running.values()) {

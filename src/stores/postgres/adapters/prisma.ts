@@ -80,9 +80,9 @@ export function fromPrisma<Tx>(prisma: PrismaLike<Tx>): TransactionRunner<Tx> {
 
 function connect<Tx>(prisma: PrismaLike<Tx>, limits: StatementLimits | undefined): Open<RawPrisma> {
   if (!limits) return (use) => use(prisma)
-  // Prisma limits the wait for a connection only for a transaction, so this one has a single statement.
-  const own = { maxWait: limits.acquireMs, timeout: limits.statementMs }
-  return (use) => prisma.$transaction((tx) => use(tx as RawPrisma), own)
+  // Prisma limits the wait for a connection only for a transaction, so the statement runs in a transaction.
+  const prismaLimits = { maxWait: limits.acquireMs, timeout: limits.statementMs }
+  return (use) => prisma.$transaction((tx) => use(tx as RawPrisma), prismaLimits)
 }
 
 async function query(on: RawPrisma, { text, values }: Statement): Promise<readonly Row[]> {

@@ -17,7 +17,7 @@ export function createRun<Tx>(
   const hasConnectionCheck = askOnceForConnectionCheck(store)
 
   return async (request, work) => {
-    // Without a key, the ids are of no other request, and no record is written.
+    // Without a key, the ids are random, so that no other request has them, and no record is written.
     const ids = recordIds(request.recordId ?? randomUUID(), request.fingerprint, store.schema)
     if (await inFlight.isRunning(ids.id)) return { outcome: 'running' }
     const { markRunning, finish } = inFlight.start(ids.id)

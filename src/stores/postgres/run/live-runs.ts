@@ -56,8 +56,8 @@ export interface LiveRuns<Tx> {
 }
 
 export function createLiveRuns<Tx>(): LiveRuns<Tx> {
-  // A list, as long as the pool: V8 keeps the outgrown tables of a `Map`, and what they refer to, until a full
-  // collection.
+  // A list, no longer than the pool has connections. V8 keeps the outgrown tables of a `Map`, and what they refer
+  // to, until a full collection.
   const entries: { readonly requester: object; readonly run: LiveRun<Tx>; stop(): void }[] = []
 
   return {

@@ -70,7 +70,7 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
   '25P04', // transaction_timeout
 ])
 const INSUFFICIENT_RESOURCES = '53'
-/** The classes for the connection, operators, the system and Postgres itself: they say nothing about a COMMIT. */
+/** Errors of the connection, an operator, the system or Postgres itself: they do not tell whether it committed. */
 const SERVER_ERROR_CLASSES: ReadonlySet<string> = new Set(['08', '57', '58', 'XX'])
 
 /** Classifies a failure by the step and the SQLSTATE (Postgres, "PostgreSQL Error Codes"), if there is one. */
@@ -143,7 +143,7 @@ async function commitStatus<Tx>(
   const record = await findRecord(store, ids)
   if (record === undefined) return { type: 'not_committed' }
   const isEqual = record.isSame && isSameResult(record.result, ending.result)
-  // Another run may also have stored the same result, or none.
+  // An equal record may still be another run's, with an equal result or also without one.
   const isOwn = isEqual && !(await isRolledBack(store, fence))
   return isOwn ? { type: 'committed' } : { type: 'overtaken', by: findingOf(record) }
 }
@@ -154,7 +154,7 @@ const isSameResult = (one: Uint8Array | undefined, other: Uint8Array | undefined
 /** Postgres's error for the id of a transaction that it has not begun yet. */
 const INVALID_PARAMETER_VALUE = '22023'
 
-/** Also `false` if the server does not know the transaction, as after a failover. */
+/** `false` also means that the server does not know the transaction, as after a failover. */
 async function isRolledBack<Tx>(store: StoreContext<Tx>, fence: number): Promise<boolean> {
   const { statements } = store
   try {

@@ -15,9 +15,9 @@ export async function determineOutcome<Tx>(
 ): Promise<CoupledOutcome> {
   const outcome = await outcomeByStage(store, input, result)
   const { usedTokens, settlement, ended } = result
-  // Only this proves that the transaction stored the tokens; a record found later may be another run's.
+  // Only `committed` proves that the transaction stored the tokens; a record found later may be another run's.
   if (settlement.type === 'committed' || usedTokens.length === 0) return outcome
-  // Until the transaction ends, it holds the locks of the tokens.
+  // Waits for the end of the transaction, which holds the locks of the tokens until then.
   const consumed = ended.then(() => consumeAfterRollback(store, usedTokens))
   if (settlement.type !== 'pending') await consumed
   return outcome
@@ -78,7 +78,7 @@ function assertRolledBack(settlement: TransactionSettlement): void {
   )
 }
 
-/** The handler's writes were rolled back. A refusal with a key is still stored, by a statement of its own. */
+/** The handler's writes were rolled back. A separate statement still stores a refusal with a key. */
 async function rolledBack<Tx>(
   store: StoreContext<Tx>,
   input: RunInput<Tx>,
@@ -117,7 +117,7 @@ const recordOf = ({ usedTokens }: AttemptResult, result: Uint8Array | undefined)
   usedToken: usedTokens.length > 0,
 })
 
-/** Writes the record in a statement of its own. The first record wins. */
+/** Writes the record outside the run's transaction. The first record of a key wins. */
 async function insertRecord<Tx>(
   store: StoreContext<Tx>,
   { ids, request: { retentionMs } }: RunInput<Tx>,

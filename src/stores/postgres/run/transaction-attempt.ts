@@ -28,7 +28,7 @@ export interface RunInput<Tx> {
 export type TransactionSettlement =
   | { readonly type: 'committed' }
   | { readonly type: 'failed'; readonly error: unknown }
-  /** Not in time. */
+  /** It has not settled in time. */
   | { readonly type: 'pending' }
 
 /** The result of one transaction. */
@@ -51,9 +51,9 @@ interface AttemptContext<Tx> {
   readonly store: StoreContext<Tx>
   readonly input: RunInput<Tx>
   readonly control: RunControl
-  /** Whether the client has called back; it may do so once. */
+  /** Whether the runner has called back with the transaction; it may do so once. */
   isCalled: boolean
-  /** Whether that callback has settled. */
+  /** Whether the callback has settled. */
   isSettled: boolean
   fence: number | undefined
   run: LiveRun<Tx> | undefined
@@ -99,7 +99,7 @@ export async function attemptTransaction<Tx>(
     workError: undefined,
   }
   control.startTimer(acquireMs + resolveMs)
-  // A client may call it in the async context of the code that freed the connection.
+  // A client may call `inTransaction` in the async context of the code that freed the connection.
   const resource = new AsyncResource('express-service-auth:run')
   const inTransaction = async (tx: Tx): Promise<void> => {
     try {

@@ -14,7 +14,7 @@ const DIFFERS = 'OPERATOR(pg_catalog.<>)'
 
 /**
  * SQL that selects, as texts in the column `fault`, the reasons not to trust the objects of a schema.
- * Another role may have created any of them first: its code in a trigger, a rule, a default, a check or
+ * Another role may have created any of them first: that role's code in a trigger, a rule, a default, a check or
  * an index would run with the rights of the role that writes, and its view or child table would choose
  * which records are read. A table must therefore be exactly as `migration` creates it. `isTrusted` is SQL
  * on a row `owner` of `pg_roles`. All names are qualified, because the caller may have any search path;

@@ -54,12 +54,12 @@ export function createRecordStatements(schema: string) {
      */
     insertRecord: (ids: RecordIds, record: RecordValues & { readonly fence: string }): Statement =>
       insert(ids, record, inTransaction(record.fence, record.usedToken)),
-    /** Fails in any transaction except `fence`, and in one that has failed. */
+    /** Fails in any transaction except `fence`, and in `fence` if it has failed. */
     assertInTransaction: (fence: string): Statement => ({
       text: `select pg_catalog.concat(${inTransaction(fence, true)}) as coupled`,
       values: [],
     }),
-    /** Inserts the record like `insertRecord`, but as a statement of its own. */
+    /** Inserts the record like `insertRecord`, but outside a transaction. */
     insertRecordSeparately: (ids: RecordIds, record: RecordValues): Statement =>
       insert(ids, record, String(record.usedToken)),
     findRecord: (ids: RecordIds): Statement => ({

@@ -20,8 +20,8 @@ function createTokenStatements(schema: string) {
   const insert = `insert into ${table} (id, expires_at) select `
   return {
     /**
-     * Records a token, unless it is recorded or another transaction is recording it. Runs as a statement
-     * of its own or inside a transaction, and never waits for another transaction.
+     * Records a token, unless it is recorded or another transaction is recording it. Runs outside or
+     * inside a transaction, and never waits for another transaction.
      */
     consume: ({ id, lock }: TokenIds, ttlMs: number): Statement => ({
       // The holder of the lock has recorded the token, but may not have committed yet: an insert would wait.
@@ -32,7 +32,7 @@ function createTokenStatements(schema: string) {
       values: [],
     }),
     /**
-     * Records a token after the end of a transaction that is recording it, as a statement of its own.
+     * Records a token after the end of a transaction that is recording it; runs outside a transaction.
      * Fails with 55P03 after `waitMs`.
      */
     consumeAfterRollback: (

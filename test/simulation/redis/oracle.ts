@@ -66,7 +66,10 @@ export class LeasedOracle extends Oracle {
     const { leaseSeconds, maxRunSeconds } = this.story
     const renewedAt = lostAt + (leaseSeconds * 1000 * (1 + DRIFT)) / 3 + RESERVED_WITHIN_MS
     const isRenewing = renewedAt - run.startedAt < maxRunSeconds * 1000 * (1 - DRIFT)
-    return isRenewing && until > renewedAt && !this.isDisturbed(run.receiver, run.startedAt, until)
+    // Another run may have taken the key before the next renewal.
+    if (!isRenewing || until <= renewedAt || this.#whoTook(run, renewedAt) !== undefined)
+      return false
+    return !this.isDisturbed(run.receiver, run.startedAt, until)
   }
 
   /** Whether the lease of a run may be gone at that time. */

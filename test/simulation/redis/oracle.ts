@@ -554,7 +554,6 @@ const CUT_OFF = new Set([
 const SPARES_LINKS = new Set([
   'kill receiver',
   'freeze receiver',
-  'stop receiver',
   'stall replicas',
   'boot',
   'stop issuer',

@@ -61,7 +61,7 @@ export function lazy<T>(create: () => T): () => T {
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The longest text that an operator or a caller gives, such as a reason. */
+/** The maximum length of a text from an operator or a caller, such as the reason of a denylist entry. */
 export const MAX_TEXT_LENGTH = 256
 
 export const isShortText = (value: unknown): value is string =>

@@ -5,7 +5,7 @@ import type { Policy, TokenRules } from '../../verification/policy/policy.js'
 /** A step of the decision on a token. After `payload`, a step with the name of a claim checks that claim. */
 export type VerdictStep = keyof typeof CONDITIONS
 
-/** The steps, in order; with `proof` also the check of a proof. */
+/** The steps, in order; with a DPoP proof (RFC 9449) also its check. */
 export const stepsOf = ({ tokens }: Policy, proof?: object): readonly VerdictStep[] => [
   'bearer',
   'header',
@@ -35,7 +35,7 @@ function kindSteps(tokens: TokenRules): VerdictStep[] {
   return tokens.accessTokenType === 'any' ? ['access_token'] : []
 }
 
-/** The condition that a step checks. Without a policy, the step is one of those that choose the policy. */
+/** The condition that a step checks. `policy` is `undefined` if there are several, and none is for this token. */
 export function conditionOf(step: VerdictStep, policy: Policy | undefined): string {
   if (policy === undefined) return step === 'iss' ? ISSUER_OF_A_POLICY : CONDITIONS[step]
   const { tokens } = policy
@@ -77,7 +77,10 @@ const CONDITIONS = {
   required_permissions: 'the token grants the permissions that the policy requires',
 } as const
 
-/** A step; `the claim` if the evidence names the step; `another guard` if `doctor` cannot get the reason. */
+/**
+ * `the claim`: the step that `evidence.claim` names. `another guard`: `doctor` does not run the middleware that gives the
+ * reason, such as `requireSingleUse` and `acceptOneOf`.
+ */
 type DecidingStep = VerdictStep | 'the claim' | 'another guard'
 
 const DECIDED_AT: Record<Reason, DecidingStep> = {

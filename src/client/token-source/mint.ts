@@ -77,6 +77,7 @@ function tokenIn(answer: CoreAnswer): string {
 function toSourceError(answer: CoreAnswer): TokenSourceError {
   const { status } = answer
   const code = codeOfStatus(status)
+  // Of other answers, such as that of a proxy, nothing is quoted.
   const isQuoted = code === 'core_rejected' && answer.text !== undefined
   return new TokenSourceError(code, {
     coreStatus: status,

@@ -2,7 +2,8 @@
  * The phase of a buffered response.
  *
  * - `buffering`: nothing is sent; the handler is at work.
- * - `orphaned`: nothing is sent, and nothing is left that would end it. If it still ends, that answer counts.
+ * - `orphaned`: nothing is sent, and whatever wrote it (a stream piped into it, say) stopped before its end. If it still
+ *   ends, that answer counts.
  * - `switching`: it cannot be buffered; its first byte waits until the store has recorded that it streams.
  * - `switching_ended`: like `switching`, and the handler has ended it.
  * - `switching_aborted`: like `switching`, and it was aborted before its first byte.
@@ -10,8 +11,8 @@
  * - `ended`: the handler has ended it; all of it waits until it is stored.
  * - `streaming_ended`: the handler has ended it while it streamed; its end waits until the store has recorded that.
  * - `sent`: its end has been passed on.
- * - `aborted`: it was aborted.
- * - `discarded`: the buffered part was discarded; the app answers again.
+ * - `aborted`: the handler destroyed it, or its connection closed while it streamed.
+ * - `discarded`: the buffered part was discarded, because COMMIT failed, say; the app answers again.
  */
 export type Phase =
   | 'buffering'
@@ -31,7 +32,7 @@ export type Phase =
  * - `recorded`: the store has recorded that the response streams.
  * - `finished`: the handler has ended the response.
  * - `sent`: its end has been passed on.
- * - `interrupted`: nothing is left that could end it.
+ * - `interrupted`: whatever wrote it stopped before its end.
  * - `disconnected`: the connection is gone.
  * - `destroyed`: the handler has destroyed the response.
  * - `discarded`: the app discards the buffered part.

@@ -43,24 +43,24 @@ export interface SessionCredentialOptions<Session> {
   readonly identity?: ((request: Request) => Session) | undefined
   /**
    * Refuses sessions whose tokens were signed by a denied key, before they are verified. Its other entries
-   * concern service tokens only. While the state of a live denylist is unknown, sessions get the 503.
+   * concern service tokens only. While a live denylist (`redisDenylist`) cannot be read, sessions get a 503.
    */
   readonly denylist?: DenylistOption | undefined
   /** The `issuer` of the entries that a live denylist is checked for. */
   readonly issuer?: string | undefined
 }
 
-/** A choice of `acceptOneOf` without its name. */
+/** An element of the list that `acceptOneOf` takes, without its `name`. */
 export interface SessionCredential<Session> {
   /** Whether the request carries a session, valid or not. */
   presented(request: Request): boolean
-  /** Refuses what needs no verifier, then calls the verifier. */
+  /** Refuses what can be refused without the verifier, then calls the verifier. */
   readonly verify: AnyRouteHandler
   /** Returns the accepted session. */
   identity(request: Request): Session
 }
 
-/** RFC 6265, section 4.1.1; a percent sign would be decoded by some readers. */
+/** RFC 6265, section 4.1.1; some cookie parsers would decode a percent sign. */
 const COOKIE_NAME = /^[!#$&'*+.^_`|~0-9A-Za-z-]+$/
 
 const schema = lazy(() =>
@@ -76,9 +76,9 @@ const schema = lazy(() =>
 )
 
 /**
- * A frontend's session, for `acceptOneOf`: a bearer token whose header has the member `version`, or the
- * cookie. Responds with the 401 of an invalid token, without calling `verify`, to a cookie together with an
- * `Authorization` header, a cookie that parsers may read differently, and one without a session token.
+ * A frontend's session, for `acceptOneOf`: a bearer token whose header has the member `version`, or the cookie.
+ * Responds with a 401 (`invalid_token`), without calling `verify`, if the request has the cookie and an `Authorization`
+ * header, if parsers may read its cookies differently, or if the cookie does not contain a session token.
  *
  * @throws TypeError if an option is unknown or of the wrong type, or a live denylist has no issuer.
  *
@@ -107,6 +107,7 @@ export function sessionCredential<Session extends NoPromise = FrontendSession>(
     verify: fitAnyRoute((request, response, next) => {
       const denial = objectionTo(request, cookie, denylists)
       if (denial !== undefined) return next(new CredentialRefused(denial))
+      // The denylists have decided this request, so a failure from now on is a new one.
       for (const dependency of dependencies) dependency.worked(Date.now)
       return verify(request, response, next) as ReturnType<RequestHandler>
     }),

@@ -34,9 +34,9 @@ export type UserValidation =
     }
 
 /**
- * Validates a user like the core when it stages or imports one, with the same messages in the same order.
+ * Validates a user like the core when it accepts a user for the bulk import, with the same messages in the same order.
  * Also warns of values that the core accepts but that fail later. `value` is a result of `JSON.parse`.
- * Does not check the members that `context` omits, whether the tenants of a user share a database, or whether
+ * Where `context` omits a member, nothing is checked against it. Does not check whether the tenants of a user share a database, or whether
  * another user has the same external id. Never throws because of `value`.
  *
  * @throws TypeError if a member of `context` is neither a list nor a set.
@@ -101,6 +101,7 @@ function checkTenants(
   }
   for (const { field, tenantIds } of methods) {
     if (tenantIds.length > 0) continue
+    // The core quotes the whole login method here.
     const message = "LoginMethod '…' has no tenantId"
     findings.refuse('no_tenant', memberOf(field, 'tenantIds'), message)
   }
@@ -109,7 +110,7 @@ function checkTenants(
 function warnOfRepeated(user: ImportUser, findings: FindingCollector): void {
   if (user.loginMethods.length < 2) return
   for (const index of repeatedMethodsOf(user)) {
-    const message = 'An earlier method of the record has this login: the import fails.'
+    const message = 'An earlier method of this user has this login: the import fails.'
     findings.warn('login_twice', `loginMethods[${index}]`, message)
   }
 }

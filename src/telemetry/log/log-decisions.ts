@@ -28,9 +28,9 @@ import { rateLimit } from './rate-limit.js'
  * instance of Node's `Console`, gets one line of text instead: the sentence, then the event as JSON.
  */
 export interface Logger {
-  /** Accepted requests and changes. Each function gets an event and a sentence that explains it. */
+  /** Accepted requests, and changes of keys and denylists. Each function gets an event and a sentence that explains it. */
   info(event: object, message: string): unknown
-  /** Refusals, and writes whose retry will get another answer. */
+  /** Refusals, and what to look at: writes without a key or whose answer was not stored, unusable keys. */
   warn(event: object, message: string): unknown
   /** Failures of this service. */
   error(event: object, message: string): unknown
@@ -82,7 +82,7 @@ function lineLogger(console: Console): Logger {
 }
 
 /**
- * Logs the events that the package publishes on its channels: refusals at `warn`, failures of this service at
+ * Logs the events that the package publishes on its diagnostics channels: refusals at `warn`, failures of this service at
  * `error`, changes of keys and denylists and the progress of a migration at `info`. It writes at most `burst` lines
  * per reason and caller in any `everySeconds`, then one with the number of suppressed lines. Call it once per
  * process, because each call logs every event. Errors of the logger have no effect.

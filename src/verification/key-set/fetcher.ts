@@ -46,6 +46,7 @@ export function createFetcher(options: FetcherOptions): Fetcher {
   const { signal } = controller
   const reportSkipped = createSkipReport(options.jwksUri)
 
+  /** A key that is also in `current`, unchanged, keeps its object. */
   function readKeys(document: unknown, current?: Keys): Keys {
     const { keys, skipped } = readKeySet(document, current)
     reportSkipped(skipped)

@@ -129,7 +129,7 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
         wasListed: listed === '1',
       }))
     },
-    entries: (options = {}) => read(scripts.READ_WITH_REASONS, options, rows.readRecords),
+    entries: (options = {}) => read(scripts.READ_WITH_REASONS, options, rows.readEntries),
     damagedRows: (options = {}) => read(scripts.READ_ROWS, options, rows.readDamaged),
     removeRows(damaged, options = {}) {
       const args = [randomUUID(), ...damaged.map(({ digest }) => digest)]

@@ -13,7 +13,8 @@ import type {
 } from '../../../verification/denylist/merge-entries.js'
 import type { DamagedRow, DeniedEntry } from './operations.js'
 
-// The arguments and replies of the scripts in scripts.ts and write-scripts.ts.
+// The arguments and replies of the scripts in scripts.ts and write-scripts.ts. The comment at the top of scripts.ts has
+// the layout of each row.
 
 /** The error for a reply that cannot be read, for example because another program has written to the keys. */
 export class MalformedReply extends Error {
@@ -51,6 +52,7 @@ export function readDenied(
   const { endsAt, issuedBefore } = readLimits(ends, cutoff)
   const until = endsAt === Number.POSITIVE_INFINITY ? null : endsAt
   const value = input.kind === 'issued-before' ? issuedBefore : input.value
+  // An earlier entry that stays in force keeps its reason.
   const isEarlier = reason !== reasonText(input)
   return { entry: { ...input, ...readReason(String(reason)), value, until }, isEarlier }
 }
@@ -93,7 +95,7 @@ export const readList = (reply: unknown): ReadList => ({ ...readPoll(reply), ...
 
 /** Returns the entries and tombstones of a list, without reading its version. @throws MalformedReply */
 export function readHashes(reply: unknown): Pick<ReadList, 'entries' | 'tombstones'> {
-  const [, , , entries, tombstones] = rowsOf(reply)
+  const [_version, _seconds, _microseconds, entries, tombstones] = rowsOf(reply)
   const issuers = new Map<string, string>()
   const local = new Map<string, LocalEntry>()
   for (const [target, row] of pairsOf(entries)) {
@@ -109,16 +111,17 @@ export function readHashes(reply: unknown): Pick<ReadList, 'entries' | 'tombston
   return { entries: local, tombstones: new Map(numbers) }
 }
 
-/** Returns the number of the version that allowed the target. @throws MalformedReply */
+/** Returns the number of the version with which the target was allowed. @throws MalformedReply */
 function readTombstone(target: string, row: string): number {
   readTarget(target)
   return readNumber(matchRow(row, /^(\d{1,16})\|\d+\|[01]\|\S{1,64}$/)[0])
 }
 
 /** Returns the entries in force with their reasons. @throws MalformedReply */
-export function readRecords(reply: unknown): DenylistEntry[] {
+export function readEntries(reply: unknown): DenylistEntry[] {
   const { entries, serverSeconds } = readList(reply)
-  const reasons = new Map(pairsOf(rowsOf(reply)[5]))
+  const [, , , , , reasonRows] = rowsOf(reply)
+  const reasons = new Map(pairsOf(reasonRows))
   return [...entries]
     .filter(([, { endsAt }]) => endsAt > serverSeconds)
     .map(([target, entry]) => recordOf(entry, reasons.get(target)))
@@ -135,14 +138,14 @@ function recordOf(entry: LocalEntry, text: string | undefined): DenylistEntry {
   }
 }
 
-type Reason = Pick<DenylistEntry, 'reason' | 'by' | 'at'>
+type EntryReason = Pick<DenylistEntry, 'reason' | 'by' | 'at'>
 
 /** The reason of an entry whose reason cannot be read: the entry still applies. */
-const REASON_LOST: Reason = { reason: '(lost)', by: '(lost)', at: 0 }
+const REASON_LOST: EntryReason = { reason: '(lost)', by: '(lost)', at: 0 }
 
-const reasonText = ({ reason, by, at }: Reason): string => JSON.stringify({ reason, by, at })
+const reasonText = ({ reason, by, at }: EntryReason): string => JSON.stringify({ reason, by, at })
 
-function readReason(text: string | undefined): Reason {
+function readReason(text: string | undefined): EntryReason {
   const { reason, by, at } = Object(parseJson(text ?? 'null'))
   return isShortText(reason) && isShortText(by) && Number.isFinite(at)
     ? { reason, by, at: Number(at) }

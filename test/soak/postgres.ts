@@ -79,7 +79,7 @@ export async function openPostgres({ network, hasReplicas }: SceneOptions): Prom
       async database() {
         const { server } = primary
         const found = await server.query(IN_STEP, [hasReplicas ? 'sync' : 'async'])
-        return found.length === 1 ? server : undefined
+        return found.length === 1 ? { server } : undefined
       },
     },
     shardOf: () => 'database',

@@ -7,7 +7,7 @@ import type { RedisServer } from '../support/redis/redis.js'
 import { startCluster } from '../support/redis/redis-cluster.js'
 import { startSentinel } from '../support/redis/redis-sentinel.js'
 import { pickOne } from './commotion.js'
-import { faultsOfServers, type Scene, type SceneOptions } from './scene.js'
+import { faultsOfServers, type Primary, type Scene, type SceneOptions } from './scene.js'
 import type { Row } from './table.js'
 
 const SLOTS = 16_384
@@ -76,7 +76,7 @@ async function openScene(
 }
 
 /** The primary of the pair, if its replica has all that it has, also on disk. */
-async function primaryInStep(servers: readonly RedisServer[]): Promise<RedisServer | undefined> {
+async function primaryInStep(servers: readonly RedisServer[]): Promise<Primary | undefined> {
   const states = await Promise.all(
     servers.map(async (server) => {
       const sections = ['replication', 'persistence'].map((name) => server.command('INFO', name))
@@ -92,5 +92,9 @@ async function primaryInStep(servers: readonly RedisServer[]): Promise<RedisServ
     others.length === 0 &&
     withLines('role:master', 'state=online').length === 1 &&
     withLines('master_link_status:up').length === 1
-  return isWhole ? primary?.server : undefined
+  if (!isWhole || primary === undefined) return undefined
+  // A promoted replica has a new replication id, and that of the primary before. A restarted server has no second id.
+  const [, promotion, previous = ''] =
+    /^master_replid:(\S+)\s+master_replid2:(\S+)/m.exec(primary.text) ?? []
+  return { server: primary.server, promotion: /[^0]/.test(previous) ? promotion : undefined }
 }

@@ -13,7 +13,7 @@ export interface Scene {
   /** Each ends with all servers running. */
   readonly faults: Faults
   /** Finds the primary of each shard, if its replica has all that it has. */
-  readonly shards: Readonly<Record<string, () => Promise<object | undefined>>>
+  readonly shards: Readonly<Record<string, () => Promise<Primary | undefined>>>
   /** @param record what the store calls a key */
   shardOf(record: string): string
   /** The table of effects, the first of a key first. */
@@ -21,6 +21,13 @@ export interface Scene {
   /** What is wrong with the store in the end. */
   check(): Promise<readonly string[]>
   stop(): Promise<void>
+}
+
+/** Two failovers in a row may lead back to the same server, but not by the same promotion. */
+export interface Primary {
+  readonly server: object
+  /** The promotion that made it the primary; `undefined` if it has been the primary since it started. */
+  readonly promotion?: string | undefined
 }
 
 export interface SceneOptions {
@@ -56,8 +63,8 @@ export const faultsOfServers = (pick: () => Server): Faults => ({
 /** Waits for the primaries, and notes when another server has become one. */
 export function watchPrimaries(shards: Scene['shards']) {
   const failovers: Failover[] = []
-  const known = new Map<string, { readonly primary: object; readonly at: number }>()
-  const untilInStep = async (shard: string, find: () => Promise<object | undefined>) => {
+  const known = new Map<string, { readonly primary: Primary; readonly at: number }>()
+  const untilInStep = async (shard: string, find: () => Promise<Primary | undefined>) => {
     const giveUpAt = performance.now() + RECOVERY_MS
     while (performance.now() < giveUpAt) {
       const primary = await find().catch(() => undefined)
@@ -73,9 +80,13 @@ export function watchPrimaries(shards: Scene['shards']) {
       for (const [shard, find] of Object.entries(shards)) {
         const primary = await untilInStep(shard, find)
         const [before, at] = [known.get(shard), Date.now()]
-        if (before && before.primary !== primary) failovers.push({ shard, from: before.at, to: at })
+        if (before && isPromoted(before.primary, primary))
+          failovers.push({ shard, from: before.at, to: at })
         known.set(shard, { primary, at })
       }
     },
   }
 }
+
+const isPromoted = (before: Primary, { server, promotion }: Primary): boolean =>
+  before.server !== server || (promotion !== undefined && before.promotion !== promotion)

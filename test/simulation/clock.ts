@@ -87,7 +87,12 @@ export class Simulation {
 
   /** Runs `work` on the machine after `ms` of real time. Returns a function that cancels it. */
   after(ms: number, machine: Machine, work: () => void): () => void {
-    const event = { at: this.now + Math.max(0, ms), machine, work, isCancelled: false }
+    return this.at(this.now + Math.max(0, ms), machine, work)
+  }
+
+  /** As `after`, at a time: two events at the same time keep their order, which `after` may lose by rounding. */
+  at(at: number, machine: Machine, work: () => void): () => void {
+    const event = { at, machine, work, isCancelled: false }
     this.#enqueue(event)
     return () => {
       event.isCancelled = true

@@ -107,12 +107,12 @@ export class Connection {
     )
     this.#lastArrival[from] = at
     const arrive = (): void => {
-      const heldMs = from === 'client' ? this.#heldUntil - simulation.now : 0
-      if (heldMs > 0) simulation.after(heldMs, to.machine, arrive)
+      const isHeld = from === 'client' && this.#heldUntil > simulation.now
+      if (isHeld) simulation.at(this.#heldUntil, to.machine, arrive)
       else if (this.silent.has(from) || this.#dropped.has(from)) return
       else if (this.ends[otherSide(from)] === to) deliver(to)
     }
-    simulation.after(at - simulation.now, to.machine, arrive)
+    simulation.at(at, to.machine, arrive)
   }
 }
 

@@ -114,7 +114,7 @@ type IdempotencyDetails =
       readonly sqlState?: string
       readonly fence: number
     }
-  /** A handler tried in vain to use its transaction after the answer. `route` is its method and pattern. */
+  /** A handler tried to use its transaction after the answer, and could not. `route` is its method and pattern. */
   | {
       readonly outcome: 'accepted'
       readonly reason: 'transaction_used_late'

@@ -158,7 +158,7 @@ function requireExternalId({ value, line }: SourceRecord): string {
   throw new MigrationError('bad_source', message, line)
 }
 
-/** Begins the journal. Begins it anew if the source or the core has changed and nothing was sent or corrected. */
+/** Begins the journal, or begins it again if the source or the core has changed and nothing was sent or corrected. */
 async function begin(
   { settings, journaled, now }: IndexingContext,
   { digest, identities }: { readonly digest: string; readonly identities: number },

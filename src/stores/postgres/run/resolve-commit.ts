@@ -17,6 +17,8 @@ interface AttemptedCommit {
   readonly ids: RecordIds
   /** Whether it writes a record, by which its outcome can be found. */
   readonly isRecorded: boolean
+  /** Until then, by `performance.now`, its record does not expire. */
+  readonly expiresAt: number
   readonly ending: RecordedEnding
   /** The transaction's id. */
   readonly fence: number
@@ -138,10 +140,12 @@ async function resolveCommit<Tx>(
 
 async function commitStatus<Tx>(
   store: StoreContext<Tx>,
-  { ids, ending, fence }: AttemptedCommit,
+  { ids, expiresAt, ending, fence }: AttemptedCommit,
 ): Promise<CommitStatus> {
   const record = await findRecord(store, ids)
-  if (record === undefined) return { type: 'not_committed' }
+  // A record that has expired says nothing.
+  if (record === undefined)
+    return { type: performance.now() < expiresAt ? 'not_committed' : 'unknown' }
   const isEqual = record.isSame && isSameResult(record.result, ending.result)
   // An equal record may still be another run's, with an equal result or also without one.
   const isOwn = isEqual && !(await isRolledBack(store, fence))

@@ -28,7 +28,7 @@ async function outcomeByStage<Tx>(
   input: RunInput<Tx>,
   result: AttemptResult,
 ): Promise<CoupledOutcome> {
-  const { stage, settlement, usedTransaction, fence = 0 } = result
+  const { stage, settlement, usedTransaction, fence = 0, answeredAt = 0 } = result
   switch (stage.name) {
     case 'skipped':
       return stage.finding
@@ -46,8 +46,10 @@ async function outcomeByStage<Tx>(
       if (stage.name === 'writing_record') assertRolledBack(settlement)
       if (settlement.type === 'committed') return { outcome: 'committed', usedTransaction }
       const { ending } = stage
-      const isRecorded = input.request.recordId !== undefined
-      const commit = { ids: input.ids, isRecorded, ending, fence, usedTransaction }
+      const { recordId, retentionMs } = input.request
+      const isRecorded = recordId !== undefined
+      const expiresAt = answeredAt + retentionMs
+      const commit = { ids: input.ids, isRecorded, expiresAt, ending, fence, usedTransaction }
       if (settlement.type === 'pending') return resolveUnansweredCommit(store, commit)
       const { error } = settlement
       if (isEndedByHandler(error)) return uncoupled(store, input, result)

@@ -38,6 +38,8 @@ export interface AttemptResult {
   readonly settlement: TransactionSettlement
   /** The id of the transaction, once the handler has begun. */
   readonly fence: number | undefined
+  /** When the handler had answered, by `performance.now`. */
+  readonly answeredAt: number | undefined
   readonly usedTransaction: boolean
   readonly usedTokens: readonly UsedToken[]
   /** Whether the handler ended the transaction itself before it could be rolled back: its writes may be committed. */
@@ -56,6 +58,7 @@ interface AttemptContext<Tx> {
   /** Whether the callback has settled. */
   isSettled: boolean
   fence: number | undefined
+  answeredAt: number | undefined
   run: LiveRun<Tx> | undefined
   isUncoupled: boolean
   /** The error that `work` rejected with. */
@@ -94,6 +97,7 @@ export async function attemptTransaction<Tx>(
     isCalled: false,
     isSettled: false,
     fence: undefined,
+    answeredAt: undefined,
     run: undefined,
     isUncoupled: false,
     workError: undefined,
@@ -128,13 +132,14 @@ export async function attemptTransaction<Tx>(
   control.dispatch({ type: 'timeout' })
   control.stopTimer()
   input.liveRuns.end(input.request.requester)
-  const { workError, fence, run, isUncoupled } = context
+  const { workError, fence, answeredAt, run, isUncoupled } = context
   run?.revoke()
   if (workError !== undefined) throw workError.error
   return {
     stage,
     settlement,
     fence,
+    answeredAt,
     usedTransaction: run?.usedTransaction === true,
     usedTokens: run?.usedTokens ?? [],
     isUncoupled,
@@ -156,6 +161,7 @@ async function runInTransaction<Tx>(context: AttemptContext<Tx>, tx: Tx): Promis
   context.fence = fence
   input.onHandlerStart()
   const ending = await control.withinTimeLimit(runHandler(context, fence))
+  context.answeredAt = performance.now()
   control.dispatch({ type: 'answered', ending, keepsWrites: run.keepsWrites })
   const failure = await findFailure(store, { run, fence, stage: control.stage })
   if (failure?.type === 'ended') context.isUncoupled = true

@@ -139,6 +139,7 @@ const attempted = (
 ) => ({
   ids: { id: '00000000000000000000000000000000', fingerprint: 'ab', keyLock: '1' },
   isRecorded: true,
+  expiresAt: Number.POSITIVE_INFINITY,
   ending: { type, result: kept },
   fence: 7,
   usedTransaction: true,
@@ -195,6 +196,13 @@ describe('A COMMIT without a reply', () => {
     const commit = { ...attempted(), isRecorded: false }
     expect(await resolveUnansweredCommit(storeOf({ lock }), commit)).toEqual(unknown)
     expect(lock).not.toHaveBeenCalled()
+  })
+
+  it('is unknown without a record that may have expired', async () => {
+    const commit = { ...attempted(), expiresAt: performance.now() }
+    expect(await resolveUnansweredCommit(storeOf({}), commit)).toEqual(unknown)
+    const store = storeOf({ record: () => stored('same', result) })
+    expect(await resolveUnansweredCommit(store, commit)).toEqual(committed)
   })
 
   it('is unknown when the lock is not free in time, and does not wait for it again', async () => {

@@ -3,10 +3,10 @@ import { http } from '../../base/node-http.js'
 import { isBodyless } from './stored-result.js'
 
 /**
- * Keeps what Node has queued for a response (`100 Continue`, early hints) before its head. Node queues
- * it while another response on the connection is yet to be sent, and puts the head of a body that comes
- * as bytes before it: the client then reads it as the beginning of the body. A head that leaves with a
- * text in its own encoding is queued in order. See docs/decisions/queued-heads.md.
+ * Keeps interim responses (`100 Continue`, early hints) before the head of the final one. Node queues them while an
+ * earlier response on the connection is not sent yet. If the body comes as bytes, Node puts the head before the
+ * queue, and the client reads the interim responses as the beginning of the body. A head that leaves with a string
+ * of an explicit encoding is queued in order. See docs/decisions/queued-heads.md.
  */
 export function keepHeadInOrder(response: ServerResponse): void {
   if (!isQueued(response)) return

@@ -1,5 +1,6 @@
 import type { NextFunction, Request, Response } from 'express'
 import { announceIdempotency } from '../../base/decision/idempotency-event.js'
+import { ignoreRejection } from '../../base/decision/observers.js'
 import { toServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
 import { digestOfParts } from '../../base/digest.js'
 import { type KeyHeader, readKey } from '../../base/idempotency-key.js'
@@ -234,7 +235,6 @@ function fingerprintRequest(
 function callOption(namer: RequestNamer, request: Request, option: string): string {
   const text: unknown = namer(request)
   if (typeof text === 'string') return text
-  // If an async function was passed, its rejection must not end the process.
-  Promise.resolve(text).catch(() => {})
+  ignoreRejection(text)
   throw wrongWiring(`${MIDDLEWARE}: the option ${option} must return a string`)
 }

@@ -15,7 +15,7 @@ export interface Certificate {
   readonly thumbprint: string
 }
 
-/** Certificates of one test authority, which each test file makes anew. */
+/** Certificates of one test authority. Each test file makes its own. */
 export interface Certificates {
   /** PEM of the authority. */
   readonly ca: string

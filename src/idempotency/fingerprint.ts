@@ -66,9 +66,10 @@ const withoutOrigin = (target: string): string =>
   target.startsWith('/') ? target : target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
 
 /**
- * Returns a text that is unique to the parsed body. Unlike JSON, the text keeps `-0`, infinities and bytes,
- * and a date, into which validators convert a text, differs from that text. Returns `undefined` if the body has
- * a value that no parser of JSON, forms, text or bytes creates.
+ * Returns a text that is unique to the parsed body. The order of an object's members does not count, because they
+ * have none (RFC 8259, section 4). Unlike JSON, the text keeps `-0`, infinities and bytes, and a date, into which
+ * validators convert a text, differs from that text. Returns `undefined` if the body has a value that no parser of
+ * JSON, forms, text or bytes creates.
  */
 function canonicalText(body: unknown): string | undefined {
   let text = ''
@@ -80,9 +81,9 @@ function canonicalText(body: unknown): string | undefined {
       text += `[${value.length}:`
       for (let index = value.length - 1; index >= 0; index -= 1) pending.push(value[index])
     } else if (isPlainObject(value)) {
-      const keys = Object.keys(value)
-      text += `{${keys.length}:`
-      for (const key of keys.reverse()) pending.push(value[key], key)
+      const names = Object.keys(value).sort()
+      text += `{${names.length}:`
+      for (const name of names) pending.push(value[name], name)
     } else {
       const leaf = leafText(value)
       if (leaf === undefined) return undefined
@@ -138,8 +139,8 @@ export type RequestBody =
 
 /**
  * Returns the body, and whether a parser has put it into `request.body`. The media type does not show that,
- * because each parser has an option for the types that it reads. The media type decides only if
- * `request.body` is an empty object: the parsers of Express 5 do not mark a request that they have read.
+ * because each parser has an option for the types that it reads. Media type and length decide only if
+ * `request.body` is blank: the parsers of Express 5 do not mark a request that they have read.
  *
  * @throws ServiceAuthError if the headers cannot be relied on.
  */
@@ -148,18 +149,28 @@ export function readRequestBody(request: BodyCarrier): RequestBody {
   const { body } = request
   if (length === 0) return isBlank(body) ? { type: 'none' } : { type: 'parsed', content: body }
   if (!request.readableEnded) return { type: 'unread' }
-  if (!isBlank(body) || hasParserMark(request) || isWholeText(body, length)) {
+  if (!isBlank(body) || hasParserMark(request) || isWholeText(request, length)) {
     return { type: 'parsed', content: body }
   }
-  const isParsed = isEmptyObject(body) && PARSED_TO_OBJECTS.has(mediaTypeOf(request))
-  if (!isParsed) return { type: 'unparsed' }
+  if (!isEmptyObject(body) || !mayParseToEmptyObject(request, length)) return { type: 'unparsed' }
   return { type: 'parsed', content: body, ...(length !== undefined && { length }) }
 }
 
-const PARSED_TO_OBJECTS: ReadonlySet<string> = new Set([
-  'application/json',
-  'application/x-www-form-urlencoded',
+/** The most bytes of a body without a member: `{"":1}`, the shortest object with one, has 6; a form of 0 is no body. */
+const MAX_EMPTY_BYTES: ReadonlyMap<string, number> = new Map([
+  ['application/json', 5],
+  ['application/x-www-form-urlencoded', 0],
 ])
+
+/** Whether the parser of this media type may have made an empty object of the body. In chunks or compressed, any may be one. */
+function mayParseToEmptyObject(request: BodyCarrier, length: number | undefined): boolean {
+  const maxBytes = MAX_EMPTY_BYTES.get(mediaTypeOf(request))
+  if (maxBytes === undefined) return false
+  return length === undefined || length <= maxBytes || isCompressed(request)
+}
+
+const isCompressed = (headers: WireHeaders): boolean =>
+  headerValues(headers, 'content-encoding').some((coding) => !/^(identity)?$/i.test(coding.trim()))
 
 /** Returns the media type without parameters, in lower case, or an empty string if there is none. */
 export const mediaTypeOf = ({ headers }: Pick<BodyCarrier, 'headers'>): string =>
@@ -190,6 +201,10 @@ const isEmptyObject = (body: unknown): boolean =>
 const hasParserMark = (request: object): boolean =>
   (request as { readonly _body?: unknown })._body === true
 
-/** Whether the body's JSON text is as long as the body that was sent: two bytes for `{}`, for example. */
-const isWholeText = (body: unknown, length: number | undefined): boolean =>
-  body !== undefined && JSON.stringify(body).length === length
+const JSON_TYPE = /^(application\/json|[^/]+\/[^/]+\+json)$/
+
+/** Whether this is JSON whose text is as long as the body that was sent: two bytes for `{}`, for example. */
+const isWholeText = (request: BodyCarrier, length: number | undefined): boolean =>
+  request.body !== undefined &&
+  JSON_TYPE.test(mediaTypeOf(request)) &&
+  JSON.stringify(request.body).length === length

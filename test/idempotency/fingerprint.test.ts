@@ -14,18 +14,18 @@ const of = (content: unknown, over: Partial<FingerprintedRequest> = {}): string 
 
 const NONE = { type: 'none' } as const
 
-/** What tells parsed bodies apart: their own members in order, and `-0`. */
+/** What tells parsed bodies apart: their own members in any order, and `-0`. */
 function isSame(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) {
     return Object.is(a, b)
   }
   if (Array.isArray(a) !== Array.isArray(b)) return false
-  const [left, right] = [Object.entries(a), Object.entries(b)]
-  if (left.length !== right.length) return false
-  return left.every(([key, value], index) => {
-    const [otherKey, otherValue] = right[index] ?? []
-    return key === otherKey && isSame(value, otherValue)
-  })
+  const left = Object.entries(a)
+  if (left.length !== Object.keys(b).length) return false
+  return left.every(
+    ([name, value]) =>
+      Object.hasOwn(b, name) && isSame(value, (b as Record<string, unknown>)[name]),
+  )
 }
 
 /** Texts of JSON that hold what breaks naive encodings, parsed as a body parser would. */
@@ -59,6 +59,26 @@ describe('fingerprintOf', () => {
       }),
       { numRuns: 3000 },
     )
+  })
+
+  it('does not depend on the order of members, which objects do not have', () => {
+    const reversed = (value: unknown): unknown => {
+      if (typeof value !== 'object' || value === null) return value
+      if (Array.isArray(value)) return value.map(reversed)
+      // `fromEntries` defines members, so `__proto__` stays one.
+      const entries = Object.entries(value).map(([name, inner]) => [name, reversed(inner)] as const)
+      return Object.fromEntries(entries.reverse())
+    }
+    fc.assert(
+      fc.property(parsedJson, (body) => {
+        expect(of(reversed(body))).toBe(of(body))
+      }),
+      {
+        examples: [[JSON.parse('{"b":[{"d":1,"c":2},3],"__proto__":{"y":1,"x":2},"2":0,"a":-0}')]],
+      },
+    )
+    expect(of([1, 2])).not.toBe(of([2, 1]))
+    expect(of({ a: 'b', b: 'a' })).not.toBe(of({ a: 'a', b: 'b' }))
   })
 
   it('is stable for equal bodies', () => {

@@ -72,7 +72,7 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
   ]
   const BY_HAND_WITH_A_SHIM = [leave({}), drain, leave({})]
   const BY_HAND_BEHIND_OTHERS = [express5.json(), express.json(), drain]
-  /** Somebody who reads these types by hand and leaves `{}` looks like their parser. */
+  /** Somebody who reads these types by hand and leaves `{}` looks like their parser, unless their length tells. */
   const LOOKS_PARSED = new Map<RequestHandler[], string[]>([
     [BY_HAND_WITH_A_SHIM, ['application/json', EMPTY_FORM.type]],
     [BY_HAND_BEHIND_OTHERS, [EMPTY_FORM.type]],
@@ -109,8 +109,9 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
         },
       )
       const own = (post: Omit<Post, 'key'>) => route.post({ ...post, key: randomUUID() })
-      const looksParsed = ({ type = '' }: Omit<Post, 'key'>) =>
-        LOOKS_PARSED.get(readers)?.includes(type) === true
+      const looksParsed = ({ type = '', framing, body }: Omit<Post, 'key'>) =>
+        LOOKS_PARSED.get(readers)?.includes(type) === true &&
+        (framing !== 'length' || (type === 'application/json' && Buffer.byteLength(body) <= 5))
       await fc.assert(
         fc.asyncProperty(way, way, async (one, other) => {
           fc.pre(!isTooShortToTell(one) && !isTooShortToTell(other))
@@ -134,6 +135,9 @@ describe.each(EXPRESS_MAJORS)('two bodies under one key, on $major', ({ express 
   )
 })
 
-/** Two bytes that nobody has parsed look like the `{}` that somebody has left. */
-const isTooShortToTell = ({ body: sent, framing: framed }: Omit<Post, 'key'>): boolean =>
-  framed === 'length' && Buffer.byteLength(sent) === 2 && sent !== '{}'
+/** Two bytes of JSON that nobody has parsed look like the `{}` that somebody has left. */
+const isTooShortToTell = ({ type, body: sent, framing: framed }: Omit<Post, 'key'>): boolean =>
+  type?.endsWith('json') === true &&
+  framed === 'length' &&
+  Buffer.byteLength(sent) === 2 &&
+  sent !== '{}'

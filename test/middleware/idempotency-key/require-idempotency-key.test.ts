@@ -32,15 +32,14 @@ describeReceivers('requireIdempotencyKey', (bench) => {
     ['-0', { body: '{"a":0}' }, { body: '{"a":-0}' }],
     ['1e400 and null', { body: '{"a":1e400}' }, { body: '{"a":null}' }],
     ['own __proto__', { body: '{"__proto__":{"a":1}}' }, { body: '{}' }],
-    ['order of members', { body: '{"a":1,"b":2}' }, { body: '{"b":2,"a":1}' }],
     ['lone surrogates', { body: '{"a":"\\ud800"}' }, { body: '{"a":"\\ud801"}' }],
     ['query', {}, { path: '/orders/1?a=1' }],
     ['path', {}, { path: '/orders/2' }],
     ['path by escapes', { path: '/orders/a' }, { path: '/orders/%61' }],
     [
       'media type',
-      { body: '{}', contentType: 'application/json' },
-      { body: '{}', contentType: 'application/x.json' },
+      { body: '{"a":1}', contentType: 'application/json' },
+      { body: '{"a":1}', contentType: 'application/x.json' },
     ],
   ])('refuses the same key for another request: %s', async (_name, first, second) => {
     const receiver = await start(bench, {

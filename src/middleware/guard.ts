@@ -67,7 +67,7 @@ function handlerOf<State extends RequestState, T>(
   guard: Guard<State, T>,
   stateFor: (request: Request, by: string) => State,
 ): AnyRouteHandler {
-  return fitAnyRoute((request, response, next) => {
+  return fitAnyRoute(guard.by, (request, response, next) => {
     let state: State
     try {
       state = stateFor(request, guard.by)

@@ -75,7 +75,7 @@ export function acceptOneOf<const Choices extends readonly [AnyChoice, ...AnyCho
   const { onDecision } = parseOptions('acceptOneOf options', schema, options)
   const observers = onDecision === undefined ? [] : [onDecision]
   const schemes = schemesOf(checked)
-  const middleware = fitAnyRoute((request, response, next) =>
+  const middleware = fitAnyRoute('acceptOneOf', (request, response, next) =>
     acceptRequest(checked, {
       middleware,
       observers,

@@ -104,7 +104,7 @@ export function sessionCredential<Session extends NoPromise = FrontendSession>(
   const dependencies = denylists.liveDenylists.map((each) => dependencyOf('denylist', each))
   return {
     presented: (request) => findSession(request, cookie).type !== 'absent',
-    verify: fitAnyRoute((request, response, next) => {
+    verify: fitAnyRoute('sessionCredential', (request, response, next) => {
       const denial = objectionTo(request, cookie, denylists)
       if (denial !== undefined) return next(new CredentialRefused(denial))
       // The denylists have decided this request, so a failure from now on is a new one.

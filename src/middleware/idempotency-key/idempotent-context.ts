@@ -118,10 +118,13 @@ export function refuseKey(
   reason: Exclude<IdempotencyRefusal, 'outcome_unknown'>,
   retryAfterMs?: number,
 ): void {
-  const seconds =
-    retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000))
+  const seconds = retryAfterMs === undefined ? undefined : wholeSeconds(retryAfterMs)
   emit({ outcome: 'refused', reason, status: refuse(response, reason, seconds) })
 }
+
+/** At least one second, also for a wait that a custom store gives as no number. */
+const wholeSeconds = (waitMs: number): number =>
+  Number.isFinite(waitMs) ? Math.max(1, Math.ceil(waitMs / 1000)) : 1
 
 function refuseUnknownOutcome(
   { response, emit }: IdempotentContext,

@@ -47,7 +47,7 @@ declare global {
  * Reserves the request's `Idempotency-Key` (IETF draft-ietf-httpapi-idempotency-key-header) before the
  * handler runs, stores the response before it is sent, and answers identical retries with it. With a
  * coupled store the handler runs inside a transaction, and what it writes commits together with its
- * answer. Needs a `serviceAuth` before it, and the body parsed.
+ * answer. Needs a `serviceAuth` before it, and the body parsed or the option `fingerprint`.
  *
  * @throws TypeError if an option is unknown, of the wrong type or out of its range.
  *
@@ -67,7 +67,7 @@ declare global {
  */
 export function requireIdempotencyKey(options: IdempotencyOptions): AnyRouteHandler {
   const settings = parseIdempotencyOptions(options)
-  return fitAnyRoute((request, response, next) => {
+  return fitAnyRoute(MIDDLEWARE, (request, response, next) => {
     const fail = (error: unknown): void => next(toServiceAuthError(MIDDLEWARE, error))
     try {
       handleRequest({ request, response, next }, settings)?.catch(fail)
@@ -185,9 +185,11 @@ function readIdempotentRequest(
   if (body.type === 'unread') {
     // Not a mistake of the app: parsers leave the body of a disconnected client unread.
     if (request.destroyed || isDisconnected(response)) return undefined
-    throw wrongWiring(
-      `${MIDDLEWARE} needs the body parsed: move the body parser before it, or read the body in another way before it and give the option fingerprint`,
-    )
+    if (settings.fingerprint === undefined) {
+      throw wrongWiring(
+        `${MIDDLEWARE} needs the body parsed: move the body parser before it, or give the option fingerprint, with which the handler may read the body itself`,
+      )
+    }
   }
   const operation = chooseOperation(request, settings.operation)
   return {

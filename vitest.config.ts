@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, import.meta.url))
 
@@ -38,12 +37,17 @@ const OF_THE_PACKAGE = [
 const OF_THE_SYSTEM = [
   'test/{faults,example-app,docs}/**/*.test.ts',
   'test/readme.test.ts',
+  'test/simulation/all-stories.test.ts',
   'test/control-room/{page,start}-*.test.ts',
   'test/control-room/{calls-processes,tour}.test.ts',
   'test/stores/redis/{denylist/faults,denylist/topologies,connection/{replicated-runs,sentinel}}.test.ts',
   'test/stores/postgres/{races,races-mutants,pools,answers-on-the-wire,effects}*.test.ts',
   'test/stores/postgres/check/*.test.ts',
-  'test/stores/postgres/adapters/runners.test.ts',
+  // On each library of Postgres.
+  'test/stores/postgres/{ended-by-handler,late-use,missing-key,server-failures,silent-replies,sql-state-errors}.test.ts',
+  'test/stores/postgres/adapters/{async-context,clients,pgbouncer,postgres-js,ready-and-ended,runners}.test.ts',
+  'test/stores/postgres/sql/statements-by-library.test.ts',
+  'test/stores/postgres/transaction-proxy/calls-under-way.test.ts',
   // Of the stand-in core, its recordings prove the same.
   'test/core/{bad-users,direct-import,job,look-ups,operations}.test.ts',
   // The tests' own support.
@@ -64,16 +68,6 @@ const SEARCH_FOR_SECRETS = 'test/support/secret-search/setup.ts'
 
 /** Run by a test, which expects each of them to fail. */
 const LEAKS_ON_PURPOSE = 'test/support/secret-search/planted/**'
-
-/** The simulation is the longest file and a small one, and on a clean checkout Vitest begins with the largest. */
-class SimulationFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files)
-    const isSimulation = ({ moduleId }: TestSpecification): boolean =>
-      moduleId.includes('/simulation/')
-    return [...sorted.filter(isSimulation), ...sorted.filter((file) => !isSimulation(file))]
-  }
-}
 
 /** How the tests of the code run. */
 const OF_THE_CODE = {
@@ -97,7 +91,6 @@ export default defineConfig({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 20_000 } },
     restoreMocks: true,
-    sequence: { sequencer: SimulationFirst },
     reporters: report ? ['default', ['json', { outputFile: report }]] : ['default'],
     projects: [
       {

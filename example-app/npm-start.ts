@@ -7,7 +7,13 @@ import { readStartOptions } from './start-options.js'
 const BUILDS = ['build', 'build:room']
 
 await launch('start', async () => {
-  await readStartOptions(process.argv.slice(2))
+  const { isMigration } = await readStartOptions(process.argv.slice(2))
+  console.log('Builds the package and the control room: about 10 seconds.')
+  console.log(
+    isMigration
+      ? 'Then moves accounts into a core, and explains each step.\n'
+      : 'Then starts three services, and explains the calls that it sends.\n',
+  )
   for (const script of BUILDS) build(script)
   return undefined
 })

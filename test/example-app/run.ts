@@ -4,7 +4,16 @@ import { fileURLToPath } from 'node:url'
 import { compile } from '../support/process/compile.js'
 import { knowEnvironment } from '../support/secret-search/index.js'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Of the services and of the page. */
+export const FREE_PORTS = {
+  IDENTITY_CORE_PORT: '0',
+  ISSUER_PORT: '0',
+  ORDERS_PORT: '0',
+  BILLING_PORT: '0',
+  CONTROL_ROOM_PORT: '0',
+}
 
 interface Finished {
   readonly code: number | null
@@ -29,12 +38,10 @@ export async function run(
 ): Promise<Running> {
   knowEnvironment(env)
   const program = await compile(new URL(`../../example-app/${file}`, import.meta.url))
-  const services = { ORDERS_PORT: '0', BILLING_PORT: '0', CONTROL_ROOM_PORT: '0' }
-  const ports = { IDENTITY_CORE_PORT: '0', ISSUER_PORT: '0', ...services }
   const { REDIS_URL: _, DATABASE_URL: __, NODE_OPTIONS: ___, ...inherited } = process.env
   const child = spawn(process.execPath, [program, ...args], {
     cwd: ROOT,
-    env: { ...inherited, ...ports, ...env },
+    env: { ...inherited, ...FREE_PORTS, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let stdout = ''

@@ -1,10 +1,13 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { listen, type RunningServer } from '../../example-app/listen.js'
 import { freePort } from '../support/network/free-port.js'
-import { run } from './run.js'
+import { FREE_PORTS, ROOT, run } from './run.js'
 
 const NOBODY = 'http://127.0.0.1:2'
 
@@ -104,6 +107,25 @@ it('npm start ends with one line when two variables name the same port', async (
   expect(await complaint('npm-start.ts', env, ['--once'])).toBe(
     `start: port ${port} is in use on 127.0.0.1; set BILLING_PORT to another one`,
   )
+})
+
+it('npm start says within two seconds what it is doing, before it builds', {
+  retry: 2,
+}, async () => {
+  // Builds nothing.
+  await writeFile(join(directory, 'npm'), '#!/bin/sh\nexit 3\n', { mode: 0o755 })
+  const npm = await promisify(execFile)('sh', ['-c', 'command -v npm'])
+  const args = ['start', '--silent', '--', '--once']
+  const PATH = `${directory}:${process.env['PATH']}`
+  const begun = performance.now()
+  const child = spawn(npm.stdout.trim(), args, {
+    cwd: ROOT,
+    env: { ...process.env, ...FREE_PORTS, PATH },
+  })
+  const [line] = await once(child.stdout, 'data')
+  expect(performance.now() - begun).toBeLessThan(2000)
+  expect(String(line)).toMatch(/^Builds the package and the control room: about 10 seconds\.\n/)
+  expect(await once(child, 'exit')).toEqual([3, null])
 })
 
 it('the migration story ends with one line when the port of the core is in use', async () => {

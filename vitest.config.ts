@@ -51,7 +51,7 @@ const OF_THE_SYSTEM = [
   // Of the stand-in core, its recordings prove the same.
   'test/core/{bad-users,direct-import,job,look-ups,operations}.test.ts',
   // The tests' own support.
-  'test/support/**/{planted,secret-search}.test.ts',
+  'test/support/**/{apt,planted,secret-search}.test.ts',
 ]
 
 /** A migration that is killed again and again: minutes, and a run of its own. */

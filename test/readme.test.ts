@@ -4,32 +4,43 @@ import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { createTestIssuer, type TestIssuer } from 'express-service-auth/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type IdentityCore, startIdentityCore } from '../example-app/identity-core/identity-core.js'
-import { runHere } from './cli/kit.js'
 import { type PlacedBlocks, placeCode, readDocument } from './docs/blocks.js'
-import { exchangesIn, masked, shownLines } from './docs/console.js'
+import { masked } from './docs/console.js'
 import { blocksOf, codeBlocks, sections } from './docs/markdown.js'
 import { type RunningApp, runBlock, startBlock } from './docs/running-blocks.js'
-import { API_KEY, serviceTokenBy } from './example-app/core-client.js'
+import { API_KEY } from './example-app/core-client.js'
 import { refusingOrigin } from './support/network/free-port.js'
 import { type RedisServer, startRedis } from './support/redis/redis.js'
 import { until } from './support/until.js'
 
 const README = await readDocument('README.md')
-const BLOCKS = codeBlocks(README)
+const FIRST = 'express-service-auth'
+const OWN_CORE = 'With your own core'
+const POLICY_PAGE = await readDocument('docs/policy.md')
+const BLOCKS = [
+  ...codeBlocks(README),
+  ...codeBlocks(POLICY_PAGE).filter(({ heading }) => heading === OWN_CORE),
+]
+/** The first code of the README, with an issuer of this test, and with one that cannot be reached. */
+const ON_FIRST_SCREEN = 'On the first screen'
+const WITHOUT_KEYS = 'Without keys'
 
 /** The write with the policy of a core, as the section on the core says. */
 const WITH_CORE = 'A write for a core'
 
 let placed: PlacedBlocks
 let core: IdentityCore
+let issuer: TestIssuer
 let redis: RedisServer
 let folder: string
 
 beforeAll(async () => {
-  ;[core, redis, folder] = await Promise.all([
+  ;[core, issuer, redis, folder] = await Promise.all([
     startIdentityCore({ apiKey: API_KEY }),
+    createTestIssuer(),
     startRedis(),
     mkdtemp(join(tmpdir(), 'readme-')),
   ])
@@ -37,12 +48,18 @@ beforeAll(async () => {
   const policy = JSON.stringify(ownPolicy())
   const code = write.replace('issuer.policy()', policy)
   expect(code).not.toBe(write)
-  placed = await placeCode('readme', [...BLOCKS, { heading: WITH_CORE, code }])
+  placed = await placeCode('readme', [
+    ...BLOCKS,
+    { heading: WITH_CORE, code },
+    { heading: ON_FIRST_SCREEN, code: firstCode(issuer.url) },
+    { heading: WITHOUT_KEYS, code: firstCode(await refusingOrigin()) },
+  ])
   await writeFile(join(folder, 'policy.json'), policy)
 })
 
 afterAll(async () => {
-  await Promise.all([placed.remove(), core.close(), redis.stop(), rm(folder, { recursive: true })])
+  const servers = [core.close(), issuer.close(), redis.stop()]
+  await Promise.all([placed.remove(), ...servers, rm(folder, { recursive: true })])
 })
 
 const codeUnder = (heading: string): string =>
@@ -51,9 +68,17 @@ const codeUnder = (heading: string): string =>
 const textUnder = (heading: string): string =>
   sections(README).find((section) => section.heading === heading)?.text ?? ''
 
-/** The policy of the README, with the core of this test. */
+function firstCode(issuerUrl: string): string {
+  const code = codeUnder(FIRST)
+  const changed = code.replace('https://api.example.com', issuerUrl)
+  expect(changed).not.toBe(code)
+  return changed
+}
+
+/** The policy of its page, with the core of this test. */
 function ownPolicy(): object {
-  const [text = ''] = blocksOf('json', textUnder('With your own core'))
+  const page = sections(POLICY_PAGE).find(({ heading }) => heading === OWN_CORE)
+  const [text = ''] = blocksOf('json', page?.text ?? '')
   const jwksUri = `${core.url}/.well-known/jwks.json`
   return { ...JSON.parse(text), issuer: core.issuer, jwksUri }
 }
@@ -91,11 +116,51 @@ async function inShell(command: string): Promise<{ head: readonly string[]; body
 
 it('has no code but what is run below', () => {
   expect(BLOCKS.map(({ heading }) => heading)).toEqual([
+    FIRST,
     'Quick start',
-    'With your own core',
     'An idempotent write',
     'Calling',
+    OWN_CORE,
   ])
+})
+
+describe('the first screen', () => {
+  const order = (url: string, permissions: readonly string[]) =>
+    fetch(`${url}/orders`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${issuer.token({ permissions })}`,
+        'content-type': 'application/json',
+        'idempotency-key': 'invoice-4711',
+      },
+      body: JSON.stringify({ item: 'tea' }),
+    })
+
+  it('shows the three middlewares in ten lines', () => {
+    const lines = codeUnder(FIRST).split('\n').filter(Boolean)
+    expect(lines.length).toBeLessThanOrEqual(10)
+    for (const name of ['serviceAuth', 'requirePermissions', 'requireIdempotencyKey']) {
+      expect(codeUnder(FIRST)).toContain(`${name}(`)
+    }
+  })
+
+  it('gives what stands below its code', async () => {
+    const app = await startBlock(placed, ON_FIRST_SCREEN, {})
+    expect((await fetch(`${app.url}/orders`, { method: 'POST' })).status).toBe(401)
+    expect((await order(app.url, ['orders:read'])).status).toBe(403)
+    const first = await order(app.url, ['orders:write'])
+    expect(first.status).toBe(201)
+    expect(await first.json()).toEqual({ item: 'tea', for: 'billing' })
+    const again = await order(app.url, ['orders:write'])
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    await app.stop()
+  })
+
+  it('answers 503 while there are no keys', async () => {
+    const app = await startBlock(placed, WITHOUT_KEYS, {})
+    expect((await order(app.url, ['orders:write'])).status).toBe(503)
+    await app.stop()
+  })
 })
 
 describe('the quick start', () => {
@@ -121,7 +186,7 @@ describe('the quick start', () => {
 
 describe('with a core', () => {
   it('fetches its keys', async () => {
-    const printed = await runBlock(placed, 'With your own core', {}, folder)
+    const printed = await runBlock(placed, OWN_CORE, {}, folder)
     expect(printed).toContain("state: 'fresh'")
   })
 
@@ -148,21 +213,9 @@ describe('with a core', () => {
     const elsewhere = await mkdtemp(join(folder, 'no-core-'))
     const jwksUri = `${nowhere}/jwks.json`
     await writeFile(join(elsewhere, 'policy.json'), JSON.stringify({ ...ownPolicy(), jwksUri }))
-    expect(await complaint('With your own core', {}, elsewhere)).toBe(
+    expect(await complaint(OWN_CORE, {}, elsewhere)).toBe(
       `the key set at ${jwksUri} could not be fetched (reason: network, ECONNREFUSED)\n`,
     )
-  })
-
-  it('says with doctor why a token is refused', async () => {
-    const [shown] = exchangesIn(textUnder('Why was a call refused?'))
-    const [, ...words] = (shown?.command ?? '').replace(/ < .*$/, '').split(' ')
-    expect(words[0]).toBe('service-auth')
-    const stdin = await serviceTokenBy(core, 'billing', { permissions: [], aud: 'stock' })
-    const argv = words.slice(1).map((word) => word.replace('policy.json', join(folder, word)))
-    const { stdout, exitCode } = await runHere(argv, { stdin })
-    expect(exitCode).toBe(1)
-    const output = shown?.output ?? ''
-    expect(shownLines(output, stdout)).toEqual(masked(output).split('\n'))
   })
 })
 

@@ -11,6 +11,7 @@ const PAGES = fileURLToPath(new URL('../made', import.meta.url))
 const NAVIGATION = {
   Begin: [
     ['README.md', 'Start'],
+    'docs/README.md',
     'docs/faq.md',
     ['docs/control-room.md', 'Try it: the control room'],
     'docs/how-it-decides.md',

@@ -54,12 +54,8 @@ describe('the code in documents and doc comments', () => {
     expect(documentsWith('sql')).toEqual(['docs/operations.md', 'docs/outbox.md'])
     // By openapi.test.ts.
     expect(documentsWith('yaml')).toEqual(['docs/openapi.md'])
-    // By readme.test.ts, migration-run-book.test.ts and operations.test.ts.
-    expect(documentsWith('console')).toEqual([
-      'README.md',
-      'docs/migration.md',
-      'docs/operations.md',
-    ])
+    // By migration-run-book.test.ts and operations.test.ts.
+    expect(documentsWith('console')).toEqual(['docs/migration.md', 'docs/operations.md'])
   })
 
   it('is JSON where it says so, a block or each line of it', () => {

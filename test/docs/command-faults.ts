@@ -6,7 +6,7 @@ import { COMMANDS } from '../../src/cli/run-command.js'
 export type Call = readonly string[]
 
 /** What no such script is: npm's own commands. */
-const OF_NPM = ['ci', 'init', 'install', 'pkg', 'version']
+const OF_NPM = ['ci', 'init', 'install', 'pack', 'pkg', 'version']
 /** Where a file of the package is once it is installed. */
 const INSTALLED = 'node_modules/express-service-auth/'
 /** What a text says in place of the name of a command. */

@@ -1,23 +1,25 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { installPackage } from './apt.js'
+import { installPackage, unpackProgram } from './apt.js'
 
 export interface Program {
   /** The environment variable that may name the binary. */
   readonly variable: string
   /** The names that the binary may have. */
-  readonly names: readonly string[]
+  readonly names: readonly [string, ...string[]]
   /** The Debian package of the program. */
   readonly package: string
   /** Folders to search after those on PATH. */
   readonly otherFolders?: readonly string[]
+  /** Whether it runs from wherever its package is unpacked. */
+  readonly isPortable?: boolean
   /** Tells the user how to get the program. */
   readonly remedy: string
 }
 
 /**
- * Returns the path of a program: the one that its environment variable names, else the one on PATH, else (if this
- * process is root) the one that `apt-get` installs.
+ * Returns the path of a program: the one that its environment variable names, else the one on PATH, else the one that
+ * `apt-get` installs (if this process is root) or that is unpacked from its package (if it is portable).
  * @throws Error with the remedy if there is none.
  */
 export function findProgram(program: Program): string {
@@ -29,8 +31,10 @@ export function findProgram(program: Program): string {
   }
   const found = findOnMachine(program)
   if (found) return found
-  if (process.getuid?.() !== 0) throw new Error(`No ${name} on PATH. ${remedy}`)
+  const isRoot = process.getuid?.() === 0
+  if (!isRoot && !program.isPortable) throw new Error(`No ${name} on PATH. ${remedy}`)
   try {
+    if (!isRoot) return unpackProgram(name, program.names[0])
     installPackage(name)
   } catch (cause) {
     throw new Error(`apt-get could not install ${name}. ${remedy}`, { cause })

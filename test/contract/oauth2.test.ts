@@ -170,6 +170,19 @@ describe.each(ENTRIES)('the published tokens, by $entry', ({ open }) => {
   )
 })
 
+it('refuses the tokens of Cognito, which have no aud', async () => {
+  const claims = { aud: undefined, sub: '1h57kf5cpq17m0eml12EXAMPLE', token_use: 'access' }
+  const own = { callers: [claims.sub], accessTokenType: 'any' } as const
+  const auth = authFor(issuer.policy(own))
+  const authorization = `Bearer ${issuer.token(claims, { typ: undefined })}`
+  const answer = await auth.authenticate({ authorization })
+  expect(answer).toMatchObject({ outcome: 'refused', status: 401 })
+  const withAudience = `Bearer ${issuer.token({ ...claims, aud: 'orders' }, { typ: undefined })}`
+  expect(await auth.authenticate({ authorization: withAudience })).toMatchObject({
+    outcome: 'accepted',
+  })
+})
+
 it.each<[string | undefined, 200 | 401, 200 | 401]>([
   ['at+jwt', 200, 200],
   ['AT+JWT', 200, 200],

@@ -46,12 +46,17 @@ async function packOnceIn(place: string): Promise<PackedPackage> {
   return packed
 }
 
-async function packIn(place: string): Promise<PackedPackage> {
-  const folder = join(place, 'package')
+/** Copies what a clone has, the benchmarks apart. */
+export async function copySources(folder: string): Promise<void> {
   for (const name of await readdir(ROOT)) {
     if (LEFT_OUT.has(name)) continue
     await cp(join(ROOT, name), join(folder, name), { recursive: true })
   }
+}
+
+async function packIn(place: string): Promise<PackedPackage> {
+  const folder = join(place, 'package')
+  await copySources(folder)
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   const stdout = await runIn(folder, ['npm', 'pack', '--json', '--pack-destination', place])
   const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [

@@ -2,7 +2,7 @@ import { readClock } from '../base/clock.js'
 import { type Decision, type Denial, deny, type Evidence } from '../base/decision/reason.js'
 import { headerValues, type PresentedToken, type WireHeaders } from '../base/raw-headers.js'
 import { checkCertificate } from './confirmation/check-certificate.js'
-import { checkProof, type Proof, type ProofMember } from './confirmation/check-proof.js'
+import { checkProof } from './confirmation/check-proof.js'
 import type { Confirmation } from './confirmation/confirmation.js'
 import type { Sender } from './confirmation/sender-constraint.js'
 import type { ClaimsDecision, ValidIdentity } from './policy/check-claims.js'
@@ -35,7 +35,7 @@ export function createConfirm(policy: Policy): Confirm {
     decision: ClaimsDecision,
     presented: PresentedToken,
     sender: Sender,
-  ): Decision<ValidIdentity> {
+  ): Decision<ValidIdentity> | Promise<Decision<ValidIdentity>> {
     const binding = decision.ok ? decision.value.binding : decision.binding
     if (binding === undefined) return decision
     if (binding === 'none') {
@@ -43,17 +43,9 @@ export function createConfirm(policy: Policy): Confirm {
         ? decision
         : deny('confirmation_missing', keyEvidence(decision))
     }
-    // A reason to refuse, the wrong member of the proof, the proof, or `undefined` for the right certificate.
-    const result =
-      binding.kind === 'dpop'
-        ? checkedProof(presented, binding, sender)
-        : certificateFault(presented, binding, sender)
-    if (typeof result === 'string') return refuse(decision, result)
-    if (result !== undefined && 'member' in result) {
-      return refuse(decision, 'proof_invalid', result)
-    }
-    if (result === undefined || !decision.ok) return decision
-    return { ok: true, value: { ...decision.value, proof: result } }
+    if (binding.kind === 'dpop') return confirmProof(decision, binding, presented, sender)
+    const fault = certificateFault(presented, binding, sender)
+    return fault === undefined ? decision : refuse(decision, fault)
   }
 
   function certificateFault(
@@ -66,21 +58,24 @@ export function createConfirm(policy: Policy): Confirm {
       : checkCertificate(thumbprint, mtls, sender)
   }
 
-  function checkedProof(
-    { token, scheme }: PresentedToken,
+  function confirmProof(
+    decision: ClaimsDecision,
     confirmation: Confirmation,
+    { token, scheme }: PresentedToken,
     sender: Sender,
-  ): Proof | InvalidProof | 'confirmation_unsupported' | 'proof_missing' {
-    if (dpop === undefined) return 'confirmation_unsupported'
-    if (scheme === 'Bearer') return 'proof_missing'
+  ): Denial | Promise<Decision<ValidIdentity>> {
+    if (dpop === undefined) return refuse(decision, 'confirmation_unsupported')
+    if (scheme === 'Bearer') return refuse(decision, 'proof_missing')
     const target = sender.target()
     const [proof, ...more] = headerValues(sender.headers, 'dpop')
-    if (proof === undefined) return 'proof_missing'
-    if (more.length > 0) return { member: 'field' }
+    if (proof === undefined) return refuse(decision, 'proof_missing')
+    if (more.length > 0) return refuse(decision, 'proof_invalid', { member: 'field' })
     const now = readClock(policy.clock) / 1000
     const request = { token, ...target, baseUrls: dpop.baseUrls, now }
-    const checked = checkProof(proof, confirmation, request)
-    return typeof checked === 'string' ? { member: checked } : checked
+    return checkProof(proof, confirmation, request).then((checked) => {
+      if (typeof checked === 'string') return refuse(decision, 'proof_invalid', { member: checked })
+      return decision.ok ? { ok: true, value: { ...decision.value, proof: checked } } : decision
+    })
   }
 }
 
@@ -88,11 +83,6 @@ export function createConfirm(policy: Policy): Confirm {
 function withCertificate(sender: Sender): Sender {
   const certificate = sender.certificate(true)
   return { ...sender, certificate: () => certificate }
-}
-
-/** `field`: there is more than one proof. */
-interface InvalidProof {
-  readonly member: ProofMember | 'field'
 }
 
 function refuse(decision: ClaimsDecision, reason: Denial['reason'], evidence?: Evidence): Denial {

@@ -9,7 +9,7 @@ import { tokenSource } from 'express-service-auth/client'
 import * as oauth from 'oauth4webapi'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
-import { thumbprintOf } from '../../src/base/jwk.js'
+import { thumbprintOf } from '../../src/testing/issuer/bound-token.js'
 import { checkProof } from '../../src/verification/confirmation/check-proof.js'
 import { parseBaseUrl } from '../../src/verification/confirmation/http-uri.js'
 import { API_KEY, CLAIMS } from '../client/claims.js'
@@ -174,7 +174,7 @@ it('a token that our client binds to a certificate is accepted by express-oauth2
 })
 
 describe('the examples of the RFCs', () => {
-  it('RFC 9449, section 7.1: the proof of a request to a protected resource', () => {
+  it('RFC 9449, section 7.1: the proof of a request to a protected resource', async () => {
     const proof = [
       'eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6Ik',
       'VDIiwieCI6Imw4dEZyaHgtMzR0VjNoUklDUkRZOXpDa0RscEJoRjQyVVFVZldWQVdCR',
@@ -193,11 +193,11 @@ describe('the examples of the RFCs', () => {
     const judge = (changes: object) =>
       checkProof(proof, { kind: 'dpop', thumbprint }, { ...request, baseUrls: [base], ...changes })
     const accepted = { thumbprint, jti: 'e1j3V_bKic8-LAEB', acceptableUntil: 1562262678 }
-    expect(judge({})).toEqual(accepted)
-    expect(judge({ method: 'POST' })).toBe('htm')
-    expect(judge({ token: 'x' })).toBe('ath')
-    expect(judge({ url: '/other' })).toBe('htu')
-    expect(judge({ now: 1562262679 })).toBe('iat')
+    expect(await judge({})).toEqual(accepted)
+    expect(await judge({ method: 'POST' })).toBe('htm')
+    expect(await judge({ token: 'x' })).toBe('ath')
+    expect(await judge({ url: '/other' })).toBe('htu')
+    expect(await judge({ now: 1562262679 })).toBe('iat')
   })
 
   it('RFC 7638: members in the order of their names, without white space', async () => {

@@ -1,5 +1,5 @@
 import { requireAnyPermission, requirePermissions } from 'express-service-auth'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { FAULT_STATUS } from '../support/receiver/open-receiver.js'
@@ -55,6 +55,30 @@ describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express
     expect(receiver.errors[0]).toMatchObject({ cause: oddError, code: 'internal' })
     clock = Date.now
     expect((await receiver.call(token)).status).toBe(200)
+  })
+
+  it('a signature that the runtime fails to verify is next(error), of a token and of a proof', async () => {
+    const senderConstraint = { dpop: { baseUrls: ['https://orders.test'] } }
+    const policy = issuer.policy({ senderConstraint })
+    const receiver = await startReceiver({ express, mount: (app) => app.use(authFor(policy)) })
+    const { token, proof } = issuer.boundToken()
+    const send = () => {
+      const dpop = proof({ method: 'GET', url: 'https://orders.test/' })
+      return receiver.call(undefined, { headers: { authorization: `DPoP ${token}`, dpop } })
+    }
+    const fail = () => {
+      const failing = vi.spyOn(crypto.subtle, 'verify').mockRejectedValueOnce(oddError)
+      onTestFinished(() => failing.mockRestore())
+    }
+    fail()
+    expect((await send()).status).toBe(FAULT_STATUS)
+    expect((await send()).status).toBe(200)
+    fail()
+    expect((await send()).status).toBe(FAULT_STATUS)
+    expect((await send()).status).toBe(200)
+    expect(receiver.errors).toHaveLength(2)
+    for (const error of receiver.errors)
+      expectOwnError(error, { code: 'internal', cause: oddError })
   })
 
   it.each([requirePermissions, requireAnyPermission])(

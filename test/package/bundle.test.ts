@@ -24,14 +24,20 @@ async function packagesOf(path: string, seen: Set<string> = new Set()): Promise<
   return packages
 }
 
+const VERIFYING = ['jose/errors', 'jose/jws/compact/verify']
+const SIGNING = ['jose/jws/compact/sign', 'jose/key/export', 'jose/key/generate/keypair']
+
 const USED = [
-  { path: 'index.js', packages: ['lru-cache', 'zod'] },
+  {
+    path: 'index.js',
+    packages: [...VERIFYING, 'jose/jwk/thumbprint', 'jose/key/import', 'lru-cache', 'zod'].sort(),
+  },
   { path: 'stores/redis/index.js', packages: ['zod'] },
   { path: 'stores/postgres/index.js', packages: ['zod'] },
   { path: 'telemetry/otel/index.js', packages: ['@opentelemetry/api', 'zod'] },
-  { path: 'client/index.js', packages: ['zod'] },
+  { path: 'client/index.js', packages: [...SIGNING, 'jose/jwk/thumbprint', 'zod'].sort() },
   { path: 'migration/index.js', packages: ['express', 'zod'] },
-  { path: 'testing/index.js', packages: ['zod'] },
+  { path: 'testing/index.js', packages: [...VERIFYING, 'zod'] },
 ]
 
 describe('the bundle', () => {

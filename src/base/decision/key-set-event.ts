@@ -76,22 +76,18 @@ export function announceKeySet(jwksUri: string, change: KeySetChange): void {
   publish<KeySetEvent>(keys, () => ({ ...change, jwksUri: withoutQuery(jwksUri) }))
 }
 
-interface Thumbprinted {
-  readonly thumbprint: string
-}
-
-/** The key ids that a fetch has added, replaced and removed. */
+/** The key ids that a fetch has added, replaced and removed. A key that stays as it is keeps its object. */
 export function changesBetween(
-  before: ReadonlyMap<string, Thumbprinted> | undefined,
-  after: ReadonlyMap<string, Thumbprinted>,
+  before: ReadonlyMap<string, object> | undefined,
+  after: ReadonlyMap<string, object>,
 ): Omit<Extract<KeySetChange, { type: 'fetched' }>, 'type'> {
-  const earlier = before ?? new Map<string, Thumbprinted>()
+  const earlier = before ?? new Map<string, object>()
   const ids = [...after.keys()]
   return {
     added: ids.filter((kid) => !earlier.has(kid)),
     replaced: ids.filter((kid) => {
       const known = earlier.get(kid)
-      return known !== undefined && known.thumbprint !== after.get(kid)?.thumbprint
+      return known !== undefined && known !== after.get(kid)
     }),
     removed: [...earlier.keys()].filter((kid) => !after.has(kid)),
   }

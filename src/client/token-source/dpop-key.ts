@@ -1,5 +1,9 @@
-import { randomUUID, webcrypto } from 'node:crypto'
-import { type P256Key, thumbprintOf } from '../../base/jwk.js'
+import { randomUUID } from 'node:crypto'
+import type { CompactJWSHeaderParameters, CryptoKey } from 'jose'
+import { calculateJwkThumbprint } from 'jose/jwk/thumbprint'
+import { CompactSign } from 'jose/jws/compact/sign'
+import { exportJWK } from 'jose/key/export'
+import { generateKeyPair } from 'jose/key/generate/keypair'
 import { isObject } from '../../base/options.js'
 import { hash } from '../../base/supported-node.js'
 import type { ProofRequest } from './token-source-interface.js'
@@ -22,10 +26,10 @@ export interface DpopKey {
 }
 
 interface Pair {
-  readonly privateKey: webcrypto.CryptoKey
+  readonly privateKey: CryptoKey
   readonly thumbprint: string
-  /** The encoded header of all proofs. */
-  readonly header: string
+  /** The header of all proofs. */
+  readonly header: CompactJWSHeaderParameters
 }
 
 /** The pair is generated when it is first needed. */
@@ -37,27 +41,18 @@ export function createDpopKey(): DpopKey {
     async sign({ method, uri, token, iat }) {
       const { privateKey, header } = await pairOnce()
       const ath = hash('sha256', token, 'base64url')
-      const payload = encode({ jti: randomUUID(), htm: method, htu: uri, iat, ath })
-      const input = `${header}.${payload}`
-      const signature = await webcrypto.subtle.sign(ES256, privateKey, Buffer.from(input))
-      return `${input}.${Buffer.from(signature).toString('base64url')}`
+      const payload = JSON.stringify({ jti: randomUUID(), htm: method, htu: uri, iat, ath })
+      return new CompactSign(Buffer.from(payload)).setProtectedHeader(header).sign(privateKey)
     },
   }
 }
 
-const ES256 = { name: 'ECDSA', hash: 'SHA-256' }
-
 async function generatePair(): Promise<Pair> {
-  const curve = { name: 'ECDSA', namedCurve: 'P-256' }
-  const { privateKey, publicKey } = await webcrypto.subtle.generateKey(curve, false, ['sign'])
-  const { x = '', y = '' } = await webcrypto.subtle.exportKey('jwk', publicKey)
-  const jwk: P256Key = { kty: 'EC', crv: 'P-256', x, y }
-  const header = encode({ typ: 'dpop+jwt', alg: 'ES256', jwk })
-  return { privateKey, thumbprint: thumbprintOf(jwk), header }
+  const { privateKey, publicKey } = await generateKeyPair('ES256')
+  const jwk = await exportJWK(publicKey)
+  const header = { typ: 'dpop+jwt', alg: 'ES256', jwk }
+  return { privateKey, thumbprint: await calculateJwkThumbprint(jwk), header }
 }
-
-const encode = (members: object): string =>
-  Buffer.from(JSON.stringify(members)).toString('base64url')
 
 interface ParsedProofRequest {
   readonly method: string

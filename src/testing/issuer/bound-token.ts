@@ -1,5 +1,4 @@
 import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
-import { type P256Key, thumbprintOf } from '../../base/jwk.js'
 import { hash } from '../../base/supported-node.js'
 import { compactToken, es256 } from './compact-token.js'
 
@@ -15,11 +14,19 @@ export interface BoundToken {
   proof(request: { readonly method: string; readonly url: string }): string
 }
 
+/** The public key of a P-256 key pair (RFC 7518, section 6.2.1). */
+interface P256Jwk {
+  readonly kty: 'EC'
+  readonly crv: 'P-256'
+  readonly x: string
+  readonly y: string
+}
+
 /** A key pair of a caller. */
 export interface ProofKey {
   readonly privateKey: KeyObject
   readonly publicKey: KeyObject
-  readonly jwk: P256Key
+  readonly jwk: P256Jwk
   /** The `jkt` of tokens that are bound to it. */
   readonly thumbprint: string
 }
@@ -30,6 +37,10 @@ export function createProofKey(): ProofKey {
   const jwk = { kty: 'EC', crv: 'P-256', x, y } as const
   return { ...pair, jwk, thumbprint: thumbprintOf(jwk) }
 }
+
+/** The thumbprint of RFC 7638: a digest of the required members in the order of their names. */
+export const thumbprintOf = ({ crv, kty, x, y }: P256Jwk): string =>
+  hash('sha256', JSON.stringify({ crv, kty, x, y }), 'base64url')
 
 export const proofHeaderOf = ({ jwk }: ProofKey) =>
   ({ typ: 'dpop+jwt', alg: 'ES256', jwk }) as const

@@ -1,5 +1,5 @@
-import type { KeyObject } from 'node:crypto'
 import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
+import type { RsaJwk } from '../verify-jws.js'
 
 /** Where a receiver's keys come from; made by `remoteKeySet`. */
 export interface KeySet {
@@ -34,9 +34,13 @@ export interface KeySetHealth {
  */
 export interface VerificationKey {
   readonly kid: string
-  readonly thumbprint: string
-  readonly publicKey: KeyObject
+  /** Frozen, its numbers in canonical form, without leading zeros. */
+  readonly jwk: RsaJwk
 }
+
+/** Whether both are one key under one id; their objects differ if it was withdrawn in between. */
+export const isSameKey = (one: VerificationKey, other: VerificationKey): boolean =>
+  one.kid === other.kid && one.jwk.n === other.jwk.n && one.jwk.e === other.jwk.e
 
 /** The key set as verification uses it. */
 export interface KeySource {

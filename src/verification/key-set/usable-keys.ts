@@ -1,11 +1,9 @@
-import { createPublicKey } from 'node:crypto'
 import { isKeyId } from '../../base/compact-jws.js'
 import type { SkipReason } from '../../base/decision/key-set-event.js'
-import { PRIVATE_MEMBERS } from '../../base/jwk.js'
 import { isObject } from '../../base/options.js'
-import { hash } from '../../base/supported-node.js'
+import { PRIVATE_MEMBERS } from '../verify-jws.js'
 import { FetchFailure } from './fetch-key-set.js'
-import type { VerificationKey } from './key-set.js'
+import { isSameKey, type VerificationKey } from './key-set.js'
 
 export interface SkippedKey {
   readonly reason: SkipReason
@@ -53,7 +51,7 @@ function readMember(
   const { kid } = member
   if (!isKeyId(kid)) return { reason: 'key_id_invalid' }
   const isRepeated = members.some(
-    (other) => isObject(other) && other['kid'] === kid && !isSameKey(other, member),
+    (other) => isObject(other) && other['kid'] === kid && !isRepetition(other, member),
   )
   const reason = isRepeated ? 'key_id_repeated' : useProblem(member)
   if (reason !== undefined) return { reason, keyId: kid }
@@ -62,18 +60,16 @@ function readMember(
   if (modulus === undefined || exponent === undefined) return { reason: 'malformed', keyId: kid }
   const problem = numberProblem(modulus, exponent)
   if (problem !== undefined) return { reason: problem, keyId: kid }
-  // Only the members that make the public key, in the order of RFC 7638: others, such as `ext` and
-  // `x5c`, must have no effect.
-  const e = exponent.toString('base64url')
-  const jwk = { e, kty: 'RSA', n: modulus.toString('base64url') }
-  const thumbprint = hash('sha256', JSON.stringify(jwk), 'base64url')
+  // Only the members that make the public key: others, such as `ext` and `x5c`, must have no effect.
+  const numbers = { n: modulus.toString('base64url'), e: exponent.toString('base64url') }
+  const jwk = Object.freeze({ kty: 'RSA', ...numbers } as const)
+  const key = Object.freeze({ kid, jwk })
   const existing = current?.get(kid)
-  if (existing?.thumbprint === thumbprint) return existing
-  return Object.freeze({ kid, thumbprint, publicKey: createPublicKey({ key: jwk, format: 'jwk' }) })
+  return existing !== undefined && isSameKey(existing, key) ? existing : key
 }
 
 /** Whether both are one key for the same use; members that concern neither key nor use may differ. */
-function isSameKey(one: Record<string, unknown>, other: Record<string, unknown>): boolean {
+function isRepetition(one: Record<string, unknown>, other: Record<string, unknown>): boolean {
   return (
     ['kty', 'use', 'alg'].every((name) => one[name] === other[name]) &&
     isSameList(one['key_ops'], other['key_ops']) &&

@@ -1,13 +1,14 @@
-import { type KeyObject, verify } from 'node:crypto'
 import {
   isKeyId,
   type JsonObject,
   readHeader,
+  readJsonObject,
   readJsonSegment,
   segmentsOf,
 } from '../../base/compact-jws.js'
 import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
-import type { KeySource, VerificationKey } from '../key-set/key-set.js'
+import { isSameKey, type KeySource, type VerificationKey } from '../key-set/key-set.js'
+import { verifyJws } from '../verify-jws.js'
 
 /** A token whose form and header have been checked, and nothing else. */
 export interface ParsedToken {
@@ -41,13 +42,9 @@ export function parseToken(token: string): Decision<ParsedToken> {
 
 /** Reads the payload before it is verified: only to choose the policy that verifies it. */
 export function withPayload(parsed: ParsedToken): Decision<Required<ParsedToken>> {
-  const payload = readPayload(parsed.token)
+  const [, segment = ''] = parsed.token.split('.', 2)
+  const payload = readJsonSegment(segment)
   return payload === undefined ? deny('token_malformed') : allow({ ...parsed, payload })
-}
-
-function readPayload(token: string): JsonObject | undefined {
-  const [, segment = ''] = token.split('.', 2)
-  return readJsonSegment(segment)
 }
 
 /** The verified payload, and its key. */
@@ -79,26 +76,13 @@ async function verifyWith(
 ): Promise<Decision<VerifiedToken>> {
   const candidate = 'kid' in found ? found : await found
   if (candidate === undefined) return deny('key_unknown')
-  if (!(await isSignedBy(candidate.publicKey, token))) {
-    return deny('signature_invalid', { keyId: kid })
-  }
+  const signed = await verifyJws(token, candidate.jwk, 'RS256')
+  if (signed === undefined) return deny('signature_invalid', { keyId: kid })
   // The set may have been replaced meanwhile: a key that is no longer in it verifies nothing.
   const key = keySource.current(kid) ?? (await keySource.find(kid))
-  if (key?.thumbprint !== candidate.thumbprint) return deny('key_unknown')
+  if (key === undefined || !isSameKey(key, candidate)) return deny('key_unknown')
   // `parseToken` refuses base64url that is not canonical, so a payload read earlier is what the key has signed.
-  const payload = unverified ?? readPayload(token)
+  const payload = unverified ?? readJsonObject(signed)
   if (payload === undefined) return deny('token_malformed', { keyId: kid })
   return allow({ key, payload })
 }
-
-/** RSASSA-PKCS1-v1_5 using SHA-256 (RFC 7518, section 3.3), in a thread of Node's pool. */
-const isSignedBy = (key: KeyObject, token: string): Promise<boolean> =>
-  new Promise((resolve, reject) => {
-    const end = token.lastIndexOf('.')
-    const signed = Buffer.from(token.slice(0, end), 'latin1')
-    const signature = Buffer.from(token.slice(end + 1), 'base64url')
-    verify('sha256', signed, key, signature, (error, isValid) => {
-      if (error === null) resolve(isValid)
-      else reject(error)
-    })
-  })

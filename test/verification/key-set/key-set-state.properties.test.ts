@@ -1,11 +1,8 @@
-import { createPublicKey } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { VerificationKey } from '../../../src/verification/key-set/key-set.js'
 import * as states from '../../../src/verification/key-set/key-set-state.js'
-import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 
-const publicKey = createPublicKey({ key: shapeOfKey('any', 2048), format: 'jwk' })
 const NAMES = ['a', 'b', 'c', 'd']
 const START = 1_800_000_000_000
 
@@ -14,7 +11,7 @@ const left = fc.option(seconds, { nil: undefined })
 const keys = fc
   .subarray(NAMES, { minLength: 1 })
   .map((kids): ReadonlyMap<string, VerificationKey> => {
-    return new Map(kids.map((kid) => [kid, { kid, thumbprint: kid, publicKey }]))
+    return new Map(kids.map((kid) => [kid, { kid, jwk: { kty: 'RSA', n: kid, e: 'AQAB' } }]))
   })
 
 type Happening = states.KeySetStateEvent extends infer E

@@ -1,11 +1,8 @@
-import { createPublicKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { VerificationKey } from '../../../src/verification/key-set/key-set.js'
 import * as states from '../../../src/verification/key-set/key-set-state.js'
-import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 
-const publicKey = createPublicKey({ key: shapeOfKey('any', 2048), format: 'jwk' })
-const key = (kid: string): VerificationKey => ({ kid, thumbprint: kid, publicKey })
+const key = (kid: string): VerificationKey => ({ kid, jwk: { kty: 'RSA', n: kid, e: 'AQAB' } })
 const keysOf = (...kids: string[]): ReadonlyMap<string, VerificationKey> =>
   new Map(kids.map((kid) => [kid, key(kid)]))
 

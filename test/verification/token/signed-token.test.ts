@@ -1,7 +1,6 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { createPublicKey, verify } from 'node:crypto'
 import fc from 'fast-check'
-import { compactVerify } from 'jose'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { Unavailable } from '../../../src/base/decision/unavailable.js'
 import { createForge } from '../../../src/testing/hostile-tokens/forge.js'
 import {
@@ -23,6 +22,7 @@ const forge = createForge(issuer)
 const { kid } = issuer
 const source = keySourceOf(issuer.keySet) as KeySource
 const key = (await source.find(kid)) as VerificationKey
+const publicKey = createPublicKey({ key: { ...key.jwk }, format: 'jwk' })
 
 describe('verification', () => {
   it('gives the payload and the key of a token that the key has signed', async () => {
@@ -68,7 +68,7 @@ describe('verification', () => {
   })
 
   it('refuses a key that leaves the set, or changes, while it verifies', async () => {
-    const other = { ...key, thumbprint: 'another' }
+    const other = { ...key, jwk: { ...key.jwk, e: 'Aw' } }
     for (const later of [undefined, other]) {
       let looks = 0
       const look = (): VerificationKey | undefined => (++looks === 1 ? key : later)
@@ -84,9 +84,16 @@ describe('verification', () => {
     expect(await verifySignature({ token: forge.good, kid }, keySource)).toMatchObject({ ok: true })
   })
 
-  it('rejects, and refuses nobody, if the key cannot verify', async () => {
-    const { publicKey } = generateKeyPairSync('ed25519')
-    const other = { ...key, publicKey }
+  it('rejects with the cause, and refuses nobody, if the runtime cannot verify', async () => {
+    const cause = new Error('no engine')
+    const verifying = vi.spyOn(crypto.subtle, 'verify').mockRejectedValue(cause)
+    await expect(verifySignature({ token: forge.good, kid }, source)).rejects.toBe(cause)
+    verifying.mockRestore()
+    expect(await verifySignature({ token: forge.good, kid }, source)).toMatchObject({ ok: true })
+  })
+
+  it('rejects, and refuses nobody, if the key cannot be imported', async () => {
+    const other = { ...key, jwk: Object.freeze({ ...key.jwk, n: '?' }) }
     const keySource: KeySource = { current: () => other, find: async () => other }
     await expect(verifySignature({ token: forge.good, kid }, keySource)).rejects.toThrow()
   })
@@ -114,7 +121,7 @@ describe('verification', () => {
   })
 
   // `MUTANTS=100000` takes about 15 seconds.
-  it('agrees with jose on mutated tokens', async () => {
+  it('agrees with node:crypto on mutated tokens', async () => {
     const numRuns = Number(process.env['MUTANTS'] ?? 2000)
     const corpus = [forge.good, forge.token({ payload: '[]' }), forge.token({ payload: 'é' })]
     const verdicts = { verified: 0, refused: 0 }
@@ -123,11 +130,15 @@ describe('verification', () => {
       const parsed = parseToken(token)
       if (!parsed.ok) continue
       const decision = await verifySignature({ token, kid }, source)
-      const verified = await compactVerify(token, key.publicKey).catch(() => undefined)
+      const end = token.lastIndexOf('.')
+      const signed = Buffer.from(token.slice(0, end))
+      const signature = Buffer.from(token.slice(end + 1), 'base64url')
       const isVerified = decision.ok || decision.reason === 'token_malformed'
-      expect(isVerified, token).toBe(verified !== undefined)
-      if (decision.ok)
-        expect(decision.value.payload.text).toBe(Buffer.from(verified?.payload ?? []).toString())
+      expect(isVerified, token).toBe(verify('sha256', signed, publicKey, signature))
+      if (decision.ok) {
+        const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url')
+        expect(decision.value.payload.text).toBe(payload.toString())
+      }
       verdicts[isVerified ? 'verified' : 'refused'] += 1
     }
     expect(Math.min(verdicts.verified, verdicts.refused)).toBeGreaterThan(numRuns / 100)

@@ -1,5 +1,5 @@
 import { allow, type Decision, deny } from '../base/decision/reason.js'
-import type { ServiceIdentity } from '../verification/policy/identity.js'
+import { permissionsOf, type ServiceIdentity } from '../verification/policy/identity.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { guardHandler } from './guard.js'
 
@@ -70,12 +70,12 @@ function permissionGuard(
 
 /** Accepts a caller that holds all of the permissions. */
 export const requireEach: Requirement = (required, identity) => {
-  const missing = required.find((name) => !identity.permissions.has(name))
+  const missing = required.find((name) => !permissionsOf(identity).includes(name))
   return missing === undefined ? allow(undefined) : permissionMissing(missing, identity)
 }
 
 const requireOne: Requirement = (required, identity) =>
-  required.some((name) => identity.permissions.has(name))
+  required.some((name) => permissionsOf(identity).includes(name))
     ? allow(undefined)
     : permissionMissing(required.join(' '), identity)
 

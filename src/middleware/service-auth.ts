@@ -6,8 +6,11 @@ import { peerCertificate } from '../verification/confirmation/peer-certificate.j
 import type { Sender } from '../verification/confirmation/sender-constraint.js'
 import { keySetAddressOf, withKeySetAddress } from '../verification/key-set/address.js'
 import type { ValidIdentity } from '../verification/policy/check-claims.js'
-import type { ServiceIdentity } from '../verification/policy/identity.js'
-import { permissionSet } from '../verification/policy/permission-set.js'
+import {
+  permissionsOf,
+  type ServiceIdentity,
+  withPermissions,
+} from '../verification/policy/identity.js'
 import { type Policy, parsePolicies, parsePolicy } from '../verification/policy/policy.js'
 import type { OAuth2Policy, ServiceAuthPolicy } from '../verification/policy/policy-options.js'
 import type { AnyRouteHandler } from './any-route.js'
@@ -225,9 +228,10 @@ function admissionBy(
   if (earlier === undefined) {
     return { identity, proof, observers, clock, clockToleranceSeconds, schemes }
   }
-  const both = [...identity.permissions].filter((name) => earlier.identity.permissions.has(name))
+  const held = permissionsOf(earlier.identity)
+  const both = permissionsOf(identity).filter((name) => held.includes(name))
   return {
-    identity: Object.freeze({ ...identity, permissions: permissionSet(both) }),
+    identity: withPermissions(identity, Object.freeze(both)),
     proof,
     observers: [...new Set([...earlier.observers, ...observers])],
     clock,

@@ -5,7 +5,7 @@ import { type Binding, readConfirmation } from '../confirmation/confirmation.js'
 import { isSupported } from '../confirmation/sender-constraint.js'
 import { checkDenylists } from './check-denylists.js'
 import { createIdentity, type ServiceIdentity } from './identity.js'
-import { type PermissionSet, permissionSet } from './permission-set.js'
+import { permissionList } from './permission-set.js'
 import type { Policy, TokenRules } from './policy.js'
 
 /** The claims that the core signed, and the key. */
@@ -196,13 +196,13 @@ function grantedTo(
   caller: string,
   permissions: readonly string[],
   policy: Policy,
-): Decision<PermissionSet> {
+): Decision<readonly string[]> {
   if (!policy.ceilings.has(caller)) return deny('caller_not_approved', { claim: 'sub' })
   const ceiling = policy.ceilings.get(caller)
   const granted = ceiling === undefined ? permissions : permissions.filter((p) => ceiling.has(p))
   const missing = policy.permissions.find((name) => !granted.includes(name))
   return missing === undefined
-    ? allow(permissionSet(granted))
+    ? allow(permissionList(granted))
     : deny('permission_missing', { permission: missing })
 }
 

@@ -1,10 +1,11 @@
 import type { Binding, Confirmation } from '../confirmation/confirmation.js'
+import { PermissionSet } from './permission-set.js'
 
 /** The calling service, as its verified token and the policy describe it. Frozen. */
 export interface ServiceIdentity {
   /** The verified `sub`: the calling service. */
   readonly name: string
-  /** The token's permissions, without those beyond the caller's ceiling. */
+  /** The token's permissions, without those beyond the caller's ceiling. Each read gives another set. */
   readonly permissions: ReadonlySet<string>
   /** The verified `iss`. */
   readonly issuer: string
@@ -26,7 +27,11 @@ export interface ServiceIdentity {
 
 /** Input of `createIdentity`. */
 interface IdentityFacts
-  extends Omit<ServiceIdentity, 'claims' | 'tokenId' | 'issuedAt' | 'confirmation'> {
+  extends Omit<
+    ServiceIdentity,
+    'claims' | 'permissions' | 'tokenId' | 'issuedAt' | 'confirmation'
+  > {
+  readonly permissions: readonly string[]
   readonly tokenId: string | undefined
   readonly issuedAt: number | undefined
   readonly binding: Binding
@@ -37,6 +42,16 @@ interface IdentityFacts
 export const createIdentity = (facts: IdentityFacts): ServiceIdentity =>
   Object.freeze(new Identity(facts)) as ServiceIdentity
 
+/** The permissions that guards decide by. The app has no reference to the list. */
+export const permissionsOf = (identity: ServiceIdentity): readonly string[] =>
+  Identity.permissionsOf(identity as unknown as Identity)
+
+/** The same caller, with these permissions. */
+export const withPermissions = (
+  identity: ServiceIdentity,
+  permissions: readonly string[],
+): ServiceIdentity => createIdentity(Identity.factsOf(identity as unknown as Identity, permissions))
+
 type Claims = Readonly<Record<string, unknown>>
 
 /**
@@ -45,7 +60,6 @@ type Claims = Readonly<Record<string, unknown>>
  */
 class Identity {
   readonly name: string
-  readonly permissions: ReadonlySet<string>
   readonly issuer: string
   readonly audience: string
   readonly expiresAt: number
@@ -53,12 +67,13 @@ class Identity {
   declare readonly tokenId?: string
   declare readonly issuedAt?: number
   declare readonly confirmation?: Confirmation
+  readonly #permissions: readonly string[]
   readonly #payload: string
   #claims: Claims | undefined = undefined
 
   constructor(facts: IdentityFacts) {
     this.name = facts.name
-    this.permissions = facts.permissions
+    this.#permissions = facts.permissions
     this.issuer = facts.issuer
     this.audience = facts.audience
     this.expiresAt = facts.expiresAt
@@ -68,7 +83,19 @@ class Identity {
     if (facts.issuedAt !== undefined) this.issuedAt = facts.issuedAt
     if (facts.binding !== 'none') this.confirmation = facts.binding
     Object.defineProperty(this, SELF, { value: this })
+    Object.defineProperty(this, 'permissions', PERMISSIONS)
     Object.defineProperty(this, 'claims', CLAIMS)
+  }
+
+  static permissionsOf(identity: Identity): readonly string[] {
+    return identity.#permissions
+  }
+
+  static factsOf(identity: Identity, permissions: readonly string[]): IdentityFacts {
+    const { name, issuer, audience, tokenId, issuedAt, expiresAt, keyId } = identity
+    const token = { issuer, audience, tokenId, issuedAt, expiresAt, keyId }
+    const binding = identity.confirmation ?? 'none'
+    return { name, permissions, ...token, binding, payload: identity.#payload }
   }
 
   static claimsOf(identity: Identity): Claims {
@@ -83,8 +110,17 @@ Object.freeze(Identity.prototype)
 /** Leads a proxy of the identity, or an object made from it, to the private fields that it lacks. */
 const SELF = Symbol('self')
 
+type Getter = PropertyDescriptor & ThisType<{ readonly [SELF]: Identity }>
+
 /** One getter for all identities: with one getter each, V8 would make a hidden class for every identity. */
-const CLAIMS: PropertyDescriptor & ThisType<{ readonly [SELF]: Identity }> = {
+const PERMISSIONS: Getter = {
+  enumerable: true,
+  get() {
+    return new PermissionSet(Identity.permissionsOf(this[SELF]))
+  },
+}
+
+const CLAIMS: Getter = {
   enumerable: true,
   get() {
     return Identity.claimsOf(this[SELF])

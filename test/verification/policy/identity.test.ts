@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { createIdentity, freezeClaims } from '../../../src/verification/policy/identity.js'
-import { permissionSet } from '../../../src/verification/policy/permission-set.js'
+import {
+  createIdentity,
+  freezeClaims,
+  permissionsOf,
+  withPermissions,
+} from '../../../src/verification/policy/identity.js'
 
 describe('an identity', () => {
   const facts = {
     name: 'billing',
-    permissions: permissionSet(['a', 'b']),
+    permissions: ['a', 'b'],
     issuer: 'i',
     audience: 'a',
     tokenId: undefined,
@@ -19,7 +23,12 @@ describe('an identity', () => {
   it('has what it was given, and claims once they are asked for', () => {
     const identity = createIdentity(facts)
     const { tokenId: _none, binding: _unbound, payload, ...present } = facts
-    expect({ ...identity }).toEqual({ ...present, claims: { x: [1], y: { z: 2 } } })
+    const permissions = new Set(['a', 'b'])
+    expect({ ...identity, permissions: new Set(identity.permissions) }).toEqual({
+      ...present,
+      permissions,
+      claims: { x: [1], y: { z: 2 } },
+    })
     expect(Object.keys(identity)).not.toContain('tokenId')
     expect(identity.claims).toBe(identity.claims)
     expect(JSON.parse(JSON.stringify(identity))).toMatchObject({
@@ -46,6 +55,27 @@ describe('an identity', () => {
     } finally {
       delete (Object.prototype as { name?: unknown }).name
     }
+  })
+
+  it('gives each reader a set of its own, and decides by none of them', () => {
+    const identity = createIdentity(facts)
+    Set.prototype.add.call(identity.permissions, 'c')
+    Set.prototype.clear.call(identity.permissions)
+    expect([...identity.permissions]).toEqual(['a', 'b'])
+    expect(permissionsOf(identity)).toEqual(['a', 'b'])
+  })
+
+  it('is the same with fewer permissions', () => {
+    const bound = { kind: 'dpop', thumbprint: 't' } as const
+    const identity = createIdentity({ ...facts, tokenId: 't', binding: bound })
+    const fewer = withPermissions(identity, ['b'])
+    const plain = ({ permissions, ...rest }: typeof identity) => ({
+      ...rest,
+      all: [...permissions],
+    })
+    expect(plain(fewer)).toEqual({ ...plain(identity), all: ['b'] })
+    expect(permissionsOf(fewer)).toEqual(['b'])
+    expect(permissionsOf(identity)).toEqual(['a', 'b'])
   })
 
   it('cannot be changed, nor can its claims', () => {

@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import { ServiceAuthError } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
-import { createForge } from '../../src/testing/hostile-tokens/forge.js'
+import { createTokenForge } from '../../src/testing/hostile/forge.js'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { FAULT_STATUS, type Receiver } from '../support/receiver/open-receiver.js'
@@ -170,7 +170,7 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
 
   it('is refused at any size that the server lets through', async () => {
     const receiver = await start(8 * 1024 * 1024)
-    const forge = createForge(issuer)
+    const forge = createTokenForge(issuer)
     const segments = Array.from({ length: 1_000_000 }, () => 'a').join('.')
     const permissions = Array.from({ length: 10_000 }, (_, index) => `p${index}`)
     const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`

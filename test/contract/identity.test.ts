@@ -8,7 +8,7 @@ import {
   serviceOf,
 } from 'express-service-auth'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createForge } from '../../src/testing/hostile-tokens/forge.js'
+import { createTokenForge } from '../../src/testing/hostile/forge.js'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { FAULT_STATUS } from '../support/receiver/open-receiver.js'
@@ -68,7 +68,7 @@ describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ expres
   })
 
   it('takes own members named like inherited ones as they are', async () => {
-    const forge = createForge(issuer)
+    const forge = createTokenForge(issuer)
     for (const name of ['__proto__', 'constructor', 'hasOwnProperty', 'toString']) {
       const json = '{"polluted":true,"permissions":["everything"]}'
       const { identity } = await identify(forge.withRawClaim(name, json))

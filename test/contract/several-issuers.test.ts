@@ -8,7 +8,7 @@ import {
 } from 'express-service-auth'
 import { hostileTokens } from 'express-service-auth/testing'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createForge } from '../../src/testing/hostile-tokens/forge.js'
+import { createTokenForge } from '../../src/testing/hostile/forge.js'
 import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
 import { manualClock } from '../support/manual-clock.js'
 import { ENTRIES } from '../support/receiver/entries.js'
@@ -138,7 +138,7 @@ describe.each(ENTRIES)('serviceAuth with several policies, by $entry', ({ open }
 
   it('goes by the last of two members iss, like the verification', async () => {
     const receiver = await open(authFor(first.policy(), second.policy()))
-    const forge = createForge(first)
+    const forge = createTokenForge(first)
     const twice = (one: string, two: string): string => {
       const { iss: _, ...rest } = decodeClaims(first.token())
       const others = JSON.stringify(rest).slice(1, -1)

@@ -2,7 +2,7 @@ import { createPublicKey, verify } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { Unavailable } from '../../../src/base/decision/unavailable.js'
-import { createForge } from '../../../src/testing/hostile-tokens/forge.js'
+import { createTokenForge } from '../../../src/testing/hostile/forge.js'
 import {
   type KeySource,
   keySourceOf,
@@ -18,7 +18,7 @@ import { createTestIssuer } from '../../support/issuer/test-issuer.js'
 
 const issuer = await createTestIssuer({ http: false })
 afterAll(() => issuer.close())
-const forge = createForge(issuer)
+const forge = createTokenForge(issuer)
 const { kid } = issuer
 const source = keySourceOf(issuer.keySet) as KeySource
 const key = (await source.find(kid)) as VerificationKey

@@ -1,35 +1,38 @@
-import type { Forge } from './forge.js'
-import { type Draft, group, type HostileToken, nameOf } from './hostile-case.js'
+import type { Draft, HostileToken, TokenForge } from './forge.js'
 
 const HOUR = 3600
 const CENTURY = 100 * 365 * 24 * HOUR
 
 /** Correctly signed tokens that the policy does not accept. */
-export function claimCases(forge: Forge): HostileToken[] {
+export function claimCases(forge: TokenForge): HostileToken[] {
   const texts = forge.isOAuth2 ? ['iss', 'sub'] : ['iss', 'aud', 'sub', 'source', 'token_type']
   return [
     ...texts.flatMap((claim) =>
-      group(`${claim} is required, and is text`, typeCases(forge, claim)),
+      forge.group(`${claim} is required, and is text`, typeCases(forge, claim)),
     ),
     ...texts.flatMap((claim) =>
-      group(
+      forge.group(
         claim === 'sub' ? 'Nobody but an approved caller' : `${claim} is compared to the letter`,
         spellingCases(forge, claim),
-        claim === 'sub' ? 403 : 401,
+        { expect: claim === 'sub' ? 403 : 401 },
       ),
     ),
-    ...group('Nothing inherited is an approved caller', inheritedCallers(forge), 403),
-    ...(forge.isOAuth2 ? [] : group('Permissions are a list of texts', permissionCases(forge))),
-    ...group('Own members named like inherited ones are inert', inertCases(forge)),
-    ...group('A token id is text of 1 to 256 characters', jtiCases(forge)),
-    ...group('A bound token is no bearer token', boundCases(forge)),
-    ...group('A user session is no service', [
+    ...forge.group('Nothing inherited is an approved caller', inheritedCallers(forge), {
+      expect: 403,
+    }),
+    ...(forge.isOAuth2
+      ? []
+      : forge.group('Permissions are a list of texts', permissionCases(forge))),
+    ...forge.group('Own members named like inherited ones are inert', inertCases(forge)),
+    ...forge.group('A token id is text of 1 to 256 characters', jtiCases(forge)),
+    ...forge.group('A bound token is no bearer token', boundCases(forge)),
+    ...forge.group('A user session is no service', [
       ['a session token of the same core', session(forge)],
     ]),
   ]
 }
 
-function typeCases({ claims, withClaims }: Forge, claim: string): Draft[] {
+function typeCases({ claims, claimDrafts }: TokenForge, claim: string): Draft[] {
   const right = claims[claim]
   const values = [
     undefined,
@@ -47,10 +50,10 @@ function typeCases({ claims, withClaims }: Forge, claim: string): Draft[] {
     { toString: right },
     { [String(right)]: true },
   ]
-  return values.map((value): Draft => [nameOf(claim, value, right), withClaims({ [claim]: value })])
+  return claimDrafts(claim, values, right)
 }
 
-function spellingCases({ claims, withClaims }: Forge, claim: string): Draft[] {
+function spellingCases({ claims, claimDrafts }: TokenForge, claim: string): Draft[] {
   const right = String(claims[claim])
   const spellings = {
     'in other case': otherCase(right),
@@ -67,9 +70,8 @@ function spellingCases({ claims, withClaims }: Forge, claim: string): Draft[] {
     'as a wildcard': '*',
     'as a regular expression': '.*',
   }
-  return Object.entries(spellings)
-    .filter(([, value]) => value !== right && value !== '')
-    .map(([name, value]): Draft => [`${claim} ${name}`, withClaims({ [claim]: value })])
+  const wrong = Object.entries(spellings).filter(([, value]) => value !== right && value !== '')
+  return claimDrafts(claim, Object.fromEntries(wrong))
 }
 
 const otherCase = (text: string): string => {
@@ -93,12 +95,10 @@ const LOOKALIKES: Record<string, string> = {
 const homoglyph = (text: string): string =>
   text.replace(/[aceiopsxy]/, (letter) => LOOKALIKES[letter] ?? letter)
 
-function inheritedCallers({ withClaims }: Forge): Draft[] {
-  const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'length', '0']
-  return names.map((sub): Draft => [nameOf('sub', sub), withClaims({ sub })])
-}
+const inheritedCallers = ({ claimDrafts }: TokenForge): Draft[] =>
+  claimDrafts('sub', ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'length', '0'])
 
-function permissionCases({ claims, withClaims }: Forge): Draft[] {
+function permissionCases({ claims, claimDrafts }: TokenForge): Draft[] {
   const right = Array.isArray(claims['permissions']) ? claims['permissions'] : []
   const [first = 'read'] = right
   const values = [
@@ -121,13 +121,11 @@ function permissionCases({ claims, withClaims }: Forge): Draft[] {
     [null],
     [{}],
   ]
-  return values.map(
-    (permissions): Draft => [nameOf('permissions', permissions), withClaims({ permissions })],
-  )
+  return claimDrafts('permissions', values)
 }
 
 /** A receiver that confuses such a member with the prototype would find the missing claims there. */
-function inertCases({ claims, token }: Forge): Draft[] {
+function inertCases({ claims, token }: TokenForge): Draft[] {
   const { sub, permissions, exp, ...rest } = claims
   const hidden = JSON.stringify({ sub, permissions, exp })
   const open = JSON.stringify(rest).slice(0, -1)
@@ -139,18 +137,14 @@ function inertCases({ claims, token }: Forge): Draft[] {
   )
 }
 
-function jtiCases({ withClaims }: Forge): Draft[] {
-  const values = [null, 1, true, {}, ['id'], '', 'x'.repeat(257), '\ud800']
-  return values.map((jti): Draft => [nameOf('jti', jti), withClaims({ jti })])
-}
+const jtiCases = ({ claimDrafts }: TokenForge): Draft[] =>
+  claimDrafts('jti', [null, 1, true, {}, ['id'], '', 'x'.repeat(257), '\ud800'])
 
-function boundCases({ withClaims }: Forge): Draft[] {
-  const values = [{ jkt: 'x' }, { 'x5t#S256': 'x' }, { jwk: {} }, {}, null, '', false]
-  return values.map((cnf): Draft => [nameOf('cnf', cnf), withClaims({ cnf })])
-}
+const boundCases = ({ claimDrafts }: TokenForge): Draft[] =>
+  claimDrafts('cnf', [{ jkt: 'x' }, { 'x5t#S256': 'x' }, { jwk: {} }, {}, null, '', false])
 
 /** A token that the core issues to browsers: its `iss` ends with the API's base path. */
-function session({ claims, token }: Forge): string {
+function session({ claims, token }: TokenForge): string {
   const { iss, iat, exp } = claims
   const user = 'f3b1c8c4-0d0a-4f0e-9a52-6f1f6d8a2f10'
   const handle = { sessionHandle: `${user}-handle`, refreshTokenHash1: 'a1b2', tId: 'public' }
@@ -158,13 +152,9 @@ function session({ claims, token }: Forge): string {
 }
 
 /** Correctly signed tokens that are not valid now. */
-export function timeCases({ claims, withClaims, withRawClaim }: Forge): HostileToken[] {
+export function timeCases(forge: TokenForge): HostileToken[] {
+  const { claims, claimDrafts, withClaims, withRawClaim } = forge
   const now = Number(claims['iat'])
-  const times = (claim: string, values: Readonly<Record<string, unknown>>): Draft[] =>
-    Object.entries(values).map(([name, value]) => [
-      `${claim} ${name}`,
-      withClaims({ [claim]: value }),
-    ])
   const types = { null: null, true: true, '{}': {}, '[]': [], '""': '', '"now"': 'now' }
   const later = { 'as text': String(now + 60), 'in a list': [now + 60] }
   const past = { 'an hour ago': now - HOUR, 'a minute ago': now - 60, zero: 0, negative: -now }
@@ -175,16 +165,16 @@ export function timeCases({ claims, withClaims, withRawClaim }: Forge): HostileT
     'as text': String(now),
   }
   return [
-    ...group('A token expires, at a number of seconds', [
-      ...times('exp', { missing: undefined, ...types, ...later }),
+    ...forge.group('A token expires, at a number of seconds', [
+      ...claimDrafts('exp', { missing: undefined, ...types, ...later }),
       ['exp 1e400', withRawClaim('exp', '1e400')],
       ['exp -1e400', withRawClaim('exp', '-1e400')],
     ]),
-    ...group('A token that has expired is of no use', [
-      ...times('exp', past),
+    ...forge.group('A token that has expired is of no use', [
+      ...claimDrafts('exp', past),
       ['exp an hour ago, without iat', withClaims({ exp: now - HOUR, iat: undefined })],
     ]),
-    ...group('A token lives for as long as the policy allows, at most', [
+    ...forge.group('A token lives for as long as the policy allows, at most', [
       ['exp in a hundred years', withClaims({ exp: now + CENTURY })],
       ['exp in a hundred years, without iat', withClaims({ exp: now + CENTURY, iat: undefined })],
       ['exp in milliseconds', withClaims({ exp: (now + 60) * 1000 })],
@@ -193,8 +183,8 @@ export function timeCases({ claims, withClaims, withRawClaim }: Forge): HostileT
       ['iat at the edge of numbers', withRawClaim('iat', '-1.7976931348623157e308')],
     ]),
     ...['nbf', 'iat'].flatMap((claim) =>
-      group(`${claim} is a number of seconds, and not in the future`, [
-        ...times(claim, { ...ahead, ...types }),
+      forge.group(`${claim} is a number of seconds, and not in the future`, [
+        ...claimDrafts(claim, { ...ahead, ...types }),
         [`${claim} 1e400`, withRawClaim(claim, '1e400')],
         [`${claim} -1e400`, withRawClaim(claim, '-1e400')],
       ]),

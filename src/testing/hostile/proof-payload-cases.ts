@@ -1,59 +1,44 @@
 import { hash } from '../../base/supported-node.js'
-import type { HostileProof } from './hostile-proof.js'
-import { type Draft, group, type ProofForge } from './proof-forge.js'
+import type { Draft, HostileProof, ProofForge } from './forge.js'
 
 /** Rightly signed proofs that are for another request, time or token. */
 export function proofPayloadCases(forge: ProofForge): HostileProof[] {
   return [
-    ...group(forge, 'A proof has each member once, with its type', memberCases(forge)),
-    ...group(forge, 'The method is that of the request, to the letter', methodCases(forge)),
-    ...group(forge, 'The URI is that of the request, and only normalised', addressCases(forge)),
-    ...group(forge, 'A proof is at most 60 s old and 30 s ahead', timeCases(forge)),
-    ...group(forge, 'A proof is for one token', tokenCases(forge)),
+    ...forge.group('A proof has each member once, with its type', memberCases(forge)),
+    ...forge.group('The method is that of the request, to the letter', methodCases(forge)),
+    ...forge.group('The URI is that of the request, and only normalised', addressCases(forge)),
+    ...forge.group('A proof is at most 60 s old and 30 s ahead', timeCases(forge)),
+    ...forge.group('A proof is for one token', tokenCases(forge)),
   ]
 }
 
-function memberCases({ payload, withPayload, proof }: ProofForge): Draft[] {
+function memberCases({ claims, claimDrafts, withRawClaim, token }: ProofForge): Draft[] {
   const wrong = [undefined, null, true, ['x'], { toString: 'x' }]
-  const twice = (member: string, value: unknown): Draft => {
-    const rest = JSON.stringify({ ...payload, [member]: undefined }).slice(1, -1)
-    const [first, last] = [payload[member], value].map((each) => JSON.stringify(each))
-    const name = JSON.stringify(member)
-    return [
-      `${member} twice, the last wrong`,
-      proof({ payload: `{${rest},${name}:${first},${name}:${last}}` }),
-    ]
+  const twice = (claim: string, value: unknown): Draft => {
+    const [first, last] = [claims[claim], value].map((each) => JSON.stringify(each))
+    return [`${claim} twice, the last wrong`, withRawClaim(claim, `${first},"${claim}":${last}`)]
   }
   return [
-    ...['htm', 'htu', 'iat', 'jti', 'ath'].flatMap((member) =>
-      wrong.map(
-        (value): Draft => [
-          `${member} ${JSON.stringify(value) ?? 'missing'}`,
-          withPayload({ [member]: value }),
-        ],
-      ),
-    ),
-    ['jti empty', withPayload({ jti: '' })],
-    ['jti of 257 characters', withPayload({ jti: 'j'.repeat(257) })],
-    ['jti a number', withPayload({ jti: 5 })],
+    ...['htm', 'htu', 'iat', 'jti', 'ath'].flatMap((claim) => claimDrafts(claim, wrong)),
+    ...claimDrafts('jti', { empty: '', 'of 257 characters': 'j'.repeat(257), 'a number': 5 }),
     twice('htm', 'BREW'),
     twice('htu', 'https://attacker.test/'),
     twice('iat', 1),
     twice('jti', ''),
     twice('ath', 'x'),
-    ['a payload that is a list', proof({ payload: '[]' })],
-    ['a payload that is null', proof({ payload: 'null' })],
-    ['a payload that is no JSON', proof({ payload: 'x' })],
-    ['a payload with a byte order mark', proof({ payload: `\ufeff${JSON.stringify(payload)}` })],
+    ['a payload that is a list', token({ payload: '[]' })],
+    ['a payload that is null', token({ payload: 'null' })],
+    ['a payload that is no JSON', token({ payload: 'x' })],
+    ['a payload with a byte order mark', token({ payload: `\ufeff${JSON.stringify(claims)}` })],
   ]
 }
 
-function methodCases({ method, withPayload }: ProofForge): Draft[] {
+function methodCases({ method, claimDrafts }: ProofForge): Draft[] {
   const others = [method === 'GET' ? 'HEAD' : 'GET', method.toLowerCase(), `${method} `, '', '*']
-  return others.map((htm): Draft => [`htm ${JSON.stringify(htm)}`, withPayload({ htm })])
+  return claimDrafts('htm', others)
 }
 
-function addressCases({ baseUrl, path, url, withPayload }: ProofForge): Draft[] {
+function addressCases({ baseUrl, path, url, claimDrafts }: ProofForge): Draft[] {
   const [scheme = '', rest = ''] = baseUrl.split('://')
   const [authority = ''] = rest.split('/')
   const prefix = rest.slice(authority.length)
@@ -105,13 +90,11 @@ function addressCases({ baseUrl, path, url, withPayload }: ProofForge): Draft[] 
     'a character beyond ASCII': `${url}\u00e9`,
     'an empty text': '',
   }
-  return Object.entries(addresses).map(
-    ([name, htu]): Draft => [`htu: ${name}`, withPayload({ htu })],
-  )
+  return claimDrafts('htu', addresses)
 }
 
-function timeCases({ payload, withPayload }: ProofForge): Draft[] {
-  const now = Number(payload['iat'])
+function timeCases({ claims, claimDrafts, withClaims }: ProofForge): Draft[] {
+  const now = Number(claims['iat'])
   const times = {
     'two minutes old': now - 120,
     'two minutes ahead': now + 120,
@@ -123,26 +106,23 @@ function timeCases({ payload, withPayload }: ProofForge): Draft[] {
     'as text': String(now),
   }
   return [
-    ...Object.entries(times).map(([name, iat]): Draft => [`iat: ${name}`, withPayload({ iat })]),
-    [
-      'iat: old, with exp and nbf that hold',
-      withPayload({ iat: now - 120, nbf: 0, exp: now + 900 }),
-    ],
+    ...claimDrafts('iat', times),
+    ['iat old, with exp and nbf that hold', withClaims({ iat: now - 120, nbf: 0, exp: now + 900 })],
   ]
 }
 
-function tokenCases({ token, unboundToken, withPayload }: ProofForge): Draft[] {
+function tokenCases({ boundToken, unboundToken, claimDrafts }: ProofForge): Draft[] {
   const digest = (text: string, algorithm = 'sha256') => hash(algorithm, text, 'base64url')
   const values = {
     "another token's": digest(unboundToken),
     'that of no token': digest(''),
-    'of the scheme and the token': digest(`DPoP ${token}`),
-    'with padding': `${digest(token)}=`,
-    'in base64': hash('sha256', token, 'base64'),
-    'in hexadecimal': hash('sha256', token, 'hex'),
-    'the left half': digest(token).slice(0, 22),
-    'SHA-512': digest(token, 'sha512'),
-    'the token itself': token.slice(0, 1024),
+    'of the scheme and the token': digest(`DPoP ${boundToken}`),
+    'with padding': `${digest(boundToken)}=`,
+    'in base64': hash('sha256', boundToken, 'base64'),
+    'in hexadecimal': hash('sha256', boundToken, 'hex'),
+    'the left half': digest(boundToken).slice(0, 22),
+    'SHA-512': digest(boundToken, 'sha512'),
+    'the token itself': boundToken.slice(0, 1024),
   }
-  return Object.entries(values).map(([name, ath]): Draft => [`ath: ${name}`, withPayload({ ath })])
+  return claimDrafts('ath', values)
 }

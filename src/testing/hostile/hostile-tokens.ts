@@ -3,12 +3,11 @@ import type { OAuth2Policy, ServiceAuthPolicy } from '../../verification/policy/
 import { rs256, type Signer } from '../issuer/compact-token.js'
 import type { TestIssuer } from '../issuer/issuer.js'
 import { publicJwk } from '../issuer/issuer-keys.js'
-import { claimCases, timeCases } from './claim-cases.js'
-import { createForge, type Forge } from './forge.js'
-import { formCases } from './form-cases.js'
-import { headerCases } from './header-cases.js'
-import { type Draft, group, type HostileToken } from './hostile-case.js'
-import { oauth2Cases } from './oauth2-cases.js'
+import { createTokenForge, type Draft, type HostileToken, type TokenForge } from './forge.js'
+import { claimCases, timeCases } from './token-claim-cases.js'
+import { formCases } from './token-form-cases.js'
+import { headerCases } from './token-header-cases.js'
+import { oauth2Cases } from './token-oauth2-cases.js'
 
 /**
  * Values of the `Authorization` header that a receiver must refuse, each with the status that an
@@ -31,7 +30,7 @@ import { oauth2Cases } from './oauth2-cases.js'
 export function hostileTokens(
   issuer: TestIssuer<ServiceAuthPolicy | OAuth2Policy>,
 ): HostileToken[] {
-  const forge = createForge(issuer)
+  const forge = createTokenForge(issuer)
   return [
     ...authorizationCases(forge),
     ...formCases(forge),
@@ -45,7 +44,7 @@ export function hostileTokens(
 }
 
 /** Valid tokens in a header that is not exactly `Bearer <token>`. */
-function authorizationCases({ good }: Forge): HostileToken[] {
+function authorizationCases({ good }: TokenForge): HostileToken[] {
   const why = 'The header is the scheme Bearer, one blank and one token'
   const values = {
     'an empty header': '',
@@ -85,14 +84,14 @@ function authorizationCases({ good }: Forge): HostileToken[] {
 }
 
 /** Tokens whose signature does not match their header and payload. */
-function signatureCases(forge: Forge): HostileToken[] {
-  return group('The signature covers header and payload, to the bit', [
+function signatureCases(forge: TokenForge): HostileToken[] {
+  return forge.group('The signature covers header and payload, to the bit', [
     ...alteredCases(forge),
     ...foreignCases(forge),
   ])
 }
 
-function alteredCases({ good, key, token }: Forge): Draft[] {
+function alteredCases({ good, key, token }: TokenForge): Draft[] {
   const sign = rs256(key.privateKey)
   const altered = (alter: (signature: Buffer) => Uint8Array): string =>
     token({ signer: (input) => alter(Buffer.from(sign(input))) })
@@ -119,7 +118,7 @@ function alteredCases({ good, key, token }: Forge): Draft[] {
   ]
 }
 
-function foreignCases(forge: Forge): Draft[] {
+function foreignCases(forge: TokenForge): Draft[] {
   const { good, key, attacker, staticKey, token, withClaims } = forge
   const [header, payload, signature] = good.split('.')
   const other = withClaims({ jti: 'another-token', permissions: ['everything'] })
@@ -145,27 +144,22 @@ function foreignCases(forge: Forge): Draft[] {
 }
 
 /** Tokens with any algorithm other than RS256. */
-function algorithmCases(forge: Forge): HostileToken[] {
+function algorithmCases(forge: TokenForge): HostileToken[] {
   return [
-    ...group('The algorithm is exactly RS256', spellingCases(forge)),
-    ...group('Unsigned tokens prove nothing', noneCases(forge)),
-    ...group('The public key is no secret to sign with', hmacCases(forge)),
-    ...group('Other algorithms are refused, rightly signed or not', otherCases(forge)),
+    ...forge.group('The algorithm is exactly RS256', spellingCases(forge)),
+    ...forge.group('Unsigned tokens prove nothing', noneCases(forge)),
+    ...forge.group('The public key is no secret to sign with', hmacCases(forge)),
+    ...forge.group('Other algorithms are refused, rightly signed or not', otherCases(forge)),
   ]
 }
 
-function spellingCases({ header, token }: Forge): Draft[] {
+function spellingCases({ headerDrafts }: TokenForge): Draft[] {
   const values = [undefined, null, '', 256, true, ['RS256'], { alg: 'RS256' }]
   const spellings = ['rs256', 'Rs256', 'RS256 ', ' RS256', 'RS256\u0000', 'RS-256', 'RSA-SHA256']
-  return [...values, ...spellings].map(
-    (alg): Draft => [
-      `alg ${JSON.stringify(alg) ?? 'missing'}`,
-      token({ header: { ...header, alg } }),
-    ],
-  )
+  return headerDrafts('alg', [...values, ...spellings])
 }
 
-function noneCases({ header, token }: Forge): Draft[] {
+function noneCases({ header, token }: TokenForge): Draft[] {
   return ['none', 'None', 'NONE', 'nOnE'].flatMap((alg): Draft[] => [
     [
       `alg ${alg}, an empty signature`,
@@ -175,7 +169,7 @@ function noneCases({ header, token }: Forge): Draft[] {
   ])
 }
 
-function hmacCases({ header, key, token }: Forge): Draft[] {
+function hmacCases({ header, key, token }: TokenForge): Draft[] {
   const { publicKey } = key
   const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
   const jwk = publicKey.export({ format: 'jwk' })
@@ -197,7 +191,7 @@ function hmacCases({ header, key, token }: Forge): Draft[] {
   })
 }
 
-function otherCases({ header, key, token }: Forge): Draft[] {
+function otherCases({ header, key, token }: TokenForge): Draft[] {
   const { privateKey } = key
   const pss = { key: privateKey, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 }
   const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey

@@ -1,18 +1,22 @@
-import type { Forge } from './forge.js'
-import { type Draft, group, type HostileToken, nameOf } from './hostile-case.js'
+import type { Draft, HostileToken, TokenForge } from './forge.js'
 
 /** Correctly signed tokens of an OAuth 2.0 issuer that are no access tokens for this receiver. */
-export function oauth2Cases(forge: Forge): HostileToken[] {
+export function oauth2Cases(forge: TokenForge): HostileToken[] {
   return [
-    ...group('The typ of an access token is at+jwt', typeCases(forge)),
-    ...group('The audience is the receiver, or a list that contains it', audienceCases(forge)),
-    ...group('A scope is text', scopeCases(forge)),
-    ...group('An ID token is no access token', idTokenCases(forge)),
-    ...group('A user of an approved client is no approved caller', userCases(forge), 403),
+    ...forge.group('The typ of an access token is at+jwt', typeCases(forge)),
+    ...forge.group(
+      'The audience is the receiver, or a list that contains it',
+      audienceCases(forge),
+    ),
+    ...forge.group('A scope is text', scopeCases(forge)),
+    ...forge.group('An ID token is no access token', idTokenCases(forge)),
+    ...forge.group('A user of an approved client is no approved caller', userCases(forge), {
+      expect: 403,
+    }),
   ]
 }
 
-function typeCases({ withHeader }: Forge): Draft[] {
+function typeCases({ headerDrafts }: TokenForge): Draft[] {
   const types = [
     undefined,
     null,
@@ -45,10 +49,10 @@ function typeCases({ withHeader }: Forge): Draft[] {
     'token-introspection+jwt',
     'secevent+jwt',
   ]
-  return types.map((typ): Draft => [nameOf('typ', typ), withHeader({ typ })])
+  return headerDrafts('typ', types)
 }
 
-function audienceCases({ claims, withClaims }: Forge): Draft[] {
+function audienceCases({ claims, claimDrafts }: TokenForge): Draft[] {
   const right = claims['aud']
   const values = [
     undefined,
@@ -73,18 +77,18 @@ function audienceCases({ claims, withClaims }: Forge): Draft[] {
     '*',
     ['*'],
   ]
-  return values.map((aud): Draft => [nameOf('aud', aud, right), withClaims({ aud })])
+  return claimDrafts('aud', values, right)
 }
 
-function scopeCases({ claims, withClaims }: Forge): Draft[] {
+function scopeCases({ claims, claimDrafts }: TokenForge): Draft[] {
   const { scope } = claims
   const names = String(scope).split(' ')
   const values = [null, 1, true, {}, [], names, [scope], [[scope]], { 0: scope, length: 1 }]
-  return values.map((value): Draft => [nameOf('scope', value), withClaims({ scope: value })])
+  return claimDrafts('scope', values)
 }
 
 /** As OpenID Connect Core, section 2, describes them, of the client that is an approved caller. */
-function idTokenCases({ claims, header, token }: Forge): Draft[] {
+function idTokenCases({ claims, header, token }: TokenForge): Draft[] {
   const { iss, sub, iat, exp, aud } = claims
   const idToken = { iss, sub, iat, exp, azp: sub, auth_time: iat, nonce: 'n-0S6_WzA2Mj' }
   const make = (typ: string, audience: unknown): string =>
@@ -97,7 +101,7 @@ function idTokenCases({ claims, header, token }: Forge): Draft[] {
   ]
 }
 
-function userCases({ claims, withClaims }: Forge): Draft[] {
+function userCases({ claims, withClaims }: TokenForge): Draft[] {
   const { sub: client } = claims
   const user = { sub: 'auth0|5f7c8ec7c33c6c004bbafe82', client_id: client, azp: client }
   return [

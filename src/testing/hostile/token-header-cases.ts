@@ -1,39 +1,48 @@
 import { createCipheriv, publicEncrypt, randomBytes } from 'node:crypto'
 import { encodePart, rs256 } from '../issuer/compact-token.js'
 import { publicJwk } from '../issuer/issuer-keys.js'
-import type { Forge } from './forge.js'
-import { type Draft, group, type HostileToken, nameOf } from './hostile-case.js'
+import type { Draft, HostileToken, TokenForge } from './forge.js'
 
 /** Tokens whose header names no key or a wrong key, or changes how the token is read. */
-export function headerCases(forge: Forge): HostileToken[] {
+export function headerCases(forge: TokenForge): HostileToken[] {
   return [
-    ...group('The key id is text of 1 to 256 visible characters', keyIdCases(forge)),
-    ...group('The key id names a key of the key set, and nothing else', unknownKeyCases(forge)),
-    ...group('Nothing in the header changes how the token is read', criticalCases(forge)),
-    ...group('A header with a version is one of a session', [
-      ['version 5', forge.withHeader({ version: '5' })],
-      ['version null', forge.withHeader({ version: null })],
-    ]),
-    ...group('The key comes from the key set, never from the token', suppliedKeyCases(forge)),
+    ...forge.group('The key id is text of 1 to 256 visible characters', keyIdCases(forge)),
+    ...forge.group(
+      'The key id names a key of the key set, and nothing else',
+      unknownKeyCases(forge),
+    ),
+    ...forge.group('Nothing in the header changes how the token is read', criticalCases(forge)),
+    ...forge.group(
+      'A header with a version is one of a session',
+      forge.headerDrafts('version', ['5', null]),
+    ),
+    ...forge.group('The key comes from the key set, never from the token', suppliedKeyCases(forge)),
     ...(forge.isOAuth2
       ? []
-      : group('Static keys sign no service tokens', [
+      : forge.group('Static keys sign no service tokens', [
           ['signed by the static key', forge.token(byStaticKey(forge))],
         ])),
-    ...group('A JWE is no JWS', [['a JWE to the public key of the issuer', encrypted(forge)]]),
+    ...forge.group('A JWE is no JWS', [
+      ['a JWE to the public key of the issuer', encrypted(forge)],
+    ]),
   ]
 }
 
-function keyIdCases({ key, withHeader }: Forge): Draft[] {
+function keyIdCases({ key, headerDrafts }: TokenForge): Draft[] {
   const values = [undefined, null, '', 0, 1, true, [key.kid], { kid: key.kid }, [], {}]
   const texts = ['\n', '\u0000', '\u007f', 'k'.repeat(257), '\u043a\u043b\u044e\u0447']
   const around = [`${key.kid}\u0000`, `${key.kid}\n`, ` ${key.kid}`, `${key.kid} `]
-  return [...values, ...texts, ...around].map(
-    (kid): Draft => [nameOf('kid', kid, key.kid), withHeader({ kid })],
-  )
+  return headerDrafts('kid', [...values, ...texts, ...around], key.kid)
 }
 
-function unknownKeyCases({ attacker, key, header, withHeader, token }: Forge): Draft[] {
+function unknownKeyCases({
+  attacker,
+  key,
+  header,
+  headerDrafts,
+  withHeader,
+  token,
+}: TokenForge): Draft[] {
   const kids = [
     'https://attacker.invalid/key',
     '../../../../dev/null',
@@ -47,7 +56,7 @@ function unknownKeyCases({ attacker, key, header, withHeader, token }: Forge): D
   ]
   const signer = rs256(attacker.privateKey)
   return [
-    ...kids.map((kid): Draft => [nameOf('kid', kid), withHeader({ kid })]),
+    ...headerDrafts('kid', kids),
     ['a good kid in capitals', withHeader({ kid: key.kid.toUpperCase() })],
     ['a good kid cut off', withHeader({ kid: key.kid.slice(0, -1) })],
     [
@@ -58,23 +67,19 @@ function unknownKeyCases({ attacker, key, header, withHeader, token }: Forge): D
   ]
 }
 
-function criticalCases({ claims, header, key, token, withHeader }: Forge): Draft[] {
+function criticalCases({ header, headerDrafts, token, withHeader }: TokenForge): Draft[] {
   const crit = [['exp'], ['b64'], [], ['alg'], 'exp', null, {}, ['http://attacker.invalid']]
-  const signer = rs256(key.privateKey)
-  const b64 = { ...header, b64: false }
-  const unencoded = token({ header: { ...b64, crit: ['b64'] }, payload: claims, signer })
+  const unencoded = token({ header: { ...header, b64: false, crit: ['b64'] } })
   return [
     ...crit.map(
       (value): Draft => [`crit ${JSON.stringify(value)}`, withHeader({ crit: value, exp: 1 })],
     ),
-    ['b64 false', withHeader({ b64: false })],
-    ['b64 true', withHeader({ b64: true })],
-    ['b64 null', withHeader({ b64: null })],
+    ...headerDrafts('b64', [false, true, null]),
     ['b64 false, named in crit', unencoded],
   ]
 }
 
-function suppliedKeyCases({ attacker, header, token, withHeader }: Forge): Draft[] {
+function suppliedKeyCases({ attacker, header, token, withHeader }: TokenForge): Draft[] {
   const jwk = publicJwk(attacker)
   const { publicKey, kid } = attacker
   const certificate = publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
@@ -95,13 +100,13 @@ function suppliedKeyCases({ attacker, header, token, withHeader }: Forge): Draft
   ])
 }
 
-const byStaticKey = ({ header, staticKey }: Forge): Parameters<Forge['token']>[0] => ({
+const byStaticKey = ({ header, staticKey }: TokenForge): Parameters<TokenForge['token']>[0] => ({
   header: { ...header, kid: staticKey.kid },
   signer: rs256(staticKey.privateKey),
 })
 
 /** Encrypts with RSA-OAEP and A256GCM (RFC 7516, section 7.1). */
-function encrypted({ key, claims }: Forge): string {
+function encrypted({ key, claims }: TokenForge): string {
   const header = encodePart({ alg: 'RSA-OAEP', enc: 'A256GCM', kid: key.kid, cty: 'JWT' })
   const secret = randomBytes(32)
   const iv = randomBytes(12)

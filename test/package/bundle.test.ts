@@ -36,7 +36,7 @@ const USED = [
   { path: 'stores/postgres/index.js', packages: ['zod'] },
   { path: 'telemetry/otel/index.js', packages: ['@opentelemetry/api', 'zod'] },
   { path: 'client/index.js', packages: [...SIGNING, 'jose/jwk/thumbprint', 'zod'].sort() },
-  { path: 'migration/index.js', packages: ['express', 'zod'] },
+  { path: 'migration/index.js', packages: ['express', 'google-libphonenumber', 'zod'] },
   { path: 'testing/index.js', packages: [...VERIFYING, 'zod'] },
 ]
 

@@ -33,6 +33,7 @@ export type ImportOneResult =
  * creates a second account. `externalUserId` is required: unless the core reports success, a look-up of
  * this id decides the result, because the core refuses a call that repeats a successful one.
  *
+ * @throws Error if the installed google-libphonenumber has other numbering plans than the core.
  * @throws CoreError with the outcome `unknown` if neither an account nor the user is the cause: repeat the call.
  * Rejects with the reason of the signal if it aborts. In both cases the account may exist.
  *

@@ -7,10 +7,10 @@ import type {
   CoreUser,
 } from '../core/core-client.js'
 import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
+import { corePhoneNumber } from '../record-validation/phone-number.js'
 import { fieldOf } from '../record-validation/read-field.js'
 import {
   coreInteger,
-  corePhoneNumber,
   coreTenantIds,
   lowerCased,
   trimmed,

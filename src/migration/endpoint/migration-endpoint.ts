@@ -4,6 +4,7 @@ import { DependencyError } from '../../base/decision/dependency.js'
 import { announceMigration, type MigrationDecision } from '../../base/decision/migration-event.js'
 import { toServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { requestIdOf } from '../../middleware/request-id.js'
+import { assertPhonePlans } from '../record-validation/phone-number.js'
 import {
   type EndpointSettings,
   type MigrationEndpointOptions,
@@ -21,6 +22,7 @@ import { answer, REFUSALS } from './send-answer.js'
  *
  * @returns an Express `Router`.
  * @throws TypeError if an option is missing, unknown, of the wrong type or out of range.
+ * @throws Error if the installed google-libphonenumber has other numbering plans than the core.
  *
  * @example
  * ```ts
@@ -52,6 +54,7 @@ import { answer, REFUSALS } from './send-answer.js'
  * ```
  */
 export function migrationEndpoint(options: MigrationEndpointOptions): Router {
+  assertPhonePlans()
   const settings = parseEndpointOptions(options)
   const router = Router()
   router.all('/', (request, response, next) => {

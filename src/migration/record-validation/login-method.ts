@@ -1,5 +1,6 @@
+import { isStoredInE164 } from './phone-number.js'
 import { checkUnknown, ending, optional, type Reading, required } from './read-field.js'
-import { coreInteger, isStoredInE164, trimmed } from './stored-form.js'
+import { coreInteger, trimmed } from './stored-form.js'
 import { readTenantIds, type UserContext } from './validation-context.js'
 
 const LONGEST = { email: 255, thirdPartyId: 28, thirdPartyUserId: 256, phoneNumber: 256 } as const

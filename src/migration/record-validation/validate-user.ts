@@ -2,6 +2,7 @@ import { isObject } from '../../base/options.js'
 import type { ImportUser } from '../core/import-user.js'
 import { becomesPrimary, repeatedMethodsOf } from './login-keys.js'
 import { type ReadMethod, readLoginMethod } from './login-method.js'
+import { assertPhonePlans } from './phone-number.js'
 import {
   checkUnknown,
   type JsonObject,
@@ -39,7 +40,8 @@ export type UserValidation =
  * Where `context` omits a member, nothing is checked against it. Does not check whether the tenants of a user share a database, or whether
  * another user has the same external id. Never throws because of `value`.
  *
- * @throws TypeError if a member of `context` is neither a list nor a set.
+ * @throws TypeError if a member of `context` is neither a list nor a set. Error if the installed
+ * google-libphonenumber has other numbering plans than the core.
  * @see SuperTokens core, `BulkImportUserUtils`
  *
  * @example
@@ -52,6 +54,7 @@ export type UserValidation =
  * ```
  */
 export function validateUser(value: unknown, context: UserContext = {}): UserValidation {
+  assertPhonePlans()
   checkContext(context)
   const findings = openFindings()
   const { errors, warnings } = findings

@@ -1,6 +1,7 @@
 import { announceMigration, type MigrationProgress } from '../../base/decision/migration-event.js'
 import { abortWith } from '../../base/on-abort.js'
 import { patientClient } from '../core/open-core-client.js'
+import { assertPhonePlans } from '../record-validation/phone-number.js'
 import { identityReports } from './identities.js'
 import {
   type Migration,
@@ -35,6 +36,7 @@ import { countsOf, mayRestart, sizeOf } from './state/run-state.js'
  *
  * @throws TypeError if an option is unknown, of the wrong type or out of range.
  * @throws MigrationError `bad_journal`.
+ * @throws Error if the installed google-libphonenumber has other numbering plans than the core.
  *
  * @example
  * ```ts
@@ -59,6 +61,7 @@ export async function openMigrationWith(
   options: MigrationOptions,
   timing: Timing,
 ): Promise<Migration> {
+  assertPhonePlans()
   const settings = parseSettings(options)
   const journaled = await replayJournal(settings.journal)
   if (!mayRestart(journaled.state)) assertSameCore(journaled.state.begun, settings.core)

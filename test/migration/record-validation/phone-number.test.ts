@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { corePhoneNumber } from '../../../src/migration/record-validation/stored-form.js'
+import { corePhoneNumber } from '../../../src/migration/record-validation/phone-number.js'
 
 /**
  * Of each kind of numbering plan a few: with a trunk prefix, without one, and with a calling code that

@@ -70,6 +70,12 @@ describe('the findings of records', () => {
     )
   })
 
+  it('have no warning of a record that is invalid anyway', async () => {
+    const records = [person('user-0'), { ...invalid('a'), color: 'red' }]
+    const { findings } = await (await scene({}, { source: sourceOf(records) }).open()).check()
+    expect(findings.map(({ code, line }) => [code, line])).toEqual([['record_invalid', 2]])
+  })
+
   it('have one of each provider, whichever tenants lack it', async () => {
     const tenantsOf = ['public', 't1', 't2', 't3', 't4', 't5', 't6']
     const from = (name: string, provider: string, tenantIds: readonly string[]) => ({

@@ -35,13 +35,15 @@ export async function examineSource(
   const accepted = new Set<string>(settings.acceptWarnings)
   for await (const record of sourceIndex.records(0, signal)) {
     const validation = validateUser(record.value)
-    for (const warning of validation.warnings) {
-      if (!accepted.has(warning.code)) warnings.add([warning], record)
-    }
-    if (validation.ok) missing.add(needsOf(validation.user), record.line)
-    else {
+    if (!validation.ok) {
+      // Its warnings count once a correction has made it valid.
       invalid.push(record.recordIndex)
       errors.add(validation.errors, record)
+      continue
+    }
+    missing.add(needsOf(validation.user), record.line)
+    for (const warning of validation.warnings) {
+      if (!accepted.has(warning.code)) warnings.add([warning], record)
     }
   }
   const findings = [missing, warnings, errors].flatMap((tally) => tally.findings())

@@ -1,7 +1,7 @@
 import { isObject } from '../../base/options.js'
 import { blamesTheUser, duplicateIn, errorCodeOf, saysLoginIsTaken } from '../core/core-messages.js'
 import { secretsOf } from '../core/cut-secrets.js'
-import { CUT, KNOWN_TEXTS, NAME, PLACEHOLDERS } from '../core/known-texts.js'
+import { CUT, KNOWN_TEXTS, lackedCodeOf, NAME, PLACEHOLDERS } from '../core/known-texts.js'
 import { lowerCased } from '../record-validation/stored-form.js'
 import {
   USER_WARNING_CODES,
@@ -93,7 +93,11 @@ export function readRowError(message: string, row: unknown): RowError {
   const code = errorCodeOf(message)
   if (code !== undefined) return { code, text: codedText(code, message, row), kind: blameOf(code) }
   const [, list] = /^\[([\s\S]*)\]$/.exec(message) ?? []
-  if (list !== undefined) return { text: withoutAccountData(list, row), kind: 'validation' }
+  if (list !== undefined) {
+    const lacked = lackedCodeOf(list)
+    const text = withoutAccountData(list, row)
+    return { ...(lacked !== undefined && { code: lacked }), text, kind: 'validation' }
+  }
   return { code: 'chunk_failed', text: plainText(message, row), kind: 'chunk_failed' }
 }
 

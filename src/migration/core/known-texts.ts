@@ -36,6 +36,23 @@ const VALIDATION = [
   'Password hash is in invalid Firebase SCrypt format',
 ]
 
+/** Codes of this package for texts of the validation that name what the core lacks, and not a fault of the record. */
+const LACKED: readonly (readonly [code: string, texts: readonly string[]])[] = [
+  ['role_missing', ['Role <name> does not exist.']],
+  [
+    'tenant_missing',
+    ['Invalid tenantId: <name> for a user role.', 'Invalid tenantId: <name> for <word> recipe.'],
+  ],
+  [
+    'feature_missing',
+    [
+      'MFA must be enabled to import totp devices.',
+      'Account linking must be enabled to import multiple loginMethods.',
+      'Multitenancy must be enabled before importing users to a different tenant.',
+    ],
+  ],
+]
+
 const SUPPORT = 'Please contact support'
 const FAILED_TO = [
   'We tried to create the primary user for the userId <name>',
@@ -144,6 +161,19 @@ export const KNOWN_TEXTS: readonly KnownText[] = [
 }))
 
 const VALIDATION_TEXTS = VALIDATION.map((text) => new RegExp(`^${patternOf(text)}$`))
+
+const LACKED_TEXTS = LACKED.map(([code, texts]) => {
+  // A name with a comma could contain another text.
+  const one = `(?:${texts.map((text) => patternOf(text).replaceAll(ANYTHING, '[^,]*')).join('|')})`
+  return { code, pattern: new RegExp(`^${one}(?:, ${one})*$`) }
+})
+
+/**
+ * Returns the code for one or several texts, separated by commas, that all name a role, a tenant or a feature
+ * that the core lacks; `undefined` for any other text.
+ */
+export const lackedCodeOf = (texts: string): string | undefined =>
+  LACKED_TEXTS.find(({ pattern }) => pattern.test(texts))?.code
 
 /** Whether a text is a message of the core's validation. */
 export const isValidationText = (text: string): boolean =>

@@ -95,6 +95,16 @@ describe('the error of a row', () => {
   })
 
   it.each([
+    ['role_missing', 'Role gone does not exist., Role other does not exist.'],
+    ['tenant_missing', 'Invalid tenantId: t1 for a user role.'],
+    ['tenant_missing', 'Invalid tenantId: t1 for passwordless recipe.'],
+    ['feature_missing', 'MFA must be enabled to import totp devices.'],
+    ['feature_missing', 'Account linking must be enabled to import multiple loginMethods.'],
+  ])('has the code %s where the texts name what the core lacks: %s', (code, text) => {
+    expect(readRowError(`[${text}]`, {})).toEqual({ code, text, kind: 'validation' })
+  })
+
+  it.each([
     ['emailpassword_user_to_tenant_email_key', 'E003', 'login_taken'],
     ['thirdparty_user_to_tenant_third_party_user_id_key', 'E005', 'login_taken'],
     ['passwordless_user_to_tenant_email_key', 'E006', 'login_taken'],

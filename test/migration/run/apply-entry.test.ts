@@ -444,8 +444,11 @@ it.each([
 
 it.each<[unknown, boolean, number]>([
   ['E003', true, 3],
-  ['E251', true, 251],
-  ['E252', true, 0],
+  ['E248', true, 248],
+  ['E249', true, 0],
+  ['role_missing', true, 249],
+  ['tenant_missing', true, 250],
+  ['feature_missing', true, 251],
   ['login_taken', true, 252],
   ['chunk_failed', true, 254],
   ['unknown_conflict', true, 255],

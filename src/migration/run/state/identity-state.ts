@@ -51,11 +51,14 @@ export const REPORTED_STATE: readonly IdentityState[] = [
 /** Why a valid record is not staged. */
 export type LoginConflictCode = 'login_taken' | 'login_twice'
 
-const FIRST_PACKAGE_NUMBER = 252
+const FIRST_PACKAGE_NUMBER = 249
 
 /** Codes of this package. The core's codes end at E046, so these numbers are unused. */
 const PACKAGE_CODES: ReadonlyMap<string, number> = new Map([
-  ['login_taken', FIRST_PACKAGE_NUMBER],
+  ['role_missing', FIRST_PACKAGE_NUMBER],
+  ['tenant_missing', 250],
+  ['feature_missing', 251],
+  ['login_taken', 252],
   ['login_twice', 253],
   ['chunk_failed', 254],
   ['unknown_conflict', 255],

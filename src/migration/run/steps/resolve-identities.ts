@@ -158,13 +158,14 @@ async function resolveRejection(
   const texts = answer.errors.join(', ')
   const code = errorCodeOf(texts) ?? conflictCodeOf(texts)
   const isInvalid = code === undefined && answer.errors.every(isValidationText)
-  const { text, kind } = readRowError(isInvalid ? `[${texts}]` : texts, user)
+  const { text, kind, ...read } = readRowError(isInvalid ? `[${texts}]` : texts, user)
   if (code === undefined && !isInvalid) return chunkFailed(record, text)
   return {
     as: 'refused',
     record: record.recordIndex,
     line: record.line,
     ...(code !== undefined && { code }),
+    ...(isInvalid && read),
     text: kind === 'login_taken' ? `${text} ${NO_ACCOUNT_FOUND}` : text,
   }
 }

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { printable, printableJson } from '../base/printable.js'
 import { coreClient } from '../migration/core/open-core-client.js'
 import { fileJournal } from '../migration/journal/file-journal.js'
@@ -6,16 +7,22 @@ import { allow } from './denylist/allow.js'
 import { deny } from './denylist/deny.js'
 import { denylist } from './denylist/list.js'
 import { doctor } from './doctor/doctor.js'
-import { type Arguments, inPlace, readArguments, refuseSecrets } from './frame/arguments.js'
-import type { Command, CommandIo, ExitCode, Screen } from './frame/command.js'
+import {
+  type Arguments,
+  COMMON_OPTIONS,
+  type OptionSpecs,
+  readArguments,
+  refuseSecrets,
+} from './frame/arguments.js'
+import type { Command, CommandContext, CommandIo, ExitCode, Screen } from './frame/command.js'
 import {
   CommandFailure,
   type FailureCode,
   type Report,
   usageError,
 } from './frame/command-failure.js'
-import { helpOn, helpOnAll, packageVersion } from './frame/help.js'
 import { migrateWith } from './migrate/migrate.js'
+import { columns, INDENT } from './output/columns.js'
 import { settle } from './settle/settle.js'
 
 /** Every command, in the order of the help. */
@@ -35,11 +42,12 @@ interface CommandOutput extends Report {
   readonly error?: { readonly code: FailureCode; readonly message: string }
 }
 
-/** `commandIndex` is -1 if no command is given; `command` is `undefined` also if its name is unknown. */
+/** The first word that is not an option names the command. */
 interface CommandLine {
-  readonly argv: readonly string[]
-  readonly commandIndex: number
   readonly command: Command | undefined
+  readonly name: string | undefined
+  /** The other words. */
+  readonly words: readonly string[]
   readonly isJson: boolean
 }
 
@@ -54,72 +62,75 @@ export async function run(
   commands: readonly Command[] = COMMANDS,
 ): Promise<ExitCode> {
   const commandLine = readCommandLine(argv, commands)
-  const output = await outputOf(() => execute(commandLine, io, commands))
-  const error = output.error && withHint(output.error, commandLine.command)
-  if (commandLine.isJson) {
-    const ok = output.exitCode === 0
-    const command = commandLine.command?.name ?? null
-    io.stdout.write(`${printableJson({ command, ok, ...output.json, ...(error && { error }) })}\n`)
+  const { command, isJson } = commandLine
+  const { exitCode, lines, json, error, errorLine } = await outputOf(() => {
+    refuseSecrets(argv)
+    return execute(commandLine, io, commands)
+  })
+  const hint =
+    error?.code === 'usage'
+      ? `; see ${['service-auth', ...(command ? [command.name] : []), '--help'].join(' ')}`
+      : ''
+  const fault = error && { ...error, message: error.message + hint }
+  if (isJson) {
+    const members = { command: command?.name ?? null, ok: exitCode === 0, ...json }
+    io.stdout.write(`${printableJson({ ...members, ...(fault && { error: fault }) })}\n`)
   } else {
-    for (const line of output.lines) io.stdout.write(`${printable(line)}\n`)
+    for (const line of lines) io.stdout.write(`${printable(line)}\n`)
   }
-  const errorLine = error?.message ?? output.errorLine
-  if (errorLine !== undefined) io.stderr.write(`service-auth: ${printable(errorLine)}\n`)
-  return output.exitCode
+  const lastLine = fault?.message ?? errorLine
+  if (lastLine !== undefined) io.stderr.write(`service-auth: ${printable(lastLine)}\n`)
+  return exitCode
 }
 
 function readCommandLine(argv: readonly string[], commands: readonly Command[]): CommandLine {
-  const commandIndex = argv.findIndex((word) => !word.startsWith('-'))
-  const command = commands.find(({ name }) => name === argv[commandIndex])
+  const index = argv.findIndex((word) => !word.startsWith('-'))
+  const name = argv[index]
   const end = argv.indexOf('--')
-  const isJson = (end === -1 ? argv : argv.slice(0, end)).includes('--json')
-  return { argv, commandIndex, command, isJson }
+  return {
+    name,
+    command: commands.find((known) => known.name === name),
+    words: name === undefined ? argv : argv.toSpliced(index, 1),
+    isJson: (end === -1 ? argv : argv.slice(0, end)).includes('--json'),
+  }
 }
 
 async function execute(
-  { argv, commandIndex, command, isJson }: CommandLine,
+  { command, name, words, isJson }: CommandLine,
   io: CommandIo,
   commands: readonly Command[],
 ): Promise<CommandOutput> {
-  refuseSecrets(argv)
-  const isOption = (name: string): boolean =>
-    commands.some(({ options }) => Object.hasOwn(options, name))
-  const argsBeforeCommand = readArguments(
-    commandIndex === -1 ? argv : argv.slice(0, commandIndex),
-    {
-      options: {},
-      maxValues: 0,
-      misplaced: (name) => (isOption(name) ? `put --${name} after the command` : undefined),
-    },
-  )
-  if (commandIndex !== -1 && command === undefined) {
-    throw usageError('usage', `unknown command${inPlace(commandIndex)}: ${useOneOf(commands)}`)
+  const useOneOf = `use one of ${commands.map((known) => known.name).join(', ')}`
+  if (name !== undefined && command === undefined) {
+    throw usageError('usage', `unknown command: ${useOneOf}, before any option`)
   }
-  const args =
-    command &&
-    readArguments(argv.toSpliced(commandIndex, 1), {
-      options: command.options,
-      maxValues: command.maxValues ?? 0,
-      wordsBefore: 1,
-      misplaced: (name) => (isOption(name) ? `${command.name} has no option --${name}` : undefined),
-    })
-  const information = helpOrVersion(command, args ?? argsBeforeCommand, commands)
-  if (information !== undefined) return information
-  if (command === undefined || args === undefined) {
-    throw usageError('usage', `a command is missing: ${useOneOf(commands)}`)
+  const args = readArguments(words, command ?? { options: {} })
+  if (args.flag('help')) {
+    const lines = command === undefined ? helpOnAll(commands) : helpOn(command)
+    return { exitCode: 0, lines, json: { help: lines.join('\n') } }
   }
-  const note = (line: string): void => {
-    if (!isJson) io.stderr.write(`${printable(line)}\n`)
+  if (args.flag('version')) {
+    const version = packageVersion()
+    return { exitCode: 0, lines: [version], json: { version } }
   }
-  const event = (json: object): void => {
-    if (isJson) io.stdout.write(`${printableJson(json)}\n`)
-  }
-  const screen = isJson ? undefined : screenOf(io)
-  return await command.run({ stdin: io.stdin, env: io.env, arguments: args, note, event, screen })
+  if (command === undefined) throw usageError('usage', `a command is missing: ${useOneOf}`)
+  return await command.run(contextOf(io, args, isJson))
 }
 
-const useOneOf = (commands: readonly Command[]): string =>
-  `use one of ${commands.map(({ name }) => name).join(', ')}`
+function contextOf(io: CommandIo, args: Arguments, isJson: boolean): CommandContext {
+  return {
+    stdin: io.stdin,
+    env: io.env,
+    arguments: args,
+    note(line) {
+      if (!isJson) io.stderr.write(`${printable(line)}\n`)
+    },
+    event(json) {
+      if (isJson) io.stdout.write(`${printableJson(json)}\n`)
+    },
+    screen: isJson ? undefined : screenOf(io),
+  }
+}
 
 const DEFAULT_COLUMNS = 80
 const TO_LINE_START = '\r'
@@ -132,20 +143,6 @@ function screenOf({ stderr }: CommandIo): Screen | undefined {
     columns: stderr.columns || DEFAULT_COLUMNS,
     draw: (line) => stderr.write(TO_LINE_START + printable(line) + WIPE_TO_LINE_END),
   }
-}
-
-function helpOrVersion(
-  command: Command | undefined,
-  args: Arguments,
-  commands: readonly Command[],
-): CommandOutput | undefined {
-  if (args.flag('help')) {
-    const lines = command === undefined ? helpOnAll(commands) : helpOn(command)
-    return { exitCode: 0, lines, json: { help: lines.join('\n') } }
-  }
-  if (!args.flag('version')) return undefined
-  const version = packageVersion()
-  return { exitCode: 0, lines: [version], json: { version } }
 }
 
 async function outputOf(work: () => Promise<CommandOutput>): Promise<CommandOutput> {
@@ -170,11 +167,79 @@ function defect(error: unknown): { code: 'internal'; message: string } {
   return { code: 'internal', message }
 }
 
-function withHint(
-  error: NonNullable<CommandOutput['error']>,
-  command: Command | undefined,
-): NonNullable<CommandOutput['error']> {
-  if (error.code !== 'usage') return error
-  const name = command === undefined ? '' : ` ${command.name}`
-  return { ...error, message: `${error.message}; see service-auth${name} --help` }
+const helpOnAll = (commands: readonly Command[]): string[] => [
+  'Usage: service-auth COMMAND [options]',
+  '',
+  'Commands:',
+  ...columns(
+    commands.map(({ name, summary }) => [name, summary]),
+    INDENT,
+  ),
+  '',
+  'Common options:',
+  ...optionLines(COMMON_OPTIONS),
+  '',
+  'Pass secrets on standard input, in files that only their owner can access or, for Redis, in',
+  'REDIS_URL; never in an argument.',
+  '',
+  'Exit codes:',
+  ...exitCodes('see the help of the command'),
+  '',
+  'Run service-auth COMMAND --help for details and examples.',
+]
+
+const helpOn = (command: Command): string[] => [
+  ...command.usage.map((form, index) =>
+    `${index === 0 ? 'Usage:' : '      '} service-auth ${command.name} ${form}`.trimEnd(),
+  ),
+  '',
+  `${command.summary}.`,
+  '',
+  ...optionHelp(command),
+  '',
+  'Exit codes:',
+  ...exitCodes(command.exit1Help, command.exitCodeHelp),
+  '',
+  'Examples:',
+  ...command.examples.map((line) => INDENT + line),
+]
+
+function optionHelp({ options, optionGroups }: Command): string[] {
+  const lines = optionLines({ ...options, ...COMMON_OPTIONS })
+  if (optionGroups === undefined) return ['Options:', ...lines]
+  const names = [...Object.keys(options), ...Object.keys(COMMON_OPTIONS)]
+  const groups = [...optionGroups, { title: 'Every command', options: COMMON_OPTIONS }]
+  const blocks = groups.map((group) => [
+    `${group.title}:`,
+    ...lines.filter((_, place) => Object.hasOwn(group.options, names[place] ?? '')),
+  ])
+  return ['Options, grouped by step:', ...blocks.flatMap((block) => ['', ...block])]
+}
+
+const optionLines = (specs: OptionSpecs): string[] =>
+  columns(
+    Object.entries(specs).map(([name, { value, help }]) => [
+      value === undefined ? `--${name}` : `--${name} ${value}`,
+      help,
+    ]),
+    INDENT,
+  )
+
+const exitCodes = (exit1Help: string, others: Command['exitCodeHelp'] = []): string[] =>
+  columns(
+    [
+      ...new Map([
+        ['0', 'success'],
+        ['1', exit1Help],
+        ['2', 'invalid command, file or value; nothing changed'],
+        ['3', 'unreachable; nothing changed unless the message says otherwise'],
+        ...others,
+      ]),
+    ],
+    INDENT,
+  )
+
+function packageVersion(): string {
+  // By the package's name: the build moves this file, which would break a relative path.
+  return createRequire(import.meta.url)('express-service-auth/package.json').version
 }

@@ -75,108 +75,45 @@ export function refuseSecrets(argv: readonly string[]): void {
   }
 }
 
-/** The arguments that a command accepts. */
+/** What a command accepts. */
 interface Grammar {
   readonly options: OptionSpecs
-  readonly maxValues: number
-  /** The number of words before these on the command line. Default: 0. */
-  readonly wordsBefore?: number
-  /** Returns the error for an option of another command; `undefined` if no command has the option. */
-  readonly misplaced?: (name: string) => string | undefined
+  /** The maximum number of arguments that are not options. Default: 0. */
+  readonly maxValues?: number
 }
 
 /**
- * Reads options and values. An error names a word only if some command has an option of that name.
- * Otherwise it gives the word's position, because the word may be a secret.
+ * Reads options and values. An error names an option only if the command has it: any other word may be a
+ * secret.
  *
  * @throws CommandFailure (2)
  */
 export function readArguments(
   argv: readonly string[],
-  { options, maxValues, wordsBefore = 0, misplaced }: Grammar,
+  { options, maxValues = 0 }: Grammar,
 ): Arguments {
   const specs: OptionSpecs = { ...options, ...COMMON_OPTIONS }
-  const given = new Map<string, string[]>()
-  const values: string[] = []
-  for (const word of parseWords(argv, specs)) {
-    if (word.kind === 'positional') values.push(word.value)
-    if (word.kind !== 'option') continue
-    const spec = Object.hasOwn(specs, word.name) ? specs[word.name] : undefined
-    if (spec === undefined) {
-      const place = inPlace(word.index + wordsBefore)
-      const fault = misplaced?.(word.name) ?? `unknown option${place}${adviceOn(word, specs)}`
-      throw usageError('usage', fault)
-    }
-    const value = readValue(word, spec)
-    const earlier = given.get(word.name)
-    if (earlier !== undefined && spec.kind === 'text' && !spec.repeatable) {
-      throw usageError('usage', `--${word.name} is given more than once`)
-    }
-    given.set(word.name, [...(earlier ?? []), value])
+  const { values: given, positionals } = parseWords(argv, specs)
+  for (const [name, { kind, repeatable, mayBeEmpty }] of Object.entries(specs)) {
+    const texts = given[name] ?? []
+    if (kind === 'flag') continue
+    if (texts.length > 1 && !repeatable)
+      throw usageError('usage', `--${name} is given more than once`)
+    if (texts.includes('') && !mayBeEmpty) throw usageError('usage', `--${name} needs a value`)
   }
-  if (values.length > maxValues) {
+  if (positionals.length > maxValues) {
     const accepted = maxValues === 0 ? 'none' : `at most ${maxValues}`
     throw usageError(
       'usage',
-      `too many arguments besides the options: ${values.length}, but the command accepts ${accepted}: ` +
-        'put quotes around a value with spaces, and the name of an option before its value',
+      `too many arguments besides the options: ${positionals.length}, but the command accepts ` +
+        `${accepted}: put quotes around a value with spaces, and the name of an option before its value`,
     )
   }
-  return argumentsOf(values, given, specs)
-}
-
-/** The position of a word on the command line, for a message; `index` starts at 0. */
-export const inPlace = (index: number): string => ` (argument ${index + 1})`
-
-type ParsedWord = NonNullable<ReturnType<typeof parseArgs>['tokens']>[number]
-type OptionWord = Extract<ParsedWord, { kind: 'option' }>
-
-/** Suggests the options that begin with the same two letters. Omits the word, which may be a secret. */
-function adviceOn({ name, rawName }: OptionWord, specs: OptionSpecs): string {
-  if (!rawName.startsWith('--')) return ': options begin with two hyphens, such as --json'
-  const similar = Object.keys(specs).filter((known) => known.slice(0, 2) === name.slice(0, 2))
-  return similar.length === 0 ? '' : `: use ${similar.map((known) => `--${known}`).join(' or ')}`
-}
-
-/** Does not use strict mode, because its errors quote unknown words. */
-function parseWords(argv: readonly string[], specs: OptionSpecs): ParsedWord[] {
-  const options = Object.fromEntries(
-    Object.entries(specs).map(([name, { kind }]) => [
-      name,
-      { type: kind === 'flag' ? ('boolean' as const) : ('string' as const), multiple: true },
-    ]),
-  )
-  return parseArgs({
-    args: [...argv],
-    options: { ...options, help: { type: 'boolean', multiple: true, short: 'h' } },
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  }).tokens
-}
-
-function readValue({ name, value, inlineValue }: OptionWord, spec: OptionSpec): string {
-  if (spec.kind === 'flag') {
-    if (value !== undefined) throw usageError('usage', `--${name} does not accept a value`)
-    return ''
-  }
-  const isNextOption = !inlineValue && value?.startsWith('-')
-  if (value === undefined || isNextOption || (value === '' && !spec.mayBeEmpty)) {
-    throw usageError('usage', `--${name} needs a value (use --${name}=VALUE if it begins with -)`)
-  }
-  return value
-}
-
-function argumentsOf(
-  values: readonly string[],
-  given: ReadonlyMap<string, readonly string[]>,
-  specs: OptionSpecs,
-): Arguments {
-  const texts = (name: string): readonly string[] => given.get(name) ?? []
+  const texts = (name: string): readonly string[] => (given[name] ?? []).map(String)
   return {
-    values,
+    values: positionals,
     texts,
-    flag: (name) => given.has(name),
+    flag: (name) => given[name] !== undefined,
     text: (name) => texts(name)[0],
     required(name) {
       const [text] = texts(name)
@@ -185,4 +122,36 @@ function argumentsOf(
       throw usageError('usage', `--${name} is missing: add --${name} ${value}`)
     },
   }
+}
+
+interface ParsedWords {
+  readonly values: Readonly<Record<string, readonly (string | boolean)[] | undefined>>
+  readonly positionals: readonly string[]
+}
+
+function parseWords(argv: readonly string[], specs: OptionSpecs): ParsedWords {
+  const options = Object.entries(specs).map(([name, { kind }]) => {
+    const type = kind === 'flag' ? ('boolean' as const) : ('string' as const)
+    return [
+      name,
+      { type, multiple: true as const, ...(name === 'help' && { short: 'h' }) },
+    ] as const
+  })
+  try {
+    return parseArgs({
+      args: [...argv],
+      options: Object.fromEntries(options),
+      allowPositionals: true,
+    })
+  } catch (error) {
+    throw usageError('usage', faultOf(error as NodeJS.ErrnoException))
+  }
+}
+
+/** Node names the option that lacks a value or has a needless one, but also quotes a word that it does not know. */
+function faultOf({ code, message }: NodeJS.ErrnoException): string {
+  const [line = ''] = message.split('\n')
+  return code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE'
+    ? line.replace('Option', 'option')
+    : 'unknown option'
 }

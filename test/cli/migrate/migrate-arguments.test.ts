@@ -41,7 +41,7 @@ describe('the command line', () => {
       ['run', 'run'],
       'too many arguments besides the options: 2, but the command accepts at most 1',
     ],
-    ['an unknown option', ['run', '--sauce', 'x'], 'unknown option (argument 3)'],
+    ['an unknown option', ['run', '--sauce', 'x'], 'unknown option;'],
     ['no core', ['run', '--source', 'a', '--journal', 'b'], '--core is missing'],
     ['no source', ['run', '--core', 'https://a', '--journal', 'b'], '--source is missing'],
     ['no journal', ['run', '--core', 'https://a', '--source', 'b'], '--journal is missing'],

@@ -101,7 +101,7 @@ describe('the commands in documents', () => {
   it.each([
     ['npm run no-such-script', 'there is no script no-such-script'],
     ['service-auth no-such-command', 'there is no command no-such-command'],
-    ['npx service-auth doctor --no-such-option', 'unknown option (argument 1)'],
+    ['npx service-auth doctor --no-such-option', 'unknown option'],
     ['service-auth migrate no-such-step', 'migrate has no step no-such-step'],
     [
       'psql -f node_modules/express-service-auth/dist/gone.sql',

@@ -1,22 +1,18 @@
-import { z } from 'zod'
-import type { RedisClientLike } from '../../stores/redis/clients/client-factory.js'
+import type { EventEmitter } from 'node:events'
+import { stat } from 'node:fs/promises'
+import { extname, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { clientFactory, type RedisClientLike } from '../../stores/redis/clients/client-factory.js'
 import type { OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
-import { CommandFailure, usageError } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 import { parseDuration } from '../frame/duration.js'
-import { readJsonFile } from '../input/private-file.js'
-import {
-  type ClusterNodeTarget,
-  loadLibrary,
-  type OpenedClient,
-  type RedisTarget,
-} from './redis-library.js'
 
 export const REDIS_OPTIONS: OptionSpecs = {
   redis: {
     kind: 'text',
     value: 'FILE',
-    help: 'Redis address: {"url"}, {"cluster": [...]} or client options (else REDIS_URL)',
+    help: 'a JavaScript module that exports a Redis client as default (else REDIS_URL)',
   },
   prefix: {
     kind: 'text',
@@ -28,7 +24,7 @@ export const REDIS_OPTIONS: OptionSpecs = {
 }
 
 export interface RedisAccess {
-  /** Never connects: `redisStore` and similar functions open their own connections. */
+  /** Carries no command: `redisStore` and similar functions open their own connections. */
   readonly client: RedisClientLike
   readonly prefix: string
   readonly timeoutMs: number
@@ -42,7 +38,7 @@ const TIMEOUT_RANGE = { minMs: 1, maxMs: 60_000 }
  * Runs `work` on the Redis that `--redis` or `REDIS_URL` names. `work` must close the connections that it
  * opens.
  *
- * @throws CommandFailure (2) if the location of Redis is missing, or no client library is installed.
+ * @throws CommandFailure (2) if there is no client, or no client library is installed.
  */
 export async function withRedis<T>(
   context: Pick<CommandContext, 'arguments' | 'env'>,
@@ -51,129 +47,108 @@ export async function withRedis<T>(
   const args = context.arguments
   const timeout = args.text('timeout') ?? DEFAULT_TIMEOUT
   const timeoutMs = parseDuration('--timeout', timeout, TIMEOUT_RANGE)
-  const target = await readRedisTarget(context)
-  const { client, close } = await openClient(target)
+  const path = args.text('redis')
+  const client =
+    path === undefined ? await clientOf(context.env['REDIS_URL']) : await exportedClient(path)
+  // Without a listener, ioredis prints errors with the data that was sent, and node-redis throws them.
+  const emitter = client as unknown as EventEmitter
+  emitter.on('error', () => {})
   try {
     return await work({ client, prefix: args.text('prefix') ?? DEFAULT_PREFIX, timeoutMs })
   } finally {
-    close()
+    closeClient(client)
   }
 }
 
-async function openClient(target: RedisTarget): Promise<OpenedClient> {
-  const library = await loadLibrary()
-  try {
-    return library.open(target)
-  } catch (error) {
-    if (error instanceof CommandFailure) throw error
-    // The message of the library may quote the options.
-    throw usageError('redis_options', `${library.name} rejects the options in the --redis file`)
+function closeClient(client: RedisClientLike): void {
+  if (!('destroy' in client)) (client as unknown as { disconnect(): void }).disconnect()
+  else if (client.isOpen) client.destroy()
+}
+
+const MODULE_EXTENSIONS = ['.js', '.mjs', '.cjs']
+const WRITABLE_BY_OTHERS = 0o022
+
+/** @throws CommandFailure (2), without the path and without what the module throws, which may be a secret. */
+async function exportedClient(path: string): Promise<RedisClientLike> {
+  const file = resolve(path)
+  const found = await stat(file).catch(() => undefined)
+  if (!found?.isFile()) throw usageError('file', 'the --redis file does not exist: check its path')
+  if (!MODULE_EXTENSIONS.includes(extname(file))) {
+    throw usageError('file', `the --redis file must end in ${MODULE_EXTENSIONS.join(', ')}`)
   }
+  // Windows has no permission bits.
+  if (process.platform !== 'win32' && (found.mode & WRITABLE_BY_OTHERS) !== 0) {
+    throw usageError('file', 'other users can change the --redis file: run chmod go-w on it')
+  }
+  const loaded = await import(pathToFileURL(file).href).catch((error: NodeJS.ErrnoException) => {
+    const why = error?.code ?? error?.name ?? 'an error'
+    throw usageError('file', `the --redis file cannot be loaded (${why}): run it with node`)
+  })
+  try {
+    clientFactory('default export of the --redis file', loaded.default)
+  } catch (error) {
+    throw usageError('redis_options', `the ${(error as Error).message}`)
+  }
+  return loaded.default
+}
+
+/** Each makes a client that is not connected. */
+const LIBRARIES: Readonly<Record<string, (url: string) => Promise<RedisClientLike>>> = {
+  async ioredis(url) {
+    const { Redis } = await import('ioredis')
+    return new Redis(url, { lazyConnect: true })
+  },
+  async iovalkey(url) {
+    const { Redis } = await import('iovalkey')
+    return new Redis(url, { lazyConnect: true })
+  },
+  async redis(url) {
+    const { createClient } = await import('redis')
+    // node-redis would ignore a query such as `?db=1`, and use database 0.
+    if (new URL(url).search === '') return createClient({ url })
+    throw usageError('redis_options', 'REDIS_URL has a query, which redis (node-redis) ignores')
+  },
 }
 
 /**
- * Reads the location of Redis from `--redis` or `REDIS_URL`.
+ * Returns a client of the first library that is installed.
  *
- * @throws CommandFailure (2), without any part of the file or the URL.
+ * @throws CommandFailure (2), without any part of the URL.
  */
-async function readRedisTarget({
-  arguments: args,
-  env,
-}: Pick<CommandContext, 'arguments' | 'env'>): Promise<RedisTarget> {
-  const path = args.text('redis')
-  if (path !== undefined)
-    return targetOf(await readJsonFile('--redis', path, { secrecy: 'secret' }))
-  const url = env['REDIS_URL']
-  if (!url)
+async function clientOf(url: string | undefined): Promise<RedisClientLike> {
+  if (!url) {
     throw usageError(
       'redis_options',
       'the address of Redis is missing: set REDIS_URL, such as redis://localhost:6379, or use --redis FILE',
     )
-  if (!isRedisUrl(url)) throw usageError('redis_options', `REDIS_URL ${URL_FAULT}`)
-  return { kind: 'url', url, options: {} }
+  }
+  if (!isRedisUrl(url)) {
+    throw usageError(
+      'redis_options',
+      'REDIS_URL must be a redis: or rediss: URL with a host, and a number as database if there is ' +
+        'one, such as redis://localhost:6379/0',
+    )
+  }
+  for (const open of Object.values(LIBRARIES)) {
+    const client = await open(url).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
+    })
+    if (client !== undefined) return client
+  }
+  throw usageError(
+    'dependency_missing',
+    'none of ioredis, iovalkey and redis is installed: run npm install ioredis',
+  )
 }
-
-const URL_FAULT =
-  'must be a redis: or rediss: URL with a host, and a number as database if there is one, such as ' +
-  'redis://localhost:6379/0'
 
 /**
  * Stricter than ioredis, which would take another text for a socket path or a host name, and would use
  * database 0 if the database in the URL is not a number.
  */
-function isRedisUrl(value: unknown): value is string {
-  if (typeof value !== 'string' || !URL.canParse(value)) return false
-  const { protocol, hostname, pathname, searchParams } = new URL(value)
-  const [port, db] = [searchParams.get('port') ?? 0, searchParams.get('db') ?? 0]
-  const isDatabase = /^\/?$/.test(pathname) || isWhole(pathname.slice(1))
+function isRedisUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname, pathname, searchParams } = new URL(text)
+  const database = searchParams.get('db') ?? pathname.slice(1)
   const isRedis = protocol === 'redis:' || protocol === 'rediss:'
-  return isRedis && hostname !== '' && isDatabase && isPort(port) && isWhole(db)
-}
-
-/** Whether the value is a whole number, or a string of digits. */
-function isWhole(value: unknown): boolean {
-  return (typeof value === 'number' || typeof value === 'string') && /^\d{1,9}$/.test(String(value))
-}
-
-const MAX_PORT = 65_535
-
-function isPort(value: unknown): boolean {
-  return isWhole(value) && Number(value) <= MAX_PORT
-}
-
-const FILE_FORM =
-  'the --redis file must contain exactly one of { "url" }, { "cluster": [...] } or client options ' +
-  'with "host", "path" or "sentinels"'
-
-/** Without one of them, ioredis would connect to localhost. */
-const TARGET_OPTIONS = ['host', 'path', 'sentinels']
-
-const textSchema = z.string().min(1)
-const portSchema = z.unknown().refine(isPort)
-const endpointSchema = z.looseObject({ host: textSchema, port: portSchema.nullish() })
-const urlSchema = z.custom<string>(isRedisUrl)
-
-/**
- * The members of the file that no client library checks: with a wrong value, Redis would seem
- * unreachable. Every other member is an option of the client.
- */
-const fileSchema = z.looseObject({
-  host: textSchema.optional(),
-  path: textSchema.optional(),
-  port: portSchema.optional(),
-  db: z.unknown().refine(isWhole).optional(),
-  sentinels: z.array(endpointSchema).min(1).optional(),
-  url: urlSchema.optional(),
-  cluster: z
-    .array(z.union([urlSchema, endpointSchema]))
-    .min(1)
-    .optional(),
-})
-
-const FAULTS: Readonly<Record<PropertyKey, string>> = {
-  host: 'must be a non-empty string',
-  path: 'must be a non-empty string',
-  port: 'must be a port number',
-  db: 'must be a database number',
-  sentinels: 'must be a list of { "host", "port" }',
-  url: URL_FAULT,
-  cluster: 'must be a list of redis: URLs or of { "host", "port" }',
-}
-
-function targetOf(document: unknown): RedisTarget {
-  const { data, error } = fileSchema.safeParse(document)
-  if (data === undefined) {
-    const [name] = error.issues[0]?.path ?? []
-    throw usageError(
-      'redis_options',
-      name === undefined ? FILE_FORM : `"${String(name)}" in the --redis file ${FAULTS[name]}`,
-    )
-  }
-  const { url, cluster, ...options } = data
-  const hasTargetOption = TARGET_OPTIONS.some((name) => Object.hasOwn(options, name))
-  const ways = [url !== undefined, cluster !== undefined, hasTargetOption].filter(Boolean)
-  if (ways.length !== 1) throw usageError('redis_options', FILE_FORM)
-  if (url !== undefined) return { kind: 'url', url, options }
-  if (cluster === undefined) return { kind: 'options', options }
-  return { kind: 'cluster', nodes: cluster as ClusterNodeTarget[], options }
+  return isRedis && hostname !== '' && /^\d{0,9}$/.test(database)
 }

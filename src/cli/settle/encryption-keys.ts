@@ -16,17 +16,7 @@ export const KEYS_OPTIONS: OptionSpecs = {
     value: 'FILE',
     help: 'the keys of an encrypted store: {"current", "keys": {id: base64url or null}}',
   },
-  unencrypted: {
-    kind: 'flag',
-    help: 'store the answer unencrypted; receivers return it only with readUnencrypted',
-  },
 }
-
-/** The keys of an encrypted store, or how to settle without keys. */
-export type KeyAccess =
-  | { readonly type: 'keys'; readonly keys: EncryptedStoreOptions }
-  | { readonly type: 'unencrypted' }
-  | { readonly type: 'none' }
 
 const SHAPE =
   'the --keys file must contain { "current", "keys": { id: key } }: each key is 32 bytes in ' +
@@ -47,17 +37,14 @@ function decodeKey(text: string, context: z.RefinementCtx): Uint8Array {
   return bytes
 }
 
-/** @throws CommandFailure (2), without any part of a key. */
-export async function readKeyAccess(args: Arguments): Promise<KeyAccess> {
+/**
+ * Reads the keys of an encrypted store; `undefined` without `--keys`.
+ *
+ * @throws CommandFailure (2), without any part of a key.
+ */
+export async function readKeys(args: Arguments): Promise<EncryptedStoreOptions | undefined> {
   const path = args.text('keys')
-  const isUnencrypted = args.flag('unencrypted')
-  if (path !== undefined && isUnencrypted) {
-    throw usageError('usage', 'use either --keys or --unencrypted')
-  }
-  if (isUnencrypted && args.text('done') === undefined) {
-    throw usageError('usage', '--unencrypted requires --done')
-  }
-  if (path === undefined) return { type: isUnencrypted ? 'unencrypted' : 'none' }
+  if (path === undefined) return undefined
   const parsed = schema.safeParse(await readJsonFile('--keys', path, { secrecy: 'secret' }))
   if (!parsed.success || parsed.data.keys[parsed.data.current] === null)
     throw usageError('file', SHAPE)
@@ -66,10 +53,7 @@ export async function readKeyAccess(args: Arguments): Promise<KeyAccess> {
     id,
     key ?? randomBytes(KEY_BYTES),
   ])
-  return {
-    type: 'keys',
-    keys: { readUnencrypted: true, ...parsed.data, keys: Object.fromEntries(keys) },
-  }
+  return { readUnencrypted: true, ...parsed.data, keys: Object.fromEntries(keys) }
 }
 
 /**
@@ -77,11 +61,11 @@ export async function readKeyAccess(args: Arguments): Promise<KeyAccess> {
  *
  * @throws CommandFailure (2) if no encrypted store accepts the keys.
  */
-export function keeperFor(store: Store, access: KeyAccess): RecordKeeper {
+export function keeperFor(store: Store, keys: EncryptedStoreOptions | undefined): RecordKeeper {
   // Without keys, `inspect` must not try to decrypt: it would report each encrypted result as unreadable.
-  if (access.type !== 'keys') return store
+  if (keys === undefined) return store
   try {
-    return encryptedStore(store, access.keys)
+    return encryptedStore(store, keys)
   } catch (error) {
     if (error instanceof TypeError) throw usageError('file', SHAPE)
     throw error

@@ -1,7 +1,7 @@
 import type { RecordView, Resolution } from '../../idempotency/leased/record-view.js'
+import type { EncryptedStoreOptions } from '../../stores/encrypted/encrypted-store.js'
 import { type CommandFailure, usageError } from '../frame/command-failure.js'
 import { formatDuration } from '../output/format-time.js'
-import type { KeyAccess } from './encryption-keys.js'
 
 type ResolutionType = Resolution['type']
 
@@ -57,53 +57,46 @@ export function whyNotSettleable(ending: ResolutionType, view: RecordView): stri
   }
 }
 
+/** The keys of an encrypted store; `undefined` if none are given. */
+export type GivenKeys = EncryptedStoreOptions | undefined
+
 /** Whether there is an encrypted result, but no keys to check whether it can be decrypted. */
-export const needsKeys = (access: KeyAccess, { state, keyId }: RecordView): boolean =>
-  access.type !== 'keys' && state === 'finished' && keyId !== undefined
+export const needsKeys = (keys: GivenKeys, { state, keyId }: RecordView): boolean =>
+  keys === undefined && state === 'finished' && keyId !== undefined
 
 /** Whether there are keys, but not the key of the record. */
-export const isKeyMissing = (access: KeyAccess, { keyId }: RecordView): boolean =>
-  access.type === 'keys' && keyId !== undefined && !Object.hasOwn(access.keys.keys, keyId)
+export const isKeyMissing = (keys: GivenKeys, { keyId }: RecordView): boolean =>
+  keys !== undefined && keyId !== undefined && !Object.hasOwn(keys.keys, keyId)
 
 /** Whether an unreadable result may be valid, because its key is not among the given ones. */
-export const isUndecryptable = (access: KeyAccess, view: RecordView): boolean =>
-  view.state === 'unreadable' && isKeyMissing(access, view)
+export const isUndecryptable = (keys: GivenKeys, view: RecordView): boolean =>
+  view.state === 'unreadable' && isKeyMissing(keys, view)
 
 /**
  * Whether there are keys, but the record's store does not encrypt. An answer that `settle` encrypts would
  * then be unreadable for the receivers, which may have no keys.
  */
-export const hasNeedlessKeys = (access: KeyAccess, { keyId }: RecordView): boolean =>
-  access.type === 'keys' && keyId === undefined && access.keys.readUnencrypted !== false
+export const hasNeedlessKeys = (keys: GivenKeys, { keyId }: RecordView): boolean =>
+  keys !== undefined && keyId === undefined && keys.readUnencrypted !== false
 
 /** Returns why the keys that are given with `--done`, or the lack of keys, are an error. */
-export function keysError(access: KeyAccess, view: RecordView): CommandFailure | undefined {
-  const { keyId, state } = view
-  if (hasNeedlessKeys(access, view) && whyNotSettleable('finished', view) === undefined) {
+export function keysError(keys: GivenKeys, view: RecordView): CommandFailure | undefined {
+  const { keyId } = view
+  const isSettleable = whyNotSettleable('finished', view) === undefined
+  if (isSettleable && hasNeedlessKeys(keys, view)) {
     return usageError(
       'usage',
       'the store of the record does not encrypt: omit --keys or, if receivers do not return ' +
         'unencrypted answers, set "readUnencrypted": false in its file',
     )
   }
-  if (isUndecryptable(access, view)) {
+  if (isUndecryptable(keys, view)) {
     return usageError(
       'file',
       `the --keys file lacks the key ${keyId}, which is needed to check whether the result can be decrypted`,
     )
   }
-  if (access.type === 'keys' || keyId === undefined) return undefined
-  if (!needsKeys(access, view) && whyNotSettleable('finished', view) !== undefined) return undefined
-  if (state === 'finished' || state === 'unreadable') {
-    return usageError(
-      'usage',
-      `--done needs --keys to check whether the result, encrypted with the key ${keyId}, can be ` +
-        'decrypted',
-    )
-  }
-  if (access.type === 'unencrypted') return undefined
-  return usageError(
-    'usage',
-    `--done needs --keys or --unencrypted: the store encrypts with the key ${keyId}`,
-  )
+  if (keys !== undefined || keyId === undefined) return undefined
+  if (!isSettleable && !needsKeys(keys, view)) return undefined
+  return usageError('usage', `--done needs --keys: the store encrypts with the key ${keyId}`)
 }

@@ -2,10 +2,10 @@ import type { RecordView } from '../../idempotency/leased/record-view.js'
 import type { Arguments } from '../frame/arguments.js'
 import { columns } from '../output/columns.js'
 import { formatDuration, formatTime } from '../output/format-time.js'
-import type { KeyAccess } from './encryption-keys.js'
 import {
   formatState,
   formatTimeLeft,
+  type GivenKeys,
   hasNeedlessKeys,
   isKeyMissing,
   isUndecryptable,
@@ -16,7 +16,7 @@ import {
 interface ShownRecord {
   readonly record: string
   readonly view: RecordView
-  readonly access: KeyAccess
+  readonly keys: GivenKeys
   readonly arguments: Arguments
   readonly nowMs: number
 }
@@ -54,15 +54,15 @@ const row = <T>(name: string, value: T | undefined, inWords: (value: T) => strin
 const formatAgo = (seconds: number, nowMs: number): string =>
   `${formatDuration(Math.max(0, nowMs / 1000 - seconds))} ago`
 
-function formatKey(keyId: string, { view, access }: ShownRecord): string {
-  if (needsKeys(access, view))
+function formatKey(keyId: string, { view, keys }: ShownRecord): string {
+  if (needsKeys(keys, view))
     return `${keyId}; use --keys to check whether the result can be decrypted`
-  return isKeyMissing(access, view) ? `${keyId}, which the --keys file lacks` : keyId
+  return isKeyMissing(keys, view) ? `${keyId}, which the --keys file lacks` : keyId
 }
 
 function nextCommands(shown: ShownRecord): string[] {
-  const { view, access } = shown
-  if (isUndecryptable(access, view)) {
+  const { view, keys } = shown
+  if (isUndecryptable(keys, view)) {
     return [
       '',
       `The key ${view.keyId} is needed to check whether the result can be decrypted: add it to the --keys file.`,
@@ -75,11 +75,11 @@ function nextCommands(shown: ShownRecord): string[] {
     ways.push(`  ${commandOn(shown, ['--free'])}`)
   }
   if (whyNotSettleable('finished', view) === undefined) {
-    const isWithoutKeys = view.keyId !== undefined && access.type === 'none'
-    const keys = isWithoutKeys ? ['--keys', 'FILE'] : []
+    const isWithoutKeys = view.keyId !== undefined && keys === undefined
+    const keysOption = isWithoutKeys ? ['--keys', 'FILE'] : []
     const answer = ['--done', 'STATUS', '--header', "'content-type: application/json'"]
     ways.push('', 'If the write happened, give retries this answer:')
-    ways.push(`  ${commandOn(shown, [...answer, '--body', 'FILE', ...keys])}`)
+    ways.push(`  ${commandOn(shown, [...answer, '--body', 'FILE', ...keysOption])}`)
   }
   if (whyNotSettleable('forgotten', view) === undefined) {
     ways.push('', 'If it happened but must happen again, let the next request run:')
@@ -92,10 +92,10 @@ const REPEATED_OPTIONS = ['redis', 'prefix', 'timeout', 'keys']
 
 /** Returns a `settle` command for the shell, which repeats the options for Redis and keys. */
 function commandOn(shown: ShownRecord, words: readonly string[]): string {
-  const { record, view, access, arguments: args } = shown
+  const { record, view, keys, arguments: args } = shown
   const carried = REPEATED_OPTIONS.flatMap((name) => {
     const text = args.text(name)
-    const isUnwanted = text === undefined || (name === 'keys' && hasNeedlessKeys(access, view))
+    const isUnwanted = text === undefined || (name === 'keys' && hasNeedlessKeys(keys, view))
     return isUnwanted ? [] : [`--${name}=${quotedForShell(text)}`]
   })
   const end = record.startsWith('-') ? ['--', record] : []

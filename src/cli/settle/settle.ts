@@ -4,8 +4,8 @@ import { redisStore } from '../../stores/redis/store/redis-store.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { unreachableError } from '../frame/command-failure.js'
 import { REDIS_OPTIONS, withRedis } from '../redis/redis-client.js'
-import { KEYS_OPTIONS, type KeyAccess, keeperFor, readKeyAccess } from './encryption-keys.js'
-import { formatState, keysError, whyNotSettleable } from './settle-checks.js'
+import { KEYS_OPTIONS, keeperFor, readKeys } from './encryption-keys.js'
+import { formatState, type GivenKeys, keysError, whyNotSettleable } from './settle-checks.js'
 import { recordLines } from './settle-lines.js'
 import {
   RECORD_OPTIONS,
@@ -39,13 +39,13 @@ export const settle: Command = {
   async run(context) {
     const { arguments: args } = context
     const request = await readSettleRequest(args)
-    const access = await readKeyAccess(args)
+    const keys = await readKeys(args)
     const record = await readRecordName(context)
     return await withRedis(context, async ({ client, prefix, timeoutMs }) => {
       const store = redisStore(client, { prefix, timeoutMs })
       try {
-        const keeper = keeperFor(store, access)
-        return await settleOne({ context, keeper, access, record }, request)
+        const keeper = keeperFor(store, keys)
+        return await settleOne({ context, keeper, keys, record }, request)
       } finally {
         store.close()
       }
@@ -56,7 +56,7 @@ export const settle: Command = {
 interface RecordContext {
   readonly context: Pick<CommandContext, 'arguments'>
   readonly keeper: RecordKeeper
-  readonly access: KeyAccess
+  readonly keys: GivenKeys
   readonly record: string
 }
 
@@ -64,18 +64,18 @@ async function settleOne(
   work: RecordContext,
   request: SettleRequest | undefined,
 ): Promise<CommandResult> {
-  const { context, access, record } = work
+  const { context, keys, record } = work
   const view = await readView(work)
   if (view === undefined) return notSettled({ record }, 'the record does not exist or has expired')
   if (request === undefined) {
-    const shown = { record, view, access, arguments: context.arguments, nowMs: Date.now() }
+    const shown = { record, view, keys, arguments: context.arguments, nowMs: Date.now() }
     return { exitCode: 0, lines: recordLines(shown), json: { record, view } }
   }
   if (request.fence !== view.fence) {
     const why = `the fence of the record is now ${view.fence}, and the record is ${formatState(view)}`
     return notSettled({ record, view }, `nothing changed: ${why}`)
   }
-  const keysFault = request.type === 'finished' ? keysError(access, view) : undefined
+  const keysFault = request.type === 'finished' ? keysError(keys, view) : undefined
   if (keysFault !== undefined) throw keysFault
   const obstacle = whyNotSettleable(request.type, view)
   if (obstacle !== undefined) return notSettled({ record, view }, `nothing changed: ${obstacle}`)
@@ -83,20 +83,15 @@ async function settleOne(
   const { reason } = request
   return {
     exitCode: 0,
-    lines: [formatSettled(work, request, view)],
+    lines: [formatSettled(request, view)],
     json: { record, view, done: request.type, ...(reason !== undefined && { reason }) },
   }
 }
 
-function formatSettled(
-  { access }: RecordContext,
-  { type, reason }: SettleRequest,
-  { state, keyId }: RecordView,
-): string {
-  const isPlain = type === 'finished' && access.type === 'unencrypted'
+function formatSettled({ type, reason }: SettleRequest, { state, keyId }: RecordView): string {
   const isReplaced = type === 'finished' && state === 'unreadable' && keyId !== undefined
-  const instead = isReplaced && !isPlain ? ` instead of the one encrypted with ${keyId}` : ''
-  const line = isPlain ? UNENCRYPTED_LINE : SETTLED_LINES[type] + instead
+  const instead = isReplaced ? ` instead of the one encrypted with ${keyId}` : ''
+  const line = SETTLED_LINES[type] + instead
   return reason === undefined ? line : `${line} (${reason})`
 }
 
@@ -111,9 +106,6 @@ const SETTLED_LINES = {
   finished: 'finished: the write happened, and retries get this answer',
   forgotten: 'forgotten: the next request runs the handler again',
 }
-
-const UNENCRYPTED_LINE =
-  'finished: the write happened, and receivers with readUnencrypted give retries this answer'
 
 const notSettled = (found: JsonRecord, errorLine: string): CommandResult => ({
   exitCode: 1,

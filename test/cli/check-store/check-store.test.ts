@@ -1,11 +1,14 @@
-import { chmod } from 'node:fs/promises'
+import { chmod, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startTcpProxy } from '../../support/network/tcp-proxy.js'
 import { type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { startCluster } from '../../support/redis/redis-cluster.js'
 import { startReplica } from '../../support/redis/redis-replica.js'
 import { startSentinel } from '../../support/redis/redis-sentinel.js'
-import { runChild, runHere, temporaryFile } from '../kit.js'
+import { runChild, runHere, temporaryFile, temporaryFolder } from '../kit.js'
 
 const PASSWORD = 'hunter2hunter2hunter2'
 
@@ -24,7 +27,8 @@ afterAll(() => Promise.all([redis.stop(), closed.stop()]))
 
 interface Checked {
   readonly url?: string
-  readonly file?: object
+  /** The client that the module of `--redis` makes, of `Redis`, `Cluster`, `Valkey`, `createClient` and `createCluster`. */
+  readonly client?: string
   readonly options?: readonly string[]
 }
 
@@ -40,8 +44,26 @@ interface Node {
   readonly facts: readonly Found[]
 }
 
-async function check({ url, file, options = [] }: Checked) {
-  const place = file && ['--redis', await temporaryFile(JSON.stringify(file))]
+const addressOf = (library: string): string =>
+  JSON.stringify(pathToFileURL(createRequire(import.meta.url).resolve(library)).href)
+
+/** The path of a module with this text, which has the functions of every client library. */
+async function moduleFile(text: string, name = 'redis.mjs'): Promise<string> {
+  const path = join(await temporaryFolder(), name)
+  const imports = [
+    `import ioredis from ${addressOf('ioredis')}`,
+    `import iovalkey from ${addressOf('iovalkey')}`,
+    `import nodeRedis from ${addressOf('redis')}`,
+    'const { Redis, Cluster } = ioredis',
+    'const { Redis: Valkey } = iovalkey',
+    'const { createClient, createCluster } = nodeRedis',
+  ]
+  await writeFile(path, [...imports, text].join('\n'), { mode: 0o644 })
+  return path
+}
+
+async function check({ url, client, options = [] }: Checked) {
+  const place = client && ['--redis', await moduleFile(`export default ${client}`)]
   const argv = ['check-store', ...(place ?? []), ...options]
   const env = url === undefined ? {} : { REDIS_URL: url }
   const [ran, asJson] = await Promise.all([
@@ -83,21 +105,35 @@ describe('a store that is fit', () => {
   it.each<[string, () => Checked]>([
     ['REDIS_URL', () => ({ url: `redis://:${PASSWORD}@127.0.0.1:${closed.port}` })],
     [
-      'a file with a URL',
-      () => ({ file: { url: `redis://:${PASSWORD}@127.0.0.1:${closed.port}` } }),
-    ],
-    ['a URL and options', () => ({ file: { url: closed.url, password: PASSWORD } })],
-    ['options', () => ({ file: { host: '127.0.0.1', port: closed.port, password: PASSWORD } })],
-    [
-      'a file rather than REDIS_URL',
+      'a client of ioredis rather than REDIS_URL',
       () => ({
         url: 'redis://127.0.0.1:1',
-        file: { host: '127.0.0.1', port: closed.port, password: PASSWORD },
+        client: `new Redis({ port: ${closed.port}, password: '${PASSWORD}' })`,
       }),
+    ],
+    [
+      'a client of iovalkey',
+      () => ({ client: `new Valkey({ port: ${closed.port}, password: '${PASSWORD}' })` }),
+    ],
+    [
+      'a client of node-redis',
+      () => ({ client: `createClient({ url: '${closed.url}', password: '${PASSWORD}' })` }),
+    ],
+    [
+      'one that is connected',
+      () => ({ client: `await createClient({ url: '${redis.url}' }).connect()` }),
     ],
   ])('is found by %s', async (_what, checked) => {
     const { exitCode, nodes } = await check(checked())
     expect({ exitCode, nodes: nodes.length }).toEqual({ exitCode: 0, nodes: 1 })
+  })
+
+  it('is found by a module in the working directory, whose client ends with the process', async () => {
+    const client = `new Redis({ port: ${closed.port}, password: '${PASSWORD}' })`
+    const path = await moduleFile(`export default ${client}`)
+    const argv = ['check-store', '--json', '--redis', relative(process.cwd(), path)]
+    const ran = await runChild(argv, { stdin: '' })
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
   })
 
   it('is no child process that has to be ended', async () => {
@@ -225,13 +261,14 @@ describe('Redis behind Sentinel', () => {
   it('is warned of without min-replicas-to-write', async () => {
     const set = await startSentinel()
     onTestFinished(() => set.stop())
-    const file = { sentinels: set.sentinels, name: set.name }
-    const { exitCode, nodes } = await check({ file })
+    const options = { sentinels: set.sentinels, name: set.name }
+    const client = `new Redis(${JSON.stringify(options)})`
+    const { exitCode, nodes } = await check({ client })
     expect(exitCode).toBe(0)
     expect(nodes[0]?.address).toBe(`127.0.0.1:${set.primary.port} (orders via Sentinel)`)
     expect(codesOf(nodes[0]?.warnings)).toContain('min_replicas')
     await set.primary.command('CONFIG', 'SET', 'min-replicas-to-write', '1')
-    const fixed = await check({ file })
+    const fixed = await check({ client })
     expect(codesOf(fixed.nodes[0]?.warnings)).not.toContain('min_replicas')
   })
 })
@@ -241,12 +278,13 @@ describe('a cluster', () => {
     const cluster = await startCluster()
     onTestFinished(() => cluster.stop())
     const nodes = cluster.startupNodes
-    const checked = await check({ file: { cluster: nodes.slice(0, 1) } })
+    const checked = await check({ client: `new Cluster(${JSON.stringify(nodes.slice(0, 1))})` })
     expect(checked.exitCode).toBe(0)
     expect(checked.nodes).toHaveLength(cluster.masters.length)
-    const urls = await check({ file: { cluster: [`redis://127.0.0.1:${nodes[0]?.port}`] } })
+    const rootNodes = JSON.stringify([{ url: `redis://127.0.0.1:${nodes[0]?.port}` }])
+    const nodeRedis = await check({ client: `createCluster({ rootNodes: ${rootNodes} })` })
     const addresses = (of: readonly Node[]) => of.map(({ address }) => address).toSorted()
-    expect(addresses(urls.nodes)).toEqual(addresses(checked.nodes))
+    expect(addresses(nodeRedis.nodes)).toEqual(addresses(checked.nodes))
   })
 })
 
@@ -284,49 +322,49 @@ describe('Redis unreachable', () => {
 })
 
 describe('what says where Redis is', () => {
-  it.each<[string, string | object, RegExp]>([
-    ['not JSON', '{ "url": hunter2 }', /the --redis file is not JSON/],
-    ['no object', '"redis://:hunter2@host"', /must contain exactly one of \{ "url" \}/],
-    ['empty', {}, /must contain exactly one of/],
-    ['without a host', { port: 6379, password: PASSWORD }, /must contain exactly one of/],
-    ['two places', { url: 'redis://h', host: 'h' }, /must contain exactly one of/],
-    ['a URL that is none', { url: `:${PASSWORD}@host` }, /"url" in the --redis file must be/],
+  it.each([
     [
-      'a URL of another kind',
-      { url: `https://:${PASSWORD}@host` },
-      /must be a redis: or rediss: URL/,
+      'no default export',
+      'export const client = 1',
+      /must be a Redis or Cluster client of ioredis/,
     ],
-    ['a cluster without nodes', { cluster: [] }, /must be a list of redis: URLs/],
-    ['a cluster of texts', { cluster: [PASSWORD] }, /must be a list of redis: URLs/],
-    ['a cluster at no port', { cluster: [{ host: 'h', port: 65_536 }] }, /must be a list of/],
-    ['a URL of no database', { url: `redis://:${PASSWORD}@h/x` }, /"url" in the --redis file/],
-    ['a port that is none', { host: 'h', port: 99_999 }, /"port".* must be a port number/],
-    ['a port in words', { host: 'h', port: PASSWORD }, /"port".* must be a port number/],
-    ['a database in words', { host: 'h', db: PASSWORD }, /"db".* must be a database number/],
-    ['half a database', { host: 'h', db: 1.5 }, /"db".* must be a database number/],
+    ['something else', `export default '${PASSWORD}'`, /must be a Redis or Cluster client/],
     [
-      'a URL and half a database',
-      { url: 'redis://h', db: 1.5 },
-      /"db".* must be a database number/,
+      'a client of half a database',
+      'export default new Redis({ db: 1.5, lazyConnect: true })',
+      /db/,
     ],
-    ['a host that is none', { host: 5 }, /"host".* must be a non-empty string/],
-    ['a socket that is none', { path: 5 }, /"path".* must be a non-empty string/],
-    ['a Sentinel of no port', { sentinels: [{ host: 'h', port: -1 }], name: 'a' }, /"sentinels"/],
-    ['no Sentinel', { sentinels: [], name: 'a' }, /"sentinels".* must be a list of/],
-  ])('is refused when the file is %s', async (_what, contents, message) => {
-    const text = typeof contents === 'string' ? contents : JSON.stringify(contents)
-    const ran = await runHere(['check-store', '--redis', await temporaryFile(text)])
+    ['an error', `throw new Error('${PASSWORD}')`, /cannot be loaded \(Error\): run it with node/],
+    ['no JavaScript', `{ "url": ${PASSWORD} `, /cannot be loaded \(SyntaxError\)/],
+    [
+      'an import of nothing',
+      "import 'no-such-package'",
+      /cannot be loaded \(ERR_MODULE_NOT_FOUND\)/,
+    ],
+  ])('is refused when the module has %s', async (_what, text, message) => {
+    const ran = await runChild(['check-store', '--redis', await moduleFile(text)], { stdin: '' })
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
     expect(ran.stderr).toMatch(message)
     expect(ran.stderr).not.toContain('hunter2')
   })
 
-  it('is refused when others can read the file', async () => {
-    const path = await temporaryFile(JSON.stringify({ url: redis.url }))
-    await chmod(path, 0o640)
+  it.each([
+    ['is not there', async () => '/no/such/hunter2.mjs', /does not exist/],
+    ['is a folder', temporaryFolder, /does not exist/],
+    ['is JSON', () => temporaryFile('{}'), /must end in .js, .mjs, .cjs/],
+  ])('is refused when the file %s', async (_what, file, message) => {
+    const ran = await runHere(['check-store', '--redis', await file()])
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toMatch(message)
+    expect(ran.stderr).not.toContain('hunter2')
+  })
+
+  it.each([0o664, 0o646])('is refused, and not run, with the mode %o', async (mode) => {
+    const path = await moduleFile('process.exit(7)')
+    await chmod(path, mode)
     const ran = await runHere(['check-store', '--redis', path], { env: { REDIS_URL: redis.url } })
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toContain('other users can read or change the --redis file')
+    expect(ran.stderr).toContain('other users can change the --redis file: run chmod go-w on it')
   })
 
   it.each([
@@ -340,7 +378,6 @@ describe('what says where Redis is', () => {
     `redis://:${PASSWORD}@host/1/2`,
     `redis://:${PASSWORD}@host/-1`,
     `redis://:${PASSWORD}@host?db=x`,
-    `redis://:${PASSWORD}@host?port=99999`,
     `redis://:${PASSWORD}@host:99999`,
   ])('is refused when REDIS_URL is %j', async (url) => {
     const ran = await runHere(['check-store'], { env: { REDIS_URL: url } })
@@ -352,12 +389,6 @@ describe('what says where Redis is', () => {
   it.each(['', '/', '/0', '/3', '?db=3'])('may be a URL that ends in %j', async (end) => {
     const { exitCode } = await runHere(['check-store'], { env: { REDIS_URL: redis.url + end } })
     expect(exitCode).toBe(0)
-  })
-
-  it('may be options that are texts', async () => {
-    const file = { host: '127.0.0.1', port: String(redis.port), db: '3' }
-    const ran = await runHere(['check-store', '--redis', await temporaryFile(JSON.stringify(file))])
-    expect(ran.exitCode).toBe(0)
   })
 
   it.each(['5', '0ms', '61s', ''])('is not waited for %j', async (timeout) => {

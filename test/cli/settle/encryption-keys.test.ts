@@ -54,7 +54,9 @@ describe('an abandoned record of an encrypted store', () => {
     expect(stdout).toMatch(/--done STATUS .* --body FILE --keys FILE/)
     const ran = await settle(server, recordId, '--fence', String(fence), ...ANSWER)
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toMatch(/^service-auth: --done needs --keys or --unencrypted: .*\n$/)
+    expect(ran.stderr).toMatch(
+      /^service-auth: --done needs --keys: the store encrypts with the key june;/,
+    )
     expect((await plain.inspect(recordId))?.state).toBe('abandoned')
   })
 
@@ -70,15 +72,6 @@ describe('an abandoned record of an encrypted store', () => {
     const { stdout } = await settle(server, run.recordId, '--keys', file)
     expect(stdout).toMatch(/^state +finished: its answer is stored$/m)
     expect(stdout).toMatch(/^key +july$/m)
-  })
-
-  it('is done with --unencrypted as it stands', async () => {
-    const run = await made(encrypted, 'abandoned')
-    const options = ['--fence', String(run.fence), '--unencrypted', ...ANSWER]
-    expect(await settle(server, run.recordId, ...options)).toMatchObject({ exitCode: 0 })
-    expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'unreadable' })
-    const during = encryptedStore(plain, { keys: KEYS, current: 'june', readUnencrypted: true })
-    expect(await findAgain(during, run)).toMatchObject({ outcome: 'finished' })
   })
 
   it('is freed without the keys', async () => {
@@ -137,7 +130,6 @@ describe('an abandoned record of a store that does not encrypt', () => {
 describe('a result that opens is never written over', () => {
   it.each([
     ['without keys', async () => [], 2],
-    ['with --unencrypted', async () => ['--unencrypted'], 2],
     ['with the keys', async () => ['--keys', await fileOf(KEYS, 'july')], 1],
   ] as const)('%s', async (_how, keys, exitCode) => {
     const { recordId, fence } = await made(encrypted, 'finished')
@@ -148,14 +140,13 @@ describe('a result that opens is never written over', () => {
     expect(ran.stderr).toMatch(
       exitCode === 1
         ? /the record is finished: its answer is stored$/m
-        : /--done needs --keys to check .* june,/,
+        : /--done needs --keys: the store encrypts with the key june;/m,
     )
     expect(await contentsOf(recordId)).toBe(before)
   })
 
   it.each([
     ['without keys', async () => []],
-    ['with --unencrypted', async () => ['--unencrypted']],
     ['with the keys', async () => ['--keys', await fileOf(KEYS, 'july')]],
     ['with other keys', async () => ['--keys', await fileOf({ x: KEYS.july }, 'x')]],
   ] as const)('where it is plain, %s', async (_how, keys) => {
@@ -169,7 +160,7 @@ describe('a result that opens is never written over', () => {
 
   it('nor is one that its run has stored since the command looked', async () => {
     const run = await made(encrypted, 'abandoned')
-    const keeper = keeperFor(plain, { type: 'unencrypted' })
+    const keeper = keeperFor(plain, undefined)
     expect(await keeper.inspect(run.recordId)).toMatchObject({ state: 'abandoned' })
     expect(await encrypted.settle(run, { type: 'finished', result: RESULT })).toBe(true)
     const before = await contentsOf(run.recordId)
@@ -213,11 +204,11 @@ describe('a result that does not open', () => {
     expect(await findAgain(encrypted, run)).toMatchObject({ outcome: 'finished' })
   })
 
-  it('because it is damaged is not done with --unencrypted', async () => {
+  it('because it is damaged is done with the keys alone', async () => {
     const { recordId, fence } = await made(encrypted, 'finished')
     await server.command('APPEND', `esa:k:${recordId}`, 'x')
     const options = ['--fence', String(fence), ...ANSWER]
-    const ran = await settle(server, recordId, ...options, '--unencrypted')
+    const ran = await settle(server, recordId, ...options)
     expect(ran).toMatchObject({ exitCode: 2 })
     const keys = ['--keys', await fileOf(KEYS, 'june')]
     expect((await settle(server, recordId, ...options, ...keys)).exitCode).toBe(0)

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { JOURNAL_FILE } from '../../migration/journal/journal-folder.js'
+import { JOURNAL_FILE } from '../../migration/journal/file-journal.js'
 import { corePhoneNumber } from '../../migration/record-validation/phone-number.js'
 import { phonePlansFault } from '../../migration/record-validation/phone-plans.js'
 import {

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncFolder } from '../../migration/journal/journal-folder.js'
+import { syncFolder } from '../../migration/journal/file-journal.js'
 import type { Migration } from '../../migration/run/migration.js'
 import type { IdentityReport, IdentityState, MigrationReport } from '../../migration/run/report.js'
 import { usageError } from '../frame/command-failure.js'

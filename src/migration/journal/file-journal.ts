@@ -1,14 +1,19 @@
-import { constants } from 'node:fs'
-import { type FileHandle, open, rename } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { constants, type Stats } from 'node:fs'
+import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { MigrationError } from '../run/migration-error.js'
-import type { Journal } from './journal.js'
-import { checkFile, JOURNAL_FILE, makeFolder, openError, syncFolder } from './journal-folder.js'
-import { damaged, encodeUnit, HEADER, NO_UNIT, parseUnit, type Unit } from './journal-format.js'
+import {
+  AFTER_HEADER,
+  damaged,
+  encode,
+  HEADER,
+  type Journal,
+  type Position,
+  readAppends,
+} from './journal.js'
 import { lockFolder, type ProcessLock } from './process-lock.js'
-import { readUnits, writtenSize } from './read-journal.js'
 
-const LOCK = 'lock'
+export const JOURNAL_FILE = 'journal.ndjson'
 
 /**
  * Opens a journal in a folder. The folder is created with mode 0700, its files with mode 0600. Only one
@@ -20,7 +25,7 @@ const LOCK = 'lock'
  *
  * @throws TypeError if `directory` is not a non-empty string.
  * @throws MigrationError `journal_in_use`; `bad_journal` if the folder or the file is accessible to other
- * users, belongs to another user, is damaged, has a newer format, is not a journal, or cannot be created,
+ * users, belongs to another user, is damaged, has another format, is not a journal, or cannot be created,
  * read or written.
  *
  * @example
@@ -40,21 +45,27 @@ export async function fileJournal(directory: string): Promise<Journal> {
   const folder = resolve(directory)
   try {
     await makeFolder(folder)
-    const lock = await lockFolder(join(folder, LOCK))
+    const lock = await lockFolder(join(folder, 'lock'))
     if (lock === undefined) {
       throw new MigrationError('journal_in_use', 'another step has the journal open')
     }
     return await openLocked(folder, lock)
   } catch (error) {
-    throw error instanceof MigrationError ? error : openError(error)
+    throw openError(error)
   }
 }
 
+/** Truncates an incomplete append, and syncs data that a killed process may not have synced. */
 async function openLocked(folder: string, lock: ProcessLock): Promise<Journal> {
   let handle: FileHandle | undefined
   try {
-    handle = await openFile(folder)
-    return await recover(handle, lock)
+    handle = await openFile(join(folder, JOURNAL_FILE))
+    const size = await checkFile(handle)
+    let last: Position = AFTER_HEADER
+    for await (const append of readAppends(handle, size)) last = append
+    if (last.end < size) await handle.truncate(last.end)
+    await handle.sync()
+    return journalOn(handle, last, lock)
   } catch (error) {
     await handle?.close()
     await lock.free()
@@ -63,8 +74,7 @@ async function openLocked(folder: string, lock: ProcessLock): Promise<Journal> {
 }
 
 /** Renames a new file to its final name once it is complete, so the journal always has its header. */
-async function openFile(folder: string): Promise<FileHandle> {
-  const path = join(folder, JOURNAL_FILE)
+async function openFile(path: string): Promise<FileHandle> {
   const { O_RDWR, O_APPEND, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants
   const flags = O_RDWR | O_APPEND | O_NOFOLLOW
   const found = await open(path, flags).catch((error: NodeJS.ErrnoException) => {
@@ -77,7 +87,7 @@ async function openFile(folder: string): Promise<FileHandle> {
     await created.writeFile(HEADER)
     await created.sync()
     await rename(newPath, path)
-    await syncFolder(folder)
+    await syncFolder(dirname(path))
     return created
   } catch (error) {
     await created.close()
@@ -85,29 +95,32 @@ async function openFile(folder: string): Promise<FileHandle> {
   }
 }
 
-/** Truncates an incomplete append, and syncs data that a killed process may not have synced. */
-async function recover(handle: FileHandle, lock: ProcessLock): Promise<Journal> {
-  const size = await checkFile(handle)
-  let lastUnit = NO_UNIT
-  for await (const unit of readUnits(handle, await writtenSize(handle, size))) lastUnit = unit
-  if (lastUnit.end < size) await handle.truncate(lastUnit.end)
-  await handle.sync()
-  return journalOn(handle, lock, createWriter(handle, lastUnit))
-}
-
-function journalOn(
-  handle: FileHandle,
-  lock: ProcessLock,
-  writer: ReturnType<typeof createWriter>,
-): Journal {
+/** Writes one append after another, from the position after the last one. */
+function journalOn(handle: FileHandle, last: Position, lock: ProcessLock): Journal {
+  let { end, check } = last
+  let failure: MigrationError | undefined
+  let writing: Promise<void> = Promise.resolve()
   let closing: Promise<void> | undefined
 
-  const mustBeOpen = (): void => {
-    if (closing !== undefined) throw new Error('the journal is closed')
+  async function write(lines: string): Promise<void> {
+    if (failure !== undefined) throw failure
+    const append = encode(check, lines)
+    try {
+      await handle.appendFile(append.bytes)
+      await handle.datasync()
+    } catch (error) {
+      const { code = 'an unknown error' } = error as NodeJS.ErrnoException
+      failure = new MigrationError('bad_journal', `the journal cannot be written (${code})`)
+      // After a failed sync it is unknown which bytes are on disk, so all bytes of this write are removed.
+      await handle.truncate(end).catch(() => {})
+      throw failure
+    }
+    end += append.bytes.length
+    check = append.check
   }
 
   async function close(): Promise<void> {
-    await writer.settled()
+    await writing
     try {
       await handle.close()
     } finally {
@@ -115,20 +128,29 @@ function journalOn(
     }
   }
 
+  const mustBeOpen = (): void => {
+    if (closing !== undefined) throw new Error('the journal is closed')
+  }
+
   return {
     async *read() {
       mustBeOpen()
-      const size = writer.size()
-      let lastUnit = NO_UNIT
-      for await (const unit of readUnits(handle, size)) {
-        lastUnit = unit
-        yield* parseUnit(unit)
+      const size = end
+      let seen: Position = AFTER_HEADER
+      for await (const append of readAppends(handle, size)) {
+        seen = append
+        yield* append.lines
       }
-      if (lastUnit.end < size) throw damaged(lastUnit.line + 1)
+      if (seen.end < size) throw damaged(seen)
     },
     async append(lines) {
       mustBeOpen()
-      await writer.append(lines)
+      if (lines.length === 0) return
+      // Encoded now: the caller may change its list before the write begins.
+      const array = JSON.stringify(lines)
+      const written = writing.then(() => write(array))
+      writing = written.catch(() => {})
+      await written
     },
     close() {
       closing ??= close()
@@ -153,13 +175,11 @@ export async function readOnlyJournal(directory: string): Promise<Journal> {
   return {
     async *read() {
       try {
-        const size = await checkFile(handle)
         // Skips an append that is still being written.
-        for await (const unit of readUnits(handle, await writtenSize(handle, size))) {
-          yield* parseUnit(unit)
-        }
+        const size = await checkFile(handle)
+        for await (const append of readAppends(handle, size)) yield* append.lines
       } catch (error) {
-        throw error instanceof MigrationError ? error : openError(error)
+        throw openError(error)
       }
     },
     append: () => Promise.reject(new Error('the journal is open for reading alone')),
@@ -167,53 +187,70 @@ export async function readOnlyJournal(directory: string): Promise<Journal> {
   }
 }
 
-const LINE_BREAK = /[\r\n]/
+const OPEN_TO_OTHERS = 0o077
 
-/** Writes one append after another. */
-function createWriter(handle: FileHandle, lastUnit: Pick<Unit, 'end' | 'check'>) {
-  let { end, check } = lastUnit
-  let failure: MigrationError | undefined
-  let writing: Promise<void> = Promise.resolve()
-
-  async function write(lines: readonly string[]): Promise<void> {
-    if (failure !== undefined) throw failure
-    if (lines.length === 0) return
-    const unit = encodeUnit(check, lines)
-    try {
-      await handle.appendFile(unit.bytes)
-      await handle.datasync()
-    } catch (error) {
-      failure = writeError(error)
-      // After a failed sync it is unknown which bytes are on disk, so all bytes of this write are removed.
-      await handle.truncate(end).catch(() => {})
-      throw failure
-    }
-    end += unit.bytes.length
-    check = unit.check
-  }
-
-  return {
-    async append(lines: readonly string[]): Promise<void> {
-      if (lines.some((line) => LINE_BREAK.test(line))) {
-        throw new TypeError('a line of a journal must not hold a line break')
-      }
-      // The caller may change its list before the write begins.
-      const copy = [...lines]
-      const written = writing.then(() => write(copy))
-      writing = written.catch(() => {})
-      await written
-    },
-    /** Returns the number of bytes that are on disk. */
-    size: () => end,
-    /** Resolves once no write is in progress. */
-    settled: () => writing,
+/**
+ * Creates the folder and its parents with mode 0700, and syncs them to disk. Throws for an existing folder that
+ * others can access: its mode is not changed, because others may need it.
+ *
+ * @throws MigrationError `bad_journal`.
+ */
+async function makeFolder(folder: string): Promise<void> {
+  const firstCreated = await mkdir(folder, { recursive: true, mode: 0o700 })
+  const status = await stat(folder)
+  checkOwnership('folder', status)
+  if (firstCreated === undefined) return
+  for (let each = folder; each.length >= firstCreated.length; each = dirname(each)) {
+    await syncFolder(dirname(each))
   }
 }
 
-function writeError(error: unknown): MigrationError {
-  const { code } = error as NodeJS.ErrnoException
-  return new MigrationError(
+/** @throws MigrationError `bad_journal` if the folder or file belongs to another user or is accessible to others. */
+function checkOwnership(what: 'folder' | 'file', { mode, uid }: Stats): void {
+  if (process.platform === 'win32') return
+  if (uid !== process.getuid?.()) {
+    throw new MigrationError('bad_journal', `the journal's ${what} belongs to another user`)
+  }
+  if ((mode & OPEN_TO_OTHERS) === 0) return
+  const remedy = what === 'folder' ? 'chmod 700' : 'chmod 600'
+  throw new MigrationError(
     'bad_journal',
-    `the journal cannot be written${code ? ` (${code})` : ''}`,
+    `others can read or change the journal's ${what}: ${remedy}`,
   )
+}
+
+/**
+ * Returns the size of the journal file in bytes.
+ *
+ * @throws MigrationError `bad_journal` if it is not a file, belongs to another user or is accessible to others.
+ */
+async function checkFile(handle: FileHandle): Promise<number> {
+  const status = await handle.stat()
+  if (!status.isFile())
+    throw new MigrationError('bad_journal', `${JOURNAL_FILE} is not a regular file`)
+  checkOwnership('file', status)
+  return status.size
+}
+
+/** Syncs the entries of a folder to disk. On Windows this is not needed. */
+export async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Converts errors of the system. A `MigrationError` and a bug are returned unchanged. */
+function openError(error: unknown): unknown {
+  if (error instanceof MigrationError) return error
+  const { code } = error as NodeJS.ErrnoException
+  if (code === undefined) return error
+  const isFile = code === 'EEXIST' || code === 'ENOTDIR'
+  const message = isFile
+    ? 'the journal is a folder, and its path leads to a file: name another one'
+    : `the journal cannot be opened (${code})`
+  return new MigrationError('bad_journal', message)
 }

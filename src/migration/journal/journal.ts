@@ -1,7 +1,8 @@
-/**
- * The write-ahead log of a run. Its lines have no line breaks. It contains neither secrets nor account
- * data.
- */
+import { createHash } from 'node:crypto'
+import type { FileHandle } from 'node:fs/promises'
+import { MigrationError } from '../run/migration-error.js'
+
+/** The write-ahead log of a run. It contains neither secrets nor account data. */
 export interface Journal {
   /** Yields all lines in the order of their appends. */
   read(): AsyncIterable<string>
@@ -9,4 +10,143 @@ export interface Journal {
   append(lines: readonly string[]): Promise<void>
   /** Closes the journal, so that another run can open it. */
   close(): Promise<void>
+}
+
+// The first line of the file is HEADER. Each further line is one `append`:
+//
+//   {"check":"…","lines":["…","…"]}
+//
+// `check` is a digest of the array and the previous `check`, so a line that is changed, missing, moved or
+// repeated is detected. A last line without its line feed is an append that a crash left incomplete.
+
+const VERSION = 2
+const START = '{"journal":"express-service-auth/migration","version":'
+export const HEADER: string = `${START}${VERSION}}\n`
+const CHECK_DIGITS = 32
+const BEFORE_LINES = '{"check":"","lines":'.length + CHECK_DIGITS
+const LINE_FEED = '\n'.charCodeAt(0)
+
+/** The end of a line of the file. */
+export interface Position {
+  /** Offset in the file. */
+  readonly end: number
+  /** What the next line's digest continues. */
+  readonly check: string
+  readonly lineNumber: number
+}
+
+export const AFTER_HEADER: Position = {
+  end: HEADER.length,
+  check: checkOf('', HEADER),
+  lineNumber: 1,
+}
+
+/** Returns the bytes of an `append`, a JSON array that follows the digest `previous`, and its own digest. */
+export function encode(
+  previous: string,
+  array: string | Buffer,
+): { readonly bytes: Buffer; readonly check: string } {
+  const check = checkOf(previous, array)
+  const parts = [`{"check":"${check}","lines":`, array, '}\n']
+  return { check, bytes: Buffer.concat(parts.map((part) => Buffer.from(part))) }
+}
+
+function checkOf(previous: string, bytes: string | Buffer): string {
+  const digest = createHash('sha256').update(previous).update(bytes).digest('hex')
+  return digest.slice(0, CHECK_DIGITS)
+}
+
+/** An `append`, and its position in the file. */
+export interface Append extends Position {
+  readonly lines: readonly string[]
+}
+
+/** Returns `undefined` unless the bytes are exactly an `append` that follows `previous`. */
+function decode(previous: Position, bytes: Buffer): Append | undefined {
+  const array = bytes.subarray(BEFORE_LINES, -2)
+  const expected = encode(previous.check, array)
+  if (!expected.bytes.equals(bytes)) return undefined
+  return {
+    end: previous.end + bytes.length,
+    check: expected.check,
+    lineNumber: previous.lineNumber + 1,
+    lines: JSON.parse(array.toString()),
+  }
+}
+
+/**
+ * Yields the appends in the first `size` bytes of a journal. Leaves out an incomplete last one.
+ *
+ * @throws MigrationError `bad_journal` with the damaged line.
+ */
+export async function* readAppends(handle: FileHandle, size: number): AsyncGenerator<Append> {
+  let position: Position | undefined
+  for await (const bytes of readLines(handle, size)) {
+    if (position === undefined) {
+      checkHeader(bytes)
+      position = AFTER_HEADER
+      continue
+    }
+    const append = decode(position, bytes)
+    if (append === undefined) {
+      if (isIncomplete(position, bytes)) return
+      throw damaged(position)
+    }
+    yield append
+    position = append
+  }
+  if (position === undefined) checkHeader(Buffer.alloc(0))
+}
+
+/** A line that lacks only its line feed, and has another byte in its place, is damaged. */
+function isIncomplete(previous: Position, bytes: Buffer): boolean {
+  if (bytes.at(-1) === LINE_FEED) return false
+  const repaired = Buffer.concat([bytes.subarray(0, -1), Buffer.of(LINE_FEED)])
+  return decode(previous, repaired) === undefined
+}
+
+function checkHeader(bytes: Buffer): void {
+  const text = bytes.toString('latin1')
+  if (text === HEADER) return
+  const version = text.startsWith(START)
+    ? Number.parseInt(text.slice(START.length), 10)
+    : Number.NaN
+  if (version > VERSION) {
+    throw new MigrationError('bad_journal', 'the journal is of a newer version of this package', 1)
+  }
+  if (version < VERSION) {
+    throw new MigrationError(
+      'bad_journal',
+      'the journal is of an earlier version of this package: finish its migration with that version',
+      1,
+    )
+  }
+  throw new MigrationError(
+    'bad_journal',
+    'this is not the journal of a migration, or it is damaged',
+    1,
+  )
+}
+
+/** The error for the line after a position. */
+export const damaged = ({ lineNumber }: Position): MigrationError =>
+  new MigrationError('bad_journal', 'the journal is damaged', lineNumber + 1)
+
+const CHUNK_BYTES = 256 * 1024
+
+/** Yields each line with its line feed, and last the rest of the file that has none. */
+async function* readLines(handle: FileHandle, size: number): AsyncGenerator<Buffer> {
+  let rest = Buffer.alloc(0)
+  for (let offset = 0; offset < size; ) {
+    const chunk = Buffer.alloc(Math.min(CHUNK_BYTES, size - offset))
+    const { bytesRead } = await handle.read(chunk, 0, chunk.length, offset)
+    if (bytesRead === 0) break
+    offset += bytesRead
+    rest = Buffer.concat([rest, chunk.subarray(0, bytesRead)])
+    for (let end = rest.indexOf(LINE_FEED); end !== -1; end = rest.indexOf(LINE_FEED)) {
+      yield rest.subarray(0, end + 1)
+      rest = rest.subarray(end + 1)
+    }
+  }
+  if (rest.length > 0) yield rest
 }

@@ -3,7 +3,6 @@ import { chmod, mkdir, mkdtemp, readdir, rename, rm, symlink } from 'node:fs/pro
 import { connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { digestOfParts } from '../../base/digest.js'
 
 /** A lock that lasts until `free` or the end of its process, however the process ends. */
@@ -11,27 +10,22 @@ export interface ProcessLock {
   free(): Promise<void>
 }
 
-const LOOK_AGAIN_MS = 5
-/** How long the process whose ticket is first by name waits for the others to leave. */
-const PATIENCE_MS = 2000
 /** Maximum length of a socket's path: 103 bytes on macOS, 107 on Linux. */
 const MAX_PATH_BYTES = 103
-/** The name of a socket in the folder: the time, and a random number. */
-const TICKET = /^[0-9a-z]{9}-[0-9a-f]{8}$/
-const UNFINISHED = 'new-'
-/** Length of a slash, `new-` and a ticket. */
-const MAX_NAME_BYTES = 1 + UNFINISHED.length + 9 + 1 + 8
+/** A socket in the folder that listens, or with `new-` one that may not listen yet. */
+const TICKET = /^(?:new-)?[0-9a-f]{16}$/
+/** Length of a slash, `new-` and 16 digits. */
+const MAX_NAME_BYTES = 21
 
 /**
  * Creates and locks a folder, against other processes of this machine and other calls of this one. Resolves
- * with `undefined` if it is locked already.
+ * with `undefined` if it is locked already, or if another call tries at the same moment.
  *
  * Node has no `flock`, and a PID file outlives its process. A listening socket does not: the system closes
  * it with its process, and only then refuses connections. Each process creates a listening socket in the
- * folder and then looks for others. Of two processes, the one that looks last sees the other, so at most one
- * finds itself alone. The process whose socket is first by name waits until it is alone; the others leave. Each
- * removes sockets that no longer listen. This is safe, because names are never reused and a socket gets its name
- * only after it listens.
+ * folder, then looks for others, and leaves if it finds one. Of two processes, the one that looks last sees
+ * the other, so at most one finds itself alone. Each removes sockets that no longer listen. This is safe,
+ * because names are never reused and a socket gets its name only after it listens.
  */
 export async function lockFolder(folder: string): Promise<ProcessLock | undefined> {
   if (process.platform === 'win32') return lockPipe(folder)
@@ -43,17 +37,17 @@ export async function lockFolder(folder: string): Promise<ProcessLock | undefine
 
 /** `short` is a shorter path of the folder, which exists only during this call. */
 async function lockByTicket(folder: string, short: string): Promise<ProcessLock | undefined> {
-  const ownName = `${Date.now().toString(36).padStart(9, '0')}-${randomBytes(4).toString('hex')}`
-  const unfinished = join(short, `${UNFINISHED}${ownName}`)
+  const ownName = randomBytes(8).toString('hex')
+  const unfinished = join(short, `new-${ownName}`)
   const server = await listen(unfinished)
   const ticket = join(folder, ownName)
   try {
     await chmod(unfinished, 0o600)
     await rename(unfinished, join(short, ownName))
-    if (await becomesAlone(short, ownName)) return { free: () => leave(server, ticket) }
+    if (await isAlone(short, ownName)) return { free: () => leave(server, ticket) }
   } catch (error) {
     await leave(server, ticket)
-    // Another process has the lock by now, and has removed the unfinished socket.
+    // Another process has removed the unfinished socket.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
@@ -61,28 +55,15 @@ async function lockByTicket(folder: string, short: string): Promise<ProcessLock 
   return undefined
 }
 
-async function becomesAlone(folder: string, ownName: string): Promise<boolean> {
-  const deadline = performance.now() + PATIENCE_MS
-  for (;;) {
-    const others = await livingOthers(folder, ownName)
-    if (others.length === 0) break
-    if (others.some((other) => other < ownName) || performance.now() > deadline) return false
-    await delay(LOOK_AGAIN_MS)
-  }
-  const unfinished = (await readdir(folder)).filter((name) => name.startsWith(UNFINISHED))
-  await Promise.all(unfinished.map((name) => rm(join(folder, name), { force: true })))
-  return true
-}
-
-async function livingOthers(folder: string, ownName: string): Promise<string[]> {
-  const living: string[] = []
+async function isAlone(folder: string, ownName: string): Promise<boolean> {
+  let others = 0
   for (const name of await readdir(folder)) {
     if (name === ownName || !TICKET.test(name)) continue
     const path = join(folder, name)
-    if (await listens(path)) living.push(name)
+    if (await listens(path)) others += 1
     else await rm(path, { force: true })
   }
-  return living
+  return others === 0
 }
 
 async function leave(server: Server, ticket: string): Promise<void> {

@@ -41,7 +41,7 @@ it('never tells a part of what is being appended', async () => {
 it('leaves an append that was cut off where it is', async () => {
   const folder = await folderOfTest()
   await withJournal(folder, (journal) => journal.append(['a']))
-  await appendFile(fileOf(folder), '{"unit":"0000')
+  await appendFile(fileOf(folder), '{"check":"0000')
   const bytes = await readFile(fileOf(folder))
   const reader = await readOnlyJournal(folder)
   onTestFinished(() => reader.close())

@@ -75,7 +75,7 @@ const DIGITS = new Intl.NumberFormat('en-US')
 export const formatNumber = (number: number): string => DIGITS.format(number)
 
 /** Returns the counts that are not 0. */
-export const nonZeroCounts = (counts: MigrationCounts): [name: string, count: string][] =>
+const nonZeroCounts = (counts: MigrationCounts): [name: string, count: string][] =>
   SHOWN_ORDER.filter((name) => counts[name] > 0).map((name) => [
     name.replace('_', ' '),
     formatNumber(counts[name]),

@@ -1,20 +1,39 @@
 import type { MigrationProgress } from '../../base/decision/migration-event.js'
-import type { CommandContext, Screen } from '../frame/command.js'
-import { formatDuration } from '../output/format-time.js'
-import { formatCounts, formatNumber, nonZeroCounts } from './report-lines.js'
-
-type Shown = Pick<CommandContext, 'note' | 'event' | 'screen'>
+import type { CommandContext } from '../frame/command.js'
+import { formatCounts, formatNumber } from './report-lines.js'
 
 /** One line a second is enough for a log, ten a second for the eye. */
 const LINE_EVERY_MS = 1000
 const DRAW_EVERY_MS = 100
 
-/** Shows the progress of a run. `now` returns milliseconds of a monotonic clock. */
+/**
+ * Shows the progress of a run: on a terminal one line that is redrawn, otherwise a line for each event that happens once,
+ * and at most one a second for a phase that changes. `now` returns milliseconds of a monotonic clock.
+ */
 export function showProgress(
-  { note, event: emit, screen }: Shown,
+  { note, event: emit, screen }: Pick<CommandContext, 'note' | 'event' | 'screen'>,
   now: () => number = () => performance.now(),
 ) {
-  const show = screen === undefined ? plainLines(note, now) : progressBar(screen, now)
+  const everyMs = screen === undefined ? LINE_EVERY_MS : DRAW_EVERY_MS
+  let phase: string | undefined
+  let last: string | undefined
+  let shownAt = Number.NEGATIVE_INFINITY
+
+  function show(event: MigrationProgress): void {
+    const measured = measure(event)
+    const lines = measured === undefined ? onceLines(event) : phaseLines(event, measured)
+    const [line] = lines
+    const isTooSoon = measured?.phase === phase && now() - shownAt < everyMs
+    if (line === undefined || line === last || (measured !== undefined && isTooSoon)) return
+    if (screen === undefined) note(line)
+    // A line that fills the last column would wrap.
+    else screen.draw(lines.find((text) => text.length < screen.columns) ?? '')
+    last = line
+    if (measured === undefined) return
+    phase = measured.phase
+    shownAt = now()
+  }
+
   return {
     onProgress(event: MigrationProgress): void {
       emit(event)
@@ -25,60 +44,10 @@ export function showProgress(
   }
 }
 
-/** Prints a line for each event that happens once, and at most one a second for a phase that changes. */
-function plainLines(note: (line: string) => void, now: () => number) {
-  let phase: string | undefined
-  let last: string | undefined
-  let shownAt = Number.NEGATIVE_INFINITY
-  return (event: MigrationProgress): void => {
-    const measured = measure(event)
-    const line = plainLine(event, measured)
-    const isTooSoon = measured?.phase === phase && now() - shownAt < LINE_EVERY_MS
-    if (line === undefined || line === last || (measured !== undefined && isTooSoon)) return
-    note(line)
-    last = line
-    if (measured === undefined) return
-    phase = measured.phase
-    shownAt = now()
-  }
-}
-
-interface Phase {
-  readonly name: string
-  readonly startedAt: number
-  /** The value of `done` at the start of the phase. */
-  readonly doneBefore: number
-}
-
-function progressBar(screen: Screen, now: () => number) {
-  let phase: Phase | undefined
-  let drawnAt = Number.NEGATIVE_INFINITY
-  return (event: MigrationProgress): void => {
-    const measured = measure(event)
-    if (event.type === 'preflight') {
-      const line = plainLine(event, measured) ?? ''
-      screen.draw(fits(line, screen.columns) ? line : '')
-    }
-    if (measured === undefined) return
-    const isNew = phase?.name !== measured.phase
-    if (isNew) phase = { name: measured.phase, startedAt: now(), doneBefore: measured.done }
-    if (!isNew && measured.done < measured.total && now() - drawnAt < DRAW_EVERY_MS) return
-    drawnAt = now()
-    const rate = phase && rateOf(measured, phase, now())
-    const counts = nonZeroCounts(event.counts).map((words) => words.join(' '))
-    screen.draw(barLine({ measured, rate, counts, columns: screen.columns }))
-  }
-}
-
-/** Per second; `undefined` while it is too early to know. */
-function rateOf(
-  { done }: Measure,
-  { startedAt, doneBefore }: Phase,
-  at: number,
-): number | undefined {
-  const seconds = (at - startedAt) / 1000
-  const advanced = done - doneBefore
-  return advanced > 0 && seconds > 0 ? advanced / seconds : undefined
+/** The line of a phase, and what a narrow terminal shows of it: half a number would be a wrong number. */
+function phaseLines({ counts }: MigrationProgress, { phase, done, total }: Measure): string[] {
+  const progress = `${phase}: ${formatNumber(done)} of ${formatNumber(total)}`
+  return [[progress, formatCounts(counts)].filter(Boolean).join('; '), progress, phase]
 }
 
 const WHAT_HAPPENED: Readonly<Partial<Record<MigrationProgress['type'], string>>> = {
@@ -92,74 +61,15 @@ const WHAT_HAPPENED: Readonly<Partial<Record<MigrationProgress['type'], string>>
   corrected: 'corrections applied',
 }
 
-/** A line for a log; `undefined` for an event that is not shown. */
-function plainLine(event: MigrationProgress, measured: Measure | undefined): string | undefined {
-  if (measured !== undefined) {
-    const counts = formatCounts(event.counts)
-    return [`${measured.phase}: ${progressOf(measured)}`, counts].filter(Boolean).join('; ')
-  }
+/** Returns no line for an event that is not shown. */
+function onceLines(event: MigrationProgress): string[] {
   const what = WHAT_HAPPENED[event.type]
-  if (what === undefined) return undefined
+  if (what === undefined) return []
   const batch = event.batch === undefined ? '' : `batch ${formatNumber(event.batch)}: `
   const concerned = event.type === 'preflight' ? event.identities : event.users
   const users = concerned === undefined ? '' : ` (${formatNumber(concerned)})`
-  return `${batch}${what}${users}`
+  return [`${batch}${what}${users}`]
 }
-
-const progressOf = ({ done, total }: Measure): string =>
-  `${formatNumber(done)} of ${formatNumber(total)}`
-
-const BAR_WIDTH = 20
-/** Long enough for each phase, so that the bars are aligned. */
-const PHASE_WIDTH = 'reconciling'.length
-
-interface Bar {
-  readonly measured: Measure
-  /** Per second. */
-  readonly rate: number | undefined
-  readonly counts: readonly string[]
-  readonly columns: number
-}
-
-const GAP = '  '
-
-/**
- * One line for a terminal. A part that does not fit is left out, because half a number would be a
- * wrong number.
- */
-function barLine({ measured, rate, counts, columns }: Bar): string {
-  const { phase, done, total } = measured
-  const share = total === 0 ? 1 : done / total
-  const filled = Math.floor(share * BAR_WIDTH)
-  const bar = `[${'#'.repeat(filled)}${'-'.repeat(BAR_WIDTH - filled)}]`
-  const progress = progressOf(measured)
-  const beginnings = [
-    [`${phase.padEnd(PHASE_WIDTH)} ${bar}`, progress].join(GAP),
-    [phase, progress].join(GAP),
-    phase,
-  ]
-  const beginning = beginnings.find((text) => fits(text, columns)) ?? ''
-  const rest = [
-    ...(rate === undefined ? [] : [`${GAP}${rateInWords(rate)}, ${timeLeft(measured, rate)}`]),
-    ...counts.map((count, index) => `${index === 0 ? GAP : ', '}${count}`),
-  ]
-  return rest.reduce(
-    ({ line, isFull }, part) => {
-      const isTooLong = isFull || !fits(line + part, columns)
-      return { line: isTooLong ? line : line + part, isFull: isTooLong }
-    },
-    { line: beginning, isFull: beginning === '' },
-  ).line
-}
-
-/** A line that fills the last column would wrap. */
-const fits = (line: string, columns: number): boolean => line.length < columns
-
-const rateInWords = (rate: number): string =>
-  rate < 1 ? `${formatNumber(Math.round(rate * 60))}/min` : `${formatNumber(Math.round(rate))}/s`
-
-const timeLeft = ({ done, total }: Measure, rate: number): string =>
-  `${formatDuration((total - done) / rate)} left`
 
 /** The progress of one phase of a run. */
 interface Measure {

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import express from 'express'
-import { memoryStore } from 'express-service-auth'
 import {
   type CoreClient,
   coreClient,
@@ -113,7 +112,6 @@ function endpointApp(core: CoreClient, token: string): express.Express {
   const minute = { duration: 60 }
   const endpoint = migrationEndpoint({
     core,
-    store: memoryStore(),
     issuers: {
       legacy: {
         tokens: [token],

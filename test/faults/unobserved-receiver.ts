@@ -128,7 +128,6 @@ const migrate = (
 ) =>
   migrationEndpoint({
     core: coreClient({ baseUrl: 'http://127.0.0.1:2', apiKey: 'an-api-key' }), // Nothing listens there.
-    store: memoryStore(),
     issuers: {
       legacy: {
         tokens,
@@ -157,8 +156,6 @@ const migrate = (
 if (HOOK_TOKEN !== '') {
   const unlimited = { consume: async () => {} }
   app.use('/migrate', migrate())
-  app.use('/migrate-to-wrong-store', migrate({ store: wrong }))
-  app.use('/migrate-to-wrong-end', migrate({ store: wrongEnd }))
   app.use('/migrate-without-tokens', migrate({}, failing))
   app.use(
     '/migrate-without-limiter',

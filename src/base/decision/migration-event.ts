@@ -27,7 +27,6 @@ export type MigrationRefusal =
   | 'record_invalid'
   | 'account_conflict'
   | 'account_foreign'
-  | 'in_progress'
 
 /** The operation that failed, or that was pending at the timeout. This list is closed. */
 export type MigrationUndecided =
@@ -35,7 +34,6 @@ export type MigrationUndecided =
   | 'limiter_unavailable'
   | 'body_unfinished'
   | 'user_unavailable'
-  | 'store_unavailable'
   | 'core_unavailable'
   /** The account may have been created. A retry finds it. */
   | 'outcome_unknown'
@@ -70,7 +68,7 @@ type Verdict =
   | {
       readonly outcome: 'refused'
       readonly reason: MigrationRefusal
-      readonly status: 400 | 401 | 403 | 405 | 409 | 413 | 415 | 429
+      readonly status: 400 | 401 | 403 | 405 | 413 | 415 | 429
     }
   /** The outcome is unknown. A retry determines it. */
   | { readonly outcome: 'undecided'; readonly reason: MigrationUndecided; readonly status: 503 }

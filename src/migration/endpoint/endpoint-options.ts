@@ -6,12 +6,9 @@ import {
   integerBetween,
   lazy,
   nonEmptyString,
-  numberBetween,
   optionsObject,
   parseOptions,
-  storeWith,
 } from '../../base/options.js'
-import type { IdempotencyStore } from '../../idempotency/leased/idempotency-store.js'
 import type { CoreClient } from '../core/core-client.js'
 import { USER_WARNING_CODES, type UserWarningCode } from '../record-validation/user-finding.js'
 import { type Issuer, issuersOf, issuersSchema, type MigrationIssuer } from './issuer-options.js'
@@ -31,8 +28,6 @@ export interface MigrationLimiter {
 export interface MigrationEndpointOptions {
   /** A client of the core, such as a `coreClient`. */
   readonly core: CoreClient
-  /** Stores the idempotency keys of requests. All instances must share it. */
-  readonly store: IdempotencyStore
   /** Legacy issuers by name. */
   readonly issuers: Readonly<Record<string, MigrationIssuer>>
   /** Loads a user from the backend's own store. */
@@ -47,10 +42,6 @@ export interface MigrationEndpointOptions {
   readonly organizationField?: string | undefined
   /** Maximum bytes of the body, 1024 to 1,048,576. Default: 16384. */
   readonly maxBodyBytes?: number | undefined
-  /** Seconds without a renewal after which an import counts as abandoned, 1 to 3600. Default: 30. */
-  readonly leaseSeconds?: number | undefined
-  /** Seconds for which the result of an import is stored, 1 to 31,536,000. Default: 86400. */
-  readonly retentionSeconds?: number | undefined
   /** Time limit in milliseconds, 1 to 60,000. Then the response is a 503, even if work is still in progress. Default: 10000. */
   readonly timeoutMs?: number | undefined
 }
@@ -66,7 +57,6 @@ const schema = lazy(() =>
     core: z.custom<CoreClient>((value) => hasFunctions(value, CORE_FUNCTIONS), {
       error: 'must be a core client',
     }),
-    store: storeWith<IdempotencyStore>(['reserve', 'renew', 'settle']),
     issuers: issuersSchema,
     loadUser: functionOf<LoadUser>(),
     limits: optionsObject({ credential: limiter, user: limiter }),
@@ -82,24 +72,18 @@ const schema = lazy(() =>
       })
       .default('organizationId'),
     maxBodyBytes: integerBetween(1024, 1_048_576).default(16_384),
-    leaseSeconds: numberBetween(1, 3600, 'seconds').default(30),
-    retentionSeconds: numberBetween(1, 31_536_000, 'seconds').default(86_400),
     timeoutMs: integerBetween(1, 60_000).default(10_000),
   }),
 )
 
 export interface EndpointSettings
-  extends Pick<MigrationEndpointOptions, 'core' | 'store' | 'loadUser' | 'limits' | 'onDecision'> {
+  extends Pick<MigrationEndpointOptions, 'core' | 'loadUser' | 'limits' | 'onDecision'> {
   readonly issuers: readonly Issuer[]
   readonly acceptWarnings: ReadonlySet<UserWarningCode>
   readonly readRequest: (bytes: Uint8Array) => MigrationRequest | undefined
   readonly maxBodyBytes: number
-  readonly leaseMs: number
-  readonly retentionMs: number
   readonly timeoutMs: number
 }
-
-const milliseconds = (seconds: number): number => Math.round(seconds * 1000)
 
 /** @throws TypeError if an option is missing, unknown, of the wrong type or out of range. */
 export function parseEndpointOptions(input: unknown): EndpointSettings {
@@ -109,7 +93,5 @@ export function parseEndpointOptions(input: unknown): EndpointSettings {
     issuers: issuersOf(options.issuers),
     acceptWarnings: new Set(options.acceptWarnings),
     readRequest: requestReader(options.organizationField),
-    leaseMs: milliseconds(options.leaseSeconds),
-    retentionMs: milliseconds(options.retentionSeconds),
   }
 }

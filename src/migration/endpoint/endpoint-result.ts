@@ -22,7 +22,7 @@ interface Refused {
   readonly ok: false
   readonly type: 'refused'
   readonly reason: MigrationRefusal
-  /** For a 409 and a 429. */
+  /** For a 429. */
   readonly retryAfterSeconds?: number
   /** Paths and codes, never values. */
   readonly faults?: readonly string[]
@@ -80,8 +80,6 @@ export interface RequestContext {
   awaited: MigrationUndecided
   issuer?: string
   externalUserId?: string
-  /** The result, once decided. The response does not wait for the remaining work. */
-  result?: EndpointResult
 }
 
 /**

@@ -14,7 +14,7 @@ import {
   refused,
   retrySeconds,
 } from './endpoint-result.js'
-import { importUnderKey } from './import-under-key.js'
+import { findOrImport } from './import-account.js'
 import { type Allowlist, type Issuer, issuerOf } from './issuer-options.js'
 import { judgeRecord } from './legacy-user.js'
 import type { MigrationRequest } from './migration-request.js'
@@ -41,8 +41,7 @@ export async function judge(
   if (!limited.ok) return limited
   const user = await userFor({ request: parsed.value, allowed, issuer: name }, context, settings)
   if (!user.ok) return user
-  const recordId = keyDigest('import', name, externalUserId)
-  return importUnderKey({ recordId, externalUserId, user: user.value }, context, settings)
+  return findOrImport({ ...user.value, externalUserId }, context, settings.core)
 }
 
 async function authenticate(
@@ -64,8 +63,8 @@ async function authenticate(
   return limited.ok ? pass(issuer) : limited
 }
 
-/** Returns the key of a limit, or of the idempotency record of an import. */
-const keyDigest = (kind: 'credential' | 'user' | 'import', issuer: string, id: string): string =>
+/** Returns the key of a limit. */
+const keyDigest = (kind: 'credential' | 'user', issuer: string, id: string): string =>
   digestOfParts(['migrationEndpoint', kind, issuer, id])
 
 async function judgeLimit(

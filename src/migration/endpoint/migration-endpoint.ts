@@ -1,6 +1,5 @@
 import { type NextFunction, type Request, type Response, Router } from 'express'
 import { withDeadline } from '../../base/deadline.js'
-import { DependencyError } from '../../base/decision/dependency.js'
 import { announceMigration, type MigrationDecision } from '../../base/decision/migration-event.js'
 import { toServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { requestIdOf } from '../../middleware/request-id.js'
@@ -12,7 +11,7 @@ import {
 } from './endpoint-options.js'
 import { type EndpointResult, type RequestContext, Undecided } from './endpoint-result.js'
 import { judge } from './handle-request.js'
-import { reportDependencies, reportStoreFailure } from './report-dependencies.js'
+import { reportDependencies } from './report-dependencies.js'
 import { answer, REFUSALS } from './send-answer.js'
 
 /**
@@ -27,7 +26,6 @@ import { answer, REFUSALS } from './send-answer.js'
  * @example
  * ```ts
  * import express from 'express'
- * import { memoryStore } from 'express-service-auth'
  * import { coreClient, migrationEndpoint } from 'express-service-auth/migration'
  *
  * const core = coreClient({
@@ -37,7 +35,6 @@ import { answer, REFUSALS } from './send-answer.js'
  * const unlimited = { consume: async () => {} }
  * const endpoint = migrationEndpoint({
  *   core,
- *   store: memoryStore(),
  *   issuers: {
  *     legacy: {
  *       tokens: ['0123456789abcdef0123456789abcdef'],
@@ -81,7 +78,6 @@ async function serve(
     announceMigration(settings.onDecision, () => decisionOf(result, context, request))
     reportDependencies(result, settings)
   } catch (error) {
-    if (error instanceof DependencyError) reportStoreFailure(error, settings)
     next(toServiceAuthError('migrationEndpoint', error))
   }
 }
@@ -106,7 +102,7 @@ async function judgeInTime(
     })
   } catch (error) {
     if (!(error instanceof Undecided)) throw error
-    return context.result ?? error.result
+    return error.result
   }
 }
 

@@ -1,6 +1,5 @@
 import {
   type Dependency,
-  DependencyError,
   type DependencyFailure,
   dependencyOf,
 } from '../../base/decision/dependency.js'
@@ -21,35 +20,20 @@ export function reportDependencies(result: EndpointResult, settings: EndpointSet
   }
 }
 
-/** Reports that the store resolved to a wrong value, or failed in a call that does not change the response. */
-export function reportStoreFailure(error: unknown, settings: EndpointSettings): void {
-  const { store: dependency } = dependenciesOf(settings)
-  report(error instanceof DependencyError ? error : { dependency, message: STORE_FAILED }, settings)
-}
+type Dependencies = Record<'core' | 'tokens' | 'limiter' | 'users', Dependency>
 
-type Dependencies = Record<'core' | 'store' | 'tokens' | 'limiter' | 'users', Dependency>
-
-const dependenciesOf = ({
-  core,
-  store,
-  issuers,
-  limits,
-  loadUser,
-}: EndpointSettings): Dependencies => ({
+const dependenciesOf = ({ core, issuers, limits, loadUser }: EndpointSettings): Dependencies => ({
   core: dependencyOf('core', core),
-  store: dependencyOf('store', store),
   tokens: dependencyOf('tokens', issuers),
   limiter: dependencyOf('limiter', limits),
   users: dependencyOf('users', loadUser),
 })
 
-const STORE_FAILED = 'the store of migrationEndpoint failed'
-
 /** `fault` is the code of a `CoreError`. Returns `undefined` if no dependency failed. */
 function findFailed(
   reason: MigrationUndecided,
   fault: string | undefined,
-  { core, store, tokens, limiter, users }: Dependencies,
+  { core, tokens, limiter, users }: Dependencies,
 ): DependencyFailure | undefined {
   switch (reason) {
     case 'tokens_unavailable':
@@ -58,8 +42,6 @@ function findFailed(
       return { dependency: limiter, message: 'a limiter of migrationEndpoint failed' }
     case 'user_unavailable':
       return { dependency: users, message: 'loadUser of migrationEndpoint failed' }
-    case 'store_unavailable':
-      return { dependency: store, message: STORE_FAILED }
     case 'core_unavailable':
     case 'outcome_unknown': {
       const message = `the core of migrationEndpoint failed (reason: ${fault ?? 'no reply in time'})`

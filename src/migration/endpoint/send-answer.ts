@@ -2,7 +2,6 @@ import type { Response } from 'express'
 import type { MigrationRefusal, MigrationUndecided } from '../../base/decision/migration-event.js'
 import { blank, type Refusal, refusal, UNAVAILABLE } from '../../base/decision/problem.js'
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
-import { encodeResult } from '../../idempotency/buffered-response/stored-result.js'
 import { sendRefusal } from '../../middleware/refusal-table.js'
 import type { EndpointResult } from './endpoint-result.js'
 
@@ -16,9 +15,8 @@ const NOT_JSON = refusal(415, blank('Unsupported Media Type'))
 const TOO_LARGE = refusal(413, blank('Content Too Large'))
 const MALFORMED = refusal(400, blank('Bad Request'))
 const FORBIDDEN = refusal(403, blank('Forbidden'))
-const IN_PROGRESS = refusal(409, blank('Conflict'))
 
-type RefusedStatus = 400 | 401 | 403 | 405 | 409 | 413 | 415 | 429
+type RefusedStatus = 400 | 401 | 403 | 405 | 413 | 415 | 429
 
 /** The response for each reason. Reasons with the same status share the same bytes. */
 export const REFUSALS: Record<MigrationRefusal, Refusal<RefusedStatus>> &
@@ -41,19 +39,13 @@ export const REFUSALS: Record<MigrationRefusal, Refusal<RefusedStatus>> &
   record_invalid: FORBIDDEN,
   account_conflict: FORBIDDEN,
   account_foreign: FORBIDDEN,
-  in_progress: IN_PROGRESS,
   tokens_unavailable: UNAVAILABLE,
   limiter_unavailable: UNAVAILABLE,
   body_unfinished: UNAVAILABLE,
   user_unavailable: UNAVAILABLE,
-  store_unavailable: UNAVAILABLE,
   core_unavailable: UNAVAILABLE,
   outcome_unknown: UNAVAILABLE,
 }
-
-const OK_TYPE = 'application/json; charset=utf-8'
-
-const okBody = (userId: string): Buffer => Buffer.from(JSON.stringify({ status: 'OK', userId }))
 
 /** @throws ServiceAuthError if a response has begun already. */
 export function answer(response: Response, result: EndpointResult): void {
@@ -67,14 +59,10 @@ export function answer(response: Response, result: EndpointResult): void {
 
 function sendOk(response: Response, userId: string): void {
   if (response.headersSent) throw wrongWiring('a response had begun before the user was migrated')
-  const body = okBody(userId)
+  const body = Buffer.from(JSON.stringify({ status: 'OK', userId }))
   response.statusCode = 200
-  response.setHeader('Content-Type', OK_TYPE)
+  response.setHeader('Content-Type', 'application/json; charset=utf-8')
   response.setHeader('Content-Length', body.byteLength)
   response.setHeader('Cache-Control', 'no-store')
   response.end(body)
 }
-
-/** Returns the answer in the form that stores keep. */
-export const keptAnswer = (userId: string): Buffer =>
-  encodeResult({ status: 200, headers: [['Content-Type', OK_TYPE]], body: okBody(userId) })

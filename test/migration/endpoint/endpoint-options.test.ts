@@ -37,8 +37,6 @@ it('the least that is needed is enough', () => {
     acceptWarnings: ['no_primary'],
     organizationField: 'auth0OrganizationId',
     maxBodyBytes: 1_048_576,
-    leaseSeconds: 3600,
-    retentionSeconds: 31_536_000,
     timeoutMs: 60_000,
   }
   expect(faultOf({ ...good, ...most })).toBe('none')
@@ -46,7 +44,7 @@ it('the least that is needed is enough', () => {
 
 it('every missing option is named at once', () => {
   const fault = faultOf({})
-  for (const name of ['core', 'store', 'issuers', 'loadUser', 'limits']) {
+  for (const name of ['core', 'issuers', 'loadUser', 'limits']) {
     expect(fault).toMatch(new RegExp(`(^|; )${name} must be `))
   }
 })
@@ -55,7 +53,6 @@ it.each<[string, () => unknown]>([
   ['the options must be an object', () => undefined],
   ['more is not an option', () => ({ ...good, more: 1 })],
   ['core must be a core client', () => ({ ...good, core: {} })],
-  ['store must be a store with reserve, renew, settle', () => ({ ...good, store: { run() {} } })],
   ['loadUser must be a function', () => ({ ...good, loadUser: 1 })],
   [
     'limits.user must be a limiter with consume',
@@ -69,8 +66,7 @@ it.each<[string, () => unknown]>([
   ],
   ['organizationField must be a non-empty', () => ({ ...good, organizationField: '' })],
   ['maxBodyBytes must be an integer from 1024', () => ({ ...good, maxBodyBytes: 1023 })],
-  ['leaseSeconds must be a number', () => ({ ...good, leaseSeconds: 0 })],
-  ['retentionSeconds must be a number', () => ({ ...good, retentionSeconds: 31_536_001 })],
+  ['store', () => ({ ...good, store: {} })],
   ['timeoutMs must be an integer from 1', () => ({ ...good, timeoutMs: 60_001 })],
   ['issuers must have at least one issuer', () => ({ ...good, issuers: {} })],
   ['issuers must be an object', () => ({ ...good, issuers: [] })],

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { CoreLoginMethod } from '../../../src/migration/core/core-client.js'
 import type { ImportLoginMethod } from '../../../src/migration/core/import-user.js'
-import { holdsLoginOf } from '../../../src/migration/endpoint/import-under-key.js'
+import { holdsLoginOf } from '../../../src/migration/endpoint/import-account.js'
 
 const account = (...methods: Partial<CoreLoginMethod>[]) => ({
   id: 'u',

@@ -1,4 +1,3 @@
-import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -6,8 +5,6 @@ import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { bodyAbout, type Endpoint, newId, OTHER_TOKEN, openEndpoint } from './kit.js'
 import { openSmallCore, type SmallCore } from './small-core.js'
-
-const REQUESTS = 200
 
 let core: SmallCore
 let server: RedisServer
@@ -38,7 +35,6 @@ async function openTwo(points = { credential: 100_000, user: 100_000 }): Promise
     const endpoint = await openEndpoint(core, {
       express,
       options: {
-        store: redisStore(redis, { timeoutMs: 5000 }),
         limits: {
           credential: limiter(`${prefix}c`, points.credential),
           user: limiter(`${prefix}u`, points.user),
@@ -50,38 +46,7 @@ async function openTwo(points = { credential: 100_000, user: 100_000 }): Promise
   return endpoints
 }
 
-const statusesOf = (decisions: readonly { status: number }[]): number[] => [
-  ...new Set(decisions.map(({ status }) => status)),
-]
-
 describe('two instances on one Redis', () => {
-  it(`${REQUESTS} equal requests at once make one account`, async () => {
-    const instances = await openTwo()
-    const id = newId()
-    const before = core.imports.length
-    // Long enough for the others to come meanwhile.
-    core.beforeImport = () => new Promise((resolve) => setTimeout(resolve, 100, undefined))
-    const replies = await Promise.all(
-      Array.from({ length: REQUESTS }, (_, index) =>
-        (instances[index % 2] as Endpoint).post(bodyAbout(id)),
-      ),
-    )
-    core.beforeImport = async () => undefined
-    expect(core.imports).toHaveLength(before + 1)
-    expect(replies.some(({ status }) => status === 200)).toBe(true)
-    for (const { status, headers, text } of replies) {
-      expect([200, 409]).toContain(status)
-      if (status === 200) expect(JSON.parse(text)).toEqual({ status: 'OK', userId: id })
-      else expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
-    }
-    for (const instance of instances) {
-      expect((await instance.post(bodyAbout(id))).text).toContain(id)
-    }
-    expect(core.imports).toHaveLength(before + 1)
-    const reasons = instances.flatMap(({ decisions }) => decisions.map(({ reason }) => reason))
-    expect(reasons.filter((reason) => reason === 'created')).toHaveLength(1)
-  })
-
   it('count together, the token first', async () => {
     const [one, other] = (await openTwo({ credential: 3, user: 100 })) as [Endpoint, Endpoint]
     const token = { token: OTHER_TOKEN }
@@ -111,22 +76,7 @@ describe('two instances on one Redis', () => {
     const id = newId()
     expect((await one.post(bodyAbout(id))).status).toBe(200)
     const keys = await redis.keys('*')
-    expect(keys.length).toBeGreaterThan(2)
+    expect(keys.length).toBeGreaterThan(1)
     expect(keys.join(' ').replaceAll(/user-[0-9a-f-]{36}[cu]:/g, '')).not.toMatch(/user-|example/)
-  })
-
-  it('refuse while Redis is down, and serve when it is back', async () => {
-    const instances = await openTwo()
-    const id = newId()
-    server.pause()
-    const quick = await openEndpoint(core, {
-      options: { store: redisStore(redis, { timeoutMs: 50 }) },
-    })
-    endpoints.push(quick)
-    expect((await quick.post(bodyAbout(id))).status).toBe(503)
-    expect(quick.decisions.map(({ reason }) => reason)).toEqual(['store_unavailable'])
-    server.resume()
-    expect((await (instances[0] as Endpoint).post(bodyAbout(newId()))).status).toBe(200)
-    expect(statusesOf((instances[0] as Endpoint).decisions)).toEqual([200])
   })
 })

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import express5, { type RequestHandler } from 'express'
-import { memoryStore } from 'express-service-auth'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import type { MigrationDecision } from '../../../src/base/decision/migration-event.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
@@ -89,7 +88,6 @@ export interface EndpointOptions {
 
 export const endpointOptions = (coreUrl: string): MigrationEndpointOptions => ({
   core: coreClient({ baseUrl: coreUrl, apiKey: API_KEY }),
-  store: memoryStore(),
   issuers: {
     [ISSUER]: {
       tokens: [TOKEN],

@@ -17,7 +17,6 @@ const FAULTS: readonly [status: number, reason: string, of: PostOptions][] = [
   [400, 'body_malformed', {}],
   [429, 'user_limited', {}],
   [403, 'user_unknown', {}],
-  [409, 'in_progress', {}],
   [200, 'existing', {}],
 ]
 
@@ -52,14 +51,6 @@ describe.each(EXPRESS_MAJORS)('the order of the checks, on $major', ({ express }
                   },
                 ],
               },
-        store: {
-          reserve: async () =>
-            has('in_progress')
-              ? { outcome: 'running', leaseLeftMs: 1500 }
-              : { outcome: 'finished', result: new Uint8Array() },
-          renew: async () => true,
-          settle: async () => true,
-        },
       },
     })
     core.accounts.set(id, {

@@ -1,4 +1,3 @@
-import { redisStore } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -64,34 +63,17 @@ describe.concurrent('while a part is unreachable, the answer is the 503, and not
     await proxy.close()
   })
 
-  const overRedis = async () => {
+  it('a limiter', async () => {
     const proxy = await startTcpProxy({ host: server.host, port: server.port })
     const client = new Redis(`redis://127.0.0.1:${proxy.port}`, { retryStrategy: () => 20 })
     client.on('error', () => {})
-    const close = async () => {
-      client.disconnect()
-      await proxy.close()
-    }
-    return { proxy, client, close }
-  }
-
-  it('the store', async () => {
-    const { proxy, client, close } = await overRedis()
-    const store = redisStore(client, { timeoutMs: 300 })
-    const endpoint = await openEndpoint(core, { options: { store, timeoutMs: 5000 } })
-    await expectOutage({ endpoint, proxy }, ['store_unavailable'])
-    await endpoint.close()
-    await close()
-  })
-
-  it('a limiter', async () => {
-    const { proxy, client, close } = await overRedis()
     const limiter = new RateLimiterRedis({ storeClient: client, points: 100_000, duration: 60 })
     const endpoint = await openEndpoint(core, {
       options: { timeoutMs: TIMEOUT_MS, limits: { credential: limiter, user: limiter } },
     })
     await expectOutage({ endpoint, proxy }, ['limiter_unavailable'])
     await endpoint.close()
-    await close()
+    client.disconnect()
+    await proxy.close()
   })
 })

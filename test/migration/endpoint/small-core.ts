@@ -27,6 +27,12 @@ export interface SmallCore {
   readonly accounts: Map<string, Account>
   /** Asked before an import; what it returns instead of `undefined` is the error of a 400. */
   beforeImport: () => Promise<string | undefined>
+  /** Called when an account is there and its reply is not sent yet. */
+  afterCommit: () => void
+  /** Whether it breaks each connection instead of answering. */
+  isDead: boolean
+  /** External ids, in the order in which their accounts were made. */
+  readonly commits: readonly string[]
   close(): Promise<void>
 }
 
@@ -39,12 +45,21 @@ const CONFLICTS = {
 export async function openSmallCore(): Promise<SmallCore> {
   const accounts = new Map<string, Account>()
   const imports: Record<string, unknown>[] = []
-  const core = { beforeImport: async (): Promise<string | undefined> => undefined }
+  const commits: string[] = []
+  const core = {
+    beforeImport: async (): Promise<string | undefined> => undefined,
+    afterCommit: (): void => {},
+    isDead: false,
+  }
 
   async function importUser(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const user = JSON.parse(await text(request))
     imports.push(user)
     const error = (await core.beforeImport()) ?? conflictOf(user)
+    if (core.isDead) {
+      request.socket.destroy()
+      return
+    }
     if (error !== undefined) {
       response.writeHead(400, { 'content-type': 'text/html; charset=UTF-8' })
       response.end(`${JSON.stringify({ errors: [error] })}\n`)
@@ -52,6 +67,12 @@ export async function openSmallCore(): Promise<SmallCore> {
     }
     const account = { ...user, coreId: randomUUID() }
     accounts.set(user.externalUserId, account)
+    commits.push(user.externalUserId)
+    core.afterCommit()
+    if (core.isDead) {
+      request.socket.destroy()
+      return
+    }
     answer(response, { status: 'OK', user: shown(account) })
   }
 
@@ -70,6 +91,10 @@ export async function openSmallCore(): Promise<SmallCore> {
   const served = await serve((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://core')
     const id = searchParams.get('userId') ?? ''
+    if (core.isDead) {
+      request.socket.destroy()
+      return
+    }
     if (pathname === '/bulk-import/import') {
       void importUser(request, response)
       return
@@ -94,6 +119,7 @@ export async function openSmallCore(): Promise<SmallCore> {
     url: served.url,
     port: served.port,
     imports,
+    commits,
     accounts,
     close: served.close,
   })

@@ -196,26 +196,6 @@ describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => 
     ])
   })
 
-  it('the same user under way: 409 with Retry-After', async () => {
-    const endpoint = await open()
-    const body = JSON.stringify(bodyAbout(newId()))
-    let letGo = (): void => {}
-    const held = new Promise<void>((resolve) => (letGo = resolve))
-    const begun = new Promise<void>((resolve) => {
-      core.beforeImport = async () => {
-        resolve()
-        await held
-        return undefined
-      }
-    })
-    const first = raw(endpoint, { body })
-    await begun
-    expect(await raw(endpoint, { body })).toBe(problem(409, 'Conflict', ['Retry-After: 30']))
-    core.beforeImport = async () => undefined
-    letGo()
-    expect(await first).toMatch(/ 200 /)
-  })
-
   it('what it needs fails: 503', async () => {
     const endpoint = await open({
       loadUser: () => {

@@ -255,12 +255,11 @@ it('writes the decisions of migrationEndpoint', async () => {
   log(journal, { accepted: true })
   const core = await openSmallCore()
   onTestFinished(() => core.close())
-  const store = watchedStore(memoryStore())
-  const endpoint = await openEndpoint(core, { options: { store } })
+  const endpoint = await openEndpoint(core)
   onTestFinished(() => endpoint.close())
   await endpoint.post(bodyAbout('user-1'))
   await endpoint.post(bodyAbout('user-1'), { token: undefined })
-  store.fail('reserve')
+  core.isDead = true
   await endpoint.post(bodyAbout('user-2'))
   expect(journal.entries).toEqual([
     ['info', endpoint.decisions[0], 'migrationEndpoint accepted a request.'],
@@ -268,7 +267,7 @@ it('writes the decisions of migrationEndpoint', async () => {
     [
       'error',
       endpoint.decisions[2],
-      'migrationEndpoint could not decide on a request: store_unavailable.',
+      'migrationEndpoint could not decide on a request: core_unavailable.',
     ],
   ])
 })

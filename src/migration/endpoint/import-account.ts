@@ -1,0 +1,82 @@
+import { importOne } from '../account/import-one.js'
+import type { CoreClient, CoreLoginMethod, CoreUser } from '../core/core-client.js'
+import type { ImportUser } from '../core/import-user.js'
+import { type LoginSource, recipeKeysOf } from '../record-validation/login-keys.js'
+import {
+  type EndpointResult,
+  faultsOf,
+  need,
+  type RequestContext,
+  refused,
+  undecided,
+} from './endpoint-result.js'
+
+/**
+ * Finds the account under the external id, or imports the user. Of equal requests at once, one creates the account:
+ * the external id is unique in the core, so each other import is refused there and finds it. The import goes on
+ * after the timeout of the request.
+ */
+export async function findOrImport(
+  user: ImportUser & { readonly externalUserId: string },
+  context: RequestContext,
+  core: CoreClient,
+): Promise<EndpointResult> {
+  const found = await need(context, 'core_unavailable', () => findAccount(core, user))
+  if (found !== undefined) return found
+  context.awaited = 'outcome_unknown'
+  return importAccount(core, user)
+}
+
+/** Creates or finds the account. Never rejects. */
+export async function importAccount(core: CoreClient, user: ImportUser): Promise<EndpointResult> {
+  try {
+    const imported = await importOne(core, user)
+    switch (imported.outcome) {
+      case 'created':
+        return { type: 'accepted', reason: 'created', userId: imported.userId }
+      case 'existing': {
+        const account = await core.user(imported.coreUserId)
+        return account === undefined ? undecided(UNKNOWN) : judgeAccount(account, user)
+      }
+      case 'conflict':
+        return refused('account_conflict', { faults: imported.codes })
+      case 'invalid':
+        return refused('record_invalid', { faults: faultsOf(imported.errors) })
+    }
+  } catch (error) {
+    return undecided(UNKNOWN, error)
+  }
+}
+
+/** Checks the account under the external id. Returns `undefined` if there is none. */
+async function findAccount(
+  core: CoreClient,
+  user: ImportUser & { readonly externalUserId: string },
+): Promise<EndpointResult | undefined> {
+  const coreUserId = await core.coreIdOf(user.externalUserId)
+  const account = coreUserId === undefined ? undefined : await core.user(coreUserId)
+  return account && judgeAccount(account, user)
+}
+
+/** Also used if the core was not reached, because an earlier request may have created the account. */
+const UNKNOWN = 'outcome_unknown'
+
+/** Checks the logins, because external ids are global and the account may belong to a user of another issuer. */
+const judgeAccount = (account: CoreUser, user: ImportUser): EndpointResult =>
+  holdsLoginOf(account, user)
+    ? { type: 'accepted', reason: 'existing', userId: account.id }
+    : refused('account_foreign')
+
+/**
+ * Whether a login of the record can sign in to the account: the same recipe, a common tenant, and the same
+ * e-mail address, phone number or third-party login, in the form that the core stores.
+ */
+export function holdsLoginOf(account: CoreUser, record: ImportUser): boolean {
+  const held = new Set(recipeKeysOf({ loginMethods: account.loginMethods.map(toLoginSource) }))
+  return recipeKeysOf(record).some((key) => held.has(key))
+}
+
+const toLoginSource = ({ thirdParty, ...method }: CoreLoginMethod): LoginSource =>
+  thirdParty === undefined
+    ? method
+    : { ...method, thirdPartyId: thirdParty.id, thirdPartyUserId: thirdParty.userId }

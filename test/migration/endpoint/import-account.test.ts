@@ -1,0 +1,171 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { until } from '../../support/until.js'
+import { bodyAbout, type Endpoint, legacyUser, newId, openEndpoint, PASSWORD_LOGIN } from './kit.js'
+import { openSmallCore } from './small-core.js'
+
+/** For what comes before the part that hangs, also on a busy machine. */
+const LONG_ENOUGH_MS = 3000
+const PEOPLE = 150
+const CALLS_EACH = 12
+const AT_ONCE = 40
+/** Of the core, which is dead for 20 ms each time. */
+const DEATHS = 15
+const DEAD_MS = 20
+const MAX_PAUSE_MS = 10
+const RETRIES = 100
+
+const core = await openSmallCore()
+afterAll(() => core.close())
+
+const pause = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+async function openTwo(small: typeof core): Promise<Endpoint[]> {
+  return Promise.all(EXPRESS_MAJORS.map(({ express }) => openEndpoint(small, { express })))
+}
+
+/** Calls an instance for each id, `AT_ONCE` at a time, and returns the statuses. */
+async function callAll(
+  ids: readonly string[],
+  call: (id: string, index: number) => Promise<number>,
+): Promise<number[]> {
+  const statuses: number[] = []
+  let next = 0
+  const worker = async (): Promise<void> => {
+    for (let index = next++; index < ids.length; index = next++) {
+      statuses[index] = await call(ids[index] as string, index)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  return statuses
+}
+
+/** Every call of every person, those of one person close together. */
+const callsOf = (people: readonly string[]): string[] =>
+  people.flatMap((id) => Array.from({ length: CALLS_EACH }, () => id))
+
+describe(`${PEOPLE} people, ${CALLS_EACH} calls each, ${AT_ONCE} at once, at two instances`, () => {
+  it('get one account each, and nobody else gets one of theirs', async () => {
+    const small = await openSmallCore()
+    // A database checks what is unique when it commits.
+    small.beforeImport = () => pause(Math.random() * MAX_PAUSE_MS).then(() => undefined)
+    const instances = await openTwo(small)
+    const people = Array.from({ length: PEOPLE }, newId)
+    const statuses = await callAll(callsOf(people), async (id, index) => {
+      const reply = await (instances[index % 2] as Endpoint).post(bodyAbout(id))
+      expect(reply.text).toBe(JSON.stringify({ status: 'OK', userId: id }))
+      return reply.status
+    })
+    expect(new Set(statuses)).toEqual(new Set([200]))
+    expect(small.commits.toSorted()).toEqual(people.toSorted())
+    expect(small.imports.length).toBeGreaterThan(PEOPLE)
+    const reasons = instances.flatMap(({ decisions }) => decisions.map(({ reason }) => reason))
+    expect(reasons.filter((reason) => reason === 'created')).toHaveLength(PEOPLE)
+    await Promise.all(instances.map((instance) => instance.close()))
+    await small.close()
+  })
+
+  it('get one account each from a core that dies in the middle: 503, and the retry finds it', async () => {
+    const small = await openSmallCore()
+    let deaths = 0
+    const dieAtTimes = (): void => {
+      if (deaths >= DEATHS || Math.random() > 0.1) return
+      deaths += 1
+      small.isDead = true
+      setTimeout(() => (small.isDead = false), DEAD_MS)
+    }
+    small.beforeImport = () => pause(Math.random() * MAX_PAUSE_MS).then(() => undefined)
+    small.afterCommit = dieAtTimes
+    const instances = await openTwo(small)
+    const people = Array.from({ length: PEOPLE }, newId)
+    let unavailable = 0
+    const statuses = await callAll(callsOf(people), async (id, index) => {
+      for (let retry = 0; retry < RETRIES; retry += 1) {
+        const { status } = await (instances[(index + retry) % 2] as Endpoint).post(bodyAbout(id))
+        if (status !== 503) return status
+        unavailable += 1
+        await pause(DEAD_MS)
+      }
+      return 503
+    })
+    expect(deaths).toBeGreaterThan(0)
+    expect(unavailable).toBeGreaterThan(0)
+    expect(new Set(statuses)).toEqual(new Set([200]))
+    expect(small.commits.toSorted()).toEqual(people.toSorted())
+    await Promise.all(instances.map((instance) => instance.close()))
+    await small.close()
+  })
+
+  it('who share a login get one account, and the others the 403', async () => {
+    const small = await openSmallCore()
+    small.beforeImport = () => pause(Math.random() * MAX_PAUSE_MS).then(() => undefined)
+    const loadUser = ({ externalUserId }: { externalUserId: string }) => {
+      const [login] = legacyUser(externalUserId).identities
+      return { identities: [{ ...login, email: 'shared@example.com' }] as never }
+    }
+    const endpoint = await openEndpoint(small, { options: { loadUser } })
+    const statuses = await callAll(callsOf([newId(), newId(), newId()]), async (id) => {
+      return (await endpoint.post(bodyAbout(id))).status
+    })
+    expect(small.commits).toHaveLength(1)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(CALLS_EACH)
+    expect(statuses.filter((status) => status === 403)).toHaveLength(2 * CALLS_EACH)
+    await endpoint.close()
+    await small.close()
+  })
+})
+
+describe.concurrent('an import', () => {
+  it('that has begun goes on when the time is over, and the retry finds it', async () => {
+    const slow = await openSmallCore()
+    const endpoint = await openEndpoint(slow, { options: { timeoutMs: LONG_ENOUGH_MS } })
+    let letGo = (): void => {}
+    const held = new Promise<undefined>((resolve) => (letGo = () => resolve(undefined)))
+    slow.beforeImport = () => held
+    const id = newId()
+    expect((await endpoint.post(bodyAbout(id))).status).toBe(503)
+    letGo()
+    await until('the user is imported', async () => slow.commits.length === 1)
+    expect((await endpoint.post(bodyAbout(id))).status).toBe(200)
+    expect(slow.imports).toHaveLength(1)
+    expect(endpoint.decisions.map(({ reason }) => reason)).toEqual(['outcome_unknown', 'existing'])
+    await endpoint.close()
+    await slow.close()
+  })
+
+  it('that was refused or failed is tried again', async () => {
+    const small = await openSmallCore()
+    const endpoint = await openEndpoint(small)
+    const id = newId()
+    small.beforeImport = async () => 'E003: A user with email x already exists in emailpassword.'
+    expect((await endpoint.post(bodyAbout(id))).status).toBe(403)
+    small.beforeImport = async () => 'org.postgresql.util.PSQLException: connection lost'
+    expect((await endpoint.post(bodyAbout(id))).status).toBe(503)
+    small.beforeImport = async () => undefined
+    expect((await endpoint.post(bodyAbout(id))).status).toBe(200)
+    await endpoint.close()
+    await small.close()
+  })
+
+  it('is not repeated for another login of the user', async () => {
+    const loadUser = ({ externalUserId }: { externalUserId: string }) => ({
+      identities: [
+        ...legacyUser(externalUserId).identities.map((login) => ({ ...login, isPrimary: true })),
+        {
+          ...PASSWORD_LOGIN,
+          userId: 'later',
+          email: `later-${externalUserId}@example.com`,
+          plainTextPassword: 'a password of nobody',
+        },
+      ],
+    })
+    const endpoint = await openEndpoint(core, { options: { loadUser } })
+    const id = newId()
+    expect((await endpoint.post(bodyAbout(id))).status).toBe(200)
+    const more = { identities: [{ ...PASSWORD_LOGIN, userId: 'later' }] }
+    expect((await endpoint.post(bodyAbout(id, more))).status).toBe(200)
+    expect(core.imports).toHaveLength(1)
+    await endpoint.close()
+  })
+})

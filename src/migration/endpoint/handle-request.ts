@@ -95,8 +95,7 @@ async function readMigrationRequest(
 ): Promise<CheckResult<MigrationRequest>> {
   if (request.method !== 'POST') return refused('method_not_allowed')
   if (!isJsonInUtf8(request)) return refused('media_type_unsupported')
-  const read = () => readBody(request, maxBodyBytes, context.signal)
-  const body = await need(context, 'body_unfinished', read)
+  const body = await need(context, 'body_unfinished', () => readBody(request, maxBodyBytes))
   if (body.type === 'too_large') return refused('body_too_large')
   if (body.type === 'cut_off') return refused('body_cut_off')
   const parsed = readRequest(body.bytes)
@@ -154,57 +153,34 @@ function isJsonInUtf8(request: IncomingMessage): boolean {
 type BodyRead =
   | { readonly type: 'whole'; readonly bytes: Buffer }
   | { readonly type: 'too_large' }
-  /** The connection was closed, or the signal aborted. */
+  /** The connection was closed. */
   | { readonly type: 'cut_off' }
 
 /**
- * Reads at most `maxBytes` bytes. Later bytes, and bytes after the signal aborted, are discarded.
+ * Reads at most `maxBytes` bytes, and discards what follows. `express.json` would read an endless body to its end
+ * before it reports that it is too large.
  *
  * @throws ServiceAuthError if a body parser has read the body.
  */
-async function readBody(
-  request: IncomingMessage,
-  maxBytes: number,
-  signal: AbortSignal,
-): Promise<BodyRead> {
+function readBody(request: IncomingMessage, maxBytes: number): Promise<BodyRead> {
   if (request.readableDidRead || request.readableEnded) {
     throw wrongWiring('migrationEndpoint reads the body itself: no parser may stand before it')
   }
-  if (Number(headerValues(request, 'content-length')[0] ?? 0) > maxBytes) {
-    request.resume()
-    return { type: 'too_large' }
-  }
-  return collectBody(request, maxBytes, signal)
-}
-
-function collectBody(
-  request: IncomingMessage,
-  maxBytes: number,
-  signal: AbortSignal,
-): Promise<BodyRead> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let size = 0
-    const settle = (read: BodyRead): void => {
-      request.off('data', take).off('end', end).off('close', cutOff).off('error', cutOff)
-      // Without a listener, a later `error` event would end the process.
-      request.on('error', () => {})
-      signal.removeEventListener('abort', cutOff)
-      request.resume()
-      resolve(read)
-    }
     const take = (chunk: Buffer): void => {
       size += chunk.byteLength
-      if (size > maxBytes) settle({ type: 'too_large' })
+      if (size > maxBytes) resolve({ type: 'too_large' })
       else chunks.push(chunk)
     }
-    const end = (): void => settle({ type: 'whole', bytes: Buffer.concat(chunks) })
-    const cutOff = (): void => settle({ type: 'cut_off' })
-    if (request.destroyed || signal.aborted) {
-      cutOff()
-      return
-    }
-    request.on('data', take).on('end', end).on('close', cutOff).on('error', cutOff)
-    signal.addEventListener('abort', cutOff)
+    if (request.destroyed) resolve({ type: 'cut_off' })
+    if (Number(request.headers['content-length'] ?? 0) > maxBytes) resolve({ type: 'too_large' })
+    request
+      .on('data', take)
+      .on('end', () => resolve({ type: 'whole', bytes: Buffer.concat(chunks) }))
+      .on('close', () => resolve({ type: 'cut_off' }))
+      // Without a listener, a later `error` event would end the process.
+      .on('error', () => resolve({ type: 'cut_off' }))
   })
 }

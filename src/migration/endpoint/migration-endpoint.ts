@@ -1,7 +1,20 @@
 import { type NextFunction, type Request, type Response, Router } from 'express'
 import { withDeadline } from '../../base/deadline.js'
-import { announceMigration, type MigrationDecision } from '../../base/decision/migration-event.js'
-import { toServiceAuthError } from '../../base/decision/service-auth-error.js'
+import {
+  type Dependency,
+  type DependencyFailure,
+  dependencyOf,
+} from '../../base/decision/dependency.js'
+import {
+  announceMigration,
+  isMigrationObserved,
+  type MigrationDecision,
+  type MigrationRefusal,
+  type MigrationUndecided,
+} from '../../base/decision/migration-event.js'
+import { blank, type Refusal, refusal, UNAVAILABLE } from '../../base/decision/problem.js'
+import { toServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
+import { sendRefusal } from '../../middleware/refusal-table.js'
 import { requestIdOf } from '../../middleware/request-id.js'
 import { assertPhonePlans } from '../record-validation/phone-number.js'
 import {
@@ -11,8 +24,6 @@ import {
 } from './endpoint-options.js'
 import { type EndpointResult, type RequestContext, Undecided } from './endpoint-result.js'
 import { judge } from './handle-request.js'
-import { reportDependencies } from './report-dependencies.js'
-import { answer, REFUSALS } from './send-answer.js'
 
 /**
  * Creates the endpoint that a login-time hook of the legacy provider calls, so that a user who signs in
@@ -134,4 +145,116 @@ function decisionOf(
     case 'undecided':
       return { outcome: 'undecided', reason: result.reason, status: 503, ...about }
   }
+}
+
+const NO_TOKEN = refusal(401, blank('Unauthorized'), [
+  'WWW-Authenticate',
+  'Bearer realm="migration"',
+])
+const TOO_MANY = refusal(429, blank('Too Many Requests'))
+const NOT_POST = refusal(405, blank('Method Not Allowed'), ['Allow', 'POST'])
+const NOT_JSON = refusal(415, blank('Unsupported Media Type'))
+const TOO_LARGE = refusal(413, blank('Content Too Large'))
+const MALFORMED = refusal(400, blank('Bad Request'))
+const FORBIDDEN = refusal(403, blank('Forbidden'))
+
+type RefusedStatus = 400 | 401 | 403 | 405 | 413 | 415 | 429
+
+/** The response for each reason. Reasons with the same status share the same bytes. */
+const REFUSALS: Record<MigrationRefusal, Refusal<RefusedStatus>> &
+  Record<MigrationUndecided, Refusal<503>> = {
+  credentials_missing: NO_TOKEN,
+  authorization_malformed: NO_TOKEN,
+  token_unknown: NO_TOKEN,
+  credential_limited: TOO_MANY,
+  method_not_allowed: NOT_POST,
+  media_type_unsupported: NOT_JSON,
+  body_too_large: TOO_LARGE,
+  body_cut_off: MALFORMED,
+  body_malformed: MALFORMED,
+  user_limited: TOO_MANY,
+  organization_not_allowed: FORBIDDEN,
+  connection_not_allowed: FORBIDDEN,
+  user_unknown: FORBIDDEN,
+  record_differs: FORBIDDEN,
+  record_not_allowed: FORBIDDEN,
+  record_invalid: FORBIDDEN,
+  account_conflict: FORBIDDEN,
+  account_foreign: FORBIDDEN,
+  tokens_unavailable: UNAVAILABLE,
+  limiter_unavailable: UNAVAILABLE,
+  body_unfinished: UNAVAILABLE,
+  user_unavailable: UNAVAILABLE,
+  core_unavailable: UNAVAILABLE,
+  outcome_unknown: UNAVAILABLE,
+}
+
+/** @throws ServiceAuthError if a response has begun already. */
+function answer(response: Response, result: EndpointResult): void {
+  if (result.type === 'accepted') {
+    sendOk(response, result.userId)
+    return
+  }
+  const seconds = result.type === 'refused' ? result.retryAfterSeconds : undefined
+  sendRefusal(response, REFUSALS[result.reason], seconds)
+}
+
+function sendOk(response: Response, userId: string): void {
+  if (response.headersSent) throw wrongWiring('a response had begun before the user was migrated')
+  const body = Buffer.from(JSON.stringify({ status: 'OK', userId }))
+  response.statusCode = 200
+  response.setHeader('Content-Type', 'application/json; charset=utf-8')
+  response.setHeader('Content-Length', body.byteLength)
+  response.setHeader('Cache-Control', 'no-store')
+  response.end(body)
+}
+
+/** Reports that the dependencies of a request worked, or which one of them failed. */
+function reportDependencies(result: EndpointResult, settings: EndpointSettings): void {
+  if (result.type === 'accepted') {
+    for (const dependency of Object.values(dependenciesOf(settings))) dependency.worked(Date.now)
+  } else if (result.type === 'undecided') {
+    const failure = findFailed(result.reason, result.faults?.[0], dependenciesOf(settings))
+    if (failure !== undefined) report(failure, settings)
+  }
+}
+
+type Dependencies = Record<'core' | 'tokens' | 'limiter' | 'users', Dependency>
+
+const dependenciesOf = ({ core, issuers, limits, loadUser }: EndpointSettings): Dependencies => ({
+  core: dependencyOf('core', core),
+  tokens: dependencyOf('tokens', issuers),
+  limiter: dependencyOf('limiter', limits),
+  users: dependencyOf('users', loadUser),
+})
+
+/** `fault` is the code of a `CoreError`. Returns `undefined` if no dependency failed. */
+function findFailed(
+  reason: MigrationUndecided,
+  fault: string | undefined,
+  { core, tokens, limiter, users }: Dependencies,
+): DependencyFailure | undefined {
+  switch (reason) {
+    case 'tokens_unavailable':
+      return { dependency: tokens, message: 'the function tokens of migrationEndpoint failed' }
+    case 'limiter_unavailable':
+      return { dependency: limiter, message: 'a limiter of migrationEndpoint failed' }
+    case 'user_unavailable':
+      return { dependency: users, message: 'loadUser of migrationEndpoint failed' }
+    case 'core_unavailable':
+    case 'outcome_unknown': {
+      const message = `the core of migrationEndpoint failed (reason: ${fault ?? 'no reply in time'})`
+      return { dependency: core, message }
+    }
+    case 'body_unfinished':
+      // The caller was too slow.
+      return undefined
+  }
+}
+
+function report(
+  { dependency, message }: DependencyFailure,
+  { onDecision }: EndpointSettings,
+): void {
+  dependency.failed({ message, isObserved: isMigrationObserved(onDecision), clock: Date.now })
 }

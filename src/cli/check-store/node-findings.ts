@@ -143,7 +143,7 @@ function onMemory({ info }: NodeReplies): NodeFinding[] {
   const used = Number(info.get('used_memory') ?? 0)
   const max = Number(info.get('maxmemory') ?? 0)
   const policy = info.get('maxmemory_policy')
-  const limit = max === 0 ? 'no maxmemory' : `of ${megabytes(max)}`
+  const limit = formatLimit(info.get('maxmemory'))
   const shown = [fact('memory', `${megabytes(used)} used, ${limit}, ${policy ?? 'policy unknown'}`)]
   if (max === 0 || used < max * NEARLY_FULL) return shown
   const share = `${Math.floor((used / max) * 100)}% of maxmemory is used`
@@ -153,6 +153,11 @@ function onMemory({ info }: NodeReplies): NodeFinding[] {
       : warning('memory_nearly_full', `${share}: at 100%, Redis refuses writes`),
   )
   return shown
+}
+
+function formatLimit(maxmemory: string | undefined): string {
+  if (maxmemory === undefined) return 'maxmemory unknown'
+  return Number(maxmemory) === 0 ? 'no maxmemory' : `of ${megabytes(Number(maxmemory))}`
 }
 
 const megabytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`

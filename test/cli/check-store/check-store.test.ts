@@ -209,6 +209,19 @@ describe('what will hurt', () => {
     })
   })
 
+  it.each([
+    ['maxmemory_policy', ['not_checked'], 'no maxmemory, policy unknown'],
+    ['maxmemory', [], 'maxmemory unknown, noeviction'],
+  ])('is a field that INFO lacks: %s', async (field, warnings, memory) => {
+    const proxy = await startTcpProxy(redis)
+    onTestFinished(() => proxy.close())
+    proxy.blank(`\n${field}:`)
+    const { exitCode, nodes } = await check({ url: `redis://127.0.0.1:${proxy.port}` })
+    expect({ exitCode, warnings: codesOf(nodes[0]?.warnings) }).toEqual({ exitCode: 0, warnings })
+    const facts = nodes[0]?.facts.map(({ message }) => message)
+    expect(facts).toContainEqual(expect.stringMatching(`MiB used, ${memory}$`))
+  })
+
   it('is not hidden by a user who may ask little', async () => {
     const own = await startRedis({ config: { appendonly: 'yes' } })
     onTestFinished(() => own.stop())

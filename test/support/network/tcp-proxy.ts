@@ -30,6 +30,8 @@ export interface TcpProxy {
   release(): void
   /** Breaks all connections on the side of the clients. Held data stays held; new connections work. */
   strand(): Promise<void>
+  /** From now on, overwrites the first `text` of each reply with as many `x`. */
+  blank(text: string): void
   /** Delays all replies by this time. */
   delayReplies(milliseconds: number): void
   /** Makes the server unreachable, for open and for new connections. */
@@ -49,6 +51,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   const held: (() => void)[] = []
   let isHeld = false
   let loss: { readonly text: string; readonly isForGood: boolean } | undefined
+  let blanked: string | undefined
   let delayMs = 0
   let opened = 0
   let outage: Outage | undefined
@@ -85,6 +88,8 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
       cutWire(wire)
       return
     }
+    const index = blanked === undefined ? -1 : chunk.indexOf(blanked)
+    if (blanked !== undefined && index !== -1) chunk.fill('x', index, index + blanked.length)
     if (delayMs === 0) sendInTurn(() => wire.client.write(chunk))
     else setTimeout(() => sendInTurn(() => wire.client.write(chunk)), delayMs)
   }
@@ -124,6 +129,9 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     },
     loseReplies(text) {
       loss = { text, isForGood: true }
+    },
+    blank(text) {
+      blanked = text
     },
     hold() {
       isHeld = true

@@ -50,7 +50,7 @@ export async function checkNode(
   info: string | undefined,
 ): Promise<readonly string[]> {
   const name = nodeName(node)
-  if (info !== undefined) checkInfo(name, info)
+  const warnings = checkInfo(name, info)
   if (options.connection.cluster || info?.includes('cluster_enabled:1')) {
     const state = await runOn(node, options, () => node.command('CLUSTER', 'INFO'))
     if (!String(state).includes('cluster_state:ok')) {
@@ -58,13 +58,16 @@ export async function checkNode(
     }
   }
   await checkPermissions(node, options)
-  if (info !== undefined) return []
-  return [
-    `${name} does not let the user run INFO: role, maxmemory-policy and loading are not checked`,
-  ]
+  return warnings
 }
 
-function checkInfo(name: string, info: string): void {
+/** Returns a warning if `INFO`, or a field of it, is missing: some managed services leave fields out. */
+function checkInfo(name: string, info: string | undefined): readonly string[] {
+  if (info === undefined) {
+    return [
+      `${name} does not let the user run INFO: role, maxmemory-policy and loading are not checked`,
+    ]
+  }
   const field = (key: string): string | undefined =>
     new RegExp(`^${key}:(.*?)\\r?$`, 'm').exec(info)?.[1]
   if (field('role') === 'slave') throw unfit(`${name} is a read-only replica`)
@@ -73,6 +76,10 @@ function checkInfo(name: string, info: string): void {
     throw unfit(`${name} may evict keys: maxmemory-policy is ${policy}, and must be noeviction`)
   }
   if (field('loading') === '1') throw unavailable(`${name} is still loading its data`)
+  const missing = ['role', 'maxmemory_policy', 'loading'].filter((key) => field(key) === undefined)
+  if (missing.length === 0) return []
+  const names = missing.map((key) => key.replace('_', '-')).join(', ')
+  return [`${name} leaves ${names} out of INFO: not checked; maxmemory-policy must be noeviction`]
 }
 
 /** Runs each command that the store's scripts use, on a key that expires immediately. */

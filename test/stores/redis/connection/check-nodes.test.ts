@@ -102,6 +102,17 @@ describe('store.check', () => {
     expect(others).toEqual([])
   })
 
+  it.each(['role', 'maxmemory_policy', 'loading'])(
+    'warns of a server that leaves %s out of INFO, as some managed services do',
+    async (field) => {
+      const proxy = await proxyOf(server)
+      proxy.blank(`\n${field}:`)
+      const [warning, ...others] = await openStore(proxy).store.check()
+      expect(warning).toContain(`leaves ${field.replace('_', '-')} out of INFO: not checked`)
+      expect(others).toEqual([])
+    },
+  )
+
   it.each([
     ['-evalsha', 'run EVALSHA'],
     ['-eval', 'run EVAL'],

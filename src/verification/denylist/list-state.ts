@@ -37,6 +37,8 @@ export type ListEvent = { readonly at: ClockReading } & (
     }
   | { readonly type: 'read'; readonly requestedAt: ClockReading; readonly list: ReadList }
   | { readonly type: 'failed'; readonly code: DenylistFailureCode }
+  /** Time has passed without an attempt that ended. */
+  | { readonly type: 'aged' }
 )
 
 /** Six polls in a row have failed by then. */
@@ -65,6 +67,8 @@ function applied(state: ListState, event: ListEvent): ListState {
   switch (event.type) {
     case 'failed':
       return { ...state, lastFailure: event.code }
+    case 'aged':
+      return state
     case 'unchanged': {
       const confirmed = { ...state, confirmedAt: event.requestedAt, lastFailure: undefined }
       if (event.serverSeconds < state.nextEndAt) return confirmed
@@ -159,8 +163,9 @@ function countMissing({ entries }: LocalEntries, other: LocalEntries): number {
 function* freshnessEvents(before: ListState, after: ListState): Generator<DenylistEvent> {
   const { freshness, lastFailure } = after
   if (freshness === before.freshness) return
-  if ((freshness === 'stale' || freshness === 'expired') && lastFailure !== undefined) {
-    yield { type: freshness, reason: lastFailure }
+  if (freshness === 'stale' || freshness === 'expired') {
+    // Without a failure, no attempt has ended in time: the process was frozen, or its event loop was blocked.
+    yield { type: freshness, reason: lastFailure ?? 'timeout' }
   }
   if (freshness === 'fresh' && before.freshness !== 'cold') yield { type: 'recovered' }
 }

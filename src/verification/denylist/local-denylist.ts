@@ -45,20 +45,32 @@ export function createLocalDenylist({
     return freshness === 'fresh' || freshness === 'stale'
   }
 
+  function apply(event: ListEvent): void {
+    const before = state
+    state = advance(before, event, maxStaleSeconds)
+    if (state.local !== before.local) byIssuer = listsByIssuer(state.local.entries.values())
+    knownUntilMs = knownUntil(state, event.at, maxStaleSeconds)
+    announceDenylist(() => eventsBetween(before, state))
+  }
+
+  /** Publishes that the list has expired, if no attempt has: polling has stopped, or the process was frozen. */
+  function noteExpiry(): void {
+    if (state.freshness === 'fresh' || state.freshness === 'stale') {
+      apply({ type: 'aged', at: readClocks() })
+    }
+  }
+
   return {
     get state() {
       return state
     },
-    apply(event) {
-      const before = state
-      state = advance(before, event, maxStaleSeconds)
-      if (state.local !== before.local) byIssuer = listsByIssuer(state.local.entries.values())
-      knownUntilMs = knownUntil(state, event.at, maxStaleSeconds)
-      announceDenylist(() => eventsBetween(before, state))
-    },
+    apply,
     lists(issuer) {
       // Runs for each request, so it reads only the wall clock. Each poll also reads the monotonic clock.
-      if (refusesUnknown && Date.now() > knownUntilMs) return undefined
+      if (Date.now() > knownUntilMs) {
+        noteExpiry()
+        if (refusesUnknown) return undefined
+      }
       return byIssuer.get(issuer) ?? NOTHING_DENIED
     },
     isKnown,

@@ -204,8 +204,10 @@ describe('what is told', () => {
     expect(told(begin, failed(1000), unchanged(1250))).toEqual([])
   })
 
-  it('is nothing where it expires without a failure', () => {
-    expect(told(read(listOf(1)), { ...unchanged(0), at: momentAt(60_000) })).toEqual([])
+  it('is that it expires without a failure, as after a reply that was late', () => {
+    const expired = { type: 'expired', reason: 'timeout' }
+    expect(told(read(listOf(1)), { ...unchanged(0), at: momentAt(60_000) })).toEqual([expired])
+    expect(told(read(listOf(1)), { type: 'aged', at: momentAt(60_000) })).toEqual([expired])
   })
 
   it('is nothing of age while nothing was ever read', () => {

@@ -77,3 +77,25 @@ it('works out what to tell only for those who listen', () => {
   held.apply({ type: 'failed', at: readClocks(), code: 'network' })
   expect(heard).toBe(1)
 })
+
+it.each(['refuse', 'accept'] as const)(
+  'says once that it has expired, to the first request that finds it so: %s',
+  (whenUnknown) => {
+    const heard: unknown[] = []
+    const listen = (event: unknown): void => void heard.push(event)
+    subscribe('express-service-auth:denylist', listen)
+    onTestFinished(() => {
+      unsubscribe('express-service-auth:denylist', listen)
+    })
+    const held = createLocalDenylist({ ...OPTIONS, whenUnknown })
+    held.lists(ISSUER)
+    held.apply(readNow(listOf(1)))
+    heard.length = 0
+    const now = Date.now()
+    vi.spyOn(Date, 'now').mockReturnValue(now + 10_100)
+    for (const _ of ['first', 'second']) held.lists(ISSUER)
+    expect(heard).toEqual([{ type: 'expired', reason: 'timeout' }])
+    held.apply(readNow(listOf(1)))
+    expect(heard.slice(1)).toEqual([{ type: 'recovered' }])
+  },
+)

@@ -10,7 +10,7 @@ import {
   checkClaims,
   type ValidIdentity,
 } from './policy/check-claims.js'
-import { checkLiveDenylists } from './policy/check-denylists.js'
+import { catchUp, checkLiveDenylists } from './policy/check-denylists.js'
 import { type Policy, refusesStaticKey } from './policy/policy.js'
 import {
   createAcceptedTokens,
@@ -39,8 +39,11 @@ interface Admitted extends ValidIdentity {
 /** Decides on tokens by one policy. */
 export interface TokenVerifier {
   readonly policy: Policy
-  /** The decision on a token that was accepted earlier, by its digest; `undefined` for any other. */
-  recall(digest: string): ClaimsDecision | undefined
+  /**
+   * The decision on a token that was accepted earlier, by its digest; `undefined` for any other. Synchronous unless a
+   * live denylist has to catch up.
+   */
+  recall(digest: string): ClaimsDecision | Promise<ClaimsDecision> | undefined
   /**
    * Decides on a token that was not recalled; synchronously if its signature need not be verified. Rejects
    * with `Unavailable` if the key set is unreachable.
@@ -70,10 +73,10 @@ export function createVerifier(policy: Policy, keySource: KeySource): TokenVerif
     recall(digest) {
       const decision = accepted.find(digest)
       if (decision === undefined) return undefined
-      // A live denylist may have denied the token since it was accepted. `verify` checks that for new tokens.
-      const { identity, binding } = decision.value
-      const denial = checkLiveDenylists(identity, policy)
-      return denial === undefined ? decision : { ...denial, binding }
+      const waiting = catchUp(policy)
+      return waiting === undefined
+        ? reconsider(decision, policy)
+        : reconsiderAfter(waiting, decision, policy)
     },
     verify: ({ token, digest, parsed }) =>
       accepted.decide(token, digest, () => admitToken(token, deps, parsed)),
@@ -81,6 +84,22 @@ export function createVerifier(policy: Policy, keySource: KeySource): TokenVerif
     tokenCache: accepted.health,
   }
 }
+
+type AcceptedToken = Extract<ClaimsDecision<Admitted>, { readonly ok: true }>
+
+/** A live denylist may have denied the token since it was accepted. `verify` checks that for new tokens. */
+function reconsider(decision: AcceptedToken, policy: Policy): ClaimsDecision {
+  const { identity, binding } = decision.value
+  const denial = checkLiveDenylists(identity, policy)
+  return denial === undefined ? decision : { ...denial, binding }
+}
+
+/** Not part of `recall`, because a closure there would cost each request. */
+const reconsiderAfter = (
+  waiting: Promise<unknown>,
+  decision: AcceptedToken,
+  policy: Policy,
+): Promise<ClaimsDecision> => waiting.then(() => reconsider(decision, policy))
 
 /**
  * Decides on a request by its headers; synchronously if no signature has to be verified. `senderOf` is called only
@@ -142,7 +161,7 @@ function recallAndReport(
   verifier: TokenVerifier,
   digest: string,
   onChosen: OnChosen,
-): ClaimsDecision | undefined {
+): ReturnType<TokenVerifier['recall']> {
   try {
     const recalled = verifier.recall(digest)
     if (recalled !== undefined) onChosen(verifier)
@@ -179,7 +198,15 @@ function admitToken(
   if (!keyCheck.ok) return keyCheck
   const verified = verifySignature(parsed.value, deps.keySource)
   // Not `instanceof Promise`: an app may have replaced the global.
-  return 'ok' in verified ? verified : verified.then((decision) => judge(decision, deps))
+  return 'ok' in verified ? verified : verified.then((decision) => judgeCaughtUp(decision, deps))
+}
+
+function judgeCaughtUp(
+  verified: Decision<VerifiedToken>,
+  deps: Dependencies,
+): ReturnType<typeof judge> | Promise<ReturnType<typeof judge>> {
+  const waiting = verified.ok ? catchUp(deps.policy) : undefined
+  return waiting === undefined ? judge(verified, deps) : waiting.then(() => judge(verified, deps))
 }
 
 /** Checks the claims of a token whose signature has been verified. */

@@ -11,7 +11,7 @@ import {
   parseOptions,
 } from '../../base/options.js'
 import { findSession } from '../../verification/credential/find-session.js'
-import { checkKeyDenylists } from '../../verification/policy/check-denylists.js'
+import { catchUp, checkKeyDenylists } from '../../verification/policy/check-denylists.js'
 import {
   type DenylistOption,
   type Denylists,
@@ -102,14 +102,19 @@ export function sessionCredential<Session extends NoPromise = FrontendSession>(
   const denylists = withIssuer(settings)
   for (const denylist of denylists.liveDenylists) startPolling(denylist, denylists.issuer)
   const dependencies = denylists.liveDenylists.map((each) => dependencyOf('denylist', each))
+  const decide: RequestHandler = (request, response, next) => {
+    const denial = objectionTo(request, cookie, denylists)
+    if (denial !== undefined) return next(new CredentialRefused(denial))
+    // The denylists have decided this request, so a failure from now on is a new one.
+    for (const dependency of dependencies) dependency.worked(Date.now)
+    return verify(request, response, next) as ReturnType<RequestHandler>
+  }
   return {
     presented: (request) => findSession(request, cookie).type !== 'absent',
     verify: fitAnyRoute('sessionCredential', (request, response, next) => {
-      const denial = objectionTo(request, cookie, denylists)
-      if (denial !== undefined) return next(new CredentialRefused(denial))
-      // The denylists have decided this request, so a failure from now on is a new one.
-      for (const dependency of dependencies) dependency.worked(Date.now)
-      return verify(request, response, next) as ReturnType<RequestHandler>
+      const waiting = catchUp(denylists)
+      if (waiting === undefined) return decide(request, response, next)
+      return waiting.then(() => decide(request, response, next))
     }),
     identity: identity as (request: Request) => Session,
   }

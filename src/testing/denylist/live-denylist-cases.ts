@@ -46,6 +46,17 @@ const LIFE_RULES: StoreRules<DenylistUnderTest> = {
     assert.equal(issuedBefore, undefined)
   },
 
+  'catchUp(), if it has that, returns undefined or a promise that settles soon': async (
+    subject,
+  ) => {
+    const { denylist } = subject
+    await expectCatchUp(denylist)
+    await denylist.ready()
+    await expectCatchUp(denylist)
+    denylist.close()
+    await expectCatchUp(denylist)
+  },
+
   'ready() may be waited for by many, and again': async ({ denylist }) => {
     await Promise.all([denylist.ready(), denylist.ready(), denylist.ready()])
     await denylist.ready()
@@ -68,13 +79,25 @@ const LIFE_RULES: StoreRules<DenylistUnderTest> = {
     denylist.close()
     expectSynchronous(denylist.lists(newIssuer()))
     expectHealthy(denylist)
-    const ended = denylist.ready().then(
-      () => 'ended',
-      () => 'ended',
-    )
-    const waited = delay(SETTLES_WITHIN_MS, 'waits', { ref: false })
-    assert.equal(await Promise.race([ended, waited]), 'ended', 'ready() resolves or rejects')
+    await expectSettled(denylist.ready(), 'ready() resolves or rejects')
   },
+}
+
+async function expectSettled(promise: Promise<void>, message: string): Promise<void> {
+  const ended = promise.then(
+    () => 'ended',
+    () => 'ended',
+  )
+  const waited = delay(SETTLES_WITHIN_MS, 'waits', { ref: false })
+  assert.equal(await Promise.race([ended, waited]), 'ended', message)
+}
+
+/** A guard waits for its promise, so it must not throw, return anything else or stay pending. */
+async function expectCatchUp(denylist: LiveDenylist): Promise<void> {
+  const caughtUp = denylist.catchUp?.()
+  if (caughtUp === undefined) return
+  assert.equal(typeof caughtUp?.then, 'function', 'catchUp() returns undefined or a promise')
+  await expectSettled(caughtUp, 'the promise of catchUp() settles')
 }
 
 /** Returns a separate denylist for each case, which closes it; all of them may share one list. */

@@ -34,6 +34,12 @@ export interface LiveDenylist {
    * and the request gets the 503. Called for each request, after signature and claims.
    */
   lists(issuer: string): DeniedLists | undefined
+  /**
+   * Called before each decision, without an argument. Returns `undefined`, or a promise if the list may have changed
+   * unnoticed, because the process was frozen. The decision waits until the promise settles; whatever it brings,
+   * `lists` decides. So it must settle soon, and must not be returned while the server is merely unreachable.
+   */
+  catchUp?(): Promise<void> | undefined
   /** Resolves once the list is known; rejects when it cannot be read. */
   ready(): Promise<void>
   /** Its state, from memory. */

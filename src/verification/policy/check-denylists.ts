@@ -101,6 +101,36 @@ function moreUrgent(
   return REASONS.indexOf(one) <= REASONS.indexOf(other) ? one : other
 }
 
+/**
+ * Asks the live denylists to catch up, before `lists` is asked. Returns a promise to wait for, which never rejects;
+ * `undefined` if the decision can be made now.
+ *
+ * @throws ServiceAuthError if a live denylist throws, or returns neither a promise nor `undefined`.
+ */
+export function catchUp({
+  liveDenylists,
+}: Pick<Policy, 'liveDenylists'>): Promise<unknown> | undefined {
+  let waiting: Promise<unknown> | undefined
+  for (const denylist of liveDenylists) {
+    const caughtUp = askToCatchUp(denylist)
+    if (caughtUp !== undefined) waiting = Promise.all([waiting, caughtUp])
+  }
+  return waiting
+}
+
+function askToCatchUp(denylist: LiveDenylist): Promise<unknown> | undefined {
+  try {
+    const answer: unknown = denylist.catchUp?.()
+    if (answer === undefined) return undefined
+    if (typeof (answer as { then?: unknown } | null)?.then !== 'function') {
+      throw new TypeError('catchUp of a live denylist must return a promise or undefined')
+    }
+    return Promise.resolve(answer).catch(() => {})
+  } catch (error) {
+    throw failed(denylist, error)
+  }
+}
+
 function reasonNow(
   denylist: LiveDenylist,
   issuer: string,
@@ -112,10 +142,14 @@ function reasonNow(
     return lists === undefined ? 'denylist_unavailable' : reasonOf(lists)
   } catch (error) {
     ignoreRejection(lists)
-    // Always wrapped: otherwise an `Unavailable` thrown by the denylist would become a 503.
-    const message = 'a live denylist of the policy has failed'
-    throw new DependencyError(dependencyOf('denylist', denylist), message, { cause: error })
+    throw failed(denylist, error)
   }
+}
+
+/** Always wraps: otherwise an `Unavailable` thrown by the denylist would become a 503. */
+function failed(denylist: LiveDenylist, cause: unknown): DependencyError {
+  const message = 'a live denylist of the policy has failed'
+  return new DependencyError(dependencyOf('denylist', denylist), message, { cause })
 }
 
 /** Evaluates every list before choosing, so that a malformed one always throws. */

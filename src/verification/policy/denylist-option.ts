@@ -28,7 +28,7 @@ export interface Denylists {
 const LIVE_FUNCTIONS = ['lists', 'ready', 'health', 'close'] as const
 
 const STATIC_FORM = 'an object of keys, callers, tokenIds and issuedBefore'
-const LIVE_FORM = `a live denylist with ${LIVE_FUNCTIONS.join(', ')}`
+const LIVE_FORM = `a live denylist with ${LIVE_FUNCTIONS.join(', ')}, and optionally catchUp`
 
 /** An optional list of names. */
 const names = (): z.ZodDefault<z.ZodArray<z.ZodString>> =>
@@ -77,7 +77,9 @@ function fromMembers(members: readonly Member[], report: ReportIssue): Denylists
   return { denied: merge(fixed), liveDenylists: Object.freeze(live) }
 }
 
-const isLive = (value: unknown): value is LiveDenylist => hasFunctions(value, LIVE_FUNCTIONS)
+const isLive = (value: unknown): value is LiveDenylist =>
+  hasFunctions(value, LIVE_FUNCTIONS) &&
+  ((value as Partial<LiveDenylist>).catchUp === undefined || hasFunctions(value, ['catchUp']))
 
 function parseStatic(
   value: unknown,

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { DeniedLists, DenylistHealth, LiveDenylist } from 'express-service-auth'
 import { redisDenylist } from 'express-service-auth/redis'
 import { type DenylistUnderTest, liveDenylistCases } from 'express-service-auth/testing'
@@ -128,6 +129,9 @@ const BROKEN: Record<string, [(list: ManualDenylist) => object, number]> = {
   'is known for ready() alone': [() => ({ ready: () => Promise.reject(new Error('down')) }), 11],
   'has a health of its own': [healthWith({ state: 'ok' }), 2],
   'has a date in its health': [healthWith({ version: new Date() }), 2],
+  'throws when it is asked to catch up': [() => ({ catchUp: () => assert.fail('no') }), 1],
+  'catches up without a promise': [() => ({ catchUp: () => true }), 1],
+  'never catches up': [() => ({ catchUp: () => new Promise(() => {}) }), 1],
   'throws when it is closed': [failingWhenClosed, 1],
 }
 

@@ -164,7 +164,7 @@ describe('a policy field', () => {
     expect(accepted).toEqual([])
   })
 
-  const live = 'a live denylist with lists, ready, health, close'
+  const live = 'a live denylist with lists, ready, health, close, and optionally catchUp'
   const denylist = `must be an object of keys, callers, tokenIds and issuedBefore, or ${live}`
 
   it.each<[string, unknown, string]>([
@@ -235,7 +235,10 @@ describe('a policy field', () => {
     [{ issuedBefore: Number.NaN }, 'denylist.issuedBefore'],
     [{ issuers: [] }, 'denylist.issuers'],
     [[], 'denylist must hold at least one denylist'],
-    [{ lists() {} }, 'denylist must be a live denylist with lists, ready, health, close'],
+    [
+      { lists() {} },
+      'denylist must be a live denylist with lists, ready, health, close, and optionally catchUp',
+    ],
     [{ ...LIVE, close: true }, 'denylist must be a live denylist'],
     [() => LIVE, 'denylist must be an object of keys'],
     [[{}, { keys: 'x' }], 'denylist[1].keys must be a list of strings'],

@@ -8,7 +8,7 @@ import {
 } from '../../../verification/denylist/list-state.js'
 import type { LocalDenylist } from '../../../verification/denylist/local-denylist.js'
 import type { ListVersion } from '../../../verification/denylist/merge-entries.js'
-import { NotConfirmed } from '../connection/redis-call.js'
+import { NotConfirmed, startRedisCall, untilDeadline } from '../connection/redis-call.js'
 import type { DenylistConnection } from './denylist-connection.js'
 import type { Reports } from './receiver-reports.js'
 import { MalformedReply, readList, readPoll } from './rows.js'
@@ -20,6 +20,8 @@ interface Poll {
   start(): void
   /** Resolves when the poll in progress ends; if there is none, when the next one does. */
   nextPoll(): Promise<void>
+  /** As `LiveDenylist.catchUp`. */
+  catchUp(): Promise<void> | undefined
   close(): void
 }
 
@@ -31,6 +33,8 @@ interface PollOptions {
 }
 
 const READ_TIMEOUT_MS = 500
+/** With `pollMs`, more than passes between two polls of a process that runs. */
+const FROZEN_MS = 1000
 /** A damaged list may be repaired without a new version. It may be long, so not every poll reads it. */
 const MALFORMED_PAUSE_MS = 2000
 
@@ -46,21 +50,67 @@ export function createPoll(
   let hasStarted = false
   let isClosed = false
   let timer: NodeJS.Timeout | undefined
+  let lastAttempt = 0
+  let sentWallMs = 0
+  let sentMonotonicMs = 0
+  let catchingUp: Promise<void> | undefined
   let malformed: { readonly version: ListVersion; readonly at: number } | undefined
 
-  async function poll(): Promise<void> {
+  /** Returns whether the list is confirmed. A poll that is still under way no longer counts. */
+  async function poll(replyTimeoutMs: number): Promise<boolean> {
+    clearTimeout(timer)
+    lastAttempt += 1
+    const attempt = lastAttempt
+    const isCurrent = (): boolean => !isClosed && attempt === lastAttempt
     const startedAt = performance.now()
+    sentMonotonicMs = startedAt
+    sentWallMs = Date.now()
+    let isConfirmed = false
     try {
-      await readChanges()
-      void report()
+      await readChanges(replyTimeoutMs, isCurrent)
+      isConfirmed = true
+      if (isCurrent()) void report()
     } catch (error) {
-      fail(error)
+      if (isCurrent()) fail(error)
     }
+    if (!isCurrent()) return isConfirmed
     for (const resolve of waiters.splice(0)) resolve()
-    if (isClosed) return
-    timer = setTimeout(() => void poll(), Math.max(0, startedAt + pollMs - performance.now()))
+    timer = setTimeout(continuePolling, Math.max(0, startedAt + pollMs - performance.now()))
     timer.unref()
+    return isConfirmed
   }
+
+  const continuePolling = (): void => void (catchUp() ?? poll(timeoutMs))
+
+  /** Also called before each poll: if that were sent first, a decision before its reply would not wait. */
+  function catchUp(): Promise<void> | undefined {
+    if (catchingUp !== undefined) return catchingUp
+    if (!hasStarted || isClosed || !wasFrozen()) return undefined
+    catchingUp = startCatchingUp()
+    return catchingUp
+  }
+
+  /** Whether the last poll began so long ago, by either clock, that the process or the machine has stood still. */
+  function wasFrozen(): boolean {
+    const longestMs = pollMs + FROZEN_MS
+    return Date.now() - sentWallMs > longestMs || performance.now() - sentMonotonicMs > longestMs
+  }
+
+  /** Polls at once. The connection may be dead without a sign, so half of the time is left for another one. */
+  async function pollAfterFreeze(): Promise<void> {
+    if (await poll(timeoutMs / 2)) return
+    if (!isClosed) await poll(timeoutMs)
+  }
+
+  const startCatchingUp = AsyncResource.bind(async (): Promise<void> => {
+    try {
+      await untilDeadline(pollAfterFreeze(), startRedisCall(timeoutMs))
+    } catch {
+      // The list counts as before; the polls go on.
+    } finally {
+      catchingUp = undefined
+    }
+  })
 
   /** The next poll does not wait for the report, because that would delay new entries. */
   async function report(): Promise<void> {
@@ -72,16 +122,17 @@ export function createPoll(
     if (!isClosed) local.apply({ type: 'failed', at: readClocks(), code: failureCode(error) })
   }
 
-  async function readChanges(): Promise<void> {
+  async function readChanges(replyTimeoutMs: number, isCurrent: () => boolean): Promise<void> {
     const requestedAt = readClocks()
-    const polled = readPoll(await connection.runScript({ script: POLL, timeoutMs }))
+    const reply = await connection.runScript({ script: POLL, timeoutMs: replyTimeoutMs })
+    const polled = readPoll(reply)
     const { state } = local
     const isFirst = state.confirmedAt === undefined
     const isNew = isFirst || !isSameVersion(polled.version, state.version)
     const list = isNew ? await readAll(polled.version) : undefined
     if (isFirst || state.lastFailure !== undefined)
       await reports.reportIfDue(proofOf(state, polled.version))
-    if (isClosed) return
+    if (!isCurrent()) return
     if (list !== undefined) local.apply({ type: 'read', at: readClocks(), ...list })
     else local.apply({ type: 'unchanged', at: readClocks(), requestedAt, ...polled })
   }
@@ -104,7 +155,7 @@ export function createPoll(
     }
   }
 
-  const startPolling = AsyncResource.bind((): void => void poll())
+  const startPolling = AsyncResource.bind((): void => void poll(timeoutMs))
 
   return {
     start() {
@@ -116,6 +167,7 @@ export function createPoll(
       if (isClosed) return Promise.resolve()
       return new Promise((resolve) => waiters.push(resolve))
     },
+    catchUp,
     close() {
       isClosed = true
       clearTimeout(timer)

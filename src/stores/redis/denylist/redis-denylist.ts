@@ -133,6 +133,7 @@ export function redisDenylist(
       poll.start()
       return local.lists(issuer)
     },
+    catchUp: poll.catchUp,
     health: local.health,
     close() {
       if (isClosed) return

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { MigrationError } from '../run/migration-error.js'
+import { type FileLine, readLines } from '../source/read-lines.js'
 
 /** The write-ahead log of a run. It contains neither secrets nor account data. */
 export interface Journal {
@@ -24,7 +25,6 @@ const START = '{"journal":"express-service-auth/migration","version":'
 export const HEADER: string = `${START}${VERSION}}\n`
 const CHECK_DIGITS = 32
 const BEFORE_LINES = '{"check":"","lines":'.length + CHECK_DIGITS
-const LINE_FEED = '\n'.charCodeAt(0)
 
 /** The end of a line of the file. */
 export interface Position {
@@ -61,14 +61,14 @@ export interface Append extends Position {
   readonly lines: readonly string[]
 }
 
-/** Returns `undefined` unless the bytes are exactly an `append` that follows `previous`. */
-function decode(previous: Position, bytes: Buffer): Append | undefined {
-  const array = bytes.subarray(BEFORE_LINES, -2)
-  const expected = encode(previous.check, array)
-  if (!expected.bytes.equals(bytes)) return undefined
+/** Returns `undefined` unless the line is exactly an `append` that follows `previous`. */
+function decode(previous: Position, line: Buffer): Append | undefined {
+  const array = line.subarray(BEFORE_LINES, -1)
+  const { bytes, check } = encode(previous.check, array)
+  if (!bytes.subarray(0, -1).equals(line)) return undefined
   return {
     end: previous.end + bytes.length,
-    check: expected.check,
+    check,
     lineNumber: previous.lineNumber + 1,
     lines: JSON.parse(array.toString()),
   }
@@ -81,33 +81,28 @@ function decode(previous: Position, bytes: Buffer): Append | undefined {
  */
 export async function* readAppends(handle: FileHandle, size: number): AsyncGenerator<Append> {
   let position: Position | undefined
-  for await (const bytes of readLines(handle, size)) {
+  for await (const line of readLines(handle, { size })) {
     if (position === undefined) {
-      checkHeader(bytes)
+      checkHeader(line)
       position = AFTER_HEADER
       continue
     }
-    const append = decode(position, bytes)
-    if (append === undefined) {
-      if (isIncomplete(position, bytes)) return
-      throw damaged(position)
-    }
+    if (isIncomplete(position, line)) return
+    const append = decode(position, line.bytes)
+    if (append === undefined) throw damaged(position)
     yield append
     position = append
   }
-  if (position === undefined) checkHeader(Buffer.alloc(0))
+  if (position === undefined) checkHeader()
 }
 
-/** A line that lacks only its line feed, and has another byte in its place, is damaged. */
-function isIncomplete(previous: Position, bytes: Buffer): boolean {
-  if (bytes.at(-1) === LINE_FEED) return false
-  const repaired = Buffer.concat([bytes.subarray(0, -1), Buffer.of(LINE_FEED)])
-  return decode(previous, repaired) === undefined
-}
+/** A last line with another byte in the place of its line feed is damaged. */
+const isIncomplete = (previous: Position, { bytes, ended }: FileLine): boolean =>
+  !ended && decode(previous, bytes.subarray(0, -1)) === undefined
 
-function checkHeader(bytes: Buffer): void {
-  const text = bytes.toString('latin1')
-  if (text === HEADER) return
+function checkHeader(line?: FileLine): void {
+  const text = line?.bytes.toString('latin1') ?? ''
+  if (line?.ended && `${text}\n` === HEADER) return
   const version = text.startsWith(START)
     ? Number.parseInt(text.slice(START.length), 10)
     : Number.NaN
@@ -131,22 +126,3 @@ function checkHeader(bytes: Buffer): void {
 /** The error for the line after a position. */
 export const damaged = ({ lineNumber }: Position): MigrationError =>
   new MigrationError('bad_journal', 'the journal is damaged', lineNumber + 1)
-
-const CHUNK_BYTES = 256 * 1024
-
-/** Yields each line with its line feed, and last the rest of the file that has none. */
-async function* readLines(handle: FileHandle, size: number): AsyncGenerator<Buffer> {
-  let rest = Buffer.alloc(0)
-  for (let offset = 0; offset < size; ) {
-    const chunk = Buffer.alloc(Math.min(CHUNK_BYTES, size - offset))
-    const { bytesRead } = await handle.read(chunk, 0, chunk.length, offset)
-    if (bytesRead === 0) break
-    offset += bytesRead
-    rest = Buffer.concat([rest, chunk.subarray(0, bytesRead)])
-    for (let end = rest.indexOf(LINE_FEED); end !== -1; end = rest.indexOf(LINE_FEED)) {
-      yield rest.subarray(0, end + 1)
-      rest = rest.subarray(end + 1)
-    }
-  }
-  if (rest.length > 0) yield rest
-}

@@ -2,12 +2,12 @@ import { createHash, type Hash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { MigrationError, type MigrationErrorCode } from '../run/migration-error.js'
+import { readLines } from './read-lines.js'
 import {
   type ParsedLine,
   parseLine,
   parseRecord,
   type Source,
-  type SourceLine,
   type SourceRecord,
 } from './source.js'
 
@@ -102,7 +102,7 @@ function fileReader(path: string, maxBytes: number, errorOf: CreateError): Read 
     try {
       await checkVersion(handle)
       const onRead = (bytes: Buffer): void => void hash.update(bytes)
-      for await (const line of readLines(handle, maxBytes, onRead)) {
+      for await (const line of readLines(handle, { maxLineBytes: maxBytes, onRead })) {
         signal?.throwIfAborted()
         yield parseLine(line, maxBytes)
       }
@@ -136,41 +136,4 @@ async function versionOf(handle: FileHandle): Promise<string | undefined> {
   const status = await handle.stat({ bigint: true })
   if (!status.isFile()) return undefined
   return [status.dev, status.ino, status.size, status.mtimeNs].join(' ')
-}
-
-const CHUNK_BYTES = 256 * 1024
-const LINE_FEED = 0x0a
-
-/**
- * Yields the lines of a file. The buffer has room for one line of `maxBytes` and a CR. A longer line is
- * yielded incomplete, and the caller must then stop. Calls `onRead` with all bytes that it reads.
- */
-async function* readLines(
-  handle: FileHandle,
-  maxBytes: number,
-  onRead: (bytes: Buffer) => void,
-): AsyncGenerator<SourceLine> {
-  let buffer = Buffer.allocUnsafe(CHUNK_BYTES)
-  /** Number of bytes of the incomplete line at the start of the buffer. */
-  let held = 0
-  let number = 1
-  for (;;) {
-    const { bytesRead } = await handle.read(buffer, held, buffer.length - held, null)
-    if (bytesRead === 0) break
-    const end = held + bytesRead
-    onRead(buffer.subarray(held, end))
-    let start = 0
-    let feed = buffer.subarray(0, end).indexOf(LINE_FEED, held)
-    while (feed !== -1) {
-      yield { number, bytes: buffer.subarray(start, feed), ended: true }
-      number += 1
-      start = feed + 1
-      feed = buffer.subarray(0, end).indexOf(LINE_FEED, start)
-    }
-    held = end - start
-    if (held > maxBytes + 1) yield { number, bytes: buffer.subarray(start, end), ended: false }
-    if (start > 0) buffer.copyWithin(0, start, end)
-    if (held > buffer.length / 2) buffer = Buffer.concat([buffer], 2 * buffer.length)
-  }
-  if (held > 0) yield { number, bytes: buffer.subarray(0, held), ended: false }
 }

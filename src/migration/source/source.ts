@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { parseJson } from '../../base/json.js'
 import { isObject } from '../../base/options.js'
+import type { FileLine } from './read-lines.js'
 
 /** A source of records. It is read several times and must return the same records each time. */
 export type Source =
@@ -38,17 +39,8 @@ const NOT_JSON = 'this is not JSON: each line must be one whole record'
 const AN_ARRAY = 'here is an array: NDJSON has one record a line, without brackets around them'
 const NOT_AN_OBJECT = 'this is not a JSON object'
 
-export interface SourceLine {
-  /** Counts from 1. */
-  readonly number: number
-  /** The line without its line feed. Valid until the next line is read. */
-  readonly bytes: Buffer
-  /** Whether a line feed ended the line, which the last line of a file may lack. */
-  readonly ended: boolean
-}
-
 /** Parses a line of NDJSON, which may end with LF or CR LF. */
-export function parseLine({ number, bytes, ended }: SourceLine, maxBytes: number): ParsedLine {
+export function parseLine({ number, bytes, ended }: FileLine, maxBytes: number): ParsedLine {
   const content = bytes.at(-1) === CARRIAGE_RETURN ? bytes.subarray(0, -1) : bytes
   if (content.length > maxBytes) return fault(`this line is longer than ${maxBytes} bytes`)
   if (number === 1 && beginsWith(content, BYTE_ORDER_MARK)) {

@@ -65,6 +65,7 @@ const REFUSALS: Record<RefusalReason, Readonly<Record<Schemes, Refusal<401 | 403
 /** The response to each reason other than a refused authentication. */
 const PROBLEMS: Record<UndecidedReason, Refusal<503>> &
   Record<IdempotencyRefusal, Refusal<400 | 409 | 422>> = {
+  key_not_looked_up: UNAVAILABLE,
   key_set_unavailable: UNAVAILABLE,
   denylist_unavailable: UNAVAILABLE,
   store_unavailable: UNAVAILABLE,

@@ -210,8 +210,9 @@ it.each([
   ['an OAuth 2.0 issuer', oauth2],
 ])('several policies refuse the hostile tokens of %s', async (_, issuer) => {
   const auth = authFor(first.policy(), second.policy(), oauth2.policy())
-  for (const { name, authorization, expect: status } of hostileTokens(issuer)) {
-    expect(await auth.authenticate({ authorization }), name).toMatchObject({ status })
+  for (const { name, authorization, expect: status, orElse } of hostileTokens(issuer)) {
+    const answer = await auth.authenticate({ authorization })
+    expect([status, orElse], name).toContain('status' in answer && answer.status)
   }
 })
 

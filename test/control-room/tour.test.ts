@@ -49,10 +49,10 @@ describe('the plan', () => {
   it('lets a rotation rest', () => {
     const rotation = indexOf('rotation in mid-flight')
     const state = playedUpTo(rotation)
-    expect(plan(state, rotation, NOW + 5000)).toEqual({
-      refusal: expect.stringMatching(/twice in 30 seconds.*try again in 10 s$/),
+    expect(plan(state, rotation, NOW + 2000)).toEqual({
+      refusal: expect.stringMatching(/twice in 10 seconds.*try again in 3 s$/),
     })
-    expect(plan(state, rotation, NOW + 15_000)).toEqual({ isAgain: false, indexes: [rotation] })
+    expect(plan(state, rotation, NOW + 5000)).toEqual({ isAgain: false, indexes: [rotation] })
   })
 
   it('plays again what has left a token that has grown old', () => {

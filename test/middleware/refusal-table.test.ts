@@ -60,6 +60,7 @@ const ROWS: Record<Reason, string> = {
   caller_denied: FORBIDDEN,
   caller_not_approved: FORBIDDEN,
   permission_missing: FORBIDDEN,
+  key_not_looked_up: UNAVAILABLE,
   key_set_unavailable: UNAVAILABLE,
   denylist_unavailable: UNAVAILABLE,
   store_unavailable: UNAVAILABLE,

@@ -145,20 +145,20 @@ export abstract class Oracle implements Verdict {
       )
     // A receiver that stops has closed its key set, which fetches no new key any more.
     const isStopping = this.isDisturbed(receiver, sentAt, gotAt, (what) => what === 'stop receiver')
-    const isUnknown =
-      isChanged('remove') || (isChanged('add') && (isStopping || this.#hasNoFetchLeft(attempt)))
+    const isUnknown = isChanged('remove') || (isChanged('add') && isStopping)
     return (isReused && this.story.isSingleUse) || isUnknown
   }
 
-  /** Two tokens with unknown keys make a receiver fetch the keys within 30 s, and no third one does. */
-  #hasNoFetchLeft({ receiver, gotAt = 0 }: Attempt): boolean {
+  /** Two tokens with unknown keys make a receiver fetch the keys within 10 s, and no third one does. */
+  protected hasNoFetchLeft(attempt: Attempt): boolean {
+    const { receiver, gotAt = 0 } = attempt
     const isRotated = ({ token, receivedAt = 0 }: Attempt): boolean =>
       this.history.rotations.some(({ kid, at }) => kid === token.kid && at <= receivedAt)
     const looked = this.history.attempts.filter(
       (each) =>
         each.receiver === receiver && (each.receivedAt ?? Infinity) < gotAt && isRotated(each),
     )
-    return looked.length > 2
+    return isRotated(attempt) && looked.length > 2
   }
 
   /** A key that the issuer has removed verifies nothing once the set that has it is too old. */

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { TestIssuer } from '../../src/testing/issuer/issuer.js'
 import { type Admit, createAdmit, createVerifier } from '../../src/verification/admit.js'
-import type { KeySource, VerificationKey } from '../../src/verification/key-set/key-set.js'
+import type { FoundKey, KeySource } from '../../src/verification/key-set/key-set.js'
 import { keySourceOf } from '../../src/verification/key-set/key-set.js'
 import { parsePolicy } from '../../src/verification/policy/policy.js'
 import type { ServiceAuthPolicy } from '../../src/verification/policy/policy-options.js'
@@ -19,7 +19,7 @@ async function setUp(policy: Partial<ServiceAuthPolicy> = {}) {
   let hidden = false
   const counted: KeySource = {
     current: (kid) => (hidden ? undefined : source.current(kid)),
-    async find(kid): Promise<VerificationKey | undefined> {
+    async find(kid): Promise<FoundKey> {
       finds += 1
       return hidden ? undefined : source.find(kid)
     },

@@ -97,8 +97,8 @@ export const SCRIPT: readonly ScriptedStep[] = [
     about:
       'The core signs with a new key, and the receiver fetches the key set once to learn of it.',
     rest: {
-      forMs: 15_000,
-      because: 'A receiver fetches for unknown keys twice in 30 seconds at most',
+      forMs: 5000,
+      because: 'A receiver fetches for unknown keys twice in 10 seconds at most',
     },
   },
   {

@@ -46,6 +46,9 @@ const SENTENCES: Readonly<Record<Reason, Sentence>> = {
   id_token: ({ claim }) => `The claim ${claim} shows that this is no access token.`,
   static_key_refused: says('The token names a static key, and those sign no service tokens.'),
   key_unknown: says('The token names a key that the core does not publish.'),
+  key_not_looked_up: says(
+    'The receiver cannot tell: it lacks the key, and has fetched its key set twice within 10 seconds.',
+  ),
   key_set_unavailable: says(
     'The receiver cannot tell: it has no usable key set, and the core does not give one.',
   ),

@@ -52,6 +52,7 @@ export const STEP_OF_REASON: Readonly<Record<Reason, Step>> = {
   key_id_invalid: 'Key id',
   static_key_refused: 'Key is known',
   key_unknown: 'Key is known',
+  key_not_looked_up: 'Key is known',
   key_set_unavailable: 'Key is known',
   signature_invalid: 'Signature',
   claim_missing: 'Claims',

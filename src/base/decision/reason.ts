@@ -38,8 +38,12 @@ export type RefusalReason =
   | 'caller_not_approved'
   | 'permission_missing'
 
-/** Why a request could not be decided. */
-export type UndecidedReason = 'key_set_unavailable' | 'denylist_unavailable' | 'store_unavailable'
+/** Why a request could not be decided. `key_not_looked_up`: the key set may not be fetched so soon again. */
+export type UndecidedReason =
+  | 'key_not_looked_up'
+  | 'key_set_unavailable'
+  | 'denylist_unavailable'
+  | 'store_unavailable'
 
 /** Why a request was not accepted. */
 export type Reason = RefusalReason | UndecidedReason

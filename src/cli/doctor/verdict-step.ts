@@ -95,6 +95,7 @@ const DECIDED_AT: Record<Reason, DecidingStep> = {
   static_key_refused: 'key',
   key_denied: 'key',
   key_unknown: 'key',
+  key_not_looked_up: 'key',
   key_set_unavailable: 'key',
   signature_invalid: 'signature',
   token_type_invalid: 'typ',

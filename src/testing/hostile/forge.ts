@@ -20,6 +20,8 @@ export interface HostileToken {
   readonly authorization: string
   /** 403 if the token is valid but its caller is not approved, otherwise 401. */
   readonly expect: 401 | 403
+  /** Of a token with an unknown key: a receiver looks for two such keys in 10 s, and may answer others with this. */
+  readonly orElse?: 503
 }
 
 /** A request with a token that is bound to a key, and why a receiver must not accept it. */

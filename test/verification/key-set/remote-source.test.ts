@@ -14,7 +14,7 @@ describe('without a usable set', () => {
   it('two hundred who ask at once share one fetch', async () => {
     const { server, source } = await openKeySet([before])
     const found = await Promise.all(Array.from({ length: 200 }, () => source.find('a')))
-    expect(new Set(found.map((key) => key?.kid))).toEqual(new Set(['a']))
+    for (const key of found) expect(key).toMatchObject({ kid: 'a' })
     expect(server.requests).toHaveLength(1)
   })
 

@@ -44,7 +44,9 @@ it('a key that is gone verifies nothing any more, cached tokens included', async
   expect(await statuses(receivers, token)).toEqual([200, 200])
   server.behave(serve({ keys: [young.jwk] }))
   await refresh()
+  clock.advance(10)
   for (const receiver of receivers) expect(await receiver.call(token)).toMatchObject(INVALID)
+  clock.advance(10)
   expect(await statuses(receivers, tokenOf(old, clock, 'two'))).toEqual([401, 401])
   expect(await statuses(receivers, tokenOf(young, clock))).toEqual([200, 200])
 })
@@ -65,6 +67,7 @@ it('a key that has become unusable is gone', async () => {
   expect(await statuses(receivers, token)).toEqual([200, 200])
   server.behave(serve({ keys: [young.jwk, { ...old.jwk, use: 'enc' }] }))
   await refresh()
+  clock.advance(10)
   expect(await statuses(receivers, token)).toEqual([401, 401])
 })
 

@@ -34,18 +34,13 @@ const NO_HEADERS =
   'authenticate: the headers must be a Node request, a Headers or an object of names and values'
 
 function isNodeRequest(input: unknown): input is WireHeaders {
-  if (!isObject(input) || !Array.isArray(input['rawHeaders'])) return false
+  if (!isObject(input)) return false
+  const { rawHeaders, headers } = input
+  if (!Array.isArray(rawHeaders) || !rawHeaders.every((each) => typeof each === 'string')) {
+    return false
+  }
   // In an object of names and values, a header may have the name `rawHeaders`.
-  if (isPlain(input) && Object.keys(input).some((name) => !REQUEST_PARTS.has(name))) return false
-  if (input['rawHeaders'].every((each) => typeof each === 'string')) return true
-  throw wrongWiring(NO_HEADERS)
-}
-
-const REQUEST_PARTS = new Set(['rawHeaders', 'headers', 'id'])
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
+  return isObject(headers) || Object.keys(input).length === 1
 }
 
 /** The fields that a decision depends on. */

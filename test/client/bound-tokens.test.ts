@@ -10,6 +10,7 @@ import {
 import { type DpopTokenSource, ServiceCallError, serviceFetch } from 'express-service-auth/client'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { freePort } from '../support/network/free-port.js'
 import { EXPRESS_MAJORS, type ExpressModule } from '../support/receiver/express-majors.js'
 import { startReceiver } from '../support/receiver/receiver.js'
@@ -28,6 +29,23 @@ const payloadOf = (jws: string) =>
 
 const dpopSource = (url: string, more = {}): DpopTokenSource =>
   sourceAt(url, { bind: 'dpop', ...more }) as DpopTokenSource
+
+it('signs the method that fetch sends', async () => {
+  const source = dpopSource(core.url)
+  const { proof } = (await createTestIssuer({ issuer: API_DOMAIN })).boundToken()
+  for (const [method, sent] of [
+    ['get', 'GET'],
+    ['Post', 'POST'],
+    ['patch', 'patch'],
+    ['PATCH', 'PATCH'],
+  ] as const) {
+    const url = 'https://orders.test/'
+    expect(new Request(url, { method }).method).toBe(sent)
+    expect(payloadOf(await source.proof({ method, url })).htm).toBe(sent)
+    expect(payloadOf(proof({ method, url })).htm).toBe(sent)
+  }
+  source.close()
+})
 
 /** A receiver whose first answers are scripted, and which consumes each proof. */
 async function startOrders(express: ExpressModule, firstAnswers: number[] = []) {

@@ -215,6 +215,10 @@ describe('the headers of authenticate', () => {
 
   it.each<[string, HeadersInput]>([
     ['a Node request', { rawHeaders: ['Host', 'x', 'AUTHORIZATION', good] }],
+    [
+      'a copy of the parts of a Node request',
+      { rawHeaders: ['Authorization', good], headers: {}, method: 'GET', url: '/' } as HeadersInput,
+    ],
     ['a Headers', new Headers({ authorization: good })],
     ['an object', { authorization: good }],
     ['an object in another case', { Authorization: good }],

@@ -5,6 +5,7 @@ import { CompactSign } from 'jose/jws/compact/sign'
 import { exportJWK } from 'jose/key/export'
 import { generateKeyPair } from 'jose/key/generate/keypair'
 import { isObject } from '../../base/options.js'
+import { sentMethod } from '../../base/sent-method.js'
 import { hash } from '../../base/supported-node.js'
 import type { ProofRequest } from './token-source-interface.js'
 
@@ -87,5 +88,5 @@ export function parseProofRequest(request: ProofRequest): ParsedProofRequest {
       'proof: a % in the path of url must begin an escape; write %25 for a plain one',
     )
   }
-  return { method, uri: parsed.origin + parsed.pathname, token }
+  return { method: sentMethod(method), uri: parsed.origin + parsed.pathname, token }
 }

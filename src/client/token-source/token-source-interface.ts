@@ -2,7 +2,7 @@ import type { TokenSourceErrorCode } from './token-source-error.js'
 
 /** The request that a proof is for. */
 export interface ProofRequest {
-  /** The method, as it is sent. */
+  /** The method, as `fetch` takes it: `get` is sent as `GET`, and `patch` as it is. */
   readonly method: string
   /** The absolute URL. Query and fragment do not count. */
   readonly url: string

@@ -1,4 +1,5 @@
 import { readClock } from '../../base/clock.js'
+import { sentMethod } from '../../base/sent-method.js'
 import type { KeySet } from '../../verification/key-set/key-set.js'
 import { remoteKeySet } from '../../verification/key-set/remote-key-set.js'
 import type { OAuth2Policy, ServiceAuthPolicy } from '../../verification/policy/policy-options.js'
@@ -155,7 +156,12 @@ export async function startIssuer(
       return {
         token,
         proof: ({ method, url: address }) =>
-          createProof(key, { token, method, url: address, now: readClock(clock) / 1000 }),
+          createProof(key, {
+            token,
+            method: sentMethod(method),
+            url: address,
+            now: readClock(clock) / 1000,
+          }),
       }
     },
     rotate: () => ring.rotate().kid,

@@ -77,6 +77,10 @@ export interface ServiceAuthPolicy extends PolicyOptions {
   readonly apiBasePath?: string | undefined
   /** Whether a `kid` that starts with `s-`, a static key of the core, may sign. Default: `'refuse'`. */
   readonly staticKeys?: 'refuse' | 'accept' | undefined
+  /** Only with `tokens: 'oauth2'`. Named here, or TypeScript would widen the literal beside a spread that has `tokens`. */
+  readonly permissionsClaim?: undefined
+  /** Only with `tokens: 'oauth2'`. */
+  readonly accessTokenType?: undefined
 }
 
 /**

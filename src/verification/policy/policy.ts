@@ -183,7 +183,7 @@ export function parsePolicies(inputs: readonly unknown[]): readonly Policy[] {
   if (inputs.length < 2 || inputs.length > MAX_POLICIES) {
     throw new TypeError(`serviceAuth policies: must be a list of 2 to ${MAX_POLICIES} policies`)
   }
-  const policies = Array.from(inputs, (input, index) => parsePolicy(input, `[${index}]`))
+  const policies = parseEach(inputs)
   for (const [index, { issuer, tokens }] of policies.entries()) {
     const first = policies.findIndex(
       (other) => other.issuer === issuer && other.tokens.kind === tokens.kind,
@@ -193,6 +193,23 @@ export function parsePolicies(inputs: readonly unknown[]): readonly Policy[] {
       `serviceAuth policies: [${first}] and [${index}] have the same issuer and the same option tokens`,
     )
   }
+  return policies
+}
+
+/** @throws TypeError naming every faulty path of every policy. */
+function parseEach(inputs: readonly unknown[]): readonly Policy[] {
+  const policies: Policy[] = []
+  const faults: string[] = []
+  // `Array.from` also gives the holes of a list.
+  for (const [index, input] of Array.from(inputs).entries()) {
+    try {
+      policies.push(parsePolicy(input, `[${index}]`))
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error
+      faults.push(error.message)
+    }
+  }
+  if (faults.length > 0) throw new TypeError(faults.join('\n'))
   return policies
 }
 

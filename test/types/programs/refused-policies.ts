@@ -14,6 +14,9 @@ serviceAuth(complete)
 const jwksUri = 'https://api.example.com/auth/jwt/jwks.json'
 const client = { issuer, audience, callers, jwksUri }
 serviceAuth({ ...client, tokens: 'oauth2', permissionsClaim: 'scope' })
+const oauth2 = { ...client, tokens: 'oauth2' } as const
+serviceAuth({ ...oauth2, permissionsClaim: 'scope', accessTokenType: 'any' })
+serviceAuth([complete, { ...oauth2, permissionsClaim: 'scope' }])
 const several = serviceAuth([complete, { ...client, tokens: 'oauth2', permissionsClaim: 'scp' }])
 export const states: readonly string[] = [
   serviceAuth(complete).health().keySet.state,

@@ -507,6 +507,13 @@ describe('several policies', () => {
     expect(() => parsePolicies(new Array(2))).toThrow('serviceAuth policy[0]: ')
   })
 
+  it('name every fault of every policy', () => {
+    const faulty = [{ ...COMPLETE, audience: '', source: 1 }, OAUTH2, { ...OAUTH2, callers: [] }]
+    expect(() => parsePolicies(faulty)).toThrow(
+      /^serviceAuth policy\[0\]: audience must .*; source must .*\nserviceAuth policy\[2\]: callers must/,
+    )
+  })
+
   it('may share an issuer, but not for the same tokens', () => {
     const ofIssuer = { ...OAUTH2, issuer: COMPLETE.issuer }
     expect(parsePolicies([COMPLETE, ofIssuer, OAUTH2])).toHaveLength(3)

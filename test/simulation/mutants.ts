@@ -257,12 +257,12 @@ export const MUTANTS: Mutants = {
   }),
   ...mutantsOf('client/service-fetch/attempt-outcome.ts', {
     'a caller gives up while a run is in progress': [
-      "return isInProgress(answer) ? { type: 'in_progress', retryAfterMs: waitMs } : { type: 'answered' }",
+      "return { type: 'in_progress', retryAfterMs: waitMs }",
       "return { type: 'answered' }",
     ],
     'a caller does not retry an unavailable receiver': [
-      "if (status === 503) return { type: 'unavailable', retryAfterMs: waitMs }",
-      "if (status === 503) return { type: 'answered' }",
+      'const UNAVAILABLE = new Set([502, 503, 504])',
+      'const UNAVAILABLE = new Set([502, 504])',
     ],
   }),
   ...mutantsOf('idempotency/buffered-response/phase.ts', {

@@ -9,7 +9,7 @@ export type AttemptOutcome =
   | { readonly type: 'replayed' }
   /** `isFromServiceAuth`: byte for byte the response that `serviceAuth` sends before any handler runs. */
   | { readonly type: 'token_refused'; readonly isFromServiceAuth: boolean }
-  /** `retryAfterMs` is absent if a gateway got no answer and does not say when to retry. */
+  /** `retryAfterMs` is absent if a gateway answers and does not say when to retry. */
   | { readonly type: 'unavailable'; readonly retryAfterMs: number | undefined }
   | { readonly type: 'in_progress'; readonly retryAfterMs: number }
   | { readonly type: 'answered' }
@@ -38,20 +38,24 @@ export function classifyResponse(answer: ClassifiedResponse, now: number): Attem
   if (status === 401 && refusesToken(headers)) {
     return { type: 'token_refused', isFromServiceAuth: isServiceAuthRefusal(answer) }
   }
-  const isFromGateway = status === 502 || status === 504
-  if (status !== 503 && status !== 409 && !isFromGateway) return { type: 'answered' }
   const waitMs = retryAfterMs(headers, now)
-  if (isFromGateway) return { type: 'unavailable', retryAfterMs: waitMs }
-  if (waitMs === undefined) return { type: 'answered' }
-  if (status === 503) return { type: 'unavailable', retryAfterMs: waitMs }
-  return isInProgress(answer) ? { type: 'in_progress', retryAfterMs: waitMs } : { type: 'answered' }
+  if (UNAVAILABLE.has(status)) return { type: 'unavailable', retryAfterMs: waitMs }
+  if (status !== 409 || waitMs === undefined || !isInProgress(answer)) return { type: 'answered' }
+  return { type: 'in_progress', retryAfterMs: waitMs }
 }
+
+const UNAVAILABLE = new Set([502, 503, 504])
 
 /** RFC 6750, section 3.1. */
 const REFUSES_TOKEN = /(?:^|[\s,])error="invalid_token"(?=$|[\s,])/i
 
-const refusesToken = (headers: Headers): boolean =>
-  REFUSES_TOKEN.test(headers.get('www-authenticate') ?? '')
+/** The schemes of service tokens. A gateway may rename or drop the challenge of the service behind it. */
+const CHALLENGES = /(?:^|[\s,])(?:Bearer|DPoP)(?=$|[\s,])/i
+
+function refusesToken(headers: Headers): boolean {
+  const challenge = headers.get('www-authenticate') ?? ''
+  return REFUSES_TOKEN.test(challenge) || !CHALLENGES.test(challenge)
+}
 
 function isServiceAuthRefusal({ headers, body }: ClassifiedResponse): boolean {
   if (body === undefined || headers.has('content-encoding')) return false

@@ -91,8 +91,20 @@ describe('what came of an attempt', () => {
     })
   })
 
+  it.each(['', 'Basic realm="x"', 'error="invalid_request"', 'xBearer realm="service"'])(
+    'a 401 without a challenge of Bearer or DPoP, as behind a gateway that renames it: %j',
+    (challenge) => {
+      const headers = { ...REFUSAL_HEADERS, 'www-authenticate': challenge }
+      expect(judge({ status: 401, headers, body: REFUSAL })).toEqual({
+        type: 'token_refused',
+        isFromServiceAuth: false,
+      })
+    },
+  )
+
   it.each([
-    '',
+    'Bearer',
+    'Basic, DPoP algs="ES256"',
     'Bearer realm="service"',
     'Bearer error="invalid_tokens"',
     'Bearer xerror="invalid_token"',
@@ -106,18 +118,19 @@ describe('what came of an attempt', () => {
     const headers = { 'retry-after': '5' }
     expect(judge({ status: 503, headers })).toEqual({ type: 'unavailable', retryAfterMs: 5000 })
     expect(judge({ status: 503, headers, body: undefined })).toMatchObject({ type: 'unavailable' })
-    expect(judge({ status: 503 })).toEqual({ type: 'answered' })
-    expect(judge({ status: 503, headers: { 'retry-after': 'soon' } })).toEqual({ type: 'answered' })
   })
 
-  it.each([502, 504])('a gateway without an answer (%i), whether or not it says when', (status) => {
-    const came = (seconds: string) => judge({ status, headers: { 'retry-after': seconds } })
-    expect(came('0')).toEqual({ type: 'unavailable', retryAfterMs: 0 })
-    expect(came('5')).toEqual({ type: 'unavailable', retryAfterMs: 5000 })
-    expect(came('soon')).toEqual({ type: 'unavailable', retryAfterMs: undefined })
-    expect(judge({ status })).toEqual({ type: 'unavailable', retryAfterMs: undefined })
-    expect(judge({ status, body: undefined })).toMatchObject({ type: 'unavailable' })
-  })
+  it.each([502, 503, 504])(
+    'a gateway without an answer (%i), whether or not it says when',
+    (status) => {
+      const came = (seconds: string) => judge({ status, headers: { 'retry-after': seconds } })
+      expect(came('0')).toEqual({ type: 'unavailable', retryAfterMs: 0 })
+      expect(came('5')).toEqual({ type: 'unavailable', retryAfterMs: 5000 })
+      expect(came('soon')).toEqual({ type: 'unavailable', retryAfterMs: undefined })
+      expect(judge({ status })).toEqual({ type: 'unavailable', retryAfterMs: undefined })
+      expect(judge({ status, body: undefined })).toMatchObject({ type: 'unavailable' })
+    },
+  )
 
   const problem = (mediaType: string) => ({ 'content-type': mediaType, 'retry-after': '2' })
 

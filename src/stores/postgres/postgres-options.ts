@@ -8,17 +8,12 @@ import {
   parseOptions,
 } from '../../base/options.js'
 import type { Isolation, TransactionRunner } from './runner.js'
-import { DEFAULT_SCHEMA, roleName, schemaName } from './schema-names.js'
+import { DEFAULT_SCHEMA, schemaName } from './schema-names.js'
 
 /** Options of `postgresStore`. */
 export interface PostgresStoreOptions {
   /** The schema that `migration` created: `[a-z_][a-z0-9_]{0,62}`. Default: `'service_auth'`. */
   readonly schema?: string | undefined
-  /**
-   * A role that may own the schema, its tables and its function: `[a-z_][a-z0-9_]{0,62}`. `check` always trusts
-   * superusers, the owner of the database, and the roles that the store's own role belongs to. Default: none.
-   */
-  readonly schemaOwner?: string | undefined
   /** Milliseconds, 100 to 3,600,000: the time limit of a whole run. Default: 30000. */
   readonly transactionMs?: number | undefined
   /** Milliseconds, 1 to 60,000: the maximum wait for a connection. Default: 1000. */
@@ -44,7 +39,6 @@ const sweepSeconds = numberBetween(1, 86_400, 'seconds')
 const schema = lazy(() =>
   optionsObject({
     schema: schemaName().default(DEFAULT_SCHEMA),
-    schemaOwner: roleName().optional(),
     transactionMs: integerBetween(100, 3_600_000).default(30_000),
     acquireMs: integerBetween(1, 60_000).default(1000),
     resolveMs: integerBetween(1, 60_000).default(3000),

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { ServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
 import { digestOfParts } from '../../base/digest.js'
 import type { CoupledStore } from '../../idempotency/coupled/coupled-store.js'
-import { checkPostgres } from './check/check-postgres.js'
+import { checkPostgres } from './check.js'
 import {
   assertRunner,
   type PostgresStoreOptions,
@@ -94,7 +94,7 @@ export function postgresStore<Tx>(
     statements: createStatements(settings.schema),
     limits: settings,
   }
-  const { schema, schemaOwner, acquireMs, sweepSeconds } = settings
+  const { schema, acquireMs, sweepSeconds } = settings
   const sweeps = sweepSeconds !== false
   const sweepContext = { runner, schema, acquireMs }
   const sweeper = sweeps
@@ -132,9 +132,7 @@ export function postgresStore<Tx>(
       if (recordId !== undefined) return effectIdOf(recordId, name)
       throw wrongWiring("effectId needs a request with an Idempotency-Key (missingKey: 'run')")
     },
-    check: AsyncResource.bind(() =>
-      checkPostgres(runner, { schema, schemaOwner, acquireMs, sweeps }),
-    ),
+    check: AsyncResource.bind(() => checkPostgres(runner, { schema, acquireMs, sweeps })),
     sweep: (sweepOptions) => sweep(sweepContext, sweepOptions),
     close() {
       isClosed = true

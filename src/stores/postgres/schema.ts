@@ -2,7 +2,6 @@ import { lazy, optionsObject, parseOptions } from '../../base/options.js'
 import { DEFAULT_SCHEMA, roleName, schemaName } from './schema-names.js'
 import { createBeginRun } from './sql/begin-statements.js'
 import { lockLiteral, quotedSchema } from './sql/literals.js'
-import { objectFaults } from './sql/object-faults.js'
 import { schemaLock } from './sql/record-ids.js'
 
 /** Options of `migration`. All names match `[a-z_][a-z0-9_]{0,62}`. */
@@ -32,9 +31,8 @@ const OPTIONS = lazy(() =>
 /**
  * Returns SQL that creates the tables and the function, or brings them to the version of this package,
  * and grants the roles the rights they need. It is one statement that does everything or nothing, inside
- * or outside a transaction, and may be run again. It refuses a schema of a later version, a schema that
- * is not of this package, objects that the role which runs it does not own itself, and tables that
- * differ from those that it creates.
+ * or outside a transaction, and may be run again. It refuses a schema of a later version, and one that
+ * is not of this package. Run it as the owner of the schema.
  *
  * @throws TypeError if a name does not match `[a-z_][a-z0-9_]{0,62}`.
  *
@@ -54,17 +52,8 @@ export function migration(options: MigrationOptions = {}): string {
   const parts = [start(schema), tables(name), createBeginRun(name), rights(name)]
   if (appRole !== undefined) parts.push(appRights(name, `"${appRole}"`))
   if (sweepRole !== undefined) parts.push(sweepRights(name, `"${sweepRole}"`))
-  parts.push(refusal(schema))
   return `${parts.join('\n')}end\n$migration$;\n`
 }
-
-/**
- * The owner must be the role itself, not one it belongs to: before Postgres 15 every role can make others its members.
- */
-const IS_OWN = 'owner.rolname OPERATOR(pg_catalog.=) current_user'
-
-const HINT =
-  'Another role may have made it to run code of its own with the rights of the app. Drop it, or, if it is yours, run this as its owner.'
 
 const start = (schema: string): string => `\
 -- What express-service-auth keeps in Postgres: version ${SCHEMA_VERSION} of the schema ${schema}. May be run again.
@@ -84,12 +73,6 @@ begin
   end if;
   if pg_catalog.to_regnamespace('${schema}') is null then
     create schema ${quotedSchema(schema)};
-  end if;
-  select owner.rolname into found from pg_catalog.pg_namespace
-    join pg_catalog.pg_roles owner on owner.oid OPERATOR(pg_catalog.=) nspowner
-    where nspname OPERATOR(pg_catalog.=) '${schema}' and not (${IS_OWN});
-  if found is not null then
-    raise exception 'the schema ${schema} belongs to %', found using hint = '${HINT}';
   end if;
   comment on schema ${quotedSchema(schema)} is '${COMMENT}${SCHEMA_VERSION}';
 `
@@ -111,7 +94,7 @@ const tables = (schema: string): string => `\
   create index if not exists used_token_expires_at on ${schema}.used_token (expires_at);
 `
 
-const FUNCTION = 'begin_run(pg_catalog.uuid, pg_catalog.bytea, bigint, pg_catalog.text, boolean)'
+const FUNCTION = 'begin_run(pg_catalog.uuid, pg_catalog.bytea, bigint, pg_catalog.text)'
 
 const rights = (schema: string): string => `\
   revoke all on schema ${schema} from public;
@@ -128,14 +111,4 @@ const appRights = (schema: string, role: string): string => `\
 const sweepRights = (schema: string, role: string): string => `\
   grant usage on schema ${schema} to ${role};
   grant select (ctid, expires_at), delete on ${schema}.idempotency, ${schema}.used_token to ${role};
-`
-
-/** Comes last, so that it also finds objects that another role created meanwhile; a fault undoes the migration. */
-const refusal = (schema: string): string => `\
-  select pg_catalog.string_agg(fault, '; ') into found from (
-  ${objectFaults(schema, IS_OWN)}
-  ) faults;
-  if found is not null then
-    raise exception 'the schema ${schema} is not to be trusted: %', found using hint = '${HINT}';
-  end if;
 `

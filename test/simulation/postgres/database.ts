@@ -56,7 +56,10 @@ export class Database {
 
   constructor(machine: Machine, migration: string) {
     this.machine = machine
-    const [body = ''] = partsOf(migration, /\n {2}begin\n(.*?)\n {2}end\n {2}\$function\$/s)
+    const [body = ''] = partsOf(
+      migration,
+      /\n {2}as \$function\$.*?\n {2}begin\n(.*?)\n {2}end\n {2}\$function\$/s,
+    )
     this.beginRun = body.split(';')
   }
 

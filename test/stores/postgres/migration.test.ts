@@ -100,7 +100,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       openPool(server.urlFor(name, role)),
     ) as [Pool, Pool, Pool]
     const ids = recordIds('granted', 'f')
-    const opening = { transactionMs: 1000, checksConnection: true }
+    const opening = { transactionMs: 1000 }
     for (const statement of [
       statements.begin(ids, opening),
       statements.insertRecordSeparately(ids, KEEPING),

@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { CoupledStore } from '../../../idempotency/coupled/coupled-store.js'
 import { recordIds } from '../sql/record-ids.js'
-import { sqlStateOf } from '../sql-state.js'
-import { query, type StoreContext } from '../store-context.js'
+import type { StoreContext } from '../store-context.js'
 import type { LiveRuns } from './live-runs.js'
-import { classifyFailure } from './resolve-commit.js'
-import { determineOutcome, unavailable } from './run-outcome.js'
+import { determineOutcome } from './run-outcome.js'
 import { attemptTransaction } from './transaction-attempt.js'
 
 /** Creates the `run` function of a coupled store. */
@@ -14,7 +12,6 @@ export function createRun<Tx>(
   liveRuns: LiveRuns<Tx>,
 ): CoupledStore['run'] {
   const inFlight = createInFlightRuns()
-  const hasConnectionCheck = askOnceForConnectionCheck(store)
 
   return async (request, work) => {
     // Without a key, the ids are random, so that no other request has them, and no record is written.
@@ -22,43 +19,12 @@ export function createRun<Tx>(
     if (await inFlight.isRunning(ids.id)) return { outcome: 'running' }
     const { markRunning, finish } = inFlight.start(ids.id)
     try {
-      let checksConnection: boolean
-      try {
-        checksConnection = await hasConnectionCheck()
-      } catch (error) {
-        return unavailable({ type: 'failed', error })
-      }
-      const input = { request, ids, work, liveRuns, checksConnection, onHandlerStart: markRunning }
+      const input = { request, ids, work, liveRuns, onHandlerStart: markRunning }
       const result = await attemptTransaction(store, input)
       return await determineOutcome(store, input, result)
     } finally {
       finish()
     }
-  }
-}
-
-/**
- * Returns a function that resolves to whether the server can check for disconnected clients. It queries the
- * server until there is an answer, and rejects while the server cannot be reached. The query runs outside a
- * transaction, because its failure would abort the transaction.
- */
-function askOnceForConnectionCheck<Tx>(store: StoreContext<Tx>): () => Promise<boolean> {
-  let answer: Promise<boolean> | undefined
-
-  async function send(): Promise<boolean> {
-    try {
-      await query(store, store.statements.checkConnection())
-      return true
-    } catch (error) {
-      if (classifyFailure('record', sqlStateOf(error)) === 'refused') return false
-      answer = undefined
-      throw error
-    }
-  }
-
-  return () => {
-    answer ??= send()
-    return answer
   }
 }
 

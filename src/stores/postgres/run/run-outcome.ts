@@ -60,7 +60,7 @@ async function outcomeByStage<Tx>(
 }
 
 /** The outcome of a request that did nothing, because the database could not be queried. */
-export function unavailable(settlement: TransactionSettlement): CoupledOutcome {
+function unavailable(settlement: TransactionSettlement): CoupledOutcome {
   if (settlement.type === 'committed') {
     throw new TypeError('TransactionRunner.transaction must run its work before it resolves')
   }

@@ -18,8 +18,6 @@ export interface RunInput<Tx> {
   readonly ids: RecordIds
   readonly work: Parameters<CoupledStore['run']>[1]
   readonly liveRuns: LiveRuns<Tx>
-  /** Whether the server checks during a statement that its client is still connected. */
-  readonly checksConnection: boolean
   /** Called when the handler begins. */
   onHandlerStart(): void
 }
@@ -173,10 +171,10 @@ async function runInTransaction<Tx>(context: AttemptContext<Tx>, tx: Tx): Promis
 /** Sets the limits of the transaction, tries the lock and looks for the record, in this order. */
 async function begin<Tx>(
   { runner, statements, limits }: StoreContext<Tx>,
-  { ids, checksConnection }: RunInput<Tx>,
+  { ids }: RunInput<Tx>,
   tx: Tx,
 ): Promise<BeginResult> {
-  const options = { transactionMs: limits.transactionMs + SERVER_GRACE_MS, checksConnection }
+  const options = { transactionMs: limits.transactionMs + SERVER_GRACE_MS }
   const statement = statements.begin(ids, options)
   if (runner.batch === undefined) {
     return statements.readBeginResult(await runner.query(tx, statement.text, statement.values))

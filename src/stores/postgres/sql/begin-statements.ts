@@ -15,8 +15,6 @@ export type BeginResult =
 export interface BeginOptions {
   /** The time limit of a statement, and of an idle transaction. */
   readonly transactionMs: number
-  /** Whether the server checks during a statement that the client is still connected; see `checkConnection`. */
-  readonly checksConnection: boolean
 }
 
 /** How often the server checks during a statement that the client is still connected. */
@@ -32,12 +30,12 @@ export function createBeginStatements(schema: string) {
      * began: one that did both could miss a record that was committed before it had the lock. A function keeps
      * its plans, while unnamed statements are planned again for each request.
      */
-    begin: (ids: RecordIds, { transactionMs, checksConnection }: BeginOptions): Statement => ({
+    begin: (ids: RecordIds, { transactionMs }: BeginOptions): Statement => ({
       text:
         `${call}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ` +
         // The arguments have types, because untyped ones would match a function of this name that takes texts.
         `${lockLiteral(ids.keyLock)}::bigint, ` +
-        `${settingLiteral(transactionMs)}::pg_catalog.text, ${checksConnection}) as begun`,
+        `${settingLiteral(transactionMs)}::pg_catalog.text) as begun`,
       values: [],
     }),
     readBeginResult(rows: readonly Row[]): BeginResult {
@@ -57,11 +55,6 @@ export function createBeginStatements(schema: string) {
         `then pg_catalog.concat(pg_catalog.pg_advisory_xact_lock(${lockLiteral(keyLock)})) end as ended`,
       values: [],
     }),
-    /** Runs outside a transaction. Fails if the server cannot check for disconnected clients. */
-    checkConnection: (): Statement => ({
-      text: `select pg_catalog.set_config('client_connection_check_interval', ${settingLiteral(CONNECTION_CHECK_MS)}, true) as checked`,
-      values: [],
-    }),
   }
 }
 
@@ -72,16 +65,24 @@ const RUNNING = 'running'
 const TIMEOUTS = ['statement_timeout', 'idle_in_transaction_session_timeout']
 
 /**
- * SQL that creates the function `begin_run` in a schema. The parameters have no names, because a name could be
- * taken for a column.
+ * plpgsql that creates the function `begin_run` in a schema; it uses the variable `found`. The parameters have no
+ * names, because a name could be taken for a column. Not every platform can check connections, and one that
+ * cannot refuses the setting, so the function sets it only if the server takes it here.
  */
 export const createBeginRun = (schema: string): string => `\
+  begin
+    perform pg_catalog.set_config('client_connection_check_interval', ${settingLiteral(CONNECTION_CHECK_MS)}, true);
+    found := $check$
+${lower('client_connection_check_interval', settingLiteral(CONNECTION_CHECK_MS))}$check$;
+  exception when invalid_parameter_value then
+    found := '';
+  end;
   -- Begins a run: sets its time limits, tries its lock, and then looks for its record, each with a snapshot
-  -- of its own. Parameters: the id and the fingerprint of the record, the lock of the key, the time limit
-  -- of the transaction, and whether to check the connection. All names are qualified, because the caller
-  -- sets the search path.
+  -- of its own. Parameters: the id and the fingerprint of the record, the lock of the key, and the time limit
+  -- of the transaction. All names are qualified, because the caller sets the search path.
+  execute pg_catalog.replace($create$
   create or replace function ${schema}.begin_run(
-      pg_catalog.uuid, pg_catalog.bytea, bigint, pg_catalog.text, boolean)
+      pg_catalog.uuid, pg_catalog.bytea, bigint, pg_catalog.text)
     returns pg_catalog.text language plpgsql volatile security invoker
   as $function$
   #variable_conflict use_column
@@ -91,9 +92,7 @@ export const createBeginRun = (schema: string): string => `\
     stored pg_catalog.text;
   begin
 ${TIMEOUTS.map((setting) => lower(setting, '$4')).join('')}\
-    if $5 then
-${lower('client_connection_check_interval', settingLiteral(CONNECTION_CHECK_MS))}\
-    end if;
+    -- connection check
     is_locked := pg_catalog.pg_try_advisory_xact_lock($3);
     select ${recordText('$2')}
       into stored from ${schema}.idempotency where id OPERATOR(pg_catalog.=) $1;
@@ -101,7 +100,8 @@ ${lower('client_connection_check_interval', settingLiteral(CONNECTION_CHECK_MS))
     return coalesce(stored,
       case when is_locked then pg_catalog.pg_current_xact_id()::pg_catalog.text else '${RUNNING}' end);
   end
-  $function$;
+  $function$
+  $create$, '-- connection check', found);
 `
 
 /**

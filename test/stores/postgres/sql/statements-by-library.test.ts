@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { checkPostgres } from '../../../../src/stores/postgres/check/check-postgres.js'
+import { checkPostgres } from '../../../../src/stores/postgres/check.js'
 import type { Statement } from '../../../../src/stores/postgres/runner.js'
 import { migration } from '../../../../src/stores/postgres/schema.js'
 import { recordIds, tokenIds } from '../../../../src/stores/postgres/sql/record-ids.js'
@@ -23,7 +23,7 @@ it.each(BY_LIBRARY)('$name runs all statements and tells their rows', async ({ n
   const { runner, close } = await open(server.url, 3)
   const ids = recordIds(name, 'f')
   const ask = (tx: unknown, { text, values }: Statement) => runner.query(tx, text, values)
-  const opening = { transactionMs: 5000, checksConnection: true }
+  const opening = { transactionMs: 5000 }
 
   await runner.transaction(async (tx) => {
     const opened = statements.readBeginResult(await ask(tx, statements.begin(ids, opening)))

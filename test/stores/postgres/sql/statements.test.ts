@@ -8,7 +8,7 @@ import { createStatements } from '../../../../src/stores/postgres/sql/statements
 import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
 
 const statements = createStatements('service_auth')
-const OPENING = { transactionMs: 30_000, checksConnection: true }
+const OPENING = { transactionMs: 30_000 }
 const KEEPING = { result: Buffer.from([0, 255, 39, 92]), retentionMs: 60_000, usedToken: false }
 const GUARDS = [
   'statement_timeout',
@@ -156,12 +156,9 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       expect((await settings(client)).slice(0, 2)).toEqual([before, before])
     })
 
-    it('leaves the check of the connection alone where it is not wanted, or more frequent', async () => {
+    it('leaves a more frequent check of the connection alone', async () => {
       const client = await connect()
-      await client.query('begin')
-      await open(client, nextIds(), { ...OPENING, checksConnection: false })
-      expect((await settings(client))[2]).toBe('0')
-      await client.query("rollback; set client_connection_check_interval = '100ms'; begin")
+      await client.query("set client_connection_check_interval = '100ms'; begin")
       await open(client)
       expect((await settings(client))[2]).toBe('100ms')
       await client.query('rollback')
@@ -300,12 +297,6 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     expect((await waiting.query('show lock_timeout')).rows).toEqual([{ lock_timeout: '0' }])
     await begin(runner, ids)
     await runner.query('rollback')
-  })
-
-  it('says that the server can check connections, and leaves the setting as it is', async () => {
-    const client = await connect()
-    await ask(client, statements.checkConnection())
-    expect((await settings(client))[2]).toBe('0')
   })
 
   it('does not wait for a token that another transaction has recorded', async () => {

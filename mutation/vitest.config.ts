@@ -29,7 +29,7 @@ export default defineConfig({
       'test/**/key-set/{key-set-state,key-set-state.properties,find-key-step,usable-keys,cache-control,refetch-budget}.test.ts',
       'test/**/buffered-response/phase.test.ts',
       'test/**/leased/{record,resolution}.test.ts',
-      'test/**/postgres/run/{run-stage,resolve-commit}.test.ts',
+      'test/**/postgres/run/outcome.test.ts',
       'test/client/*/{retry-decision,attempt-outcome,token-state}.test.ts',
       'test/**/admit.test.ts',
       'test/**/{back-off,retry-after,raw-headers}.test.ts',

@@ -135,7 +135,7 @@ async function sizes(bench) {
 export async function fillRecords(pool, { rows, result, expiresIn }) {
   await pool.query(
     `insert into service_auth.idempotency
-      select gen_random_uuid(), decode(md5(n::text), 'hex'), $1, false,
+      select gen_random_uuid(), decode(md5(n::text), 'hex'), $1, false, n::text::xid8,
         now() + $2::interval + n * interval '1 ms'
       from generate_series(1, ${rows}) n`,
     [result, expiresIn],

@@ -196,7 +196,6 @@ function forget(
   redis.restart(0, 0)
   for (const [id, { table }] of postgres?.rows ?? [])
     if (table === 'effect') postgres?.rows.delete(id)
-  postgres?.committed.clear()
 }
 
 const isUsed = ({ isAlive, name }: Machine): boolean => isAlive && name.startsWith('receiver')

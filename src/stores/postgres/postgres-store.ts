@@ -9,8 +9,8 @@ import {
   type PostgresStoreOptions,
   parsePostgresOptions,
 } from './postgres-options.js'
-import { createRun } from './run/create-run.js'
 import { createLiveRuns, type LiveRun, type UsedToken } from './run/live-runs.js'
+import { createRun } from './run/run.js'
 import type { TransactionRunner } from './runner.js'
 import { tokenIds } from './sql/record-ids.js'
 import { createStatements } from './sql/statements.js'

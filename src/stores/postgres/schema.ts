@@ -18,7 +18,7 @@ export interface MigrationOptions {
 export const COMMENT = 'express-service-auth '
 
 /** The version of the tables and the function that this code works with. */
-export const SCHEMA_VERSION = 1
+export const SCHEMA_VERSION = 2
 
 const OPTIONS = lazy(() =>
   optionsObject({
@@ -29,10 +29,9 @@ const OPTIONS = lazy(() =>
 )
 
 /**
- * Returns SQL that creates the tables and the function, or brings them to the version of this package,
- * and grants the roles the rights they need. It is one statement that does everything or nothing, inside
- * or outside a transaction, and may be run again. It refuses a schema of a later version, and one that
- * is not of this package. Run it as the owner of the schema.
+ * Returns SQL that creates the tables and the function, and grants the roles the rights they need. It is one
+ * statement that does everything or nothing, inside or outside a transaction, and may be run again. It
+ * refuses a schema of another version, and one that is not of this package. Run it as the owner of the schema.
  *
  * @throws TypeError if a name does not match `[a-z_][a-z0-9_]{0,62}`.
  *
@@ -67,9 +66,10 @@ begin
   if found is not null and found OPERATOR(pg_catalog.!~) '^${COMMENT}[0-9]+$' then
     raise exception 'the schema ${schema} is not one of express-service-auth';
   end if;
-  if pg_catalog.substr(found, ${COMMENT.length + 1})::integer
-    OPERATOR(pg_catalog.>) ${SCHEMA_VERSION} then
-    raise exception 'the schema ${schema} is of a later version of express-service-auth';
+  if found OPERATOR(pg_catalog.<>) '${COMMENT}${SCHEMA_VERSION}' then
+    raise exception 'the schema ${schema} is of version % of express-service-auth, and this is version ${SCHEMA_VERSION}',
+      pg_catalog.substr(found, ${COMMENT.length + 1})
+      using hint = 'Drop the schema once its records have expired, or give migration() and postgresStore() another one.';
   end if;
   if pg_catalog.to_regnamespace('${schema}') is null then
     create schema ${quotedSchema(schema)};
@@ -83,6 +83,7 @@ const tables = (schema: string): string => `\
     fingerprint pg_catalog.bytea not null,
     result pg_catalog.bytea,
     single_use boolean not null,
+    run pg_catalog.xid8,
     expires_at timestamp with time zone not null
   ) with (autovacuum_vacuum_scale_factor = 0.02);
   create index if not exists idempotency_expires_at on ${schema}.idempotency (expires_at);

@@ -15,6 +15,8 @@ export interface Row {
   /** As Base64. */
   readonly result?: string | undefined
   readonly usedToken?: boolean
+  /** The transaction that the record names. */
+  readonly run?: string | undefined
   /** By the server's clock, in ms. */
   readonly insertedAt: number
   readonly expiresAt?: number
@@ -47,7 +49,6 @@ export class Database {
   readonly machine: Machine
   readonly rows = new Map<string, Row>()
   readonly locks = new Map<string, Session>()
-  readonly committed = new Set<number>()
   readonly sessions = new Set<Session>()
   /** The statements of the function `begin_run`, in the text of the migration. */
   readonly beginRun: readonly string[]
@@ -188,7 +189,6 @@ export function* commit(session: Session): Performing {
   }
   const rows = [...session.inserted.values()]
   for (const [name, row] of session.inserted) database.rows.set(name, row)
-  database.committed.add(transaction)
   database.step({ type: 'commit', transaction, rows })
   yield* end(session)
   return { command: 'COMMIT' }
@@ -238,24 +238,26 @@ function* beginRun(session: Session, { text }: Statement): Performing {
   return selected('begun', String(transaction))
 }
 
-function recordText({ fingerprint, usedToken, result }: Row, asked: string): string {
+function recordText({ fingerprint, usedToken, result, run }: Row, asked: string): string {
   const isSame = fingerprint === asked
   const stored = isSame && result !== undefined ? [result] : []
-  return [isSame ? 'same' : 'other', usedToken ? 'used' : 'unused', ...stored].join(' ')
+  return [isSame ? 'same' : 'other', usedToken ? 'used' : 'unused', run ?? 'alone', ...stored].join(
+    ' ',
+  )
 }
 
 const IN_TRANSACTION =
-  /pg_current_xact_id\(\) OPERATOR\(pg_catalog\.=\) '(\d+)' then (true|false) else .*? ended ', '([\da-f-]+)'/
+  /pg_current_xact_id\(\) OPERATOR\(pg_catalog\.=\) '(\d+)' then '\1' else .*? ended ', '([\da-f-]+)'/
 
 /** The value of `inTransaction`, which fails in any other transaction. */
 function valueIn(session: Session, text: string): string | undefined {
-  const [, fence, value, marker] = IN_TRANSACTION.exec(text) ?? []
+  const [, fence, marker] = IN_TRANSACTION.exec(text) ?? []
   if (fence !== undefined && fence !== String(session.transaction))
     throw new PgError(
       '22P02',
       `invalid input: express-service-auth: transaction ${fence} ended ${marker}`,
     )
-  return value
+  return fence
 }
 
 function* insertRecord(session: Session, { text, values }: Statement): Performing {
@@ -263,9 +265,15 @@ function* insertRecord(session: Session, { text, values }: Statement): Performin
     text,
     /values \('(.*?)'::pg_catalog\.uuid, E'\\\\x([\da-f]+)'.*?(true|false).*?, pg_catalog\.clock_timestamp\(\) .*? interval '([\d.]+) seconds'/,
   )
-  const isUsed = (valueIn(session, text) ?? usedToken) === 'true'
+  const run = valueIn(session, text)
   const expiresAt = session.database.machine.wallMs() + Number(seconds) * 1000
-  const record = { fingerprint, result: values[0] ?? undefined, usedToken: isUsed, expiresAt }
+  const record = {
+    fingerprint,
+    result: values[0] ?? undefined,
+    usedToken: usedToken === 'true',
+    run,
+    expiresAt,
+  }
   yield* insert(session, { table: 'idempotency', id, ...record }, text)
   return { command: 'INSERT 0 1' }
 }
@@ -310,13 +318,6 @@ const findToken = atOnce((session, text) => {
   return selected('used', ...(visible(session).has(`used_token ${id}`) ? ['yes'] : []))
 })
 
-const transactionStatus = atOnce(({ database }, text) => {
-  const fence = Number(partsOf(text, /'(\d+)'/)[0])
-  const isOpen = [...database.sessions].some(({ transaction }) => transaction === fence)
-  const status = database.committed.has(fence) ? 'committed' : isOpen ? 'in progress' : 'aborted'
-  return selected('status', status)
-})
-
 const sweep = atOnce(({ database }, text) => {
   const [table, comparison] = partsOf(
     text,
@@ -351,12 +352,11 @@ const OPERATIONS: readonly (readonly [RegExp, Operation])[] = [
   [/^insert into "service_auth"\.used_token/, insertToken],
   [/^insert into effect/, insertEffect],
   [
-    /^select pg_catalog\.concat\(case/,
+    /^select case when .* as coupled$/,
     atOnce((session, text) => selected('coupled', valueIn(session, text) ?? '')),
   ],
   [/ as record from /, findRecord],
   [/^select 'yes' as used/, findToken],
-  [/pg_xact_status/, transactionStatus],
   [/^with gone as \(delete/, sweep],
   [
     /^select 1 \/ 0/,

@@ -9,12 +9,12 @@ const LOOK_UP =
 export const COUPLED_MUTANTS: Mutants = {
   ...mutantsOf('stores/postgres/sql/record-statements.ts', {
     'a record that is there is ignored': [
-      '`${singleUseSql}, ${timeFromNow(retentionMs)})`,',
-      '`${singleUseSql}, ${timeFromNow(retentionMs)}) on conflict do nothing`,',
+      '`${usedToken}, ${runSql}, ${timeFromNow(retentionMs)})`,',
+      '`${usedToken}, ${runSql}, ${timeFromNow(retentionMs)}) on conflict do nothing`,',
     ],
     'a refusal overwrites a record': [
-      'insert(ids, record, String(record.usedToken)),',
-      '((own) => ({ ...own, text: `${own.text} on conflict (id) do update set result = excluded.result` }))(insert(ids, record, String(record.usedToken))),',
+      "insert(ids, record, 'null'),",
+      "((own) => ({ ...own, text: `${own.text} on conflict (id) do update set result = excluded.result` }))(insert(ids, record, 'null')),",
     ],
   }),
   ...mutantsOf('stores/postgres/sql/begin-statements.ts', {
@@ -60,7 +60,7 @@ export const COUPLED_MUTANTS: Mutants = {
       'if (found) {',
     ],
   }),
-  ...mutantsOf('stores/postgres/run/resolve-commit.ts', {
+  ...mutantsOf('stores/postgres/run/outcome.ts', {
     'a lost COMMIT is looked up without the lock': [
       'await query(store, store.statements.awaitRun(commit.ids, { waitMs: leftMs }), limits)\n',
       '',
@@ -74,12 +74,17 @@ export const COUPLED_MUTANTS: Mutants = {
       "const status: CommitStatus = { type: 'committed' }",
     ],
     'the record of another counts as the own': [
-      'const isOwn = isEqual && !(await isRolledBack(store, fence))',
+      'const isOwn = record.run === String(fence)',
       'const isOwn = true',
     ],
-    'an equal record counts as the own': [
-      'const isOwn = isEqual && !(await isRolledBack(store, fence))',
-      'const isOwn = isEqual',
+    'another body gets the answer': ["if (!isSame) return { outcome: 'mismatch' }", ''],
+    'a failed COMMIT counts as a failed record': [
+      "step: 'commit', ending",
+      "step: 'record', ending",
+    ],
+    'a rollback frees the token': [
+      'ended.then(() => consumeAfterRollback(store, usedTokens))',
+      'ended',
     ],
     'a duplicate record counts as committed': [
       "return overtakenOr(store, commit, { outcome: 'commit_refused', cause: error, ...state })",
@@ -103,26 +108,6 @@ export const COUPLED_MUTANTS: Mutants = {
   ...mutantsOf('stores/postgres/run/live-runs.ts', {
     'a handler keeps its transaction': ['if (at >= 0) entries.splice(at, 1)[0]?.stop()', ''],
   }),
-  ...mutantsOf('stores/postgres/run/run-stage.ts', {
-    'a refusal commits its writes': ["ending.type === 'commit' || keepsWrites", 'true'],
-    'a refusal may not keep its writes': [
-      "ending.type === 'commit' || keepsWrites",
-      "ending.type === 'commit'",
-    ],
-    'a run that is out of time commits': [
-      "case 'running':\n    case 'writing_record':\n      return { name: 'timed_out', reason: 'timed_out' }",
-      "case 'running':\n    case 'writing_record':\n      return stage",
-    ],
-    'a finding is ignored': [
-      "if (result.found === 'record') return { name: 'skipped', finding: findingOf(result.record) }",
-      '',
-    ],
-    'another body gets the answer': ["if (!isSame) return { outcome: 'mismatch' }", ''],
-    'a running key is not answered': [
-      "return { name: 'skipped', finding: { outcome: 'running' } }",
-      "return { name: 'skipped', finding: { outcome: 'mismatch' } }",
-    ],
-  }),
   ...mutantsOf('idempotency/coupled/buffered-answer.ts', {
     'a failure is stored': [
       "if (status < 500 && status !== TOO_MANY_REQUESTS) return { type: 'refuse', result }",
@@ -137,24 +122,34 @@ export const COUPLED_MUTANTS: Mutants = {
       'resolveEnding(answerEnding)',
     ],
   }),
-  ...mutantsOf('stores/postgres/run/transaction-attempt.ts', {
+  ...mutantsOf('stores/postgres/run/run.ts', {
+    'a refusal commits its writes': [
+      "ending.type === 'commit' || (ending.type === 'refuse' && live.keepsWrites)",
+      "ending.type !== 'roll_back'",
+    ],
+    'a refusal may not keep its writes': [
+      "ending.type === 'commit' || (ending.type === 'refuse' && live.keepsWrites)",
+      "ending.type === 'commit'",
+    ],
+    'a run that is out of time commits': [
+      'await this.#within(runner.query(tx, last.text, last.values))\n    // From here on COMMIT may be sent: by `transaction` once this function has resolved.\n    if (this.#decision !== undefined) throw ROLLBACK\n',
+      'await runner.query(tx, last.text, last.values)\n',
+    ],
+    'a finding is ignored': [
+      "if (begun.found !== 'nothing') throw this.#decide({ type: 'found', finding: findingIn(begun) })",
+      "if (begun.found === 'other_run') throw this.#decide({ type: 'found', finding: findingIn(begun) })\n    if (begun.found !== 'nothing') begun.fence = 1",
+    ],
+    'a running key is not answered': [
+      "{ outcome: 'running' }\n\n/** @throws",
+      "{ outcome: 'mismatch' }\n\n/** @throws",
+    ],
     'a handler may run forever': [
-      'control.startTimer(store.limits.transactionMs)',
-      'control.stopTimer()',
+      'this.#startTimer(this.#store.limits.transactionMs)',
+      'clearTimeout(this.#timer)',
     ],
     'the record is not written': [
-      'recordId === undefined\n      ?',
-      'recordId !== undefined\n      ?',
-    ],
-  }),
-  ...mutantsOf('stores/postgres/run/run-outcome.ts', {
-    'a failed COMMIT counts as a failed record': [
-      "stage.name === 'committing' ? 'commit' : 'record'",
-      "'record'",
-    ],
-    'a rollback frees the token': [
-      'ended.then(() => consumeAfterRollback(store, usedTokens))',
-      'ended',
+      'recordId === undefined\n        ?',
+      'recordId !== undefined\n        ?',
     ],
   }),
   ...mutantsOf('stores/postgres/sql/statements.ts', {
@@ -176,7 +171,7 @@ export const COUPLED_MUTANTS: Mutants = {
   ...mutantsOf('stores/postgres/run/transaction-state.ts', {
     'a failed statement of the server counts as an answer': [
       'if (!isRolledBack && serverFailure === undefined) return undefined',
-      'if (stage) return undefined',
+      'if (ending) return undefined',
     ],
   }),
   ...mutantsOf('stores/postgres/postgres-store.ts', {

@@ -49,9 +49,9 @@ describe('a check', async () => {
 
   it.each([
     ['drop schema service_auth cascade', 'the schema service_auth is missing'],
-    ["comment on schema service_auth is 'express-service-auth 2'", 'not of version 1'],
-    ["comment on schema service_auth is 'express-service-auth 0'", 'not of version 1'],
-    ['comment on schema service_auth is null', 'not of version 1'],
+    ["comment on schema service_auth is 'express-service-auth 1'", 'not of version 2'],
+    ["comment on schema service_auth is 'express-service-auth 3'", 'not of version 2'],
+    ['comment on schema service_auth is null', 'not of version 2'],
     ['revoke select on service_auth.idempotency from app', 'select on idempotency'],
     [
       'drop table service_auth.used_token',

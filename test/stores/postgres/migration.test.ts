@@ -34,6 +34,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       'idempotency.fingerprint bytea',
       'idempotency.result bytea null',
       'idempotency.single_use boolean',
+      'idempotency.run xid8 null',
       'idempotency.expires_at timestamp with time zone',
       'used_token.id uuid',
       'used_token.expires_at timestamp with time zone',
@@ -48,7 +49,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       name,
     )
     expect(told).toEqual({
-      comment: 'express-service-auth 1',
+      comment: 'express-service-auth 2',
       options: ['{autovacuum_vacuum_scale_factor=0.02}'],
       indexes: 2,
     })
@@ -71,25 +72,29 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     await pool.end()
   })
 
-  it('refuses a schema of a later version, and one of somebody else', async () => {
+  it.each([1, 3])('refuses a schema of version %i, and says what to do', async (version) => {
     const { name } = await createDatabase(server)
     await server.query(
-      "create schema late; comment on schema late is 'express-service-auth 2'",
+      `create schema other; comment on schema other is 'express-service-auth ${version}'`,
       [],
       name,
     )
-    await expect(server.query(migration({ schema: 'late' }), [], name)).rejects.toThrow(
-      'later version',
-    )
+    await expect(server.query(migration({ schema: 'other' }), [], name)).rejects.toMatchObject({
+      message: `the schema other is of version ${version} of express-service-auth, and this is version 2`,
+      hint: expect.stringContaining('Drop the schema once its records have expired'),
+    })
+    expect(
+      await server.query("select 1 from pg_tables where schemaname = 'other'", [], name),
+    ).toEqual([])
+  })
+
+  it('refuses a schema of somebody else', async () => {
+    const { name } = await createDatabase(server)
     await expect(server.query(migration({ schema: 'public' }), [], name)).rejects.toThrow(
       'not one of express-service-auth',
     )
     expect(
-      await server.query(
-        "select 1 from pg_tables where schemaname in ('late', 'public')",
-        [],
-        name,
-      ),
+      await server.query("select 1 from pg_tables where schemaname = 'public'", [], name),
     ).toEqual([])
   })
 
@@ -173,7 +178,7 @@ it('stays below the size that is promised', async () => {
       select md5(g::text)::uuid, now() + g * interval '1 ms' from generate_series(1, ${ROWS}) g;
     insert into service_auth.idempotency
       select md5(g::text)::uuid, decode(md5(g::text), 'hex'), decode(repeat('61', ${RESULT}), 'hex'), false,
-        now() + g * interval '1 ms' from generate_series(1, ${ROWS}) g`,
+        g::text::xid8, now() + g * interval '1 ms' from generate_series(1, ${ROWS}) g`,
       [],
       name,
     )

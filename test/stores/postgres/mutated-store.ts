@@ -5,8 +5,8 @@ import type {
   CoupledStore,
 } from '../../../src/idempotency/coupled/coupled-store.js'
 import { fromPg } from '../../../src/stores/postgres/adapters/pg.js'
-import { createRun } from '../../../src/stores/postgres/run/create-run.js'
 import { createLiveRuns } from '../../../src/stores/postgres/run/live-runs.js'
+import { createRun } from '../../../src/stores/postgres/run/run.js'
 import type { Isolation } from '../../../src/stores/postgres/runner.js'
 import { migration } from '../../../src/stores/postgres/schema.js'
 import { createStatements, type Statements } from '../../../src/stores/postgres/sql/statements.js'

@@ -44,11 +44,14 @@ it('a COMMIT is lost, and another run with the same answer is there: its token s
     url: ledger.url,
     runner: (onPg) => ({
       ...onPg,
-      async commitWith(tx, statements) {
-        if (!isLost) return onPg.commitWith?.(tx, statements)
-        await ledger.query('insert into service_auth.idempotency select * from saved')
-        throw new Error('the connection was lost')
-      },
+      transaction: (work, limits) =>
+        onPg.transaction(async (tx) => {
+          const result = await work(tx)
+          if (!isLost) return result
+          await tx.query('rollback')
+          await ledger.query('insert into service_auth.idempotency select * from saved')
+          throw new Error('the connection was lost')
+        }, limits),
     }),
     more: (store) => ({ inner: [requireSingleUse({ store, within: 'transaction' })] }),
     handler: (store) => async (request, response) => {

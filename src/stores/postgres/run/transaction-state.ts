@@ -1,18 +1,20 @@
 import { withDeadline } from '../../../base/deadline.js'
+import type { CoupledEnding } from '../../../idempotency/coupled/coupled-store.js'
 import { noAnswer } from '../runner.js'
 import { isEndedByHandler } from '../sql/record-statements.js'
 import { IN_FAILED_SQL_TRANSACTION, sqlStateOf } from '../sql-state.js'
 import type { StoreContext } from '../store-context.js'
 import type { LiveRun } from './live-runs.js'
-import { classifyFailure } from './resolve-commit.js'
-import type { RunStage } from './run-stage.js'
+import { classifyFailure } from './outcome.js'
 
 /** A run whose handler has answered. */
 interface AnsweredRun<Tx> {
   readonly run: LiveRun<Tx>
   /** The id of the run's transaction. */
   readonly fence: number
-  readonly stage: RunStage
+  readonly ending: CoupledEnding
+  /** Whether the handler's writes are to be committed. */
+  readonly isKept: boolean
 }
 
 /**
@@ -36,14 +38,14 @@ export async function findFailure<Tx>(
   store: StoreContext<Tx>,
   answered: AnsweredRun<Tx>,
 ): Promise<TransactionFailure | undefined> {
-  const { run, stage } = answered
+  const { run, ending, isKept } = answered
   const { serverFailure } = run
-  const isRolledBack = stage.name === 'rolling_back' && run.usedTransaction
+  const isRolledBack = !isKept && run.usedTransaction
   if (!isRolledBack && serverFailure === undefined) return undefined
   const state = await queryState(store, answered)
   if (state.type === 'ended') return { type: 'ended', error: state.error }
   if (state.type === 'lost') return { type: 'server_failed', error: (serverFailure ?? state).error }
-  const isPassedOn = stage.name === 'rolling_back' && stage.ending.type === 'roll_back'
+  const isPassedOn = ending.type === 'roll_back'
   const counts = state.type === 'aborted' || (isPassedOn && serverFailure?.isUndone === false)
   return serverFailure && counts ? { type: 'server_failed', error: serverFailure.error } : undefined
 }

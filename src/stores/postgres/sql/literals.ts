@@ -22,10 +22,6 @@ export const bytesLiteral = (bytes: string): string =>
 /** A 64-bit integer, without a type: for a function that takes only `bigint`. */
 export const lockLiteral = (lock: string): string => `'${checked(lock, INTEGER)}'`
 
-/** The id of a transaction, as an `xid8` literal. */
-export const fenceLiteral = (fence: string): string =>
-  `'${checked(fence, INTEGER)}'::pg_catalog.xid8`
-
 export const integerText = (integer: string): string => `'${checked(integer, INTEGER)}'`
 
 /** A duration for a setting: whole ms, at least 1, because 0 would mean no limit. */

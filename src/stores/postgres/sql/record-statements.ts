@@ -1,14 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Row, Statement } from '../runner.js'
 import { membersOf } from '../sql-state.js'
-import {
-  bytesLiteral,
-  fenceLiteral,
-  integerText,
-  quotedSchema,
-  timeFromNow,
-  uuidLiteral,
-} from './literals.js'
+import { bytesLiteral, integerText, quotedSchema, timeFromNow, uuidLiteral } from './literals.js'
 import { textIn } from './read-columns.js'
 import type { RecordIds } from './record-ids.js'
 
@@ -19,6 +12,8 @@ export interface RecordRow {
   /** `undefined` if it was not stored, or belongs to another request. */
   readonly result: Uint8Array | undefined
   readonly usedToken: boolean
+  /** The id of the transaction that has written it; `undefined` if that was a statement of its own. */
+  readonly run: string | undefined
 }
 
 /** The values that the record of a run gets. */
@@ -33,15 +28,15 @@ export interface RecordValues {
 /** The statements on the table of records. */
 export function createRecordStatements(schema: string) {
   const table = `${quotedSchema(schema)}.idempotency`
-  const insertInto = `insert into ${table} (id, fingerprint, result, single_use, expires_at) values (`
+  const insertInto = `insert into ${table} (id, fingerprint, result, single_use, run, expires_at) values (`
 
-  function insert(ids: RecordIds, record: RecordValues, singleUseSql: string): Statement {
-    const { result, retentionMs } = record
+  function insert(ids: RecordIds, record: RecordValues, runSql: string): Statement {
+    const { result, retentionMs, usedToken } = record
     const bound = result === undefined ? 'null' : "pg_catalog.decode($1::pg_catalog.text, 'base64')"
     return {
       text:
         `${insertInto}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ${bound}, ` +
-        `${singleUseSql}, ${timeFromNow(retentionMs)})`,
+        `${usedToken}, ${runSql}, ${timeFromNow(retentionMs)})`,
       // Base64 text, because clients handle bytes differently.
       values: result === undefined ? [] : [base64(result)],
     }
@@ -53,29 +48,21 @@ export function createRecordStatements(schema: string) {
      * `fence`, in one that has failed (25P02), and if the key has a record (23505).
      */
     insertRecord: (ids: RecordIds, record: RecordValues & { readonly fence: string }): Statement =>
-      insert(ids, record, inTransaction(record.fence, record.usedToken)),
+      insert(ids, record, `(${inTransaction(record.fence)})::pg_catalog.xid8`),
     /** Fails in any transaction except `fence`, and in `fence` if it has failed. */
     assertInTransaction: (fence: string): Statement => ({
-      text: `select pg_catalog.concat(${inTransaction(fence, true)}) as coupled`,
+      text: `select ${inTransaction(fence)} as coupled`,
       values: [],
     }),
     /** Inserts the record like `insertRecord`, but outside a transaction. */
     insertRecordSeparately: (ids: RecordIds, record: RecordValues): Statement =>
-      insert(ids, record, String(record.usedToken)),
+      insert(ids, record, 'null'),
     findRecord: (ids: RecordIds): Statement => ({
       text: `select ${recordText(bytesLiteral(ids.fingerprint))} as record from ${table} where id OPERATOR(pg_catalog.=) ${uuidLiteral(ids.id)}`,
       values: [],
     }),
     readRecord: ([row]: readonly Row[]): RecordRow | undefined =>
       row && parseRecordRow(textIn(row, 'record') ?? ''),
-    /** Selects the status of a transaction. Fails with 22023 for one that the server has not begun. */
-    transactionStatus: (fence: string): Statement => ({
-      text: `select pg_catalog.pg_xact_status(${fenceLiteral(fence)}) as status`,
-      values: [],
-    }),
-    /** `undefined` if the server no longer knows the status. */
-    readTransactionStatus: ([row]: readonly Row[]): string | undefined =>
-      row && textIn(row, 'status'),
   }
 }
 
@@ -85,15 +72,18 @@ export function recordText(fingerprint: string): string {
   return (
     `pg_catalog.concat_ws(' ', case when ${isSame} then 'same' else 'other' end, ` +
     "case when single_use then 'used' else 'unused' end, " +
+    "coalesce(run::pg_catalog.text, 'alone'), " +
     `case when ${isSame} then pg_catalog.encode(result, 'base64') end)`
   )
 }
 
 export function parseRecordRow(text: string): RecordRow {
-  const [request, token, result] = text.split(' ')
-  const isKnown = /^(same|other)$/.test(request ?? '') && /^(used|unused)$/.test(token ?? '')
-  if (!isKnown) throw new TypeError('Postgres returned an unknown form of a record')
+  const [request, token, run, result] = text.split(' ')
+  if (!/^(same|other) (used|unused) (\d+|alone)( |$)/.test(text)) {
+    throw new TypeError('Postgres returned an unknown form of a record')
+  }
   return {
+    run: run === 'alone' ? undefined : run,
     isSame: request === 'same',
     result: result === undefined ? undefined : Buffer.from(result, 'base64'),
     usedToken: token === 'used',
@@ -117,15 +107,16 @@ const WRONG_TRANSACTION = new RegExp(`express-service-auth: transaction \\d+ end
 const MESSAGES = ['message', 'originalMessage']
 
 /**
- * A boolean SQL expression that fails in any transaction except `fence`, and otherwise is `value`. It fails
- * by the cast of a text. `concat` builds this text, because Postgres assumes that `concat` depends on
- * settings, and so does not evaluate it before the statement runs.
+ * An SQL expression for the id of the transaction as a text, which fails in any transaction except `fence`. It fails
+ * by the cast of a text to boolean, because before Postgres 16 a cast to `xid8` takes any text. `concat` builds this
+ * text, because Postgres assumes that `concat` depends on settings, and so does not evaluate it before the statement
+ * runs.
  */
-const inTransaction = (fence: string, value: boolean): string =>
+const inTransaction = (fence: string): string =>
   'case when pg_catalog.pg_current_xact_id() ' +
-  `OPERATOR(pg_catalog.=) ${integerText(fence)} then ${value} ` +
+  `OPERATOR(pg_catalog.=) ${integerText(fence)} then ${integerText(fence)} ` +
   `else pg_catalog.concat('express-service-auth: transaction ', ${integerText(fence)}, ' ended ', ` +
-  `'${MARKER}')::boolean end`
+  `'${MARKER}')::boolean::pg_catalog.text end`
 
 /**
  * The error of an adapter that detects itself that a handler ended its transaction. `isEndedByHandler` recognises it.

@@ -25,15 +25,16 @@ it.each(BY_LIBRARY)('$name runs all statements and tells their rows', async ({ n
   const ask = (tx: unknown, { text, values }: Statement) => runner.query(tx, text, values)
   const opening = { transactionMs: 5000 }
 
-  await runner.transaction(async (tx) => {
+  const fence = await runner.transaction(async (tx) => {
     const opened = statements.readBeginResult(await ask(tx, statements.begin(ids, opening)))
     if (opened.found !== 'nothing') throw new Error(opened.found)
     const consumed = await ask(tx, statements.consume(tokenIds(name), 0))
     expect(statements.readConsumed(consumed)).toBe(true)
     await ask(tx, statements.insertRecord(ids, { ...KEEPING, fence: opened.fence }))
+    return opened.fence
   }, LIMITS)
   const looked = statements.readRecord(await ask(undefined, statements.findRecord(ids)))
-  expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken: true })
+  expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken: true, run: fence })
 
   const tripped = await runner
     .transaction((tx) => ask(tx, statements.insertRecord(ids, { ...KEEPING, fence: '1' })), LIMITS)

@@ -98,12 +98,12 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       const again = await open(client, ids)
       expect(again).toEqual({
         found: 'record',
-        record: { isSame: true, result: KEEPING.result, usedToken: false },
+        record: { isSame: true, result: KEEPING.result, usedToken: false, run: opened.fence },
       })
       const other = await open(client, { ...ids, fingerprint: recordIds('', 'g').fingerprint })
       expect(other).toEqual({
         found: 'record',
-        record: { isSame: false, result: undefined, usedToken: false },
+        record: { isSame: false, result: undefined, usedToken: false, run: opened.fence },
       })
       await client.query('rollback')
     })
@@ -122,7 +122,6 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       expect(statements.readRecord(await ask(client, statements.findRecord(ids)))).toMatchObject({
         isSame: true,
       })
-      await ask(client, statements.transactionStatus(fence))
       await ask(client, statements.awaitRun(ids, { waitMs: 100 }))
       await client.query(migration())
       await client.query('set search_path = pg_catalog; drop schema poison cascade; discard temp')
@@ -232,7 +231,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       set local bytea_output = 'escape'; set local timezone = 'Pacific/Auckland'`)
     await ask(client, statements.insertRecord(ids, { ...KEEPING, fence }))
     const looked = statements.readRecord(await ask(client, statements.findRecord(ids)))
-    expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken: false })
+    expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken: false, run: fence })
     await client.query('rollback')
   })
 
@@ -247,7 +246,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     const usedToken = true
     await ask(client, statements.insertRecordSeparately(ids, { ...KEEPING, usedToken }))
     const looked = statements.readRecord(await ask(client, statements.findRecord(ids)))
-    expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken })
+    expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken, run: undefined })
     await client.query('begin')
     expect(await open(client, ids)).toEqual({ found: 'record', record: looked })
     expect(

@@ -5,7 +5,7 @@ import {
   classifyFailure,
   resolveFailedCommit,
   resolveUnansweredCommit,
-} from '../../../../src/stores/postgres/run/resolve-commit.js'
+} from '../../../../src/stores/postgres/run/outcome.js'
 import type { StatementLimits, TransactionRunner } from '../../../../src/stores/postgres/runner.js'
 import { createStatements } from '../../../../src/stores/postgres/sql/statements.js'
 import type { PostgresLimits, StoreContext } from '../../../../src/stores/postgres/store-context.js'
@@ -87,16 +87,17 @@ describe('A transaction that failed at its end', () => {
   })
 })
 
-/** What the database answers: the end of the wait for the key's lock, the record, the transaction's status. */
+/** What the database answers: the end of the wait for the key's lock, and the record. */
 interface Answers {
   readonly lock?: (limits?: StatementLimits) => void
   readonly record?: () => string | undefined
-  readonly status?: () => string
 }
 
 const result = Buffer.from('the answer')
-const stored = (request: 'same' | 'other', kept?: Uint8Array): string =>
-  [request, 'unused', ...(kept ? [Buffer.from(kept).toString('base64')] : [])].join(' ')
+const OWN = '7'
+/** A record as it is read; `run` is the transaction that has written it, if it was one. */
+const stored = (request: 'same' | 'other', run: string, kept?: Uint8Array): string =>
+  [request, 'unused', run, ...(kept ? [Buffer.from(kept).toString('base64')] : [])].join(' ')
 const failure = (code?: string): Error => Object.assign(new Error('failed'), { code })
 const fail = (code?: string) => (): never => {
   throw failure(code)
@@ -113,7 +114,7 @@ function firstFails<T>(then: () => T): () => T {
 }
 
 function storeOf(
-  { lock, record, status }: Answers,
+  { lock, record }: Answers,
   limits: Partial<PostgresLimits> = {},
 ): StoreContext<never> {
   const query: TransactionRunner<never>['query'] = async (_tx, text, _values, given) => {
@@ -121,7 +122,6 @@ function storeOf(
       lock?.(given)
       return [{ ended: '' }]
     }
-    if (text.includes('pg_xact_status')) return [{ status: status?.() ?? 'committed' }]
     const line = record?.()
     return line === undefined ? [] : [{ record: line }]
   }
@@ -153,35 +153,34 @@ const other = Buffer.from('another answer')
 
 describe('A COMMIT without a reply', () => {
   it.each<[string, Answers, object]>([
-    ['took effect if the record is its own', { record: () => stored('same', result) }, committed],
     [
-      'took effect if the server no longer knows the transaction',
-      { record: () => stored('same', result), status: fail('22023') },
+      'took effect if its run wrote the record',
+      { record: () => stored('same', OWN, result) },
       committed,
     ],
     [
-      'took none if its transaction was rolled back, although another run stored the same result',
-      { record: () => stored('same', result), status: () => 'aborted' },
+      'took effect, and is asked again after a failure',
+      { record: firstFails(() => stored('same', OWN, result)) },
+      committed,
+    ],
+    [
+      'took none if another run wrote the record, although with the same result',
+      { record: () => stored('same', '8', result) },
       { outcome: 'overtaken', by: finished },
     ],
     [
-      'took none if another result is stored',
-      { record: () => stored('same', other) },
+      'took none if a refusal wrote the record, in a statement of its own',
+      { record: () => stored('same', 'alone', other) },
       { outcome: 'overtaken', by: { ...finished, result: other } },
     ],
     [
-      'took none if a record without a result is stored',
-      { record: () => stored('same') },
+      'took none if another run wrote a record without a result',
+      { record: () => stored('same', '8') },
       { outcome: 'overtaken', by: { outcome: 'result_not_stored' } },
     ],
     [
-      'took none if its own transaction was rolled back, which is asked again after a failure',
-      { record: () => stored('same', result), status: firstFails(() => 'aborted') },
-      { outcome: 'overtaken', by: finished },
-    ],
-    [
       'took none if the record belongs to another request',
-      { record: () => stored('other') },
+      { record: () => stored('other', '8') },
       { outcome: 'overtaken', by: { outcome: 'mismatch' } },
     ],
     ['took none if there is no record', {}, unavailable],
@@ -201,7 +200,7 @@ describe('A COMMIT without a reply', () => {
   it('is unknown without a record that may have expired', async () => {
     const commit = { ...attempted(), expiresAt: performance.now() }
     expect(await resolveUnansweredCommit(storeOf({}), commit)).toEqual(unknown)
-    const store = storeOf({ record: () => stored('same', result) })
+    const store = storeOf({ record: () => stored('same', OWN, result) })
     expect(await resolveUnansweredCommit(store, commit)).toEqual(committed)
   })
 
@@ -239,23 +238,23 @@ describe('A COMMIT without a reply', () => {
 
   it('is looked up again after a failed query', async () => {
     const lock = vi.fn(firstFails(() => {}))
-    const store = storeOf({ lock, record: () => stored('same', result) })
+    const store = storeOf({ lock, record: () => stored('same', OWN, result) })
     expect(await resolveUnansweredCommit(store, attempted())).toEqual(committed)
     expect(lock).toHaveBeenCalledTimes(2)
   })
 
   it('of a refusal leaves the answer to the caller if another run committed', async () => {
-    const store = storeOf({ record: () => stored('other') })
+    const store = storeOf({ record: () => stored('other', '8') })
     const outcome = { outcome: 'refusal_lost', to: 'overtaken' }
     expect(await resolveUnansweredCommit(store, attempted('refuse'))).toEqual(outcome)
   })
 
-  it('of a run without a result took effect if its record has none either', async () => {
+  it('of a run without a result took effect if that run wrote the record', async () => {
     const commit = { ...attempted(), ending: { type: 'commit', result: undefined } as const }
-    const look = (kept?: Uint8Array) =>
-      resolveUnansweredCommit(storeOf({ record: () => stored('same', kept) }), commit)
-    expect(await look()).toEqual(committed)
-    expect(await look(result)).toEqual({ outcome: 'overtaken', by: finished })
+    const look = (run: string) =>
+      resolveUnansweredCommit(storeOf({ record: () => stored('same', run) }), commit)
+    expect(await look(OWN)).toEqual(committed)
+    expect(await look('8')).toEqual({ outcome: 'overtaken', by: { outcome: 'result_not_stored' } })
   })
 })
 
@@ -272,7 +271,7 @@ describe('A failed record or COMMIT', () => {
     [
       'commit',
       '57P01',
-      { record: () => stored('same', result) },
+      { record: () => stored('same', OWN, result) },
       { ...committed, sqlState: '57P01' },
     ],
     ['record', '57P01', {}, { ...unavailable, sqlState: '57P01' }],
@@ -288,7 +287,7 @@ describe('A failed record or COMMIT', () => {
     [
       'record',
       '23505',
-      { record: () => stored('same', result) },
+      { record: () => stored('same', '8', result) },
       { outcome: 'overtaken', by: finished },
     ],
     ['record', '23505', { record: fail() }, unavailable],

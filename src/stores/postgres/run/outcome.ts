@@ -1,0 +1,388 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Undone } from '../../../base/decision/idempotency-event.js'
+import type {
+  CoupledEnding,
+  CoupledFinding,
+  CoupledOutcome,
+  CoupledRequest,
+  RecordFinding,
+} from '../../../idempotency/coupled/coupled-store.js'
+import { type RecordIds, tokenIds } from '../sql/record-ids.js'
+import { isEndedByHandler, type RecordRow } from '../sql/record-statements.js'
+import {
+  LOCK_NOT_AVAILABLE,
+  READ_ONLY_SQL_TRANSACTION,
+  sqlStateOf,
+  UNIQUE_VIOLATION,
+} from '../sql-state.js'
+import { query, type StoreContext } from '../store-context.js'
+import type { LiveRun, UsedToken } from './live-runs.js'
+
+/** How the runner's `transaction` settled. */
+export type TransactionSettlement =
+  | { readonly type: 'committed' }
+  | { readonly type: 'failed'; readonly error: unknown }
+  /** It has not settled in time. */
+  | { readonly type: 'pending' }
+
+/** An ending whose answer can be committed with the handler's writes. */
+export type RecordedEnding = Exclude<CoupledEnding, { readonly type: 'roll_back' }>
+
+/**
+ * What decides the outcome of a run.
+ *
+ * - `found`: the handler may not run.
+ * - `timed_out`: the run took too long; nothing of it will be committed.
+ * - `server_failed`: the handler's answer does not count.
+ * - `rolled_back`: the handler has answered, and its writes are rolled back. `isUncoupled`: the handler ended
+ *   the transaction itself before that, so its writes may be committed.
+ * - `committing`: COMMIT may have been sent; without a reply, its outcome is unknown.
+ */
+export type Decision =
+  | { readonly type: 'found'; readonly finding: CoupledFinding }
+  | { readonly type: 'timed_out'; readonly reason: 'store_unavailable' | 'timed_out' }
+  | { readonly type: 'server_failed' }
+  | { readonly type: 'rolled_back'; readonly ending: CoupledEnding; readonly isUncoupled: boolean }
+  | { readonly type: 'committing'; readonly ending: RecordedEnding }
+
+/** A run whose transaction has settled, or is out of time. */
+export interface EndedRun {
+  readonly request: Pick<CoupledRequest, 'recordId' | 'retentionMs'>
+  readonly ids: RecordIds
+  /** `undefined`: the transaction failed before its end. */
+  readonly decision: Decision | undefined
+  /** The handler's transaction, once the handler has begun. */
+  readonly live: Pick<LiveRun<never>, 'usedTokens' | 'usedTransaction'> | undefined
+  /** The id of the transaction, once the handler has begun. */
+  readonly fence: number | undefined
+  /** When the handler had answered, by `performance.now`. */
+  readonly answeredAt: number | undefined
+  /** The answer whose record is being written, or has been. */
+  readonly recording: RecordedEnding | undefined
+  /** Settles when the transaction has ended. Never rejects. */
+  readonly ended: Promise<unknown>
+}
+
+/** Determines the outcome of a request, and stores the record or tokens that must survive a rollback. */
+export async function determineOutcome<Tx>(
+  store: StoreContext<Tx>,
+  run: EndedRun,
+  settlement: TransactionSettlement,
+): Promise<CoupledOutcome> {
+  const outcome = await outcomeOf(store, run, settlement)
+  const { ended, live } = run
+  const usedTokens = live?.usedTokens ?? []
+  // Only `committed` proves that the transaction stored the tokens; a record found later may be another run's.
+  if (settlement.type === 'committed' || usedTokens.length === 0) return outcome
+  // Waits for the end of the transaction, which holds the locks of the tokens until then.
+  const consumed = ended.then(() => consumeAfterRollback(store, usedTokens))
+  if (settlement.type !== 'pending') await consumed
+  return outcome
+}
+
+async function outcomeOf<Tx>(
+  store: StoreContext<Tx>,
+  run: EndedRun,
+  settlement: TransactionSettlement,
+): Promise<CoupledOutcome> {
+  const { decision, recording } = run
+  switch (decision?.type) {
+    case 'found':
+      return decision.finding
+    case 'timed_out':
+      return undone(decision.reason)
+    case 'server_failed':
+      return unavailable(settlement)
+    case 'rolled_back':
+      assertRolledBack(settlement)
+      return rolledBack(store, run, decision)
+    case 'committing':
+      if (settlement.type === 'committed') return { outcome: 'committed', ...usageOf(run) }
+      return failedToCommit(store, run, { step: 'commit', ending: decision.ending, settlement })
+    case undefined:
+      if (recording === undefined) return unavailable(settlement)
+      assertRolledBack(settlement)
+      return failedToCommit(store, run, { step: 'record', ending: recording, settlement })
+  }
+}
+
+const usageOf = ({ live }: EndedRun): { readonly usedTransaction: boolean } => ({
+  usedTransaction: live?.usedTransaction === true,
+})
+
+interface UncommittedRun {
+  readonly step: CommitStep
+  readonly ending: RecordedEnding
+  readonly settlement: NotCommitted
+}
+
+async function failedToCommit<Tx>(
+  store: StoreContext<Tx>,
+  run: EndedRun,
+  { step, ending, settlement }: UncommittedRun,
+): Promise<CoupledOutcome> {
+  const { request, ids, fence = 0, answeredAt = 0 } = run
+  const commit: AttemptedCommit = {
+    ids,
+    isRecorded: request.recordId !== undefined,
+    expiresAt: answeredAt + request.retentionMs,
+    ending,
+    fence,
+    ...usageOf(run),
+  }
+  if (settlement.type === 'pending') return resolveUnansweredCommit(store, commit)
+  const { error } = settlement
+  if (isEndedByHandler(error)) return uncoupled(store, run, ending.result)
+  return resolveFailedCommit(store, commit, { step, error })
+}
+
+/** The outcome of a request that did nothing, because the database could not be queried. */
+function unavailable(settlement: TransactionSettlement): CoupledOutcome {
+  if (settlement.type === 'committed') {
+    throw new TypeError('TransactionRunner.transaction must run its work before it resolves')
+  }
+  const sqlState = settlement.type === 'failed' ? sqlStateOf(settlement.error) : undefined
+  return { ...undone('store_unavailable'), ...(sqlState !== undefined && { sqlState }) }
+}
+
+type NotCommitted = Exclude<TransactionSettlement, { type: 'committed' }>
+
+function assertRolledBack(settlement: TransactionSettlement): asserts settlement is NotCommitted {
+  if (settlement.type !== 'committed') return
+  throw new TypeError(
+    'TransactionRunner.transaction must resolve only when it has committed its work',
+  )
+}
+
+/** The handler's writes were rolled back. A separate statement still stores a refusal with a key. */
+async function rolledBack<Tx>(
+  store: StoreContext<Tx>,
+  run: EndedRun,
+  { ending, isUncoupled }: Decision & { readonly type: 'rolled_back' },
+): Promise<CoupledOutcome> {
+  const isRefusal = ending.type !== 'roll_back'
+  if (isUncoupled) return uncoupled(store, run, isRefusal ? ending.result : undefined)
+  if (!isRefusal || run.request.recordId === undefined) return { outcome: 'rolled_back' }
+  const inserted = await insertRecord(store, run, ending.result)
+  return inserted === 'kept'
+    ? { outcome: 'refusal_kept' }
+    : { outcome: 'refusal_lost', to: inserted }
+}
+
+/** The handler ended its transaction itself. Its record prevents a retry, which would repeat committed writes. */
+async function uncoupled<Tx>(
+  store: StoreContext<Tx>,
+  run: EndedRun,
+  result: Uint8Array | undefined,
+): Promise<CoupledOutcome> {
+  if (run.request.recordId !== undefined) await insertRecord(store, run, result)
+  return { outcome: 'uncoupled' }
+}
+
+/** Writes the record outside the run's transaction. The first record of a key wins. */
+async function insertRecord<Tx>(
+  store: StoreContext<Tx>,
+  { ids, request: { retentionMs }, live }: EndedRun,
+  result: Uint8Array | undefined,
+): Promise<'kept' | 'overtaken' | 'failure'> {
+  const usedToken = live !== undefined && live.usedTokens.length > 0
+  const record = { result, retentionMs, usedToken }
+  try {
+    await query(store, store.statements.insertRecordSeparately(ids, record))
+    return 'kept'
+  } catch (error) {
+    return sqlStateOf(error) === UNIQUE_VIOLATION ? 'overtaken' : 'failure'
+  }
+}
+
+/** Records the tokens of a run that was rolled back. */
+async function consumeAfterRollback<Tx>(
+  store: StoreContext<Tx>,
+  tokens: readonly UsedToken[],
+): Promise<void> {
+  const { statements, limits, schema } = store
+  const waitMs = limits.resolveMs
+  const consumed = tokens.map(({ id, ttlMs }) =>
+    query(store, statements.consumeAfterRollback(tokenIds(id, schema), { ttlMs, waitMs })),
+  )
+  // A failure is ignored, as after a crash: without the database, nothing can be written.
+  await Promise.allSettled(consumed)
+}
+
+/** A transaction whose record or COMMIT failed, or got no reply. */
+interface AttemptedCommit {
+  readonly ids: RecordIds
+  /** Whether it writes a record, by which its outcome can be found. */
+  readonly isRecorded: boolean
+  /** Until then, by `performance.now`, its record does not expire. */
+  readonly expiresAt: number
+  readonly ending: RecordedEnding
+  /** The transaction's id. */
+  readonly fence: number
+  readonly usedTransaction: boolean
+}
+
+/** What failed: the insert of the record before any COMMIT, or a step after which COMMIT may have been sent. */
+type CommitStep = 'record' | 'commit'
+
+/** Returns the outcome of a transaction whose record or COMMIT failed. */
+export async function resolveFailedCommit<Tx>(
+  store: StoreContext<Tx>,
+  commit: AttemptedCommit,
+  { step, error }: { readonly step: CommitStep; readonly error: unknown },
+): Promise<CoupledOutcome> {
+  const sqlState = sqlStateOf(error)
+  const state = sqlState === undefined ? {} : { sqlState }
+  switch (classifyFailure(step, sqlState)) {
+    case 'duplicate':
+      return overtakenOr(store, commit, { outcome: 'commit_refused', cause: error, ...state })
+    case 'retryable':
+      return { ...undone('conflict'), mayRetryNow: true, ...state }
+    case 'unavailable':
+      return { ...undone('store_unavailable'), ...state }
+    case 'refused':
+      return { outcome: 'commit_refused', cause: error, ...state }
+    case 'unclear':
+      return { ...(await resolveUnansweredCommit(store, commit)), ...state }
+  }
+}
+
+/**
+ * The result of a transaction that failed at its end.
+ *
+ * - `duplicate`: a row with this id exists; it may be the key's record.
+ * - `retryable`: the transaction lost against another one, and an immediate retry may succeed.
+ * - `unclear`: it is not known whether it committed.
+ * - `unavailable`: it did not commit, for a reason outside the transaction.
+ * - `refused`: it did not commit, and a retry will not either.
+ */
+export type CommitFailure = 'duplicate' | 'retryable' | 'unclear' | 'unavailable' | 'refused'
+
+const CONFLICTS: ReadonlySet<string> = new Set([
+  '40001', // serialization_failure
+  '40P01', // deadlock_detected
+  LOCK_NOT_AVAILABLE,
+])
+const UNAVAILABLE: ReadonlySet<string> = new Set([
+  READ_ONLY_SQL_TRANSACTION,
+  '25P03', // idle_in_transaction_session_timeout
+  '25P04', // transaction_timeout
+])
+const INSUFFICIENT_RESOURCES = '53'
+/** Errors of the connection, an operator, the system or Postgres itself: they do not tell whether it committed. */
+const SERVER_ERROR_CLASSES: ReadonlySet<string> = new Set(['08', '57', '58', 'XX'])
+
+/** Classifies a failure by the step and the SQLSTATE (Postgres, "PostgreSQL Error Codes"), if there is one. */
+export function classifyFailure(step: CommitStep, sqlState: string | undefined): CommitFailure {
+  const withoutReply = step === 'commit' ? 'unclear' : 'unavailable'
+  if (sqlState === undefined) return withoutReply
+  if (sqlState === UNIQUE_VIOLATION) return 'duplicate'
+  if (CONFLICTS.has(sqlState)) return 'retryable'
+  const errorClass = sqlState.slice(0, 2)
+  if (SERVER_ERROR_CLASSES.has(errorClass)) return withoutReply
+  if (errorClass === INSUFFICIENT_RESOURCES || UNAVAILABLE.has(sqlState)) return 'unavailable'
+  return 'refused'
+}
+
+/** Returns the outcome of a transaction whose COMMIT got no reply. */
+export async function resolveUnansweredCommit<Tx>(
+  store: StoreContext<Tx>,
+  commit: AttemptedCommit,
+): Promise<CoupledOutcome> {
+  if (!commit.isRecorded) return undone('commit_unknown')
+  const status = await resolveCommit(store, commit)
+  switch (status.type) {
+    case 'committed':
+      return { outcome: 'committed', usedTransaction: commit.usedTransaction }
+    case 'overtaken':
+      return overtaken(commit, status.by)
+    case 'not_committed':
+      return undone('store_unavailable')
+    case 'unknown':
+      return undone('commit_unknown')
+  }
+}
+
+/** The effect of a COMMIT, by the record that exists now. */
+type CommitStatus =
+  | { readonly type: 'committed' | 'not_committed' | 'unknown' }
+  /** Another run's record exists. */
+  | { readonly type: 'overtaken'; readonly by: RecordFinding }
+
+const PAUSE_MS = 50
+
+/**
+ * Finds out whether a COMMIT without a reply took effect: waits for the run's lock, then looks for the record.
+ * These are two statements, because the snapshot of a single one would be older than the lock.
+ */
+async function resolveCommit<Tx>(
+  store: StoreContext<Tx>,
+  commit: AttemptedCommit,
+): Promise<CommitStatus> {
+  const { acquireMs, resolveMs } = store.limits
+  const until = performance.now() + resolveMs
+  for (;;) {
+    const leftMs = Math.floor(until - performance.now())
+    if (leftMs <= 0) return { type: 'unknown' }
+    const limits = { acquireMs: Math.min(acquireMs, leftMs), statementMs: leftMs }
+    try {
+      await query(store, store.statements.awaitRun(commit.ids, { waitMs: leftMs }), limits)
+      return await commitStatus(store, commit)
+    } catch (error) {
+      if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return { type: 'unknown' }
+      await delay(PAUSE_MS, undefined, { ref: false })
+    }
+  }
+}
+
+async function commitStatus<Tx>(
+  store: StoreContext<Tx>,
+  { ids, expiresAt, fence }: AttemptedCommit,
+): Promise<CommitStatus> {
+  const record = await findRecord(store, ids)
+  // A record that has expired says nothing.
+  if (record === undefined) {
+    return { type: performance.now() < expiresAt ? 'not_committed' : 'unknown' }
+  }
+  const isOwn = record.run === String(fence)
+  return isOwn ? { type: 'committed' } : { type: 'overtaken', by: findingOf(record) }
+}
+
+async function findRecord<Tx>(
+  store: StoreContext<Tx>,
+  ids: RecordIds,
+): Promise<RecordRow | undefined> {
+  return store.statements.readRecord(await query(store, store.statements.findRecord(ids)))
+}
+
+/** Returns the outcome after a unique violation: `otherwise` if it was not in the table of records. */
+async function overtakenOr<Tx>(
+  store: StoreContext<Tx>,
+  commit: AttemptedCommit,
+  otherwise: CoupledOutcome,
+): Promise<CoupledOutcome> {
+  try {
+    const record = await findRecord(store, commit.ids)
+    return record === undefined ? otherwise : overtaken(commit, findingOf(record))
+  } catch {
+    return undone('store_unavailable')
+  }
+}
+
+/** A refusal is sent anyway: it is true that nothing was written. */
+const overtaken = ({ ending }: AttemptedCommit, by: RecordFinding): CoupledOutcome =>
+  ending.type === 'refuse'
+    ? { outcome: 'refusal_lost', to: 'overtaken' }
+    : { outcome: 'overtaken', by }
+
+const undone = (reason: Undone): CoupledOutcome & { readonly outcome: 'undone' } => ({
+  outcome: 'undone',
+  reason,
+  mayRetryNow: false,
+})
+
+export function findingOf({ isSame, result, usedToken }: RecordRow): RecordFinding {
+  if (!isSame) return { outcome: 'mismatch' }
+  if (result === undefined) return { outcome: 'result_not_stored' }
+  return { outcome: 'finished', result, usedToken }
+}

@@ -1,0 +1,252 @@
+import { AsyncResource } from 'node:async_hooks'
+import { randomUUID } from 'node:crypto'
+import { LazySignal, SignalOf } from '../../../base/lazy-signal.js'
+import type {
+  CoupledEnding,
+  CoupledFinding,
+  CoupledRequest,
+  CoupledStore,
+} from '../../../idempotency/coupled/coupled-store.js'
+import type { BeginResult } from '../sql/begin-statements.js'
+import { type RecordIds, recordIds } from '../sql/record-ids.js'
+import type { StoreContext } from '../store-context.js'
+import type { LiveRun, LiveRuns } from './live-runs.js'
+import {
+  type Decision,
+  determineOutcome,
+  type EndedRun,
+  findingOf,
+  type RecordedEnding,
+  type TransactionSettlement,
+} from './outcome.js'
+import { findFailure } from './transaction-state.js'
+
+/** Creates the `run` function of a coupled store. */
+export function createRun<Tx>(
+  store: StoreContext<Tx>,
+  liveRuns: LiveRuns<Tx>,
+): CoupledStore['run'] {
+  /** The keys whose handlers run here, so that one retrying caller does not use up the pool. */
+  const running = new Set<string>()
+
+  return async (request, work) => {
+    // Without a key, the ids are random, so that no other request has them, and no record is written.
+    const ids = recordIds(request.recordId ?? randomUUID(), request.fingerprint, store.schema)
+    if (running.has(ids.id)) return { outcome: 'running' }
+    const run = new Run(store, { request, ids, work, liveRuns })
+    run.onHandlerStart = () => running.add(ids.id)
+    try {
+      const settlement = await run.transact()
+      return await determineOutcome(store, run, settlement)
+    } finally {
+      if (run.fence !== undefined) running.delete(ids.id)
+    }
+  }
+}
+
+/** A request and its handler. */
+interface RunInput<Tx> {
+  readonly request: CoupledRequest
+  readonly ids: RecordIds
+  readonly work: Parameters<CoupledStore['run']>[1]
+  readonly liveRuns: LiveRuns<Tx>
+}
+
+/** Thrown inside a transaction to roll it back. */
+class Rollback extends Error {
+  override readonly name = 'Rollback'
+}
+
+/** A shared instance, because a stack trace for each replay would cost more than it is worth. */
+const ROLLBACK = new Rollback()
+
+/**
+ * The server's time limit is later than the store's, because a connection that the server ends during a
+ * rollback may return to the pool as a good one.
+ */
+const SERVER_GRACE_MS = 500
+
+/** One transaction: begins, checks whether the handler may run, runs it, and writes the record. */
+class Run<Tx> implements EndedRun {
+  readonly request: CoupledRequest
+  readonly ids: RecordIds
+  live: LiveRun<Tx> | undefined
+  fence: number | undefined
+  answeredAt: number | undefined
+  recording: RecordedEnding | undefined
+  ended: Promise<unknown> = Promise.resolve()
+  onHandlerStart: () => void = () => {}
+
+  readonly #store: StoreContext<Tx>
+  readonly #input: RunInput<Tx>
+  /** Aborts when the run can no longer commit. */
+  readonly #control = new LazySignal()
+  readonly #timeLimit: Promise<never>
+  #rejectTimeLimit: (reason: Error) => void = () => {}
+  #timer: NodeJS.Timeout | undefined
+  #decision: Decision | undefined
+  /** Whether the runner has called back with the transaction; it may do so once. */
+  #isCalled = false
+  /** Whether that callback has settled. */
+  #isSettled = false
+  /** The error that `work` rejected with. */
+  #workError: { readonly error: unknown } | undefined
+
+  constructor(store: StoreContext<Tx>, input: RunInput<Tx>) {
+    this.request = input.request
+    this.ids = input.ids
+    this.#store = store
+    this.#input = input
+    this.#timeLimit = new Promise((_resolve, reject) => {
+      this.#rejectTimeLimit = reject
+    })
+    this.#timeLimit.catch(() => {})
+  }
+
+  get decision(): Decision | undefined {
+    return this.#decision
+  }
+
+  /**
+   * Runs the transaction.
+   *
+   * @throws the rejection of `work`, which is a fault of this package.
+   */
+  async transact(): Promise<TransactionSettlement> {
+    const { acquireMs, transactionMs, resolveMs, isolation } = this.#store.limits
+    this.#startTimer(acquireMs + resolveMs)
+    // A client may call `inTransaction` in the async context of the code that freed the connection.
+    const resource = new AsyncResource('express-service-auth:run')
+    const inTransaction = async (tx: Tx): Promise<void> => {
+      try {
+        await resource.runInAsyncScope(() => this.#inTransaction(tx))
+      } finally {
+        this.#isSettled = true
+      }
+    }
+    // Async, so that a runner that throws synchronously fails like one that rejects.
+    const transact = async () =>
+      this.#store.runner.transaction(inTransaction, { acquireMs, transactionMs, isolation })
+    const settling: Promise<TransactionSettlement> = transact().then(
+      () => ({ type: 'committed' }),
+      (error: unknown) => ({ type: 'failed', error }),
+    )
+    this.ended = settling
+    const settlement = await this.#within(settling).catch(
+      (): TransactionSettlement => ({ type: 'pending' }),
+    )
+    // A client that lost its connection may reject while the handler is still running.
+    if (settlement.type === 'failed' && !this.#isSettled) this.#decide({ type: 'server_failed' })
+    if (!this.#hasAnswered) this.#control.abort()
+    clearTimeout(this.#timer)
+    this.#input.liveRuns.end(this.request.requester)
+    this.live?.revoke()
+    if (this.#workError !== undefined) throw this.#workError.error
+    return settlement
+  }
+
+  async #inTransaction(tx: Tx): Promise<void> {
+    if (this.#isCalled || this.#decision !== undefined) throw ROLLBACK
+    this.#isCalled = true
+    const begun = await this.#within(this.#begin(tx))
+    if (begun.found !== 'nothing') throw this.#decide({ type: 'found', finding: findingIn(begun) })
+    const fence = safeFence(begun.fence)
+    this.fence = fence
+    this.#startTimer(this.#store.limits.transactionMs)
+    const live = this.#input.liveRuns.begin(this.request, tx)
+    this.live = live
+    this.onHandlerStart()
+    const ending = await this.#within(this.#runHandler(live, fence))
+    this.answeredAt = performance.now()
+    const isKept = ending.type === 'commit' || (ending.type === 'refuse' && live.keepsWrites)
+    const failure = await findFailure(this.#store, { run: live, fence, ending, isKept })
+    if (failure?.type === 'server_failed') {
+      this.#decide({ type: 'server_failed' })
+      throw failure.error
+    }
+    if (!isKept) {
+      throw this.#decide({ type: 'rolled_back', ending, isUncoupled: failure !== undefined })
+    }
+    this.recording = ending
+    if (failure !== undefined) throw failure.error
+    await this.#writeRecord(tx, ending, fence)
+  }
+
+  /** Sets the limits of the transaction, tries the lock and looks for the record, in this order. */
+  async #begin(tx: Tx): Promise<BeginResult> {
+    const { runner, statements, limits } = this.#store
+    const { text, values } = statements.begin(this.ids, {
+      transactionMs: limits.transactionMs + SERVER_GRACE_MS,
+    })
+    return statements.readBeginResult(await runner.query(tx, text, values))
+  }
+
+  async #runHandler(live: LiveRun<Tx>, fence: number): Promise<CoupledEnding> {
+    const { work, liveRuns } = this.#input
+    try {
+      const answered = (): void => liveRuns.end(this.request.requester)
+      const ending = await work(Object.assign(new SignalOf(this.#control), { fence, answered }))
+      // Calls that the handler did not await must not continue in the next request's transaction.
+      await live.endCalls()
+      return ending
+    } catch (error) {
+      this.#workError = { error }
+      throw ROLLBACK
+    }
+  }
+
+  /** Without a key, the last statement only checks the transaction, like the one that writes the record. */
+  async #writeRecord(tx: Tx, ending: RecordedEnding, fence: number): Promise<void> {
+    const { runner, statements } = this.#store
+    const { recordId, retentionMs } = this.request
+    const usedToken = this.live !== undefined && this.live.usedTokens.length > 0
+    const record = { fence: String(fence), result: ending.result, retentionMs, usedToken }
+    const last =
+      recordId === undefined
+        ? statements.assertInTransaction(record.fence)
+        : statements.insertRecord(this.ids, record)
+    await this.#within(runner.query(tx, last.text, last.values))
+    // From here on COMMIT may be sent: by `transaction` once this function has resolved.
+    if (this.#decision !== undefined) throw ROLLBACK
+    this.#decide({ type: 'committing', ending })
+  }
+
+  /** The first decision counts. Returns what rolls the transaction back. */
+  #decide(decision: Decision): Rollback {
+    this.#decision ??= decision
+    return ROLLBACK
+  }
+
+  get #hasAnswered(): boolean {
+    const type = this.#decision?.type
+    return type === 'committing' || type === 'rolled_back'
+  }
+
+  /** Restarts the timer, which does not keep the process alive. */
+  #startTimer(ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      const reason = this.fence === undefined ? 'store_unavailable' : 'timed_out'
+      this.#decide({ type: 'timed_out', reason })
+      if (this.#decision?.type === 'timed_out') this.#control.abort()
+      this.#rejectTimeLimit(new Error('timed out'))
+    }, ms)
+    this.#timer.unref()
+  }
+
+  /** Rejects if the timer ends first. */
+  #within<T>(work: Promise<T>): Promise<T> {
+    return Promise.race([work, this.#timeLimit])
+  }
+}
+
+/** The record comes first: every one of many simultaneous replays finds it, but only one gets the lock. */
+const findingIn = (begun: Exclude<BeginResult, { found: 'nothing' }>): CoupledFinding =>
+  begun.found === 'record' ? findingOf(begun.record) : { outcome: 'running' }
+
+/** @throws TypeError if the id of the transaction is not a safe integer. */
+function safeFence(text: string): number {
+  const fence = Number(text)
+  if (Number.isSafeInteger(fence)) return fence
+  throw new TypeError('the id of a transaction must be a safe integer')
+}

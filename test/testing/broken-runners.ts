@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import type { Runner } from './own-runner.js'
 
-type Breaks = (sound: Required<Runner>, on: Pool) => Partial<Runner>
+type Breaks = (sound: Runner, on: Pool) => Partial<Runner>
 
 /** What each does wrong. */
 export const BROKEN_RUNNERS: Readonly<Record<string, Breaks>> = {
@@ -135,57 +135,11 @@ export const BROKEN_RUNNERS: Readonly<Record<string, Breaks>> = {
         Object.fromEntries(Object.entries(row).map(([name, value]) => [name.toUpperCase(), value])),
       ),
   }),
-  'stores bytes as text': ({ query }) => ({
-    query: (tx, text, values, limits) =>
-      query(
-        tx,
-        text,
-        values.map((value) =>
-          value instanceof Uint8Array ? Buffer.from(value).toString() : value,
-        ),
-        limits,
-      ),
-  }),
   'hides the error of the server': ({ query }) => ({
     query: (...statement) =>
       query(...statement).catch(() => {
         throw new Error('failed')
       }),
-  }),
-  'loses the rows of a batch': ({ batch }) => ({
-    batch: async (...given) => (await batch(...given)).slice(-1),
-  }),
-  'runs a batch outside of the transaction': ({ query }) => ({
-    batch: (_tx, statements) =>
-      Promise.all(statements.map(({ text, values }) => query(undefined, text, values))),
-  }),
-  'forgets the values of a batch': ({ batch }) => ({
-    batch: (tx, statements) =>
-      batch(
-        tx,
-        statements.map(({ text }) => ({ text, values: [] })),
-      ),
-  }),
-  'goes on after a statement of a batch that fails': ({ query }) => ({
-    batch: (tx, statements) =>
-      Promise.all(statements.map(({ text, values }) => query(tx, text, values).catch(() => []))),
-  }),
-  'forgets to commit in commitWith': ({ batch, transaction }) => ({
-    transaction: (work, limits) => transaction(work, limits),
-    async commitWith(tx, statements) {
-      await batch(tx, statements)
-    },
-  }),
-  'commits although a statement of commitWith has failed': ({ commitWith, batch }) => ({
-    async commitWith(tx, statements) {
-      await tx.query('commit')
-      await tx.query('begin')
-      await batch(tx, statements)
-      await commitWith(tx, [])
-    },
-  }),
-  'tells nobody that commitWith has failed': ({ commitWith }) => ({
-    commitWith: (tx, statements) => commitWith(tx, statements).catch(() => {}),
   }),
 }
 

@@ -4,8 +4,7 @@ import type { TransactionRunner } from '../../src/stores/postgres/runner.js'
 export type Runner = TransactionRunner<PoolClient>
 
 /** As a user writes one, for pg. */
-export function ownRunner(on: Pool): Required<Runner> {
-  const committed = new WeakSet<PoolClient>()
+export function ownRunner(on: Pool): Runner {
   const connect = (acquireMs: number): Promise<PoolClient> =>
     new Promise((resolve, reject) => {
       let isLate = false
@@ -22,24 +21,15 @@ export function ownRunner(on: Pool): Required<Runner> {
   const commit = async (client: PoolClient): Promise<void> => {
     const { command } = await client.query('commit')
     if (command !== 'COMMIT') throw new Error('The transaction was dead')
-    committed.add(client)
-  }
-  const batch: Required<Runner>['batch'] = async (client, statements) => {
-    const results = []
-    for (const { text, values } of statements) {
-      results.push((await client.query(text, [...values])).rows)
-    }
-    return results
   }
   return {
     async transaction(work, { acquireMs, isolation = 'read committed' }) {
       const client = await connect(acquireMs)
       let broken = false
       try {
-        committed.delete(client)
         await client.query(`begin isolation level ${isolation}`)
         const result = await work(client)
-        if (!committed.has(client)) await commit(client)
+        await commit(client)
         return result
       } catch (error) {
         await client.query('rollback').catch(() => {
@@ -59,11 +49,6 @@ export function ownRunner(on: Pool): Required<Runner> {
         answer.catch(() => {}).finally(() => clearTimeout(timer))
       })
       return (await Promise.race([answer, timeout])).rows
-    },
-    batch,
-    async commitWith(client, statements) {
-      await batch(client, statements)
-      await commit(client)
     },
   }
 }

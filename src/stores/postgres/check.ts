@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import type { Row, TransactionLimits, TransactionRunner } from './runner.js'
 import { COMMENT, SCHEMA_VERSION } from './schema.js'
-import { silentConnectionWarnings } from './silent-connections.js'
 import { onlyRow, textIn } from './sql/read-columns.js'
 import { recordIds } from './sql/record-ids.js'
 import { isEndedByHandler } from './sql/record-statements.js'
@@ -41,7 +40,7 @@ export async function checkPostgres<Tx>(
   const faults = [...server.faults, ...objects.faults]
   if (faults.length > 0) throw unfit(faults)
   await explainFailure(tryRun(runner, schema, { acquireMs, transactionMs: STATEMENT_MS }))
-  return [...server.warnings, ...objects.warnings, ...silentConnectionWarnings(runner)]
+  return [...server.warnings, ...objects.warnings]
 }
 
 /** `faults` are reasons not to use a server; `warnings` name what it may lose. */

@@ -1,10 +1,8 @@
 export type { PostgresEvent } from '../../base/decision/postgres-event.js'
 export { type DrizzleLike, fromDrizzle, type SqlTag } from './adapters/drizzle.js'
 export { fromKysely, type KyselyLike } from './adapters/kysely.js'
-export { fromPg } from './adapters/pg.js'
-export type { PgPoolLike } from './adapters/pg-pool.js'
-export { fromPostgresJs } from './adapters/postgres-js.js'
-export type { PostgresJsLike } from './adapters/postgres-js-transaction.js'
+export { fromPg, type PgPoolLike } from './adapters/pg.js'
+export { fromPostgresJs, type PostgresJsLike } from './adapters/postgres-js.js'
 export { fromPrisma, type PrismaLike } from './adapters/prisma.js'
 export { type DataSourceLike, fromTypeOrm } from './adapters/type-orm.js'
 export type { PostgresStoreOptions } from './postgres-options.js'
@@ -12,7 +10,6 @@ export { type PostgresStore, postgresStore } from './postgres-store.js'
 export type {
   Isolation,
   Row,
-  Statement,
   StatementLimits,
   TransactionLimits,
   TransactionRunner,

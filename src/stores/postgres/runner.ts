@@ -49,17 +49,6 @@ export interface TransactionRunner<Tx> {
     values: readonly unknown[],
     limits?: StatementLimits,
   ): Promise<readonly Row[]>
-  /** Runs several statements in one round trip. Resolves to the rows of each. */
-  batch?(tx: Tx, statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>
-  /** Runs the statements like `batch`, and then `commit`. After that, `transaction` sends no `commit` of its own. */
-  commitWith?(tx: Tx, statements: readonly Statement[]): Promise<void>
-}
-
-/** The limits, in the adapters of pg and postgres.js, of a single statement for which the caller sets none. */
-export const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
-
-export function noConnection(acquireMs: number): Error {
-  return new Error(`No connection to Postgres came within ${acquireMs} ms.`)
 }
 
 export function noAnswer(timeoutMs: number): Error {
@@ -69,9 +58,3 @@ export function noAnswer(timeoutMs: number): Error {
 /** Settles as `answer` does if that takes at most `timeoutMs`; otherwise rejects. */
 export const awaitAnswer = <T>(timeoutMs: number, answer: PromiseLike<T>): Promise<T> =>
   withDeadline({ timeoutMs, timeoutError: () => noAnswer(timeoutMs) }, answer)
-
-/**
- * How long a caller waits for a rollback, in ms. The rollback waits for the statement before it, which
- * may hang and keeps its locks until the connection is destroyed.
- */
-export const ROLLBACK_MS = 1000

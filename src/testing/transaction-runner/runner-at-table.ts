@@ -46,7 +46,7 @@ export const withTables = (rules: RunnerRules): StoreRules<TransactionRunner<unk
   )
 
 const tableText = (table: string): string =>
-  `create table ${table} (id text, bytes bytea, unique (id) deferrable initially deferred)`
+  `create table ${table} (id text, unique (id) deferrable initially deferred)`
 
 function atTable(runner: TransactionRunner<unknown>, table: string): RunnerAtTable {
   return {

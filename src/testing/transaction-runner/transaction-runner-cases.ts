@@ -37,9 +37,6 @@ export const transactionRunnerCases = <Tx>(
 const STATEMENT_MS = 100
 const SLEEP = `select pg_sleep(${(STATEMENT_MS + 2 * SLACK_MS) / 1000})::text as slept`
 
-/** Enough, although a record may hold 64 MiB: a library that treats bytes as text fails on the first of them. */
-const LARGE_BYTES = 65_536
-
 const STATEMENT_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
   'rows have the names and the text that the server has sent': async ({ runner }) => {
     const text = `select '{"a": 1}' as result, $1::text as bound, null::text as nothing`
@@ -57,15 +54,6 @@ const STATEMENT_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
       const remove = `delete from ${table} returning id`
       assert.deepEqual(await runner.query(tx, remove, []), [{ id: 'b' }])
     }, LIMITS)
-  },
-
-  'bytes are stored as they are given': async ({ runner, table }) => {
-    const all = Uint8Array.from({ length: LARGE_BYTES }, (_, index) => index)
-    for (const bytes of [new Uint8Array(), all, Buffer.from(all), all.subarray(3, 300)]) {
-      const text = `insert into ${table} (bytes) values ($1) returning encode(bytes, 'hex') as hex`
-      const rows = await runner.transaction((tx) => runner.query(tx, text, [bytes]), LIMITS)
-      assert.deepEqual(rows, [{ hex: Buffer.from(bytes).toString('hex') }])
-    }
   },
 
   'an error tells the SQLSTATE of the server': async ({ runner, table }) => {
@@ -94,78 +82,5 @@ const STATEMENT_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
       waitedMs < STATEMENT_MS + SLACK_MS,
       `waited ${waitedMs} ms, although statementMs is ${STATEMENT_MS}`,
     )
-  },
-
-  'a batch returns the rows of each of its statements, in the transaction': async ({
-    runner,
-    table,
-    holds,
-  }) => {
-    if (!runner.batch) return
-    const batch = runner.batch.bind(runner)
-    const ended = runner.transaction(async (tx) => {
-      const rows = await batch(tx, [
-        { text: 'select 1::text as one', values: [] },
-        { text: `insert into ${table} (id) values ($1)`, values: ['a'] },
-        { text: `select id from ${table} where id = $1 union all select $2`, values: ['a', 'b'] },
-      ])
-      assert.deepEqual(rows, [[{ one: '1' }], [], [{ id: 'a' }, { id: 'b' }]])
-      await holds()
-      throw new Error('rolled back')
-    }, LIMITS)
-    assert.equal(((await errorOf(ended)) as Error).message, 'rolled back')
-    await holds()
-  },
-
-  'a batch in which a statement fails rejects, and commits nothing': async ({
-    runner,
-    table,
-    holds,
-  }) => {
-    if (!runner.batch) return
-    const batch = runner.batch.bind(runner)
-    let failure: unknown
-    const ended = runner.transaction(async (tx) => {
-      const statements = [
-        { text: `insert into ${table} (id) values ($1)`, values: ['a'] },
-        { text: `select missing from ${table}`, values: [] },
-      ]
-      await batch(tx, statements).catch((error: unknown) => {
-        failure = error
-      })
-    }, LIMITS)
-    await errorOf(ended)
-    assert.equal(sqlStateOf(failure), '42703')
-    await holds()
-  },
-
-  'commitWith commits with its last statements': async ({ runner, table, insert, holds }) => {
-    if (!runner.commitWith) return
-    const commitWith = runner.commitWith.bind(runner)
-    await runner.transaction(async (tx) => {
-      await insert(tx, 'a')
-      await commitWith(tx, [{ text: `insert into ${table} (id) values ($1)`, values: ['b'] }])
-      await holds('a', 'b')
-    }, LIMITS)
-    await holds('a', 'b')
-  },
-
-  'commitWith commits nothing when one of its statements fails': async ({
-    runner,
-    table,
-    insert,
-    holds,
-  }) => {
-    if (!runner.commitWith) return
-    const commitWith = runner.commitWith.bind(runner)
-    const ended = runner.transaction(async (tx) => {
-      await insert(tx, 'a')
-      await commitWith(tx, [
-        { text: `insert into ${table} (id) values ($1)`, values: ['b'] },
-        { text: `select missing from ${table}`, values: [] },
-      ])
-    }, LIMITS)
-    assert.equal(sqlStateOf(await errorOf(ended)), '42703')
-    await holds()
   },
 })

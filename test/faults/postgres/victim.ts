@@ -45,19 +45,13 @@ async function pass(stop: Stop, wanted = wantedBy.getStore()): Promise<void> {
 
 /** Stops before the record is written. */
 function stopping(runner: TransactionRunner<unknown>): TransactionRunner<unknown> {
-  const { commitWith, query } = runner
+  const { query } = runner
   return {
     ...runner,
     async query(tx, text, values, limits) {
       if (tx !== undefined && text.startsWith('insert into')) await pass('before the record')
       return query(tx, text, values, limits)
     },
-    ...(commitWith && {
-      async commitWith(tx, statements) {
-        await pass('before the record')
-        return commitWith(tx, statements)
-      },
-    }),
   }
 }
 

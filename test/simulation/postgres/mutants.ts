@@ -158,10 +158,10 @@ export const COUPLED_MUTANTS: Mutants = {
       '"on conflict (id) do update set expires_at = excluded.expires_at returning \'yes\' as consumed"',
     ],
   }),
-  ...mutantsOf('stores/postgres/adapters/pg-pool.ts', {
+  ...mutantsOf('stores/postgres/adapters/pg.ts', {
     'a client that comes late is kept': [
-      '      onLateValue: ({ release }) => release(true),\n',
-      '',
+      "      release(true)\n      throw new Error('The connection came too late')\n",
+      "      throw new Error('The connection came too late')\n",
     ],
     'a connection in a transaction goes back to the pool': [
       'client.release(isLost || !isReusable)',

@@ -55,10 +55,15 @@ export class PostgresServer extends Database implements StoreServer {
     return [...this.sessions].filter(({ transaction }) => transaction !== undefined)
   }
 
-  /** How many transactions no limit of the server will end. */
+  /**
+   * How many transactions no limit of the server will end. One that has only begun holds no more than an idle
+   * connection does: no lock, no row, no snapshot.
+   */
   get endlessTransactions(): number {
     return this.#inTransaction.filter(
-      ({ limits }) => limits['idle_in_transaction_session_timeout'] === undefined,
+      ({ limits, locks, inserted, snapshot }) =>
+        limits['idle_in_transaction_session_timeout'] === undefined &&
+        (locks.size > 0 || inserted.size > 0 || snapshot !== undefined),
     ).length
   }
 

@@ -35,9 +35,6 @@ const CASES: [string, (real: Runner) => Partial<Runner>, number][] = [
     changed(() => ({ transaction: () => Promise.reject() })),
     503,
   ],
-  ['batch never settles', changed(() => ({ batch: never })), 503],
-  ['commitWith never settles', changed(() => ({ commitWith: never })), 503],
-  ['commitWith throws', changed(() => ({ commitWith: fail })), 503],
   [
     'transaction resolves before its work',
     changed((real) => ({

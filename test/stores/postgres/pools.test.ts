@@ -119,18 +119,11 @@ describe('least grants', () => {
     return { least, role, url: urlFor(least.url, role) }
   }
 
-  it.each([
-    ['in batches', true],
-    ['a statement at a time', false],
-  ])('usage, execute, select and insert run everything, %s', async (_how, inBatches) => {
+  it('usage, execute, select and insert run everything', async () => {
     const { least, url } = await openLeast()
     const statuses = new Map<string, number>()
     const receiver = await openCoupled({
       url,
-      runner(onPg) {
-        const { batch, commitWith, ...single } = onPg
-        return inBatches ? onPg : single
-      },
       options: { maxResponseBytes: 100 },
       more: (store) => ({ inner: [requireSingleUse({ store, within: 'transaction' })] }),
       handler: (store) => async (request, response) => {

@@ -23,7 +23,7 @@ const openSocket = (): Socket => {
 
 const WITHOUT_SETTING = ADAPTERS.filter(({ name }) => name === 'pg' || name === 'TypeORM')
 
-/** The other libraries, with the setting that `check` names. */
+/** The other libraries, with the setting that the guide names. */
 const WITH_SETTING = ADAPTERS.filter((adapter) => !WITHOUT_SETTING.includes(adapter)).map(
   ({ name, open }): Adapter => ({ name, open: (url, max) => open(url, max, openSocket) }),
 )
@@ -88,26 +88,4 @@ describe.each([...WITHOUT_SETTING, ...WITH_SETTING])('$name', (adapter) => {
     },
     40_000,
   )
-})
-
-const stays = (setting: string) =>
-  expect.stringContaining(`stays in the pool for good, unless ${setting}`)
-
-it.each([
-  ['pg', ADAPTERS, undefined],
-  ['TypeORM', ADAPTERS, undefined],
-  ['drizzle', ADAPTERS, 'the option stream of the Pool of pg'],
-  ['drizzle', WITH_SETTING, undefined],
-  ['postgres.js', ADAPTERS, 'the option socket of postgres()'],
-  ['postgres.js', WITH_SETTING, undefined],
-  ['kysely', ADAPTERS, 'the option stream of the Pool of pg'],
-  ['Prisma', ADAPTERS, 'the option stream of PrismaPg'],
-] as const)('check() on %s', async (name, adapters, setting) => {
-  const adapter = (adapters as readonly Adapter[]).find((each) => each.name === name) as Adapter
-  const { store } = await openOnAdapter(adapter, {
-    url: ledger.url,
-    max: 2,
-    handler: () => (_request, response) => void response.end(),
-  })
-  expect(await store.check()).toEqual(setting === undefined ? [] : [stays(setting)])
 })

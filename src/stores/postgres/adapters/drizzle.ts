@@ -1,8 +1,6 @@
 import type { Row, Statement, TransactionRunner } from '../runner.js'
-import { warnOfSilentConnections } from '../silent-connections.js'
 import { libraryRunner } from './library-runner.js'
-import { fromPg } from './pg.js'
-import { ignoreClientErrors, isPgPool, type PgPoolLike } from './pg-pool.js'
+import { fromPg, ignoreClientErrors, isPgPool, type PgPoolLike } from './pg.js'
 
 /**
  * A database of drizzle 0.45 on a pool of node-postgres; `T` is the object that `transaction` passes to its callback.
@@ -30,8 +28,7 @@ interface ResultLike {
 }
 
 interface TransactionLike {
-  /** Resolves to a list if the text has several statements. */
-  execute(query: unknown): Promise<ResultLike | ResultLike[]>
+  execute(query: unknown): Promise<ResultLike>
 }
 
 /**
@@ -67,36 +64,19 @@ export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunn
   }
   ignoreClientErrors(db.$client)
   const pool = fromPg(db.$client)
-  const execute = async (tx: T, query: unknown): Promise<ResultLike[]> =>
-    [await (tx as TransactionLike).execute(query)].flat()
-
-  async function send(tx: T, statement: Statement): Promise<Row[]> {
-    const [result] = await execute(tx, toQuery(sql, statement))
-    return result?.rows ?? []
-  }
-
-  const runner = libraryRunner<T>({
+  return libraryRunner<T>({
     transaction({ isolation }) {
       const config = isolation ? { isolationLevel: isolation } : undefined
       return (use) => db.transaction(use, config)
     },
+    async query(tx, statement) {
+      const { rows } = await (tx as TransactionLike).execute(toQuery(sql, statement))
+      return rows
+    },
     // By the pool, because drizzle cannot limit the wait for a connection.
     queryAlone: ({ statement: { text, values }, limits }) =>
       pool.query(undefined, text, values, limits),
-    query: send,
-    async batch(tx, statements) {
-      if (statements.every(({ values }) => values.length === 0)) {
-        const text = statements.map((each) => each.text).join(';\n')
-        const results = await execute(tx, sql.raw(text))
-        return results.map(({ rows }) => rows)
-      }
-      const rows: Row[][] = []
-      for (const statement of statements) rows.push(await send(tx, statement))
-      return rows
-    },
   })
-  if (db.$client.options?.stream !== undefined) return runner
-  return warnOfSilentConnections(runner, 'the option stream of the Pool of pg')
 }
 
 /** Converts the text to the template form of drizzle's tag, with the values in place of `$1`, `$2`, ... */

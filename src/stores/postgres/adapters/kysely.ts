@@ -1,6 +1,5 @@
 import { hasFunctions } from '../../../base/options.js'
 import type { Isolation, Row, Statement, TransactionRunner } from '../runner.js'
-import { warnOfSilentConnections } from '../silent-connections.js'
 import { libraryRunner, queryOn } from './library-runner.js'
 
 /** The parts of a `Kysely<DB>` on Postgres that the adapter uses; `Tx` is its `Transaction<DB>`. */
@@ -69,7 +68,7 @@ export function fromKysely<Tx>(db: KyselyLike<Tx>): TransactionRunner<Tx> {
   if (db.isTransaction) {
     throw new TypeError('fromKysely: expected a Kysely instance, no transaction')
   }
-  const runner = libraryRunner<Tx>({
+  return libraryRunner<Tx>({
     transaction({ isolation }) {
       const builder = db.transaction()
       const begun = isolation ? builder.setIsolationLevel(isolation) : builder
@@ -78,8 +77,6 @@ export function fromKysely<Tx>(db: KyselyLike<Tx>): TransactionRunner<Tx> {
     query: (tx, statement) => query(tx as KyselyExecutor, statement),
     queryAlone: (single) => queryOn((use) => db.connection().execute(use), query, single),
   })
-  // Kysely does not expose the options of its pool.
-  return warnOfSilentConnections(runner, 'the option stream of the Pool of pg')
 }
 
 async function query(executor: KyselyExecutor, statement: Statement): Promise<readonly Row[]> {

@@ -1,23 +1,35 @@
-import {
-  awaitAnswer,
-  DEFAULT_LIMITS,
-  ROLLBACK_MS,
-  type Row,
-  type Statement,
-  type StatementLimits,
-  type TransactionLimits,
-  type TransactionRunner,
-} from '../runner.js'
-import { PgExchange, type StatementResult } from './pg-exchange.js'
-import {
-  acquire,
-  ignoreIdleClientErrors,
-  isPgPool,
-  type PgClientLike,
-  type PgPoolLike,
-} from './pg-pool.js'
-import { OWN_PARSERS } from './pg-values.js'
-import { isReadOnly } from './read-only.js'
+import type { TransactionRunner } from '../runner.js'
+import { libraryRunner, type Open, queryOn } from './library-runner.js'
+
+/** A pool of pg 8.23 or later; `T` is its client. */
+export interface PgPoolLike<T> {
+  /** Distinguishes a pool from a client. */
+  readonly totalCount: number
+  /** Acquires a client. */
+  connect(): Promise<T>
+  connect(
+    callback: (
+      error: Error | undefined,
+      client: T | undefined,
+      done: (release?: unknown) => void,
+    ) => void,
+  ): void
+  /** Emitted when an idle client fails. */
+  on(event: 'error', listener: (error: Error) => void): unknown
+  /** Emitted when a client is acquired. */
+  on(event: 'acquire', listener: (client: unknown) => void): unknown
+}
+
+/** The parts of a client that the adapter uses. */
+interface PgClientLike {
+  query(
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<{ readonly command: string; readonly rows: Record<string, unknown>[] }>
+  release(destroy?: boolean): void
+  on(event: 'error', listener: (error: Error) => void): unknown
+  removeListener(event: 'error', listener: (error: Error) => void): unknown
+}
 
 /**
  * Runs transactions on a pool of pg (node-postgres) 8.23 or later; `transactionOf` returns the pool's
@@ -42,164 +54,136 @@ export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
   if (!isPgPool(pool))
     throw new TypeError('fromPg: expected a Pool of pg, such as new Pool({ connectionString })')
   ignoreIdleClientErrors(pool)
-  const pipelines = new WeakMap<object, PgPipeline | undefined>()
-
-  const pipelineOf = (tx: T): PgPipeline => {
-    const pipeline = pipelines.get(tx as object)
-    if (pipeline) return pipeline
-    throw new TypeError('fromPg: this client is in no transaction of this runner')
-  }
-
-  return {
-    async transaction<R>(work: (tx: T) => Promise<R>, limits: TransactionLimits): Promise<R> {
-      const { tx, client, release } = await acquire(pool, limits.acquireMs)
-      const pipeline = createPgPipeline(client, limits)
-      pipelines.set(tx as object, pipeline)
-      let isReusable = true
-      try {
-        // `work` reaches `batch` synchronously, which sends `begin` with its statements. Then the call of
-        // `begin` below does nothing; it is for other callers, whose `work` sends no statement immediately.
-        const working = work(tx)
-        pipeline.begin()
-        const result = await working
-        await pipeline.commit()
-        return result
-      } catch (error) {
-        isReusable = (await isRolledBack(pipeline)) && !isReadOnly(error)
-        throw error
-      } finally {
-        // Must come before the next transaction acquires the same client, possibly immediately.
-        pipelines.set(tx as object, undefined)
-        release(isReusable)
-      }
-    },
-
-    async query(tx, text, values, limits = DEFAULT_LIMITS) {
-      if (tx === undefined) return queryAlone(pool, { text, values }, limits)
-      const [result] = await pipelineOf(tx).send([{ text, values }])
-      return result?.rows ?? []
-    },
-
-    async batch(tx, statements) {
-      const results = await pipelineOf(tx).send(statements)
-      return results.map(({ rows }) => rows)
-    },
-
-    commitWith: (tx, statements) => pipelineOf(tx).commit(statements),
-  }
+  return libraryRunner<T>({
+    transaction:
+      ({ isolation }) =>
+      (use, opening) => {
+        const begin = isolation ? `begin isolation level ${isolation}` : 'begin'
+        return openClient(pool)((tx) => inTransaction(tx, begin, use), opening)
+      },
+    query: (tx, { text, values }) => rowsOf(tx, text, values),
+    queryAlone: (single) =>
+      queryOn(openClient(pool), (tx, { text, values }) => rowsOf(tx, text, values), single),
+  })
 }
 
-const isRolledBack = (pipeline: PgPipeline): Promise<boolean> =>
-  awaitAnswer(ROLLBACK_MS, pipeline.rollBack()).then(
-    () => true,
-    () => false,
-  )
-
-async function queryAlone(
-  pool: PgPoolLike<unknown>,
-  { text, values }: Statement,
-  { acquireMs, statementMs }: StatementLimits,
-): Promise<readonly Row[]> {
-  const { client, release } = await acquire(pool, acquireMs)
-  let isReusable = false
+async function inTransaction<T, R>(tx: T, begin: string, work: (tx: T) => Promise<R>): Promise<R> {
+  const client = clientOf(tx)
   try {
-    const query = client.query({ text, values, types: OWN_PARSERS })
-    const { rows } = await awaitAnswer(statementMs, query)
-    isReusable = true
-    return rows
-  } finally {
-    release(isReusable)
+    await client.query(begin)
+    const result = await work(tx)
+    // `commit` of a failed transaction does not fail: Postgres rolls back, and the command tag is `ROLLBACK`.
+    const { command } = await client.query('commit')
+    if (command !== 'COMMIT') throw new Error(`Postgres answered ${command} to a COMMIT.`)
+    return result
+  } catch (error) {
+    await client.query('rollback').catch(() => {
+      throw new NotReusable(error)
+    })
+    throw error
   }
 }
 
-/** Sends the statements of one transaction. */
-interface PgPipeline {
-  /** Sends statements in one round trip, with `begin` if nothing was sent before. */
-  send(statements: readonly Statement[]): Promise<readonly StatementResult[]>
-  /** Sends `begin` now, unless it was sent. */
-  begin(): void
-  /** Sends the statements, then `commit`. Does nothing after a commit; rejects if an earlier commit failed. */
-  commit(statements?: readonly Statement[]): Promise<void>
-  rollBack(): Promise<void>
-}
+/** A client whose state is unknown. */
+class NotReusable extends Error {
+  readonly error: unknown
 
-type Send = (statements: readonly Statement[]) => Promise<readonly StatementResult[]>
-
-function createPgPipeline(client: PgClientLike, limits: TransactionLimits): PgPipeline {
-  const { isolation, transactionMs } = limits
-  const begin = { text: isolation ? `begin isolation level ${isolation}` : 'begin', values: [] }
-  const takesExchanges = client.connection !== undefined && client.pipeline !== true
-  const sender = takesExchanges ? sendExchange(client, begin) : sendEach(client, begin)
-  let committing: Promise<void> | undefined
-
-  return {
-    send: sender.send,
-    begin: sender.begin,
-    commit(statements = []) {
-      const exchange = [...statements, { text: 'commit', values: [] }]
-      // A COMMIT is never cancelled, but the wait for its answer is limited.
-      committing ??= awaitAnswer(transactionMs, sender.send(exchange)).then(checkCommit)
-      return committing
-    },
-    async rollBack() {
-      await sender.send([{ text: 'rollback', values: [] }])
-    },
+  constructor(error: unknown) {
+    super('The client of pg could not be rolled back')
+    this.error = error
   }
 }
 
-/** `commit` of a failed transaction does not fail: Postgres rolls back, and the command tag is `ROLLBACK`. */
-function checkCommit(results: readonly StatementResult[]): void {
-  const command = results.at(-1)?.command
-  if (command !== 'COMMIT') throw new Error(`Postgres answered ${command} to a COMMIT.`)
+async function rowsOf(tx: unknown, text: string, values: readonly unknown[]) {
+  // Without values pg sends one message in place of five.
+  const { rows } = await clientOf(tx).query(text, values.length === 0 ? undefined : values)
+  return rows
 }
 
-interface ExchangeSender {
-  readonly send: Send
-  readonly begin: () => void
+/** Acquires a client of the pool, and destroys it if it is lost, abandoned or in an unknown state. */
+export const openClient =
+  <T>(pool: PgPoolLike<T>): Open<T> =>
+  async (use, opening) => {
+    const { tx, release } = await acquire(pool)
+    if (opening.isAbandoned) {
+      release(true)
+      throw new Error('The connection came too late')
+    }
+    opening.destroy = () => release(false)
+    try {
+      const result = await use(tx)
+      release(true)
+      return result
+    } catch (error) {
+      const isReusable = !(error instanceof NotReusable)
+      release(isReusable)
+      throw isReusable ? error : error.error
+    }
+  }
+
+interface AcquiredClient<T> {
+  readonly tx: T
+  /** Returns the client to the pool, once; destroys it if its state is unknown. */
+  release(isReusable: boolean): void
 }
 
 /**
- * Sends `begin` in one exchange with the first statements. The exchange is queued immediately and stays empty until
- * they come, so that queries of a handler come after `begin`.
+ * Uses the callback form, so that the client has a listener immediately: one chunk of bytes can
+ * contain both its readiness and the end of its connection, and a promise continues only after both.
  */
-function sendExchange(client: PgClientLike, begin: Statement): ExchangeSender {
-  let beginExchange: PgExchange | undefined = new PgExchange()
-  const begun = beginExchange.settled
-  client.query(beginExchange)
+function acquire<T>(pool: PgPoolLike<T>): Promise<AcquiredClient<T>> {
+  return new Promise((resolve, reject) => {
+    pool.connect((error, tx) => {
+      if (tx === undefined) reject(error)
+      else resolve(acquiredClient(tx))
+    })
+  })
+}
 
-  const sendBegin = (statements: readonly Statement[] = []): void => {
-    beginExchange?.send([begin, ...statements])
-    beginExchange = undefined
+function acquiredClient<T>(tx: T): AcquiredClient<T> {
+  const client = clientOf(tx)
+  let isLost = false
+  let isReleased = false
+  // The current query, or the next one, fails with this error too.
+  const lost = (): void => {
+    isLost = true
   }
+  client.on('error', lost)
   return {
-    begin: sendBegin,
-    async send(statements) {
-      if (beginExchange) {
-        sendBegin(statements)
-        return (await begun).slice(1)
-      }
-      const exchange = new PgExchange(statements)
-      client.query(exchange)
-      return exchange.settled
+    tx,
+    release(isReusable) {
+      if (isReleased) return
+      isReleased = true
+      client.removeListener('error', lost)
+      client.release(isLost || !isReusable)
     },
   }
 }
 
-/** For clients that cannot take an exchange: sends one query per statement, without waiting for the previous ones. */
-function sendEach(client: PgClientLike, begin: Statement): ExchangeSender {
-  const sendOne = async ({ text, values }: Statement): Promise<StatementResult> => {
-    const { rows, command } = await client.query({ text, values, types: OWN_PARSERS })
-    return { rows, command }
-  }
-  const begun = sendOne(begin)
-  begun.catch(() => {})
-  return {
-    begin: () => {},
-    async send(statements) {
-      const sent = await Promise.allSettled([begun, ...statements.map(sendOne)])
-      const failed = sent.find((each) => each.status === 'rejected')
-      if (failed) throw failed.reason
-      return sent.slice(1).flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
-    },
-  }
+const clientOf = (tx: unknown): PgClientLike => tx as PgClientLike
+
+const POOLS_WITH_LISTENER = new WeakSet<object>()
+const CLIENTS_WITH_LISTENER = new WeakSet<object>()
+
+export function isPgPool(pool: unknown): boolean {
+  const { connect, on, totalCount } = Object(pool) as Record<string, unknown>
+  const isPool = typeof connect === 'function' && typeof on === 'function'
+  return isPool && typeof totalCount === 'number'
+}
+
+/** An idle client's error would crash the process. The pool has already removed that client. */
+export function ignoreIdleClientErrors(pool: PgPoolLike<unknown>): void {
+  if (POOLS_WITH_LISTENER.has(pool)) return
+  POOLS_WITH_LISTENER.add(pool)
+  pool.on('error', () => {})
+}
+
+/** Adds a listener to clients in use, for a library that acquires them without adding one. */
+export function ignoreClientErrors(pool: PgPoolLike<unknown>): void {
+  ignoreIdleClientErrors(pool)
+  pool.on('acquire', (client) => {
+    if (CLIENTS_WITH_LISTENER.has(client as object)) return
+    CLIENTS_WITH_LISTENER.add(client as object)
+    clientOf(client).on('error', () => {})
+  })
 }

@@ -1,30 +1,22 @@
-import {
-  awaitAnswer,
-  DEFAULT_LIMITS,
-  type Row,
-  type Statement,
-  type StatementLimits,
-  type TransactionLimits,
-  type TransactionRunner,
-} from '../runner.js'
-import { warnOfSilentConnections } from '../silent-connections.js'
+import { setImmediate as nextImmediate } from 'node:timers/promises'
+import type { Row, Statement, TransactionRunner } from '../runner.js'
 import { isEndedByHandler } from '../sql/record-statements.js'
-import { rowsOf } from './postgres-js-rows.js'
-import {
-  begin,
-  commit,
-  endEmpty,
-  hasDisconnected,
-  type OpenTransaction,
-  type PostgresJsLike,
-  rejectOnDisconnect,
-  rollBack,
-  unprepared,
-} from './postgres-js-transaction.js'
-import { dropIfReadOnly } from './read-only.js'
+import { libraryRunner, type Open, queryOn } from './library-runner.js'
 
-// Fails, with a cause, if an error that the handler swallowed aborted the transaction: its commit would roll back.
-const PROBE: Statement = { text: 'select 1', values: [] }
+/** `sql` of postgres.js 3.4; `T` is the object that `sql.begin` passes to its callback. */
+export interface PostgresJsLike<T> {
+  /** Runs `work` in a transaction. */
+  begin<R>(work: (sql: T) => R | Promise<R>): Promise<unknown>
+  /** Runs `work` in a transaction with options such as its isolation level. */
+  begin<R>(options: string, work: (sql: T) => R | Promise<R>): Promise<unknown>
+}
+
+/** `command` is the tag of the server's answer. */
+type Result = readonly Row[] & { readonly command: string }
+
+interface TransactionLike {
+  unsafe(text: string, values: readonly unknown[]): PromiseLike<Result>
+}
 
 /**
  * Runs transactions on postgres.js 3.4 by `sql.begin`; `transactionOf` returns the object that this passes
@@ -48,124 +40,96 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
   if (!isPostgresJs(sql)) {
     throw new TypeError('fromPostgresJs: expected what postgres() returns')
   }
-  const running = new Map<object, OpenTransaction<T>>()
-  const nameTransform = sql.options.transform.column.from
+  /** Transactions whose connection is lost: the library would fail outside of every promise. */
+  const lost = new WeakSet<object>()
 
-  const openOf = (tx: T): OpenTransaction<T> => {
-    const open = running.get(tx as object)
-    if (open) return open
-    throw new Error('fromPostgresJs: the transaction has ended, or its connection was lost')
-  }
-
-  /** A backend has only one transaction, so another open transaction on that backend must have ended. */
-  function claim(open: OpenTransaction<T>, backend: number): void {
-    open.backend = backend
-    for (const other of running.values()) {
-      if (other !== open && other.backend === backend) other.handover.report('other_request')
-    }
-  }
-
-  const send = async (tx: T, { text, values }: Statement): Promise<Row[]> => {
-    const open = openOf(tx)
-    const nullable = values.map((value) => value ?? null)
-    try {
-      const answered = Promise.resolve(unprepared(tx, text, nullable).raw())
-      const result = await Promise.race([answered, open.handover.rejection])
-      if (open.backend === undefined) claim(open, result.state.pid)
-      return rowsOf(result, text, nameTransform)
-    } catch (error) {
-      if (open.handover.cause === undefined && isEndedByHandler(error)) {
-        open.handover.report('failed_statement')
-      }
-      throw error
-    }
-  }
-
-  const sendAll = (tx: T, statements: readonly Statement[]): Promise<Row[]>[] =>
-    statements.map((each) => send(tx, each))
-
-  async function transaction<R>(
-    work: (tx: T) => Promise<R>,
-    limits: TransactionLimits,
-  ): Promise<R> {
-    const open = await begin(sql, limits)
-    running.set(open.tx as object, open)
-    try {
-      const lost = open.ended.catch(async (error: unknown) => {
-        if (open.committing === undefined) throw error
-        // The library rejects with the error of any failed query, even if a savepoint has undone it.
-        await open.committing
+  const open =
+    (options: string): Open<T> =>
+    (use) =>
+      new Promise((resolve, reject) => {
+        let tx: T | undefined
+        let settle = reject
+        const work = async (begun: T): Promise<void> => {
+          tx = begun
+          try {
+            const result = await use(begun)
+            await unlessLost(begun)
+            await commit(begun)
+            // Whatever becomes of the empty transaction.
+            settle = () => resolve(result)
+          } catch (error) {
+            if (isOver(error)) {
+              reject(error instanceof Refused ? error.cause : error)
+              await never
+            }
+            await unlessLost(begun)
+            throw error
+          }
+        }
+        const failed = (error: unknown): void => {
+          if (tx !== undefined) lost.add(tx as object)
+          settle(error)
+        }
+        const end = (): void => settle(undefined)
+        sql.begin(options, work).then(end, (error: unknown) => {
+          // The library rejects the first transaction of a connection with the error that ended the one before it.
+          if (tx === undefined && isFatal(error)) sql.begin(options, work).then(end, failed)
+          else failed(error)
+        })
       })
-      const result = await rejectOnDisconnect(work(open.tx), lost)
-      await commitOnce(open, [])
-      return result
-    } catch (error) {
-      await dropIfReadOnly(error, (text) => unprepared(open.tx, text))
-      await rollBack(open, error)
-      throw error
-    } finally {
-      running.delete(open.tx as object)
-    }
+
+  /** Waits until a lost connection shows, and for ever if it is: the library must not end the transaction on it. */
+  async function unlessLost(tx: T): Promise<void> {
+    await nextImmediate()
+    await nextImmediate()
+    if (lost.has(tx as object)) await never
   }
 
-  /** Closes a transaction only once, even if it is called again. */
-  function commitOnce(open: OpenTransaction<T>, statements: readonly Statement[]): Promise<void> {
-    open.committing ??= (async () => {
-      if (await hasDisconnected(open)) await open.ended
-      const { commitMs, ended, handover } = open
-      if (handover.cause !== undefined) await handover.rejection
-      const sent = sendAll(open.tx, statements.length > 0 ? statements : [PROBE])
-      const all = allDone<unknown>([...sent, commit(open)])
-      const answered = rejectOnDisconnect(all, Promise.race([ended, handover.rejection]))
-      await awaitAnswer(commitMs, answered)
-      await endEmpty(open)
-    })()
-    return open.committing
+  async function query(tx: T, { text, values }: Statement): Promise<readonly Row[]> {
+    if (lost.has(tx as object)) throw new Error('The connection of postgres.js was lost')
+    return [...(await unsafe(tx, text, values))]
   }
 
-  /**
-   * Runs the statement in a transaction, because outside one the library does not distinguish a queued
-   * statement from a sent one.
-   */
-  function queryAlone(statement: Statement, limits: StatementLimits): Promise<readonly Row[]> {
-    const { acquireMs, statementMs } = limits
-    const timeout = { text: `set local statement_timeout = ${Math.ceil(statementMs)}`, values: [] }
-    const work = async (tx: T): Promise<readonly Row[]> => {
-      const answered = allDone(sendAll(tx, [timeout, statement]))
-      const [, rows] = await awaitAnswer(statementMs, answered)
-      return rows ?? []
-    }
-    return transaction(work, { acquireMs, transactionMs: statementMs })
-  }
-
-  const runner: TransactionRunner<T> = {
-    transaction,
-    async query(tx, text, values, limits = DEFAULT_LIMITS) {
-      if (tx === undefined) return queryAlone({ text, values }, limits)
-      const open = openOf(tx)
-      if (await hasDisconnected(open)) await open.ended
-      if (open.handover.cause !== undefined) await open.handover.rejection
-      return rejectOnDisconnect(send(tx, { text, values }), open.ended)
-    },
-    batch: (tx, statements) => allDone(sendAll(tx, statements)),
-    async commitWith(tx, statements) {
-      await commitOnce(openOf(tx), statements)
-    },
-  }
-  if (sql.options.socket) return runner
-  return warnOfSilentConnections(runner, 'the option socket of postgres()')
+  return libraryRunner<T>({
+    transaction: ({ isolation }) => open(isolation ? `isolation level ${isolation}` : ''),
+    query,
+    // In a transaction, because outside one the library does not distinguish a queued statement from a sent one.
+    queryAlone: (single) => queryOn(open(''), query, single),
+  })
 }
+
+const unsafe = (tx: unknown, text: string, values: readonly unknown[]): PromiseLike<Result> =>
+  (tx as TransactionLike).unsafe(text, values)
+
+/** A COMMIT that the server refused. */
+class Refused extends Error {}
+
+/**
+ * Commits, and leaves the library an empty transaction to end. Its own `commit` is a prepared statement, which the
+ * connection that pgbouncer assigns may not know: the library then takes the rollback for a success.
+ */
+async function commit(tx: unknown): Promise<void> {
+  let command: string
+  try {
+    ;({ command } = await unsafe(tx, 'commit and chain', []))
+  } catch (error) {
+    throw Object(error).severity === 'ERROR' ? new Refused('refused', { cause: error }) : error
+  }
+  if (command !== 'COMMIT') throw new Error(`Postgres answered COMMIT with ${command}`)
+}
+
+/**
+ * Whether the transaction is over, so that the library has given its connection to another request: it must not send
+ * that request a `rollback`.
+ */
+const isOver = (error: unknown): boolean =>
+  error instanceof Refused || isEndedByHandler(error) || isFatal(error)
+
+const isFatal = (error: unknown): boolean => Object(error).severity === 'FATAL'
 
 /** The objects from `begin` and `reserve` have no `begin`. */
 function isPostgresJs(sql: unknown): boolean {
   return typeof sql === 'function' && typeof Object(sql).begin === 'function'
 }
 
-/** Resolves to all values, or rejects with the first failure in order, once all promises have settled. */
-async function allDone<T>(sent: readonly Promise<T>[]): Promise<T[]> {
-  const settled = await Promise.allSettled(sent)
-  return settled.map((each) => {
-    if (each.status === 'rejected') throw each.reason
-    return each.value
-  })
-}
+const never = new Promise<never>(() => {})

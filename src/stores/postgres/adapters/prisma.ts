@@ -1,6 +1,5 @@
 import { hasFunctions } from '../../../base/options.js'
 import type { Isolation, Row, Statement, StatementLimits, TransactionRunner } from '../runner.js'
-import { warnOfSilentConnections } from '../silent-connections.js'
 import { libraryRunner, type Open, queryOn } from './library-runner.js'
 
 /**
@@ -64,7 +63,7 @@ export function fromPrisma<Tx>(prisma: PrismaLike<Tx>): TransactionRunner<Tx> {
   if (!hasFunctions(prisma, ['$connect', '$transaction', '$queryRawUnsafe'])) {
     throw new TypeError('fromPrisma: expected a PrismaClient')
   }
-  const runner = libraryRunner<Tx>({
+  return libraryRunner<Tx>({
     transaction({ acquireMs, transactionMs, isolation }) {
       const isolationLevel = isolation && ISOLATION_LEVELS[isolation]
       const limits = { maxWait: acquireMs, timeout: transactionMs }
@@ -74,12 +73,9 @@ export function fromPrisma<Tx>(prisma: PrismaLike<Tx>): TransactionRunner<Tx> {
     query: (tx, statement) => query(tx as RawPrisma, statement),
     queryAlone: (single) => queryOn(connect(prisma, single.limits), query, single),
   })
-  // Prisma does not expose the options of its adapter.
-  return warnOfSilentConnections(runner, 'the option stream of PrismaPg')
 }
 
-function connect<Tx>(prisma: PrismaLike<Tx>, limits: StatementLimits | undefined): Open<RawPrisma> {
-  if (!limits) return (use) => use(prisma)
+function connect<Tx>(prisma: PrismaLike<Tx>, limits: StatementLimits): Open<RawPrisma> {
   // Prisma limits the wait for a connection only for a transaction, so the statement runs in a transaction.
   const prismaLimits = { maxWait: limits.acquireMs, timeout: limits.statementMs }
   return (use) => prisma.$transaction((tx) => use(tx as RawPrisma), prismaLimits)

@@ -69,16 +69,16 @@ export function fromTypeOrm<Tx>(source: DataSourceLike<Tx>): TransactionRunner<T
   return libraryRunner<Tx>({
     transaction({ isolation }) {
       const level = isolation?.toUpperCase() as Uppercase<Isolation> | undefined
-      return (use, abandoned) =>
+      return (use, opening) =>
         openQueryRunner(source)(
           ({ manager }) => (level ? manager.transaction(level, use) : manager.transaction(use)),
-          abandoned,
+          opening,
         )
     },
     query: (tx, statement) => query(tx as EntityManagerLike, statement),
     queryAlone: (single) =>
       queryOn(
-        (use, abandoned) => openQueryRunner(source)(({ manager }) => use(manager), abandoned),
+        (use, opening) => openQueryRunner(source)(({ manager }) => use(manager), opening),
         query,
         single,
       ),
@@ -96,15 +96,15 @@ async function query(
 }
 
 function openQueryRunner<Tx>(source: DataSourceLike<Tx>): Open<QueryRunnerLike<Tx>> {
-  return async (use, abandoned) => {
+  return async (use, opening) => {
     const runner = source.createQueryRunner()
     try {
       const client = (await runner.connect()) as ClientLike
-      if (abandoned?.aborted) throw new Error('The connection came too late')
-      const destroy = (): void => void client.end().catch(() => {})
-      abandoned?.addEventListener('abort', destroy)
-      return await use(runner).finally(() => abandoned?.removeEventListener('abort', destroy))
+      if (opening.isAbandoned) throw new Error('The connection came too late')
+      opening.destroy = () => void client.end().catch(() => {})
+      return await use(runner)
     } finally {
+      opening.destroy = () => {}
       await runner.release()
     }
   }

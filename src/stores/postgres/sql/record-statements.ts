@@ -119,12 +119,6 @@ const inTransaction = (fence: string): string =>
   `'${MARKER}')::boolean::pg_catalog.text end`
 
 /**
- * The error of an adapter that detects itself that a handler ended its transaction. `isEndedByHandler` recognises it.
- */
-export const endedByHandler = (): Error =>
-  new Error(`express-service-auth: transaction 0 ended ${MARKER}`)
-
-/**
  * Whether a statement failed because it was no longer in the transaction of its run, which only the handler
  * can have ended. Never throws.
  */

@@ -173,15 +173,10 @@ export const PG = adapterOf('pg', openPgWith({}))
 export const PG_BY_PIPELINE = adapterOf('pg by pipeline', openPgWith({ pipeline: true }))
 export const PRISMA = adapterOf('Prisma', openPrismaLibrary)
 
-/** The adapters of which the code sends several statements in one round trip. */
-export const BATCHING_ADAPTERS = [
+export const ADAPTERS: readonly Adapter[] = [
   PG,
   adapterOf('postgres.js', openPostgresJs),
   adapterOf('drizzle', openDrizzle),
-]
-
-export const ADAPTERS: readonly Adapter[] = [
-  ...BATCHING_ADAPTERS,
   adapterOf('kysely', openKysely),
   adapterOf('TypeORM', openTypeOrm),
   PRISMA,

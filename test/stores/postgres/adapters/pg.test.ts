@@ -30,36 +30,6 @@ async function ledger(): Promise<unknown[]> {
   return rows.map(({ id }) => id)
 }
 
-const statement = (text: string, ...values: unknown[]) => ({ text, values })
-const insert = (id: number, note: unknown = null) =>
-  statement('insert into ledger values ($1, $2)', id, note)
-
-describe.each([
-  ['exchanges', {}],
-  ['pipeline', { pipeline: true }],
-] as const)('fromPg by %s', (_name, options) => {
-  it('batches with and without values, and commits with an insert', async () => {
-    const runner = fromPg(open(options))
-    await runner.transaction(
-      async (tx) => {
-        const rows = await runner.batch?.(tx, [
-          statement("set local statement_timeout = '5s'"),
-          statement("select 1::int8 as eight, '\\x00ff'::bytea as bytes, null as nothing"),
-        ])
-        expect(rows).toEqual([[], [{ eight: '1', bytes: Buffer.from([0, 255]), nothing: null }]])
-        const [, found] =
-          (await runner.batch?.(tx, [insert(1), statement('select $1 as t', 'x')])) ?? []
-        expect(found).toEqual([{ t: 'x' }])
-        const shown = await runner.query(tx, 'show transaction_isolation', [])
-        expect(shown).toEqual([{ transaction_isolation: 'serializable' }])
-        await runner.commitWith?.(tx, [insert(2, Buffer.alloc(100_000, 7))])
-        expect(await ledger()).toEqual([1, 2])
-      },
-      { ...LIMITS, isolation: 'serializable' },
-    )
-  })
-})
-
 describe('fromPg', () => {
   it('gives up waiting for a connection, and gives a late one back', async () => {
     const pool = open()

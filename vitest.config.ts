@@ -42,12 +42,12 @@ const OF_THE_SYSTEM = [
   'test/control-room/{calls-processes,tour}.test.ts',
   'test/stores/redis/{denylist/faults,denylist/topologies,connection/{replicated-runs,sentinel}}.test.ts',
   'test/stores/postgres/{races,races-mutants,pools,answers-on-the-wire,effects}*.test.ts',
-  'test/stores/postgres/check/*.test.ts',
+  'test/stores/postgres/check.test.ts',
   // On each library of Postgres.
   'test/stores/postgres/{ended-by-handler,late-use,missing-key,server-failures,silent-replies,sql-state-errors}.test.ts',
   'test/stores/postgres/adapters/{async-context,clients,pgbouncer,postgres-js,ready-and-ended,runners}.test.ts',
   'test/stores/postgres/sql/statements-by-library.test.ts',
-  'test/stores/postgres/transaction-proxy/calls-under-way.test.ts',
+  'test/stores/postgres/guard/calls-under-way.test.ts',
   // Of the stand-in core, its recordings prove the same.
   'test/core/{bad-users,direct-import,job,look-ups,operations}.test.ts',
   // The tests' own support.

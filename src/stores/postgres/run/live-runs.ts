@@ -1,10 +1,7 @@
 import { wrongWiring } from '../../../base/decision/service-auth-error.js'
 import type { CoupledRequest } from '../../../idempotency/coupled/coupled-store.js'
+import { type GuardedTransaction, guardTransaction } from '../guard.js'
 import { sqlStateOf } from '../sql-state.js'
-import {
-  type RevocableTransaction,
-  revocableTransaction,
-} from '../transaction-proxy/transaction-proxy.js'
 
 /** A token that a run used up inside its transaction. */
 export interface UsedToken {
@@ -17,7 +14,7 @@ export interface LiveRun<Tx> {
   /** The digest of the key and its scope; `undefined` without a key. */
   readonly recordId: string | undefined
   readonly tx: Tx
-  /** Returns the handler's proxy of the transaction object. */
+  /** Returns the handler's guard of the transaction object. */
   transaction(): Tx
   /** Resolves when the handler's calls on the transaction have been answered; from then on all calls fail. */
   endCalls(): Promise<void>
@@ -62,7 +59,7 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
 
   return {
     begin({ requester, recordId, onLateUse }, tx) {
-      let revocable: RevocableTransaction<Tx> | undefined
+      let guarded: GuardedTransaction<Tx> | undefined
       let wasUsedLate = false
       const recordFailure = (error: unknown): void => {
         if (isServerFailure(sqlStateOf(error))) run.serverFailure = { error, isUndone: false }
@@ -87,16 +84,16 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
         recordFailure,
         transaction() {
           run.usedTransaction = true
-          revocable ??= revocableTransaction(tx, observer)
-          return revocable.transaction
+          guarded ??= guardTransaction(tx, observer)
+          return guarded.transaction
         },
         async endCalls() {
-          await revocable?.callsSettled()
-          revocable?.revoke()
+          await guarded?.callsSettled()
+          guarded?.revoke()
         },
-        revoke: () => revocable?.revoke(),
+        revoke: () => guarded?.revoke(),
       }
-      entries.push({ requester, run, stop: () => revocable?.stop() })
+      entries.push({ requester, run, stop: () => guarded?.stop() })
       return run
     },
     end(requester) {

@@ -7,9 +7,8 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fromDrizzle } from '../../../../src/stores/postgres/adapters/drizzle.js'
 import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
+import { guardTransaction, TransactionEndedError } from '../../../../src/stores/postgres/guard.js'
 import { textIn } from '../../../../src/stores/postgres/sql/read-columns.js'
-import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/rejected-call.js'
-import { revocableTransaction } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres/postgres.js'
 
 const LIMITS = { acquireMs: 2000, transactionMs: 5000 }
@@ -69,7 +68,7 @@ describe('fromPostgresJs', () => {
   it('lets a handler use fragments, helpers and cursors by its handle', async () => {
     const runner = fromPostgresJs(sql)
     await runner.transaction(async (tx) => {
-      const { transaction: handle, revoke } = revocableTransaction(tx)
+      const { transaction: handle, revoke } = guardTransaction(tx)
       const orders = [1, 2, 3].map((orderId) => ({ orderId }))
       await handle`insert into ledger ${handle(orders)}`
       const bound = handle`order_id > ${1}`

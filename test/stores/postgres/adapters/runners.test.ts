@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { guardTransaction, TransactionEndedError } from '../../../../src/stores/postgres/guard.js'
 import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
-import { TransactionEndedError } from '../../../../src/stores/postgres/transaction-proxy/rejected-call.js'
-import { revocableTransaction } from '../../../../src/stores/postgres/transaction-proxy/transaction-proxy.js'
 import { transactionRunnerCases } from '../../../../src/testing/transaction-runner/transaction-runner-cases.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres/postgres.js'
 import { startPostgresProxy } from '../../../support/postgres/postgres-proxy.js'
@@ -110,7 +109,7 @@ describe.each(ADAPTERS.filter(({ name }) => WITH_SAVEPOINTS.includes(name)))(
     it('commits what was written by the library, by statements and in savepoints', async () => {
       const { runner, insert, execute, executeNested } = await open(adapter)
       const result = await runner.transaction(async (tx) => {
-        const { transaction: handle } = revocableTransaction(tx)
+        const { transaction: handle } = guardTransaction(tx)
         await insert(handle, 'a')
         await executeNested?.(handle, insertPayment('b'))
         await expect(executeNested?.(handle, insertPayment('a'))).rejects.toThrow()
@@ -127,7 +126,7 @@ describe.each(ADAPTERS.filter(({ name }) => WITH_SAVEPOINTS.includes(name)))(
     it('refuses a handler its own commit and rollback', async () => {
       const { runner, insert, execute } = await open(adapter)
       await runner.transaction(async (tx) => {
-        const { transaction: handle } = revocableTransaction(tx)
+        const { transaction: handle } = guardTransaction(tx)
         for (const text of ['commit', '-- so\n ROLLBACK', 'begin', 'end']) {
           await expect(Promise.resolve().then(() => execute(handle, text))).rejects.toThrow(
             /neither begins/,
@@ -200,7 +199,7 @@ describe.each(ADAPTERS.filter(({ name }) => WITH_SAVEPOINTS.includes(name)))(
       const { runner, insert, executeNested } = await open(adapter)
       let outliving: Promise<unknown> | undefined
       await runner.transaction(async (tx) => {
-        const { transaction: handle, revoke } = revocableTransaction(tx)
+        const { transaction: handle, revoke } = guardTransaction(tx)
         outliving = executeNested?.(handle, `select pg_sleep(2) /* outliving ${name} */`)
         outliving?.catch(() => {})
         // By its text: a statement that an earlier test gave up may still sleep.

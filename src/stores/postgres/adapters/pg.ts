@@ -101,7 +101,7 @@ async function rowsOf(tx: unknown, text: string, values: readonly unknown[]) {
 }
 
 /** Acquires a client of the pool, and destroys it if it is lost, abandoned or in an unknown state. */
-export const openClient =
+const openClient =
   <T>(pool: PgPoolLike<T>): Open<T> =>
   async (use, opening) => {
     const { tx, release } = await acquire(pool)
@@ -172,7 +172,7 @@ export function isPgPool(pool: unknown): boolean {
 }
 
 /** An idle client's error would crash the process. The pool has already removed that client. */
-export function ignoreIdleClientErrors(pool: PgPoolLike<unknown>): void {
+function ignoreIdleClientErrors(pool: PgPoolLike<unknown>): void {
   if (POOLS_WITH_LISTENER.has(pool)) return
   POOLS_WITH_LISTENER.add(pool)
   pool.on('error', () => {})

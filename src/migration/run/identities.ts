@@ -1,8 +1,7 @@
 import { findingText } from '../account/without-account-data.js'
-import { validateUser } from '../record-validation/validate-user.js'
 import type { JournaledState } from './replay-journal.js'
 import type { IdentityReport } from './report.js'
-import type { IndexedRecord, SourceIndex } from './source-index.js'
+import { type IndexedRecord, type SourceIndex, validateRecord } from './source-index.js'
 import { REPORTED_STATE } from './state/identity-state.js'
 import type { Entry, EntryOf, ResultOf } from './state/journal-entry.js'
 import { readRecordIndexes } from './state/record-indexes.js'
@@ -34,7 +33,7 @@ function reportOn(
   const status = REPORTED_STATE[identityCode(state, record.recordIndex)] ?? 'pending'
   const report = { externalUserId: record.externalUserId, line: record.line, state: status }
   if (status !== 'invalid' || wasRejected === true) return { ...report, ...details }
-  const validation = validateUser(record.value)
+  const validation = validateRecord(record)
   if (validation.ok) return { ...report, ...details }
   const errors = validation.errors.map((error) => ({
     ...error,

@@ -2,10 +2,10 @@ import { findingText } from '../../account/without-account-data.js'
 import type { CoreTenant } from '../../core/core-client.js'
 import { PUBLIC_TENANT } from '../../record-validation/stored-form.js'
 import type { UserFinding } from '../../record-validation/user-finding.js'
-import { needsOf, type UserNeeds, validateUser } from '../../record-validation/validate-user.js'
+import { needsOf, type UserNeeds } from '../../record-validation/validate-user.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { PreflightFinding } from '../report.js'
-import type { IndexedRecord } from '../source-index.js'
+import { type IndexedRecord, validateRecord } from '../source-index.js'
 
 /** The tenants, roles and features of the core. */
 interface Catalogue {
@@ -34,7 +34,7 @@ export async function examineSource(
   const errors = tallyRecords('record_invalid', 'notice')
   const accepted = new Set<string>(settings.acceptWarnings)
   for await (const record of sourceIndex.records(0, signal)) {
-    const validation = validateUser(record.value)
+    const validation = validateRecord(record)
     if (!validation.ok) {
       // Its warnings count once a correction has made it valid.
       invalid.push(record.recordIndex)

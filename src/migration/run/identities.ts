@@ -117,9 +117,12 @@ function* loginConflicts({ taken, twice }: Pick<EntryOf<'retry'>, 'taken' | 'twi
 }
 
 function* rejected({ users }: ResultOf<'rejected'>): Changes {
-  for (const { record, errors } of users) {
+  for (const { record, errors, code } of users) {
     const findings = errors.map((message) => ({ field: '', code: 'rejected', message }))
-    yield [record, replaceBy({ errors: findings, wasRejected: true })]
+    yield [
+      record,
+      replaceBy({ ...(code !== undefined && { code }), errors: findings, wasRejected: true }),
+    ]
   }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { CoreError } from '../../../src/migration/core/core-error.js'
-import { people, sourceOf } from './support/people.js'
+import { people, person, sourceOf } from './support/people.js'
 import { listOf, refusal, scene, USERS } from './support/scene.js'
 
 describe('a call that the core does not take', () => {
@@ -69,6 +69,49 @@ describe('a call that the core does not take', () => {
       errors: [{ code: 'rejected', message: 'email … is too long. Max length is 256.' }],
     })
     expect(journal.lines.join()).not.toContain('user-5@example.com')
+  })
+
+  it('stages those again by their code who lacked a role, once the role is back', async () => {
+    let hasRole = true
+    const ids: (string | undefined)[] = []
+    const userRoles = [{ role: 'editor', tenantIds: ['public'] }]
+    const source = sourceOf([...people(4), person('editor', { userRoles })])
+    const { simulated, open } = scene(
+      {
+        roles: async () => ['editor'],
+        rolesOf: async (_tenant, id) => (id === 'editor' ? ['editor'] : []),
+        async stageUsers(users) {
+          const index = users.findIndex(({ externalUserId }) => externalUserId === 'editor')
+          if (index === -1 || hasRole) {
+            ids.push(...users.map(({ externalUserId }) => externalUserId))
+            return simulated.stageUsers(users)
+          }
+          return {
+            outcome: 'rejected',
+            users: [{ index, errors: ['Role editor does not exist.'] }],
+          }
+        },
+      },
+      { source },
+    )
+    hasRole = false
+    const migration = await open()
+    const report = await migration.run()
+    expect(report).toMatchObject({ state: 'to_correct', counts: { invalid: 1, reconciled: 4 } })
+    const identity = (await listOf(migration.identities()))[4]
+    expect(identity).toMatchObject({
+      state: 'invalid',
+      code: 'role_missing',
+      errors: [{ code: 'rejected', message: 'Role editor does not exist.' }],
+    })
+    hasRole = true
+    // A new process knows the code from the journal.
+    const later = await open()
+    expect(await later.correct({ again: ['role_missing'] })).toMatchObject({
+      state: 'complete',
+      counts: { reconciled: 5 },
+    })
+    expect(ids.filter((id) => id === 'editor')).toHaveLength(1)
   })
 
   it('ends the run when the core rejects it without naming a user, and the next run goes on', async () => {

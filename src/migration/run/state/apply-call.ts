@@ -1,5 +1,5 @@
 import { MigrationError } from '../migration-error.js'
-import { IDENTITY_STATE } from './identity-state.js'
+import { IDENTITY_STATE, numberOf } from './identity-state.js'
 import type { CallResult, EntryOf, ResultOf } from './journal-entry.js'
 import { readRecordIndexes } from './record-indexes.js'
 import {
@@ -90,9 +90,9 @@ function applyRejection(state: RunState, batch: SentBatch, { users }: ResultOf<'
   sendLater(state, batch.recordIndexes)
   // The limit was lowered because of this record, so the other records get full batches again.
   if (batch.recordIndexes.length === 1) state.batchLimit = Number.POSITIVE_INFINITY
-  for (const { record } of users) {
+  for (const { record, code } of users) {
     setOne(state, record, IDENTITY_STATE.invalid)
-    state.failureCodes[record] = 0
+    state.failureCodes[record] = code === undefined ? 0 : numberOf(code)
   }
 }
 

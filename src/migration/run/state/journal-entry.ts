@@ -58,7 +58,15 @@ const stageResults = [
   }),
   z.strictObject({
     outcome: z.literal('rejected'),
-    users: z.array(z.strictObject({ record: recordIndex, line: count, errors: z.array(text) })),
+    users: z.array(
+      z.strictObject({
+        record: recordIndex,
+        line: count,
+        errors: z.array(text),
+        /** What the core lacks, if all errors name that: the record can be staged again with this code. */
+        code: text.optional(),
+      }),
+    ),
   }),
   /** The call staged nobody. Some users have a row or an account from elsewhere. */
   z.strictObject({ outcome: z.literal('absent'), existing: recordIndexes }),

@@ -1,5 +1,6 @@
 import { withoutAccountData } from '../../account/without-account-data.js'
 import { CoreError } from '../../core/core-error.js'
+import { lackedCodeOf } from '../../core/known-texts.js'
 import type { MigrationContext } from '../migration-context.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
@@ -161,7 +162,9 @@ function rejectionOf(batch: Batch, rejected: RejectedUsers): ResultOf<'rejected'
     const record = batch[index]
     if (record === undefined) return []
     const texts = errors.map((text) => withoutAccountData(text, record.value))
-    return [{ record: record.recordIndex, line: record.line, errors: texts }]
+    const code = lackedCodeOf(errors.join(', '))
+    const rejection = { record: record.recordIndex, line: record.line, errors: texts }
+    return [code === undefined ? rejection : { ...rejection, code }]
   })
   if (users.length > 0) return { outcome: 'rejected', users }
   throw new CoreError('the core rejected a batch without naming any of its users', {

@@ -13,7 +13,6 @@ const WRONG = `the installed google-libphonenumber has other numbering plans tha
 /** A server in one file, which answers with the stored form of two spellings of a number. */
 const SERVER = `
 import express from 'express'
-import { memoryStore } from 'express-service-auth'
 import { coreClient, migrationEndpoint, validateUser } from 'express-service-auth/migration'
 const loginMethods = ['+41044 668 18 01', 'tel:+41446681801'].map((phoneNumber) => ({ recipeId: 'passwordless', phoneNumber }))
 const unlimited = { consume: async () => {} }
@@ -21,7 +20,6 @@ const endpoint = migrationEndpoint({
   core: coreClient({ baseUrl: 'http://127.0.0.1:3567', apiKey: 'a-key' }),
   issuers: { legacy: { tokens: ['0123456789abcdef0123456789abcdef'], withoutOrganization: ['public'],
     connections: [{ provider: 'auth0', connection: 'Users', as: { recipeId: 'passwordless' } }] } },
-  store: memoryStore(),
   loadUser: async () => undefined,
   limits: { credential: unlimited, user: unlimited },
 })

@@ -5,7 +5,7 @@ export const MUTANTS: Mutants = {
   ...mutantsOf('idempotency/leased/lease.ts', {
     'no lease is renewed': ['if (mayRenew) {', 'if (false) {'],
     'maxRunSeconds does not end the renewals': [
-      'const mayRenew = isStreaming || now - reservedAt < maxRunMs',
+      'const mayRenew = now - reservedAt < maxRunMs',
       'const mayRenew = true',
     ],
   }),
@@ -29,17 +29,13 @@ export const MUTANTS: Mutants = {
     ],
     'release is ignored': ['    isReleased = true\n', ''],
     'an aborted run does not learn of it': ['lease.abandon()', 'lease.stopRenewing()'],
-    'a stream is renewed as a run': [
-      "isStreaming && !isReleased ? settleAs({ type: 'streaming' }) : withReport(renewRun(store, run))",
-      'withReport(renewRun(store, run))',
-    ],
-    'the end of a stream is not recorded': [
-      "return settle({ type: 'streamed' }, 'result_too_large', response.statusCode)",
+    'a stream is not recorded': [
+      "return settle({ type: 'not_stored' }, 'result_too_large', response.statusCode)",
       'return Promise.resolve()',
     ],
     'every run is released': ['let isReleased = false', 'let isReleased = true'],
     'a streamed result is free again': [
-      "return settle({ type: 'streamed' }, 'result_too_large', response.statusCode)",
+      "return settle({ type: 'not_stored' }, 'result_too_large', response.statusCode)",
       "return settle({ type: 'released' }, 'result_too_large', response.statusCode)",
     ],
   }),
@@ -113,8 +109,8 @@ export const MUTANTS: Mutants = {
       'return 0\n`)\n\nexport const renewArguments',
     ],
     'a settlement without its owner': [
-      "  if record.owner ~= mine.owner or record.fence ~= mine.fence then return 0 end\n  if record.state == 'd'",
-      "  if record.state == 'd'",
+      "  if record.owner ~= mine.owner or record.fence ~= mine.fence then return 0 end\n  if record.state ~= 'r' then return record.state",
+      "  if record.state ~= 'r' then return record.state",
     ],
     'a settlement without a tombstone': ["return ['f', wholeMs(run.leaseMs)]", "return ['f', 1]"],
     'a released key is kept as running': [
@@ -387,7 +383,7 @@ export const MUTANTS: Mutants = {
     },
     {
       file: 'stores/redis/store/record-access.ts',
-      from: 'return String(hasLease ? record.retentionMs : ANY_TTL_MS)',
+      from: "return String(record.state === 'running' ? record.retentionMs : ANY_TTL_MS)",
       to: 'return String(ANY_TTL_MS)',
     },
   ],

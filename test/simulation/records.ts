@@ -71,7 +71,7 @@ export function faultOfStep(
     if (next.fence !== old.fence) return `has another fence (${step})`
     return OWN_STEPS.has(step) ? undefined : `changes from ${step}`
   }
-  if (old.leaseMs > 0 && (old.state === 'r' || old.state === 'u'))
+  if (old.leaseMs > 0 && old.state === 'r')
     return `is taken from a run that has its lease (${step})`
   if (next.state !== 'r') {
     const isSettled = old.state !== 'd' && old.state !== 'f' && next.fence === old.fence
@@ -84,4 +84,4 @@ export function faultOfStep(
 }
 
 /** What a run may do with its own record. */
-const OWN_STEPS = new Set(['r to r', 'r to u', 'r to d', 'r to f', 'u to u', 'u to d', 'f to f'])
+const OWN_STEPS = new Set(['r to r', 'r to u', 'r to d', 'r to f', 'f to f'])

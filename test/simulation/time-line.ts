@@ -63,10 +63,7 @@ const linesOf = ({ lines, steps }: History): readonly Line[] =>
 const STATES = { r: 'running', d: 'finished', u: 'not stored', f: 'freed' } as const
 
 function lineOf({ at, recordName, after: stored }: RecordStep): Line {
-  const lease =
-    stored?.state === 'r' || stored?.state === 'u'
-      ? `, lease ${Math.max(0, Math.round(stored.leaseMs))} ms`
-      : ''
+  const lease = stored?.state === 'r' ? `, lease ${Math.max(0, Math.round(stored.leaseMs))} ms` : ''
   return {
     at,
     party: REDIS,

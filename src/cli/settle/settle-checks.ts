@@ -19,9 +19,7 @@ export function formatState(view: RecordView): string {
     case 'finished':
       return 'finished: its answer is stored'
     case 'not_stored':
-      return leaseLeftMs > 0
-        ? `not stored: its response is still being sent, and its lease has ${formatTimeLeft(leaseLeftMs)} left`
-        : 'not stored: the write happened, but its answer was too large to store, or was streamed'
+      return 'not stored: the write happened, but its answer was too large to store, or was streamed'
     case 'freed':
       return 'freed: the next request runs'
     case 'unreadable':
@@ -46,7 +44,6 @@ export function whyNotSettleable(ending: ResolutionType, view: RecordView): stri
     case 'finished':
       return ending === 'forgotten' ? undefined : why
     case 'not_stored':
-      if (view.leaseLeftMs !== undefined) return why
       return ending === 'freed' ? `${why}; only --done and --forget settle it` : undefined
     case 'unreadable':
       if (view.recordVersion !== undefined) return why

@@ -4,12 +4,12 @@
  * - `buffering`: nothing is sent; the handler is at work.
  * - `orphaned`: nothing is sent, and whatever wrote it (a stream piped into it, say) stopped before its end. If it still
  *   ends, that answer counts.
- * - `switching`: it cannot be buffered; its first byte waits until the store has recorded that it streams.
+ * - `switching`: it cannot be buffered; its first byte waits until the store has recorded that it is not stored.
  * - `switching_ended`: like `switching`, and the handler has ended it.
  * - `switching_aborted`: like `switching`, and it was aborted before its first byte.
  * - `streaming`: everything is passed on.
  * - `ended`: the handler has ended it; all of it waits until it is stored.
- * - `streaming_ended`: the handler has ended it while it streamed; its end waits until the store has recorded that.
+ * - `streaming_ended`: the handler has ended it while it streamed; its end is being passed on.
  * - `sent`: its end has been passed on.
  * - `aborted`: the handler destroyed it, or its connection closed while it streamed.
  * - `discarded`: the buffered part was discarded, because COMMIT failed, say; the app answers again.
@@ -29,7 +29,7 @@ export type Phase =
 
 /**
  * - `unbufferable`: the body is too large, or the response is an event stream.
- * - `recorded`: the store has recorded that the response streams.
+ * - `recorded`: the store has recorded that the response is not stored.
  * - `finished`: the handler has ended the response.
  * - `sent`: its end has been passed on.
  * - `interrupted`: whatever wrote it stopped before its end.

@@ -9,7 +9,7 @@ import {
   readHead,
   throwHeadersSent,
 } from './head.js'
-import { type Callback, callOriginal, sendAfter, sendByOriginal } from './original-functions.js'
+import { type Callback, callOriginal, sendByOriginal } from './original-functions.js'
 import { isBuffering, isWritable } from './phase.js'
 import {
   type BufferedResponse,
@@ -138,7 +138,7 @@ export function rejectLateWrite(callback: Callback | undefined): false {
 }
 
 export function end(buffered: BufferedResponse, args: unknown[]): unknown {
-  const { response, observer } = buffered
+  const { response } = buffered
   if (isFromOuterMiddleware(buffered)) return sendForOuterMiddleware(buffered, 'end', args)
   const { chunk, encoding, callback } = parseWriteArguments(args)
   if (!isWritable(buffered.phase)) {
@@ -149,7 +149,7 @@ export function end(buffered: BufferedResponse, args: unknown[]): unknown {
   if (chunk && !isContent(chunk)) return sendByOriginal(buffered, 'end', args)
   if (buffered.phase === 'streaming') {
     markEnded(buffered)
-    sendAfter(buffered, observer.onStreamEnd(), () => sendEnd(buffered, args))
+    sendEnd(buffered, args)
     return response
   }
   const bytes = isContent(chunk) ? copyBytes(chunk, encoding) : NO_BYTES

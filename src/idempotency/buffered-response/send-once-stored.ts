@@ -17,8 +17,6 @@ export interface BufferObserver {
   onComplete(result: StoredResult): Promise<void>
   /** The response cannot be buffered; its first byte waits for the promise. */
   onStream(): Promise<void>
-  /** A streaming response has ended or was aborted; its last byte waits for the promise. */
-  onStreamEnd(): Promise<void>
   /** The response was aborted while it was buffered. */
   onAbort(): void
   /**
@@ -90,7 +88,6 @@ export function dispatch(buffered: BufferedResponse, event: PhaseEvent): void {
     sendAfter(buffered, observer.onStream(), () => startStreaming(buffered))
   else if (before === 'buffering' && (phase === 'orphaned' || phase === 'aborted'))
     observer.onAbort()
-  else if (before === 'streaming' && phase === 'aborted') void observer.onStreamEnd()
 }
 
 export function bufferChunk(
@@ -175,14 +172,13 @@ function setWritableEnded(response: { writableEnded: boolean }, value: boolean):
 /** Sends the buffered part; later writes pass through. */
 function startStreaming(buffered: BufferedResponse): void {
   if (buffered.phase === 'discarded') return
-  const { response, observer, chunks, endCallback } = buffered
+  const { response, chunks, endCallback } = buffered
   buffered.chunks = []
   buffered.drain.stop()
   dispatch(buffered, 'recorded')
   if (buffered.deferredHead?.isImplicit) {
     // The handler passed the whole body to `end`.
-    const args = [chunks[0]?.bytes, endCallback]
-    sendAfter(buffered, observer.onStreamEnd(), () => sendEnd(buffered, args))
+    sendEnd(buffered, [chunks[0]?.bytes, endCallback])
     return
   }
   sendHead(buffered)
@@ -191,9 +187,8 @@ function startStreaming(buffered: BufferedResponse): void {
     isDrained = sendByOriginal(buffered, 'write', [bytes, callback]) === true
   }
   if (chunks.length === 0) sendByOriginal(buffered, 'flushHeaders', [])
-  if (buffered.phase === 'streaming_ended') {
-    sendAfter(buffered, observer.onStreamEnd(), () => sendEnd(buffered, [undefined, endCallback]))
-  } else if (buffered.phase === 'aborted') void observer.onStreamEnd()
+  if (buffered.phase === 'streaming_ended') sendEnd(buffered, [undefined, endCallback])
+  else if (buffered.phase === 'aborted') return
   else if (isDisconnected(response)) dispatch(buffered, 'disconnected')
   else if (isDrained) buffered.drain.emitDrain()
 }

@@ -71,7 +71,6 @@ export function bufferAnswer(options: CoupledRunOptions): BufferedAnswer {
       answer.status = response.statusCode
       return end(endingOf({ status: answer.status, result: undefined }))
     },
-    onStreamEnd: async () => {},
     onAbort() {
       void end({ type: 'roll_back' })
     },

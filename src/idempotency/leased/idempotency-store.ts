@@ -79,14 +79,12 @@ export function checkReservation(
   }
 }
 
-/** How a run ends, or continues. */
+/** How a run ends. */
 export type Ending =
   /** It has a result, which is stored for `retentionMs`. */
   | { readonly type: 'finished'; readonly result: Uint8Array }
-  /** Its response streams, unstored. Repeated to renew the lease. The record lasts for the lease and `retentionMs`. */
-  | { readonly type: 'streaming' }
-  /** A streaming response has ended; the record is stored for `retentionMs`. */
-  | { readonly type: 'streamed' }
+  /** Its response is not stored, and its first byte is about to be sent. The record is stored for `retentionMs`. */
+  | { readonly type: 'not_stored' }
   /** It has no result: its lease ends now, and the record is stored for `retentionMs`. */
   | { readonly type: 'abandoned' }
   /** Nothing has happened: the key is free again. */

@@ -2,7 +2,7 @@ import { LazySignal } from '../../base/lazy-signal.js'
 
 interface LeaseTimes {
   readonly leaseMs: number
-  /** After this time the lease is no longer renewed, unless the response streams. */
+  /** After this time the lease is no longer renewed. */
   readonly maxRunMs: number
 }
 
@@ -10,8 +10,6 @@ interface LeaseTimes {
 interface Lease {
   /** Aborts when the lease is lost, or has expired without a confirmed renewal. */
   readonly signal: AbortSignal
-  /** The handler has sent its first byte: the lease is renewed for as long as the response streams. */
-  stream(): void
   stopRenewing(): void
   /**
    * Ends the run without a result: stops renewing and aborts the signal. Resolves once no renewal is in progress
@@ -33,15 +31,10 @@ export function startLease(
 ): Lease {
   let leasedUntil = reservedAt + leaseMs
   let isLost = false
-  let isStreaming = false
   let renewal: Promise<void> | undefined
-  let timer: NodeJS.Timeout | undefined
   const abort = new LazySignal()
-
-  function start(): void {
-    timer = setInterval(tick, leaseMs / RENEWALS_PER_LEASE)
-    timer.unref()
-  }
+  let timer: NodeJS.Timeout | undefined = setInterval(tick, leaseMs / RENEWALS_PER_LEASE)
+  timer.unref()
 
   function stopRenewing(): void {
     clearInterval(timer)
@@ -56,7 +49,7 @@ export function startLease(
   function tick(): void {
     const now = performance.now()
     if (now >= leasedUntil) lose()
-    const mayRenew = isStreaming || now - reservedAt < maxRunMs
+    const mayRenew = now - reservedAt < maxRunMs
     if (mayRenew) {
       renewal ??= renewOnce(now).finally(() => {
         renewal = undefined
@@ -79,12 +72,7 @@ export function startLease(
     }
   }
 
-  start()
   return Object.assign(abort, {
-    stream() {
-      isStreaming = true
-      if (timer === undefined) start()
-    },
     stopRenewing,
     async abandon() {
       stopRenewing()

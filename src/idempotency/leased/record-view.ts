@@ -11,7 +11,7 @@ export interface RecordView {
   readonly state: 'running' | 'abandoned' | 'finished' | 'not_stored' | 'freed' | 'unreadable'
   /** Seconds since the epoch. */
   readonly begunAt?: number
-  /** Milliseconds. Also with `not_stored`, while the response streams. */
+  /** Milliseconds. */
   readonly leaseLeftMs?: number
   /** Milliseconds until the record is forgotten; absent when it never is. */
   readonly expiresInMs?: number

@@ -1,9 +1,6 @@
 import type { Ending, Reservation, ReservationRequest, Run } from './idempotency-store.js'
 
-/**
- * The record of a key in a store. A `running` record whose lease has expired is abandoned; a `not_stored` one
- * has a lease while its response streams. Times in ms.
- */
+/** The record of a key in a store. A `running` record whose lease has expired is abandoned. Times in ms. */
 export type IdempotencyRecord = {
   readonly owner: string
   readonly fence: number
@@ -16,7 +13,8 @@ export type IdempotencyRecord = {
   /** When the record may be deleted. */
   readonly expiresAt: number
 } & (
-  | { readonly state: 'running' | 'not_stored'; readonly leaseUntil: number }
+  | { readonly state: 'running'; readonly leaseUntil: number }
+  | { readonly state: 'not_stored' }
   | { readonly state: 'finished'; readonly result: Uint8Array }
   | {
       readonly state: 'freed'
@@ -107,14 +105,10 @@ export function settle(
   }
   if (record === undefined) return end()
   if (!belongsTo(record, run)) return { answer: false, record }
-  if (record.state === 'finished' || record.state === 'freed') {
-    // A repeated ending, whose first reply was lost, is confirmed; a different ending comes too late.
-    const confirmedType = record.state === 'finished' ? 'finished' : 'released'
-    return { answer: ending.type === confirmedType, record }
-  }
-  // Bytes have been sent: `abandoned`, which may lead to a rerun, comes too late.
-  if (record.state === 'not_stored' && ending.type === 'abandoned') return { answer: false, record }
-  return end()
+  if (record.state === 'running') return end()
+  // A repeated ending, whose first reply was lost, is confirmed; a different ending comes too late.
+  const confirmedType = record.state === 'freed' ? 'released' : record.state
+  return { answer: ending.type === confirmedType, record }
 }
 
 function ended(
@@ -128,15 +122,8 @@ function ended(
   switch (ending.type) {
     case 'finished':
       return { ...base, state: 'finished', result: ending.result }
-    case 'streaming':
-      return {
-        ...base,
-        state: 'not_stored',
-        leaseUntil: now + leaseMs,
-        expiresAt: now + leaseMs + retentionMs,
-      }
-    case 'streamed':
-      return { ...base, state: 'not_stored', leaseUntil: now }
+    case 'not_stored':
+      return { ...base, state: 'not_stored' }
     case 'abandoned':
       return { ...base, state: 'running', leaseUntil: now }
     case 'released':

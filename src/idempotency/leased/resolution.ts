@@ -34,7 +34,7 @@ const MICROSECONDS_PER_SECOND = 1_000_000
 
 /** The end of the lease of a handler that may be at work; 0 if none is. */
 const leaseUntil = (record: StoredRecord): number =>
-  record.state === 'running' || record.state === 'not_stored' ? record.leaseUntil : 0
+  record.state === 'running' ? record.leaseUntil : 0
 
 const hasLease = ({ record, now }: InspectedRecord): boolean => leaseUntil(record) > now
 
@@ -118,7 +118,7 @@ function maySettle(inspected: InspectedRecord, as: Resolution['type']): boolean 
   if (record.state === 'unreadable') return as === 'freed' && record.version === undefined
   const state = viewState(inspected)
   if (state === 'abandoned') return as !== 'forgotten'
-  const isWithoutResult = state === 'unreadable' || (state === 'not_stored' && !hasLease(inspected))
+  const isWithoutResult = state === 'unreadable' || state === 'not_stored'
   if (as === 'forgotten') return isWithoutResult || state === 'finished'
   return as === 'finished' && isWithoutResult
 }

@@ -96,7 +96,6 @@ function beginRun(
   const { fence, leaseMs } = run
   const isHead = response.req.method === 'HEAD'
   let isReleased = false
-  let isStreaming = false
 
   async function withReport(call: Promise<boolean>): Promise<boolean> {
     try {
@@ -107,11 +106,8 @@ function beginRun(
     }
   }
 
-  const settleAs = (ending: Ending): Promise<boolean> => withReport(settleRun(store, run, ending))
-
-  // While a response is streamed, each renewal also records that, in case the call in `onStream` failed.
   const lease = startLease({ leaseMs, maxRunMs }, reservedAt, () =>
-    isStreaming && !isReleased ? settleAs({ type: 'streaming' }) : withReport(renewRun(store, run)),
+    withReport(renewRun(store, run)),
   )
 
   const emitEnd = bindToCurrentContext((reason: RunEnd, status?: number) => {
@@ -122,7 +118,9 @@ function beginRun(
   async function settle(ending: Ending, end: RunEnd, status?: number): Promise<void> {
     let outcome: RunEnd = isReleased ? 'released' : end
     try {
-      const isSettled = await settleAs(isReleased ? { type: 'released' } : ending)
+      const isSettled = await withReport(
+        settleRun(store, run, isReleased ? { type: 'released' } : ending),
+      )
       if (!isSettled) outcome = 'key_lost'
     } catch {
       outcome = 'result_lost'
@@ -140,19 +138,9 @@ function beginRun(
       const encoded = encodeResult(result)
       return settle({ type: 'finished', result: encoded }, 'result_kept', result.status)
     },
-    async onStream() {
-      lease.stream()
-      isStreaming = true
-      if (isReleased) return
-      try {
-        await settleAs({ type: 'streaming' })
-      } catch {
-        // The next renewal settles the run as `streaming` again.
-      }
-    },
-    onStreamEnd() {
+    onStream() {
       lease.stopRenewing()
-      return settle({ type: 'streamed' }, 'result_too_large', response.statusCode)
+      return settle({ type: 'not_stored' }, 'result_too_large', response.statusCode)
     },
     async onAbort() {
       await lease.abandon()

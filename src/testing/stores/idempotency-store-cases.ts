@@ -43,8 +43,7 @@ const finished = (text: string): Ending => ({ type: 'finished', result: Buffer.f
 
 const ENDINGS: readonly Ending[] = [
   finished('theirs'),
-  { type: 'streaming' },
-  { type: 'streamed' },
+  { type: 'not_stored' },
   { type: 'abandoned' },
   { type: 'released' },
 ]
@@ -83,22 +82,25 @@ const ENDING_RULES: StoreRules<IdempotencyStore> = {
     const run = await begin(store, request)
     assert.equal(await store.settle(run, finished('first')), true)
     assert.equal(await store.settle(run, finished('first')), true)
-    for (const late of ['abandoned', 'released', 'streaming', 'streamed'] as const) {
+    for (const late of ['abandoned', 'released', 'not_stored'] as const) {
       assert.equal(await store.settle(run, { type: late }), false, late)
     }
     assert.equal(await store.renew(run), false)
     assert.equal(await resultOf(store, request), Buffer.from('first').toString('base64'))
   },
 
-  'a response that flows is never kept nor rerun': async (store) => {
+  'a run whose result is not stored is never rerun, nor ended in another way': async (store) => {
     const request = requestWith()
     const run = await begin(store, request)
     const rerun = retryOf(request, { rerunAbandoned: true })
-    for (const type of ['streaming', 'streaming', 'streamed', 'streamed'] as const) {
-      assert.equal(await store.settle(run, { type }), true)
+    for (const time of ['first', 'again']) {
+      assert.equal(await store.settle(run, { type: 'not_stored' }), true, time)
       assert.equal(await outcomeOf(store, rerun), 'result_not_stored')
     }
-    assert.equal(await store.settle(run, { type: 'abandoned' }), false)
+    for (const late of [finished('late'), { type: 'abandoned' }, { type: 'released' }] as const) {
+      assert.equal(await store.settle(run, late), false, late.type)
+    }
+    assert.equal(await store.renew(run), false)
     assert.equal(await outcomeOf(store, rerun), 'result_not_stored')
   },
 

@@ -178,7 +178,7 @@ const RESOLUTION_RULES: StoreRules<KeptStore> = {
 }
 
 /** The endings of runs that have finished. */
-const FINISHED_ENDINGS: readonly Ending[] = [RESULT_KEPT, { type: 'streamed' }]
+const FINISHED_ENDINGS: readonly Ending[] = [RESULT_KEPT, { type: 'not_stored' }]
 
 async function endedRun(
   store: KeptStore,
@@ -225,19 +225,6 @@ const FORGETTING_RULES: StoreRules<KeptStore> = {
       const forget = (): Promise<boolean> => store.resolve(run.recordId, run.fence, FORGOTTEN)
       const answers: boolean[] = await Promise.all([forget(), forget()])
       assert.equal(answers.filter((isDone) => isDone).length, 1)
-    }
-  },
-
-  'of an operator who forgets and a response that still streams one wins': async (store) => {
-    for (let round = 0; round < ROUNDS; round++) {
-      const { run } = await endedRun(store, { type: 'streamed' })
-      const forget = (): Promise<boolean> => store.resolve(run.recordId, run.fence, FORGOTTEN)
-      const stream = (): Promise<boolean> => store.settle(run, { type: 'streaming' })
-      const calls = round % 2 === 0 ? [forget, stream] : [stream, forget]
-      const answers: boolean[] = await Promise.all(calls.map((call) => call()))
-      assert.equal(answers.filter((isDone) => isDone).length, 1)
-      const isForgotten: boolean | undefined = answers[calls.indexOf(forget)]
-      assert.equal((await viewOf(store, run)).state, isForgotten ? 'freed' : 'not_stored')
     }
   },
 }

@@ -36,8 +36,7 @@ const ALL_RESOLUTIONS = [...RESOLUTIONS, FORGOTTEN]
 export const RESULT_KEPT: Ending = { type: 'finished', result: RUNS_RESULT }
 export const ENDINGS: readonly Ending[] = [
   RESULT_KEPT,
-  { type: 'streaming' },
-  { type: 'streamed' },
+  { type: 'not_stored' },
   { type: 'abandoned' },
   { type: 'released' },
 ]
@@ -45,22 +44,15 @@ export const ENDINGS: readonly Ending[] = [
 interface ExpectedView {
   readonly ending?: Ending
   readonly state: RecordView['state']
-  readonly holdsLease?: true
   readonly allowedResolutions: readonly Resolution[]
 }
 
 /** Each stage of a run, with the state that an operator sees and the resolutions that are possible. */
 const RUN_STAGES: Readonly<Record<string, ExpectedView>> = {
-  'is under way': { state: 'running', holdsLease: true, allowedResolutions: [] },
+  'is under way': { state: 'running', allowedResolutions: [] },
   'has a result': { ending: RESULT_KEPT, state: 'finished', allowedResolutions: [FORGOTTEN] },
-  'sends its response': {
-    ending: { type: 'streaming' },
-    state: 'not_stored',
-    holdsLease: true,
-    allowedResolutions: [],
-  },
-  'has sent its response': {
-    ending: { type: 'streamed' },
+  'has a result that is not stored': {
+    ending: { type: 'not_stored' },
     state: 'not_stored',
     allowedResolutions: [FINISHED, FORGOTTEN],
   },
@@ -117,7 +109,7 @@ export async function expectUnchanged(store: KeptStore, run: Run, as: Resolution
 }
 
 const STATE_RULES: StoreRules<KeptStore> = Object.fromEntries(
-  Object.entries(RUN_STAGES).map(([name, { ending, state, holdsLease, allowedResolutions }]) => [
+  Object.entries(RUN_STAGES).map(([name, { ending, state, allowedResolutions }]) => [
     `a run that ${name} is shown, and can be resolved only where nobody else can end it`,
     async (store) => {
       for (const as of ALL_RESOLUTIONS) {
@@ -128,7 +120,7 @@ const STATE_RULES: StoreRules<KeptStore> = Object.fromEntries(
         assert.equal(view.state, state)
         assert.equal(view.fence, run.fence)
         assert.equal(view.fingerprint, run.fingerprint)
-        assert.equal(view.leaseLeftMs !== undefined, holdsLease === true)
+        assert.equal(view.leaseLeftMs !== undefined, state === 'running')
         const bytes = ending?.type === 'finished' ? RUNS_RESULT.byteLength : undefined
         assert.equal(view.resultBytes, bytes)
         for (const fence of [run.fence - 1, run.fence + 1, 0]) {

@@ -95,15 +95,15 @@ export const RESERVATION_RULES: StoreRules<IdempotencyStore> = {
     const other = retryOf(request, { fingerprint: randomUUID(), rerunAbandoned: true })
     const run = await begin(store, request)
     assert.equal(await outcomeOf(store, other), 'mismatch')
-    await store.settle(run, { type: 'streaming' })
+    await store.settle(run, { type: 'abandoned' })
     assert.equal(await outcomeOf(store, other), 'mismatch')
     await store.settle(run, { type: 'finished', result: new Uint8Array([1]) })
     assert.equal(await outcomeOf(store, other), 'mismatch')
   },
 
-  'another request is a mismatch also when the run was abandoned': async (store) => {
+  'another request is a mismatch also when the result was not stored': async (store) => {
     const request = requestWith()
-    await store.settle(await begin(store, request), { type: 'abandoned' })
+    await store.settle(await begin(store, request), { type: 'not_stored' })
     const other = retryOf(request, { fingerprint: randomUUID(), rerunAbandoned: true })
     assert.equal(await outcomeOf(store, other), 'mismatch')
   },

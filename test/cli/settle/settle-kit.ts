@@ -10,7 +10,7 @@ import { type Ran, runHere } from '../kit.js'
 export const BODY = 'the body of an order that nobody may see'
 export const RESULT = encodeResult({ status: 201, headers: [], body: Buffer.from(BODY) })
 
-export type Made = 'running' | 'abandoned' | 'finished' | 'not_stored' | 'flowing' | 'freed'
+export type Made = 'running' | 'abandoned' | 'finished' | 'not_stored' | 'freed'
 
 /** A record in this state. */
 export async function made(store: IdempotencyStore, state: Made): Promise<Run> {
@@ -23,10 +23,7 @@ export async function made(store: IdempotencyStore, state: Made): Promise<Run> {
       await store.settle(run, { type: 'finished', result: RESULT })
       break
     case 'not_stored':
-      await store.settle(run, { type: 'streamed' })
-      break
-    case 'flowing':
-      await store.settle(run, { type: 'streaming' })
+      await store.settle(run, { type: 'not_stored' })
       break
     case 'freed':
       await store.settle(run, { type: 'released' })

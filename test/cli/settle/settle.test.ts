@@ -46,7 +46,6 @@ const STATES: readonly [State, RegExp, readonly Action[]][] = [
   ['abandoned', /^abandoned: its run is gone, and it is unknown/, ['--free', '--done']],
   ['finished', /^finished: its answer is stored$/, ['--forget']],
   ['not_stored', /^not stored: the write happened, but/, ['--done', '--forget']],
-  ['flowing', /^not stored: its response is still being sent, and its lease has \d+ s left$/, []],
   ['freed', /^freed: the next request runs$/, []],
   [
     'unreadable',

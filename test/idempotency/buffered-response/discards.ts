@@ -129,7 +129,6 @@ function hold(
         await new Promise(setImmediate)
         if (moment === 'opening') await answerAgain()
       },
-      onStreamEnd: async () => {},
       onAbort() {},
       onSendError() {},
     },

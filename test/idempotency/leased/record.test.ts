@@ -121,9 +121,7 @@ class World {
     const before = this.record
     const { answer, record } = settle(this.record, { run: actor.run, ending }, this.now)
     if (before && before.owner !== actor.owner) expect([answer, record]).toEqual([false, before])
-    if (before?.state === 'finished' || before?.state === 'freed') expect(record).toEqual(before)
-    if (before?.state === 'not_stored')
-      expect(['not_stored', 'finished', 'freed']).toContain(record?.state)
+    if (before !== undefined && before.state !== 'running') expect(record).toEqual(before)
     if (!before) this.runsOfKey = 1
     if (record?.state === 'finished' && record !== before) {
       expect(record.fence).toBeGreaterThanOrEqual(this.resultFence ?? 0)
@@ -136,8 +134,7 @@ class World {
 
 const ENDINGS: Ending[] = [
   { type: 'finished', result: Buffer.from('result') },
-  { type: 'streaming' },
-  { type: 'streamed' },
+  { type: 'not_stored' },
   { type: 'abandoned' },
   { type: 'released' },
 ]
@@ -195,8 +192,7 @@ describe('The record of a key', () => {
   it.each<[string, Ending | undefined, string]>([
     ['is running', undefined, 'running'],
     ['has finished', { type: 'finished', result: Buffer.from('r') }, 'finished'],
-    ['flows', { type: 'streaming' }, 'result_not_stored'],
-    ['has flowed', { type: 'streamed' }, 'result_not_stored'],
+    ['has a result that is not stored', { type: 'not_stored' }, 'result_not_stored'],
     ['was abandoned', { type: 'abandoned' }, 'abandoned'],
     ['was released', { type: 'released' }, 'reserved'],
   ])('tells a retry that the run %s', (_name, ending, outcome) => {
@@ -207,8 +203,7 @@ describe('The record of a key', () => {
   it('is kept from the end of the run, or of its lease, and not a moment longer', () => {
     const kept: [Ending, number][] = [
       [{ type: 'finished', result: Buffer.from('r') }, RETENTION_MS],
-      [{ type: 'streaming' }, LEASE_MS + RETENTION_MS],
-      [{ type: 'streamed' }, RETENTION_MS],
+      [{ type: 'not_stored' }, RETENTION_MS],
       [{ type: 'abandoned' }, RETENTION_MS],
     ]
     for (const [ending, ms] of kept) {
@@ -222,8 +217,8 @@ describe('The record of a key', () => {
     expect(ask(record, LEASE_MS + RETENTION_MS).answer.outcome).toBe('reserved')
   })
 
-  it('never lets what comes late make a run that has flowed one that may be rerun', () => {
-    const record = endedBy({ type: 'abandoned' }, endedBy({ type: 'streaming' }))
+  it('never lets what comes late make a run whose result is not stored one that may be rerun', () => {
+    const record = endedBy({ type: 'abandoned' }, endedBy({ type: 'not_stored' }))
     expect(record?.state).toBe('not_stored')
     expect(ask(record, 1, { rerunAbandoned: true }).answer.outcome).toBe('result_not_stored')
   })
@@ -243,7 +238,7 @@ describe('The record of a key', () => {
 
   it('refuses another request with its key', () => {
     const { record } = ask(undefined, 0, { owner: 'a' })
-    for (const held of [record, ...ENDINGS.slice(0, 4).map((ending) => endedBy(ending))]) {
+    for (const held of [record, ...ENDINGS.slice(0, 3).map((ending) => endedBy(ending))]) {
       expect(ask(held, 1, { fingerprint: 'other' })).toEqual({
         answer: { outcome: 'mismatch' },
         record: held,
@@ -266,11 +261,10 @@ describe('The record of a key', () => {
 
   it('confirms an ending whose reply was lost, and refuses one that comes too late', () => {
     const tooLate: Record<Ending['type'], readonly Ending['type'][]> = {
-      finished: ['streaming', 'streamed', 'abandoned', 'released'],
-      streaming: ['abandoned'],
-      streamed: ['abandoned'],
+      finished: ['not_stored', 'abandoned', 'released'],
+      not_stored: ['finished', 'abandoned', 'released'],
       abandoned: [],
-      released: ['finished', 'streaming', 'streamed', 'abandoned'],
+      released: ['finished', 'not_stored', 'abandoned'],
     }
     for (const first of ENDINGS) {
       const record = endedBy(first)
@@ -296,8 +290,7 @@ describe('The record of a key', () => {
     })
     const expiresAt: Record<Ending['type'], number> = {
       finished: 2100 + retentionMs,
-      streaming: 2200 + retentionMs,
-      streamed: 2100 + retentionMs,
+      not_stored: 2100 + retentionMs,
       abandoned: 2100 + retentionMs,
       released: 2100 + 3000,
     }

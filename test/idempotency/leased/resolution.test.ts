@@ -61,12 +61,7 @@ describe('what an operator is shown', () => {
       }),
       { expiresInMs: 5000, resultBytes: 5 },
     ],
-    [
-      'not_stored',
-      found(recordAfter({ type: 'streaming' })),
-      { leaseLeftMs: 100, expiresInMs: 5100 },
-    ],
-    ['not_stored', found(recordAfter({ type: 'streamed' })), { expiresInMs: 5000 }],
+    ['not_stored', found(recordAfter({ type: 'not_stored' })), { expiresInMs: 5000 }],
     ['freed', found(recordAfter({ type: 'released' })), { expiresInMs: 100 }],
   ])('of a record that is %s', (state, finding, rest) => {
     expect(viewOf(finding)).toStrictEqual({
@@ -128,9 +123,12 @@ describe('what an operator can end', () => {
     ['has lost its lease', found(recordAfter(), late), FREED, FINISHED],
     ['has a result', found(recordAfter(FINISHED as Ending)), FORGOTTEN],
     ['has a result that cannot be read', damaged, FINISHED, FORGOTTEN],
-    ['sends its response', found(recordAfter({ type: 'streaming' }))],
-    ['has sent it', found(recordAfter({ type: 'streamed' })), FINISHED, FORGOTTEN],
-    ['lost its lease', found(recordAfter({ type: 'streaming' }), late), FINISHED, FORGOTTEN],
+    [
+      'has a result that is not stored',
+      found(recordAfter({ type: 'not_stored' })),
+      FINISHED,
+      FORGOTTEN,
+    ],
     ['is free', found(recordAfter({ type: 'released' }))],
   ])('of a record that %s', (_, finding, ...possible) => {
     for (const as of [FREED, FINISHED, FORGOTTEN]) {

@@ -104,8 +104,7 @@ function drawer(random: Random): (twin: Keyspace) => Step {
     const request = { ...run, rerunAbandoned: random.chance(0.5) }
     const ending = random.pick([
       { type: 'finished', result: Buffer.from([0x5b, 0xff, 0x0a]) },
-      { type: 'streaming' },
-      { type: 'streamed' },
+      { type: 'not_stored' },
       { type: 'abandoned' },
       { type: 'abandoned' },
       { type: 'released' },

@@ -129,8 +129,7 @@ describe('encryptedStore around a store of a user', () => {
     const store = encryptedStore(own, OPTIONS)
     const run = await begin(store, requestFor({ owner: 'owner' }))
     await store.renew(run)
-    await store.settle(run, { type: 'streaming' })
-    await store.settle(run, { type: 'streamed' })
+    await store.settle(run, { type: 'not_stored' })
     expect(new Set(own.owners)).toEqual(new Set(['jwe:2026-01:owner']))
   })
 
@@ -179,7 +178,7 @@ describe('encryptedStore around a store of a user', () => {
     }
     const store = encryptedStore(watched, OPTIONS)
     onTestFinished(() => inner.close())
-    for (const type of ['streaming', 'streamed', 'abandoned', 'released'] as const) {
+    for (const type of ['not_stored', 'abandoned', 'released'] as const) {
       await store.settle(await begin(store, requestFor()), { type })
       expect(settled.pop()).toEqual({ type })
     }

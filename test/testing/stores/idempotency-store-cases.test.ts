@@ -72,10 +72,10 @@ describe('idempotencyStoreCases', () => {
       but(({ reserve }) => ({ reserve: (r) => reserve({ ...r, leaseMs: 1e9 }) })),
     ],
     [
-      'loses a response that flows',
+      'forgets a result that is not stored',
       but(({ settle }) => ({
         settle: (run, ending) =>
-          settle(run, ending.type === 'streaming' ? { type: 'released' } : ending),
+          settle(run, ending.type === 'not_stored' ? { type: 'released' } : ending),
       })),
     ],
     ['decides in two steps', twoSteps()],

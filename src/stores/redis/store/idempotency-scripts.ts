@@ -149,8 +149,7 @@ local mine = parse_own(value)
 local tombstone = 0
 if record then
   if record.owner ~= mine.owner or record.fence ~= mine.fence then return 0 end
-  if record.state == 'd' or record.state == 'f' then return record.state == mine.state and 1 or 0 end
-  if record.state == 'u' and mine.state == 'r' then return 0 end
+  if record.state ~= 'r' then return record.state == mine.state and 1 or 0 end
   tombstone = tombstone_in(record, mine)
 end
 ttl = mine.state == 'f' and math.max(ttl, tombstone) or ttl + tombstone
@@ -172,9 +171,7 @@ function endState(run: Run, type: Ending['type']): [string, number] {
   switch (type) {
     case 'finished':
       return ['d', wholeMs(run.retentionMs)]
-    case 'streaming':
-      return ['u', runningMs(run)]
-    case 'streamed':
+    case 'not_stored':
       return ['u', wholeMs(run.retentionMs)]
     case 'abandoned':
       return ['r', wholeMs(run.retentionMs)]

@@ -61,8 +61,7 @@ export function createRecordAccess(
 /** Returns the longest time to live that the record can have if its run has not renewed the lease. */
 function maxTtlMs({ stored, record }: ValueSnapshot): string {
   if (stored.ttlMs < 0) return String(stored.ttlMs)
-  const hasLease = record.state === 'running' || record.state === 'not_stored'
-  return String(hasLease ? record.retentionMs : ANY_TTL_MS)
+  return String(record.state === 'running' ? record.retentionMs : ANY_TTL_MS)
 }
 
 const notWrittenError = ({ message, code }: NotConfirmed): NotConfirmed =>
@@ -172,7 +171,7 @@ function parseFields(
       // If another program has removed the time to live, the run may still be active.
       return { ...base, state: 'running', leaseUntil: leaseUntil ?? latestRunEnd }
     case 'u':
-      return { ...base, state: 'not_stored', leaseUntil: leaseUntil ?? 0 }
+      return { ...base, state: 'not_stored' }
     case 'd':
       return { ...base, state: 'finished', result: value.subarray(resultAt) }
     default:

@@ -218,7 +218,7 @@ describe('a reservation that arrives late', () => {
       await sleep(100)
       expect(await store.renew(run)).toBe(true)
     }
-    expect(await store.settle(run, { type: 'streamed' })).toBe(true)
+    expect(await store.settle(run, { type: 'not_stored' })).toBe(true)
   })
 
   it('leaves nothing behind when nobody retries', async () => {

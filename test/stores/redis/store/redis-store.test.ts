@@ -78,7 +78,6 @@ describe('redisStore', () => {
     const request = requestFor({ leaseMs: 1100.0000000000002, retentionMs: 1000.5 })
     const run = await begin(store, request)
     expect(await store.renew(run)).toBe(true)
-    expect(await store.settle(run, { type: 'streaming' })).toBe(true)
     expect(await store.settle(run, { type: 'finished', result: Buffer.from('x') })).toBe(true)
     expect(await store.consume(randomUUID(), 1500.5)).toBe(true)
   })

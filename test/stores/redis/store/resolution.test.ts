@@ -166,7 +166,7 @@ describe('a record that somebody keeps forever', () => {
   it('ends with a time to live, however it is resolved', async () => {
     const { store } = openStore(server)
     const { request, run } = await abandonedIn(store)
-    expect(await store.settle(run, { type: 'streamed' })).toBe(true)
+    expect(await store.settle(run, { type: 'not_stored' })).toBe(true)
     await server.command('PERSIST', nameOf(request))
     const view = await store.inspect(request.recordId)
     expect(view).toMatchObject({ state: 'not_stored', fence: run.fence })

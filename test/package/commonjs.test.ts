@@ -26,7 +26,12 @@ describe('a CommonJS project', () => {
     project = await createProject()
     await project.install(inject('packed').tarball, 'express', '@types/express', '@types/node')
     const compilers = VERSIONS.map((version) => `ts-${version}@npm:typescript@${version}`)
-    await project.install('ioredis', '@opentelemetry/api', ...compilers)
+    await project.install(
+      'ioredis',
+      '@opentelemetry/api',
+      'google-libphonenumber@3.2.34',
+      ...compilers,
+    )
   })
 
   afterAll(() => project?.remove())

@@ -149,9 +149,7 @@ export function readRequestBody(request: BodyCarrier): RequestBody {
   const { body } = request
   if (length === 0) return isBlank(body) ? { type: 'none' } : { type: 'parsed', content: body }
   if (!request.readableEnded) return { type: 'unread' }
-  if (!isBlank(body) || hasParserMark(request) || isWholeText(request, length)) {
-    return { type: 'parsed', content: body }
-  }
+  if (!isBlank(body) || hasParserMark(request)) return { type: 'parsed', content: body }
   if (!isEmptyObject(body) || !mayParseToEmptyObject(request, length)) return { type: 'unparsed' }
   return { type: 'parsed', content: body, ...(length !== undefined && { length }) }
 }
@@ -164,8 +162,9 @@ const MAX_EMPTY_BYTES: ReadonlyMap<string, number> = new Map([
 
 /** Whether the parser of this media type may have made an empty object of the body. In chunks or compressed, any may be one. */
 function mayParseToEmptyObject(request: BodyCarrier, length: number | undefined): boolean {
-  const maxBytes = MAX_EMPTY_BYTES.get(mediaTypeOf(request))
-  if (maxBytes === undefined) return false
+  const mediaType = mediaTypeOf(request)
+  const maxBytes = MAX_EMPTY_BYTES.get(mediaType)
+  if (maxBytes === undefined) return mediaType.endsWith('+json') && length === '{}'.length
   return length === undefined || length <= maxBytes || isCompressed(request)
 }
 
@@ -200,11 +199,3 @@ const isEmptyObject = (body: unknown): boolean =>
 /** The parsers of Express 4 (body-parser 1) mark the request when they read it, those of 5 do not. */
 const hasParserMark = (request: object): boolean =>
   (request as { readonly _body?: unknown })._body === true
-
-const JSON_TYPE = /^(application\/json|[^/]+\/[^/]+\+json)$/
-
-/** Whether this is JSON whose text is as long as the body that was sent: two bytes for `{}`, for example. */
-const isWholeText = (request: BodyCarrier, length: number | undefined): boolean =>
-  request.body !== undefined &&
-  JSON_TYPE.test(mediaTypeOf(request)) &&
-  JSON.stringify(request.body).length === length

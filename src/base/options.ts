@@ -26,7 +26,7 @@ export function parseOptions<Schema extends z.ZodType>(
   const names = optionSchema instanceof z.ZodObject ? Object.keys(optionSchema.shape) : []
   const mistaken = result.success ? undefined : mistakenObject(input, names)
   if (mistaken !== undefined) throw new TypeError(`${subject}: ${mistaken}`)
-  const faults = result.error?.issues.flatMap((issue) => describeIssue(issue, names)) ?? []
+  const faults = result.error?.issues.flatMap(describeIssue) ?? []
   if (isObject(input)) faults.push(...crossOptionCheck(input))
   if (result.success && faults.length === 0) return result.data
   throw new TypeError(`${subject}: ${[...new Set(faults)].join('; ')}`)
@@ -70,19 +70,11 @@ export const isShortText = (value: unknown): value is string =>
   value.length <= MAX_TEXT_LENGTH &&
   value.isWellFormed()
 
-function describeIssue(issue: z.core.$ZodIssue, names: readonly string[]): string[] {
+function describeIssue(issue: z.core.$ZodIssue): string[] {
   if (issue.code === 'unrecognized_keys') {
-    const advice = (key: string): string => (issue.path.length === 0 ? adviceOn(key, names) : '')
-    return issue.keys.map((key) => `${pathOf([...issue.path, key])} is not an option${advice(key)}`)
+    return issue.keys.map((key) => `${pathOf([...issue.path, key])} is not an option`)
   }
   return [`${pathOf(issue.path)} ${issue.message}`]
-}
-
-/** The options that the user may have meant: those with the same beginning. */
-function adviceOn(key: string, names: readonly string[]): string {
-  const prefix = (name: string): string => name.slice(0, 3).toLowerCase()
-  const similar = names.filter((name) => prefix(name) === prefix(key))
-  return similar.length === 0 ? '' : ` (use ${similar.join(' or ')})`
 }
 
 function pathOf(path: readonly PropertyKey[]): string {

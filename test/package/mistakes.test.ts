@@ -170,7 +170,7 @@ describe('a program with', () => {
     [
       'a misspelt option',
       serviceAuthOf("apiBasepath: '/auth'"),
-      'serviceAuth policy: apiBasepath is not an option (use apiBasePath)',
+      'serviceAuth policy: apiBasepath is not an option',
     ],
     [
       'milliseconds instead of seconds',

@@ -328,7 +328,7 @@ it.each<[string, unknown, unknown, RegExp]>([
     'an unknown option',
     console,
     { bursts: 1 },
-    /^logDecisions options: bursts is not an option \(use burst\)$/,
+    /^logDecisions options: bursts is not an option$/,
   ],
   ['a burst of none', console, { burst: 0 }, /burst must be an integer from 1 to 1000$/],
   [

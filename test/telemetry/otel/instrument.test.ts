@@ -104,7 +104,7 @@ it.each<[string, unknown, RegExp]>([
   [
     'an unknown option',
     { span: true },
-    /^instrument options: span is not an option \(use spans\)$/,
+    /^instrument options: span is not an option$/,
   ],
   ['a serviceAuth without health', { serviceAuth: {} }, /serviceAuth must be what serviceAuth/],
   ['a list with something else', { serviceAuth: [{ health() {} }, 1] }, /serviceAuth must be/],

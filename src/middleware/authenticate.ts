@@ -105,21 +105,20 @@ export function createAuthenticate(terms: Terms, admit: AdmitByTerms): Authentic
       )
       decision = admitted.ok ? await requireAll(admitted.value, requirements, chosen) : admitted
     } catch (error) {
-      if (error instanceof DependencyError) reportFailure(error, chosen.observers, chosen.clock)
+      if (error instanceof DependencyError) reportFailure(error, chosen.observers)
       if (!(error instanceof Unavailable)) throw toServiceAuthError('authenticate', error)
       decision = undecided(error, [...chosen.dependencies, ...stores])
     }
-    const { observers, dependencies, clock } = chosen
+    const { observers } = chosen
     if (isObserved(observers)) {
       const identity = decision.ok ? decision.value : undefined
       const requestId = requestIdIn(headers)
       announceDecision(observers, eventOf('authenticate', decision, identity, requestId))
     }
     if (!decision.ok) {
-      if (decision.failure !== undefined) reportFailure(decision.failure, observers, clock)
+      if (decision.failure !== undefined) reportFailure(decision.failure, observers)
       return answerTo(decision.reason, terms.schemes)
     }
-    for (const dependency of [...dependencies, ...stores]) dependency.worked(clock)
     return Object.freeze({ outcome: 'accepted', service: decision.value })
   }
 }

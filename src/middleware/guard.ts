@@ -41,8 +41,6 @@ interface Guard<State extends RequestState, T> {
   dependencies(state: State): readonly Dependency[]
   /** The schemes of the challenge in a refusal. */
   schemes(state: State): Schemes
-  /** The clock by which the dependencies count how long they have worked. */
-  clock(state: State): () => number
 }
 
 /** Makes the middleware of a guard that admits requests (`serviceAuth`). */
@@ -50,14 +48,11 @@ export const admittingHandler = <T>(guard: Guard<RequestState, T>): AnyRouteHand
   handlerOf(guard, beginState)
 
 /** Makes the middleware of a guard that needs an admitted request; without one, `next(error)`. */
-export const guardHandler = <T>(
-  guard: Omit<Guard<AdmittedState, T>, 'schemes' | 'clock'>,
-): AnyRouteHandler =>
+export const guardHandler = <T>(guard: Omit<Guard<AdmittedState, T>, 'schemes'>): AnyRouteHandler =>
   handlerOf<AdmittedState, T>(
     {
       ...guard,
       schemes: ({ admission }) => admission.schemes,
-      clock: ({ admission }) => admission.clock,
     },
     admittedState,
   )
@@ -158,10 +153,9 @@ function conclude<State extends RequestState, T>(
     return
   }
   if (decision.ok) {
-    for (const dependency of guard.dependencies(state)) dependency.worked(guard.clock(state))
     next()
   } else if (decision.failure !== undefined) {
-    reportFailure(decision.failure, guard.observers(state), guard.clock(state))
+    reportFailure(decision.failure, guard.observers(state))
   }
 }
 
@@ -171,7 +165,7 @@ function fail<State extends RequestState, T>(
   { state, next }: GuardContext<State>,
 ): void {
   if (error instanceof DependencyError) {
-    reportFailure(error, guard.observers(state), guard.clock(state))
+    reportFailure(error, guard.observers(state))
   }
   next(toServiceAuthError(guard.by, error))
 }
@@ -180,9 +174,8 @@ function fail<State extends RequestState, T>(
 export function reportFailure(
   { dependency, message }: DependencyFailure,
   observers: readonly DecisionObserver[],
-  clock: () => number,
 ): void {
-  dependency.failed({ message, isObserved: isObserved(observers), clock })
+  dependency.failed({ message, isObserved: isObserved(observers) })
 }
 
 /** The event of a decision. `identity` is the accepted caller. */

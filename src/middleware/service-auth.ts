@@ -207,7 +207,6 @@ function middlewareOf(
     },
     dependencies: ({ terms: { dependencies } = terms }) => dependencies,
     schemes: () => terms.schemes,
-    clock: ({ terms: { clock } = terms }) => clock,
   })
   return Object.assign(handler, { authenticate: createAuthenticate(terms, admit) })
 }

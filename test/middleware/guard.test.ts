@@ -16,7 +16,6 @@ const guardOf = (decide: Decide, accept = (): object => ({})) =>
     observers: () => [],
     dependencies: () => [],
     schemes: () => 'Bearer',
-    clock: () => Date.now,
   })
 
 /** What becomes of a decision on a request that nobody but the guard has touched. */

@@ -5,12 +5,10 @@ type DependencyKind = Unavailable['what'] | 'core' | 'tokens' | 'limiter' | 'use
 
 /**
  * A key set, a denylist, a store, or what a `migrationEndpoint` depends on. Its failure is reported by
- * `process.emitWarning` if nothing else reports it: once, and again only after it has worked for an hour.
+ * `process.emitWarning` if nothing else reports it: once.
  */
 export interface Dependency {
   readonly kind: DependencyKind
-  /** Call it if a request was decided using the dependency. */
-  worked(clock: () => number): void
   /** Call it if a request was not decided because of the dependency. Never throws. */
   failed(report: FailureReport): void
 }
@@ -20,7 +18,6 @@ interface FailureReport {
   readonly message: string
   /** Whether observers or subscribers learn of the failure, so that no warning is needed. */
   readonly isObserved: boolean
-  readonly clock: () => number
 }
 
 /** A dependency that failed, and how, without secrets. */
@@ -43,8 +40,6 @@ export class DependencyError extends ServiceAuthError implements DependencyFailu
     return this.#dependency
   }
 }
-
-const HOUR_MS = 3_600_000
 
 const WARNINGS: Record<DependencyKind, { readonly code: string; readonly remedy: string }> = {
   key_set: {
@@ -105,31 +100,15 @@ export function dependencyOf(kind: DependencyKind, object: object): Dependency {
 
 function createDependency(kind: DependencyKind): Dependency {
   let hasWarned = false
-  /** When it first worked after its last failure. */
-  let workingSince: number | undefined
 
   return {
     kind,
-    worked(clock) {
-      if (hasWarned && workingSince === undefined) workingSince = timeOf(clock)
-    },
-    failed({ message, isObserved, clock }) {
-      const hasRecovered = workingSince !== undefined && timeOf(clock) - workingSince >= HOUR_MS
-      workingSince = undefined
-      if (isObserved || (hasWarned && !hasRecovered)) return
+    failed({ message, isObserved }) {
+      if (isObserved || hasWarned) return
       hasWarned = true
       const { code, remedy } = WARNINGS[kind]
       const text = `${message}. ${remedy}. To log every failure, call logDecisions(console).`
       process.emitWarning(`express-service-auth: ${text}`, { type: 'ServiceAuthWarning', code })
     },
-  }
-}
-
-/** `NaN` if the app's clock fails: no comparison with `NaN` is true. `readClock` reports the failure. */
-function timeOf(clock: () => number): number {
-  try {
-    return Number(clock())
-  } catch {
-    return Number.NaN
   }
 }

@@ -76,8 +76,7 @@ function verify(choice: CheckedChoice, context: AcceptContext): void {
     else if (result.type === 'failed' && result.error instanceof CredentialRefused) {
       refuseCredential(result.error.denial, context, choice.name)
     } else if (result.type === 'thrown') {
-      if (result.error instanceof DependencyError)
-        reportFailure(result.error, context.observers, Date.now)
+      if (result.error instanceof DependencyError) reportFailure(result.error, context.observers)
       passError(toServiceAuthError(BY, result.error), context)
     } else passError(errorOf(result, `verify of ${choice.name}`), context)
   })
@@ -147,8 +146,7 @@ function refuseCredential(denial: Denial, context: AcceptContext, credential?: s
     context.next(toServiceAuthError(BY, error))
     return
   }
-  // `Date.now`, because no policy, and so no policy's clock, has decided.
-  if (denial.failure !== undefined) reportFailure(denial.failure, context.observers, Date.now)
+  if (denial.failure !== undefined) reportFailure(denial.failure, context.observers)
 }
 
 function passError(error: unknown, context: AcceptContext): void {

@@ -1,6 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
-import { dependencyOf } from '../../base/decision/dependency.js'
 import { type Denial, deny } from '../../base/decision/reason.js'
 import {
   functionOf,
@@ -101,12 +100,9 @@ export function sessionCredential<Session extends NoPromise = FrontendSession>(
   const { cookie, identity = sessionOf } = settings
   const denylists = withIssuer(settings)
   for (const denylist of denylists.liveDenylists) startPolling(denylist, denylists.issuer)
-  const dependencies = denylists.liveDenylists.map((each) => dependencyOf('denylist', each))
   const decide: RequestHandler = (request, response, next) => {
     const denial = objectionTo(request, cookie, denylists)
     if (denial !== undefined) return next(new CredentialRefused(denial))
-    // The denylists have decided this request, so a failure from now on is a new one.
-    for (const dependency of dependencies) dependency.worked(Date.now)
     return verify(request, response, next) as ReturnType<RequestHandler>
   }
   return {

@@ -135,14 +135,10 @@ function refuseUnknownOutcome(
 }
 
 /** Reports what is wrong with a value that the store resolved to, but does not quote an error that the store threw. */
-export function reportStoreFailure(
-  { dependency }: IdempotencySettings,
-  { admission: { clock } }: AdmittedState,
-  error?: unknown,
-): void {
+export function reportStoreFailure({ dependency }: IdempotencySettings, error?: unknown): void {
   const isWrongValue = error instanceof DependencyError
   const message = isWrongValue ? error.message : 'the store of requireIdempotencyKey failed'
-  dependency.failed({ message, isObserved: isIdempotencyObserved(), clock })
+  dependency.failed({ message, isObserved: isIdempotencyObserved() })
 }
 
 const LENGTH = 'content-length'

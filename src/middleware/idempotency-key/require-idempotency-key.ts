@@ -100,7 +100,7 @@ function handleRequest(
       : undefined
   const publish = createEmitter(request, caller, key?.recordId)
   const emit: Emit = (event) => {
-    reportStore(event, settings, state)
+    reportStore(event, settings)
     publish(event)
   }
   const context = { state, request, response, next, emit }
@@ -139,21 +139,8 @@ function createEmitter(request: Request, caller: string, recordId?: string): Emi
     })
 }
 
-/** Events with other reasons do not show whether the store works. */
-function reportStore(
-  { reason }: Parameters<Emit>[0],
-  settings: IdempotencySettings,
-  state: AdmittedState,
-): void {
-  switch (reason) {
-    case 'reserved':
-    case 'replayed':
-      settings.dependency.worked(state.admission.clock)
-      return
-    case 'store_unavailable':
-    case 'commit_unknown':
-      reportStoreFailure(settings, state)
-  }
+function reportStore({ reason }: Parameters<Emit>[0], settings: IdempotencySettings): void {
+  if (reason === 'store_unavailable' || reason === 'commit_unknown') reportStoreFailure(settings)
 }
 
 /** A request with its key, the scope of the key, and the fingerprint that recognises a retry. */

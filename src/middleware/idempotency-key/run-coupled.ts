@@ -61,7 +61,7 @@ export async function runCoupled(
   } catch (error) {
     // The store or this package has failed. The handler's writes may not be committed, so its answer is discarded.
     started?.answer.discard()
-    if (!(error instanceof ServiceAuthError)) reportStoreFailure(settings, context.state)
+    if (!(error instanceof ServiceAuthError)) reportStoreFailure(settings)
     throw error
   }
 }
@@ -74,12 +74,11 @@ interface StartedRun {
 
 function begin(
   { state, request, next, emit }: IdempotentContext,
-  { store, dependency }: CoupledSettings,
+  { store }: CoupledSettings,
   { fence, answer }: StartedRun,
 ): void {
   state.reservation = { store, release: answer.release }
   if (answer.idempotency === undefined) {
-    dependency.worked(state.admission.clock)
     emit({ outcome: 'accepted', reason: 'key_missing' })
   } else {
     request.idempotency = answer.idempotency

@@ -47,7 +47,7 @@ export async function runLeased(context: KeyedContext, settings: LeasedSettings)
   try {
     checked = checkReservation(reservation, reply, store)
   } catch (error) {
-    reportStoreFailure(settings, state, error)
+    reportStoreFailure(settings, error)
     throw error
   }
   if ('existing' in checked) {
@@ -57,7 +57,7 @@ export async function runLeased(context: KeyedContext, settings: LeasedSettings)
   const { run } = checked
   // Other code (such as a timeout) has answered while the key was being reserved.
   if (response.headersSent) {
-    await releaseKey(context, settings, run)
+    await releaseKey(settings, run)
     throw wrongWiring('the response had begun before the key was reserved')
   }
   const idempotency = beginRun(context, settings, { run, reservedAt })
@@ -67,16 +67,12 @@ export async function runLeased(context: KeyedContext, settings: LeasedSettings)
   next()
 }
 
-async function releaseKey(
-  { state }: KeyedContext,
-  settings: LeasedSettings,
-  run: Run,
-): Promise<void> {
+async function releaseKey(settings: LeasedSettings, run: Run): Promise<void> {
   try {
     await settleRun(settings.store, run, { type: 'released' })
   } catch (error) {
     // The run counts as abandoned once its lease has expired.
-    reportStoreFailure(settings, state, error)
+    reportStoreFailure(settings, error)
   }
 }
 
@@ -88,7 +84,7 @@ interface Granted {
 
 /** Renews the lease until the response ends, and stores the response before it is sent. */
 function beginRun(
-  { state, response, next, key, emit }: KeyedContext,
+  { response, next, key, emit }: KeyedContext,
   settings: LeasedSettings,
   { run, reservedAt }: Granted,
 ): IdempotencyContext {
@@ -101,7 +97,7 @@ function beginRun(
     try {
       return await call
     } catch (error) {
-      reportStoreFailure(settings, state, error)
+      reportStoreFailure(settings, error)
       throw error
     }
   }

@@ -209,14 +209,11 @@ function sendOk(response: Response, userId: string): void {
   response.end(body)
 }
 
-/** Reports that the dependencies of a request worked, or which one of them failed. */
+/** Reports which dependency has failed, if one has. */
 function reportDependencies(result: EndpointResult, settings: EndpointSettings): void {
-  if (result.type === 'accepted') {
-    for (const dependency of Object.values(dependenciesOf(settings))) dependency.worked(Date.now)
-  } else if (result.type === 'undecided') {
-    const failure = findFailed(result.reason, result.faults?.[0], dependenciesOf(settings))
-    if (failure !== undefined) report(failure, settings)
-  }
+  if (result.type !== 'undecided') return
+  const failure = findFailed(result.reason, result.faults?.[0], dependenciesOf(settings))
+  if (failure !== undefined) report(failure, settings)
 }
 
 type Dependencies = Record<'core' | 'tokens' | 'limiter' | 'users', Dependency>
@@ -256,5 +253,5 @@ function report(
   { dependency, message }: DependencyFailure,
   { onDecision }: EndpointSettings,
 ): void {
-  dependency.failed({ message, isObserved: isMigrationObserved(onDecision), clock: Date.now })
+  dependency.failed({ message, isObserved: isMigrationObserved(onDecision) })
 }

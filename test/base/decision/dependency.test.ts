@@ -1,14 +1,12 @@
 import { beforeEach, expect, it, type MockInstance, vi } from 'vitest'
 import { DependencyError, dependencyOf } from '../../../src/base/decision/dependency.js'
-import { manualClock } from '../../support/manual-clock.js'
 
 let warned: MockInstance<typeof process.emitWarning>
 beforeEach(() => {
   warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
 })
 
-const clock = manualClock()
-const report = { message: 'it failed', isObserved: false, clock }
+const report = { message: 'it failed', isObserved: false }
 
 it('is one for each object and kind', () => {
   const object = {}
@@ -39,38 +37,6 @@ it.each([
     [expect.stringMatching(text), { type: 'ServiceAuthWarning', code }],
   ])
   expect(warned.mock.calls[0]?.[0]).toContain(remedy)
-})
-
-it('counts the hour from the first success after the last failure', () => {
-  const store = dependencyOf('store', {})
-  store.failed(report)
-  clock.advance(10_000)
-  store.failed(report)
-  store.worked(clock)
-  clock.advance(3599)
-  store.worked(clock)
-  store.failed({ ...report, isObserved: true })
-  store.worked(clock)
-  clock.advance(3599)
-  store.failed(report)
-  expect(warned).toHaveBeenCalledTimes(1)
-  store.worked(clock)
-  clock.advance(1800)
-  store.worked(clock)
-  clock.advance(1800)
-  store.failed(report)
-  expect(warned).toHaveBeenCalledTimes(2)
-})
-
-it('throws nothing when the clock of the app does', () => {
-  const broken = (): never => {
-    throw new Error('no time')
-  }
-  const store = dependencyOf('store', {})
-  store.failed({ ...report, clock: broken })
-  store.worked(broken)
-  store.failed({ ...report, clock: broken })
-  expect(warned).toHaveBeenCalledTimes(1)
 })
 
 it('is named by the error of a denylist, but is not among its properties', () => {

@@ -324,12 +324,7 @@ it.each<[string, unknown, unknown, RegExp]>([
     /^logDecisions: logger must have the functions info, warn and error/,
   ],
   ['a logger without warn', { info() {}, error() {} }, {}, /logger must have the functions/],
-  [
-    'an unknown option',
-    console,
-    { bursts: 1 },
-    /^logDecisions options: bursts is not an option$/,
-  ],
+  ['an unknown option', console, { bursts: 1 }, /^logDecisions options: bursts is not an option$/],
   ['a burst of none', console, { burst: 0 }, /burst must be an integer from 1 to 1000$/],
   [
     'half a second',

@@ -101,11 +101,7 @@ it('keeps the faults of a meter and of a span away from requests', async () => {
 })
 
 it.each<[string, unknown, RegExp]>([
-  [
-    'an unknown option',
-    { span: true },
-    /^instrument options: span is not an option$/,
-  ],
+  ['an unknown option', { span: true }, /^instrument options: span is not an option$/],
   ['a serviceAuth without health', { serviceAuth: {} }, /serviceAuth must be what serviceAuth/],
   ['a list with something else', { serviceAuth: [{ health() {} }, 1] }, /serviceAuth must be/],
   ['no meter provider', { meterProvider: 'sdk' }, /meterProvider must be a MeterProvider/],

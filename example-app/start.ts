@@ -111,7 +111,7 @@ async function stayUp(stage: Stage, { apiKey, terminal, log }: StayUpOptions) {
   return {
     begin() {
       terminal.line()
-      terminal.heading('What the receiver logs: from here on, a line for each decision')
+      terminal.heading('What the receiver logs: from here on, a line for each refusal')
       stopLog = logDecisions(log)
     },
     async close() {

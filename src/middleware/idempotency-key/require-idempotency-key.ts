@@ -174,7 +174,7 @@ function readIdempotentRequest(
     if (request.destroyed || isDisconnected(response)) return undefined
     if (settings.fingerprint === undefined) {
       throw wrongWiring(
-        `${MIDDLEWARE} needs the body parsed: move the body parser before it, or give the option fingerprint, with which the handler may read the body itself`,
+        `${MIDDLEWARE} needs the body parsed: put a body parser before it that takes the Content-Type of the request, or give the option fingerprint, with which the handler may read the body itself`,
       )
     }
   }

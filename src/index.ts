@@ -31,7 +31,7 @@ export type {
   RecordKeeper,
   RecordView,
   Resolution,
-} from './idempotency/leased/record-view.js'
+} from './idempotency/leased/record-keeper.js'
 export type { SingleUseStore } from './idempotency/single-use.js'
 export {
   type AcceptOneOf,

@@ -211,7 +211,7 @@ export const MUTANTS: Mutants = {
   }),
   ...mutantsOf('stores/redis/store/record-access.ts', {
     'an operator settles another run': [
-      "if type ~= expected or redis.call('PTTL', KEYS[1]) > tonumber(max_ttl) then return 0 end",
+      'if redis.sha1hex(stored()) ~= digest then return 0 end',
       '',
     ],
     'an operator hears that a record is settled, and it is not': [
@@ -219,8 +219,8 @@ export const MUTANTS: Mutants = {
       'return true\n',
     ],
     'an operator does not see a renewal': [
-      "if type ~= expected or redis.call('PTTL', KEYS[1]) > tonumber(max_ttl) then return 0 end",
-      'if type ~= expected then return 0 end',
+      "if may_have_lease and redis.call('PTTL', KEYS[1]) > tonumber(record.retention) then return 0 end",
+      '',
     ],
   }),
   ...mutantsOf('idempotency/leased/record-keeper.ts', {
@@ -377,14 +377,14 @@ export const MUTANTS: Mutants = {
   }),
   'an operator frees a running key': [
     {
-      file: 'idempotency/leased/resolution.ts',
+      file: 'idempotency/leased/record-keeper.ts',
       from: "return hasLease(inspected) ? 'running' : 'abandoned'",
       to: "return 'abandoned'",
     },
     {
       file: 'stores/redis/store/record-access.ts',
-      from: "return String(record.state === 'running' ? record.retentionMs : ANY_TTL_MS)",
-      to: 'return String(ANY_TTL_MS)',
+      from: "if may_have_lease and redis.call('PTTL', KEYS[1]) > tonumber(record.retention) then return 0 end",
+      to: '',
     },
   ],
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import type { RecordKeeper } from '../../idempotency/leased/record-view.js'
+import type { RecordKeeper } from '../../idempotency/leased/record-keeper.js'
 import {
   type EncryptedStoreOptions,
   encryptedStore,

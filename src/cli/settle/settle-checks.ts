@@ -1,4 +1,4 @@
-import type { RecordView, Resolution } from '../../idempotency/leased/record-view.js'
+import type { RecordView, Resolution } from '../../idempotency/leased/record-keeper.js'
 import type { EncryptedStoreOptions } from '../../stores/encrypted/encrypted-store.js'
 import { type CommandFailure, usageError } from '../frame/command-failure.js'
 import { formatDuration } from '../output/format-time.js'

@@ -1,4 +1,4 @@
-import type { RecordView } from '../../idempotency/leased/record-view.js'
+import type { RecordView } from '../../idempotency/leased/record-keeper.js'
 import type { Arguments } from '../frame/arguments.js'
 import { columns } from '../output/columns.js'
 import { formatDuration, formatTime } from '../output/format-time.js'

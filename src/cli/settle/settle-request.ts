@@ -6,7 +6,7 @@ import {
   NEVER_STORED_HEADERS,
 } from '../../idempotency/buffered-response/stored-result.js'
 import { deriveRecordId, operationOf } from '../../idempotency/fingerprint.js'
-import type { Resolution } from '../../idempotency/leased/record-view.js'
+import type { Resolution } from '../../idempotency/leased/record-keeper.js'
 import { shortText } from '../denylist/change-options.js'
 import type { Arguments, OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'

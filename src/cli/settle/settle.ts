@@ -1,4 +1,4 @@
-import type { RecordKeeper, RecordView } from '../../idempotency/leased/record-view.js'
+import type { RecordKeeper, RecordView } from '../../idempotency/leased/record-keeper.js'
 import { NotConfirmed } from '../../stores/redis/connection/redis-call.js'
 import { redisStore } from '../../stores/redis/store/redis-store.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'

@@ -1,7 +1,7 @@
 import { hasFunctions } from '../../base/options.js'
 import { decodeResult } from '../../idempotency/buffered-response/stored-result.js'
-import { keyIdOfResult } from '../../idempotency/leased/encryption-key-id.js'
-import type { CanRead, RecordKeeper } from '../../idempotency/leased/record-view.js'
+import type { CanRead, RecordKeeper } from '../../idempotency/leased/record-keeper.js'
+import { keyIdOfResult } from '../../idempotency/leased/record-keeper.js'
 import type { ResultCipher } from './result-cipher.js'
 
 export const isRecordKeeper = (store: object): store is RecordKeeper =>

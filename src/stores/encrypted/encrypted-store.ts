@@ -15,9 +15,9 @@ import type {
   CoupledOutcome,
   CoupledStore,
 } from '../../idempotency/coupled/coupled-store.js'
-import { KEY_ID_FORM, sealedOwner } from '../../idempotency/leased/encryption-key-id.js'
 import type { IdempotencyStore } from '../../idempotency/leased/idempotency-store.js'
-import type { RecordKeeper } from '../../idempotency/leased/record-view.js'
+import type { RecordKeeper } from '../../idempotency/leased/record-keeper.js'
+import { KEY_ID_FORM, sealedOwner } from '../../idempotency/leased/record-keeper.js'
 import { encryptedKeeper, isRecordKeeper } from './encrypted-record-keeper.js'
 import { type AssociatedData, createResultCipher, type ResultCipher } from './result-cipher.js'
 

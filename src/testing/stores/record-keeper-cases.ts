@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Ending, ReservationRequest, Run } from '../../idempotency/leased/idempotency-store.js'
-import type { Resolution } from '../../idempotency/leased/record-view.js'
+import type { Resolution } from '../../idempotency/leased/record-keeper.js'
 import {
   abandonedRun,
   DAY_MS,

@@ -5,7 +5,11 @@ import type {
   ReservationRequest,
   Run,
 } from '../../idempotency/leased/idempotency-store.js'
-import type { RecordKeeper, RecordView, Resolution } from '../../idempotency/leased/record-view.js'
+import type {
+  RecordKeeper,
+  RecordView,
+  Resolution,
+} from '../../idempotency/leased/record-keeper.js'
 import { begin, requestWith, retryOf } from './reservation-rules.js'
 import type { StoreRules } from './store-case.js'
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { expect, it, onTestFinished } from 'vitest'
@@ -7,7 +8,7 @@ import * as denylist from '../../../src/stores/redis/denylist/scripts.js'
 import * as writes from '../../../src/stores/redis/denylist/write-scripts.js'
 import { UNDO_RESERVE, undoArguments } from '../../../src/stores/redis/store/compensation.js'
 import * as records from '../../../src/stores/redis/store/idempotency-scripts.js'
-import { READ_RECORD, REPLACE } from '../../../src/stores/redis/store/record-access.js'
+import { INSPECT, RESOLVE } from '../../../src/stores/redis/store/record-access.js'
 import { CONSUME } from '../../../src/stores/redis/store/redis-store.js'
 import { startRedis } from '../../support/redis/redis.js'
 import { Random } from '../clock.js'
@@ -115,11 +116,10 @@ function drawer(random: Random): (twin: Keyspace) => Step {
       () => ofKey(records.RENEW, key, records.renewArguments(run)),
       () => ofKey(records.SETTLE, key, records.settleArguments(run, ending)),
       () => ofKey(UNDO_RESERVE, key, undoArguments(request, random.pick([0, run.fence]))),
-      () => ofKey(READ_RECORD, key, []),
+      () => ofKey(INSPECT, key, []),
       () =>
-        ofKey(REPLACE, key, [
-          random.pick(['none', 'string', 'x']),
-          '600000',
+        ofKey(RESOLVE, key, [
+          digestOf(random.chance(0.5) ? undefined : twin.values.get(key)),
           '1|f|5|1000|2|1|mef',
           random.pick(['10', '5000']),
         ]),
@@ -157,6 +157,11 @@ function drawer(random: Random): (twin: Keyspace) => Step {
     ])()
   }
 }
+
+const digestOf = (stored: Stored | undefined): string =>
+  createHash('sha1')
+    .update(stored?.type === 'string' ? stored.value : '', 'latin1')
+    .digest('hex')
 
 /** Whether the record or its lease ends while a command travels. */
 function isAboutToEnd(stored: Stored | undefined): boolean {

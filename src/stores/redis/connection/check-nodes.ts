@@ -84,7 +84,7 @@ function checkInfo(name: string, info: string | undefined): readonly string[] {
 
 /** Runs each command that the store's scripts use, on a key that expires immediately. */
 export const TRY_COMMANDS: Script = tryScript(`
-  { 'SET', KEYS[1], '', 'PX', 1 }, { 'GET', KEYS[1] }, { 'TYPE', KEYS[1] }, { 'PTTL', KEYS[1] },
+  { 'SET', KEYS[1], '', 'PX', 1 }, { 'GET', KEYS[1] }, { 'PTTL', KEYS[1] },
   { 'PEXPIRE', KEYS[1], 1 }, { 'DEL', KEYS[1] }, { 'TIME' },
 `)
 

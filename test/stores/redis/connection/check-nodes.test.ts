@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { TRY_COMMANDS } from '../../../../src/stores/redis/connection/check-nodes.js'
 import { UNDO_RESERVE } from '../../../../src/stores/redis/store/compensation.js'
 import { RENEW, RESERVE, SETTLE } from '../../../../src/stores/redis/store/idempotency-scripts.js'
-import { READ_RECORD, REPLACE } from '../../../../src/stores/redis/store/record-access.js'
+import { INSPECT, RESOLVE } from '../../../../src/stores/redis/store/record-access.js'
 import { CONSUME } from '../../../../src/stores/redis/store/redis-store.js'
 import type { RedisConfig, RedisServer } from '../../../support/redis/redis.js'
 import { startReplica } from '../../../support/redis/redis-replica.js'
@@ -121,7 +121,6 @@ describe('store.check', () => {
     ['-pexpire', 'run PEXPIRE in scripts'],
     ['-pttl', 'run PTTL in scripts'],
     ['-del', 'run DEL in scripts'],
-    ['-type', 'run TYPE in scripts'],
     ['-time', 'run TIME in scripts'],
     ['resetkeys ~other:*', 'access keys that begin with "esa:"'],
   ])('names the right that a user with %s lacks', async (rule, right) => {
@@ -141,7 +140,7 @@ describe('store.check', () => {
   })
 
   it('tries each command that a script of the store runs', () => {
-    const store = [RESERVE, RENEW, SETTLE, UNDO_RESERVE, READ_RECORD, REPLACE, CONSUME]
+    const store = [RESERVE, RENEW, SETTLE, UNDO_RESERVE, INSPECT, RESOLVE, CONSUME]
     const used = store.flatMap(({ source }) => commandsIn(source))
     const tried = [...TRY_COMMANDS.source.matchAll(/\{ '([A-Z]+)'/g)].map(([, name]) => name)
     expect(new Set(used)).toEqual(new Set(tried))

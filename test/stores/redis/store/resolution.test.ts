@@ -1,7 +1,7 @@
 import type { Resolution, Store } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
 import { encodeResult } from '../../../../src/idempotency/buffered-response/stored-result.js'
-import { sealedOwner } from '../../../../src/idempotency/leased/encryption-key-id.js'
+import { sealedOwner } from '../../../../src/idempotency/leased/record-keeper.js'
 import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-call.js'
 import { UNDO_RESERVE, undoArguments } from '../../../../src/stores/redis/store/compensation.js'
 import type { TcpProxy } from '../../../support/network/tcp-proxy.js'
@@ -67,8 +67,6 @@ describe('a record that cannot be read', () => {
     `1|r|${'9'.repeat(300)}|1000|1|1|of`,
     '01|r|1|1000|1|1|of',
     '{"state":"running"}',
-    '1|d|1|1000|5|20|ownerfingerprint[201,[],4]\nbody',
-    '1|d|1|1000|20|11|ownerfingerprint[201,[],4]\nbody-of-a-caller',
   ])('such as %j can be freed, and nothing else', async (value) => {
     const { store } = openStore(server)
     const request = requestFor()
@@ -212,7 +210,7 @@ describe('a result that cannot be read', () => {
 })
 
 describe('a reply that is lost on the wire', () => {
-  /** Of `REPLACE`, that it has. */
+  /** The reply of `RESOLVE` that it has written. */
   const DONE = ':1\r\n'
 
   async function proxied(): Promise<{ proxy: TcpProxy; store: Store }> {

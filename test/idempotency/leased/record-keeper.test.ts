@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { sealedOwner } from '../../../src/idempotency/leased/encryption-key-id.js'
 import type { Ending, Run } from '../../../src/idempotency/leased/idempotency-store.js'
 import {
   type IdempotencyRecord,
@@ -7,12 +6,16 @@ import {
   reserve,
   settle,
 } from '../../../src/idempotency/leased/record.js'
-import type { RecordView, Resolution } from '../../../src/idempotency/leased/record-view.js'
 import {
   type InspectedRecord,
+  KEY_ID_FORM,
+  keyIdOf,
+  type RecordView,
+  type Resolution,
   resolve,
+  sealedOwner,
   viewOf,
-} from '../../../src/idempotency/leased/resolution.js'
+} from '../../../src/idempotency/leased/record-keeper.js'
 
 const NOW = 1000
 const DAY_MS = 86_400_000
@@ -190,3 +193,27 @@ describe('what an operator can end', () => {
     expect(answer).toEqual({ outcome: 'reserved', fence: RUN.fence + 1 })
   })
 })
+
+describe('the owner of a run whose result will be encrypted', () => {
+  it.each(['2024-06', 'a', 'A.b_c-9', 'x'.repeat(64)])('tells its key id, %s', (keyId) => {
+    expect(KEY_ID_FORM.test(keyId)).toBe(true)
+    for (const owner of ['6f2c', '', 'jwe:other:6f2c', 'a\nb']) {
+      expect(keyIdOf(sealedOwner(keyId, owner))).toBe(keyId)
+    }
+  })
+})
+
+it.each(['', 'a:b', 'a b', 'x'.repeat(65), 'á', 'a\n'])('%j is no key id', (text) => {
+  expect(KEY_ID_FORM.test(text)).toBe(false)
+})
+
+it.each([
+  '',
+  '6f2c',
+  'jwe:',
+  'jwe::6f2c',
+  'jwe:key',
+  'JWE:key:6f2c',
+  ' jwe:key:6f2c',
+  `jwe:${'x'.repeat(65)}:6f2c`,
+])('any other owner, such as %j, tells none', (owner) => expect(keyIdOf(owner)).toBeUndefined())

@@ -9,6 +9,7 @@ import {
   parseOptions,
   storeWith,
 } from '../../base/options.js'
+import { decodeResult } from '../../idempotency/buffered-response/stored-result.js'
 import type {
   CoupledEnding,
   CoupledFinding,
@@ -16,10 +17,14 @@ import type {
   CoupledStore,
 } from '../../idempotency/coupled/coupled-store.js'
 import type { IdempotencyStore } from '../../idempotency/leased/idempotency-store.js'
-import type { RecordKeeper } from '../../idempotency/leased/record-keeper.js'
-import { KEY_ID_FORM, sealedOwner } from '../../idempotency/leased/record-keeper.js'
-import { encryptedKeeper, isRecordKeeper } from './encrypted-record-keeper.js'
-import { type AssociatedData, createResultCipher, type ResultCipher } from './result-cipher.js'
+import {
+  type CanRead,
+  KEY_ID_FORM,
+  keyIdOfResult,
+  type RecordKeeper,
+  sealedOwner,
+} from '../../idempotency/leased/record-keeper.js'
+import { createResultCipher, type ResultCipher } from './result-cipher.js'
 
 /** Options of `encryptedStore`. */
 export interface EncryptedStoreOptions {
@@ -141,7 +146,7 @@ export function encryptedStore<Store extends IdempotencyStore | CoupledStore>(
     const run = encryptedRun(store, sealing)
     return { ...passThrough(store), run } as unknown as EncryptedStore<Store>
   }
-  const keeper = isRecordKeeper(store) ? encryptedKeeper(store, { ...sealing, keys }) : undefined
+  const keeper = isRecordKeeper(store) ? encryptedKeeper(store, sealing, keys) : undefined
   const leased = encryptedLeases(store, current, sealing)
   return { ...passThrough(store), ...keeper, ...leased } as unknown as EncryptedStore<Store>
 }
@@ -203,7 +208,7 @@ function encryptedLeases(
       // A value that is not a reservation is passed on: the middleware reports it, but takes a rejection for an outage.
       if (reservation?.outcome !== 'finished' || !isUint8Array(reservation.result))
         return reservation
-      const result = open(reservation.result, associatedDataOf(request))
+      const result = open(reservation.result, request)
       return result === undefined ? { outcome: 'unreadable' } : { outcome: 'finished', result }
     },
     async renew(run) {
@@ -212,23 +217,62 @@ function encryptedLeases(
     async settle(run, ending) {
       const owned = ownedBy(current, run)
       if (ending.type !== 'finished') return store.settle(owned, ending)
-      const result = seal(ending.result, associatedDataOf(run))
+      const result = seal(ending.result, run)
       return store.settle(owned, { type: 'finished', result })
     },
   }
 }
 
+const isRecordKeeper = (store: object): store is RecordKeeper =>
+  hasFunctions(store, ['inspect', 'resolve'])
+
+/** Gives the inner store a `canRead` that decrypts, because it cannot read encrypted results itself. */
+function encryptedKeeper(
+  store: RecordKeeper,
+  { open, seal }: ResultCipher,
+  keys: ReadonlyMap<string, unknown>,
+): RecordKeeper {
+  const decryptFirst =
+    (recordId: string, canRead: CanRead = isResult): CanRead =>
+    (stored, fingerprint) => {
+      const result = open(stored, { recordId, fingerprint })
+      return result !== undefined && canRead(result, fingerprint)
+    }
+
+  /** Whether the key is missing here. Another instance that has it may be able to read the result. */
+  const hasUnknownKey = (stored: Uint8Array): boolean => {
+    const keyId = keyIdOfResult(stored)
+    return keyId !== undefined && !keys.has(keyId)
+  }
+
+  return {
+    async inspect(recordId, canRead = isResult) {
+      const sizes: { resultBytes?: number } = {}
+      const measureResult: CanRead = (result, fingerprint) => {
+        sizes.resultBytes = result.byteLength
+        return canRead(result, fingerprint)
+      }
+      const view = await store.inspect(recordId, decryptFirst(recordId, measureResult))
+      return view && { ...view, ...sizes }
+    },
+    async resolve(recordId, fence, as) {
+      if (as.type !== 'finished') return store.resolve(recordId, fence, as)
+      // Without a fingerprint, the record cannot be finished: the inner store reports that.
+      const { fingerprint = '' } = (await store.inspect(recordId)) ?? {}
+      const result = seal(as.result, { recordId, fingerprint })
+      const canReadDecrypted = decryptFirst(recordId, as.canRead)
+      const canRead: CanRead = (stored, fingerprint) =>
+        hasUnknownKey(stored) || canReadDecrypted(stored, fingerprint)
+      return store.resolve(recordId, fence, { type: 'finished', result, canRead })
+    },
+  }
+}
+
+const isResult: CanRead = (result) => decodeResult(result) !== undefined
+
 const ownedBy = <Owned extends { readonly owner: string }>(keyId: string, run: Owned): Owned => ({
   ...run,
   owner: sealedOwner(keyId, run.owner),
-})
-
-const associatedDataOf = (run: {
-  readonly recordId: string
-  readonly fingerprint: string
-}): AssociatedData => ({
-  recordId: run.recordId,
-  fingerprint: run.fingerprint,
 })
 
 function passThrough(store: object): Record<string, (...args: unknown[]) => unknown> {

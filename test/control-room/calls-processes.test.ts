@@ -156,9 +156,11 @@ function disagreements(
   name: string,
   { doctor, reason, step }: { doctor: DoctorVerdict; reason: string | undefined; step: string },
 ): string[] {
+  // Doctor looks up every key.
+  const looked = reason === 'key_not_looked_up' ? 'key_unknown' : reason
   const doctors = doctor.steps.find(({ result }) => result === 'failed')?.step ?? 'none'
   return [
-    ...(doctor.reason === reason ? [] : [`${name}: ${reason}, and doctor says ${doctor.reason}`]),
+    ...(doctor.reason === looked ? [] : [`${name}: ${reason}, and doctor says ${doctor.reason}`]),
     ...((ROOM_STEPS[doctors] ?? ['Claims']).includes(step)
       ? []
       : [`${name}: ${step}, and doctor says ${doctors}`]),

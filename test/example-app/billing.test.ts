@@ -113,7 +113,7 @@ describe('a retry', () => {
     [422, 409],
     [500, 502],
   ])('does not follow a %d, which billing answers with %d', async (status, expected) => {
-    orders.script({ status })
+    orders.script({ status, headers: { 'www-authenticate': 'Bearer realm="service"' } })
     expect((await putInvoice('20')).status).toBe(expected)
     expect(orders.requests).toHaveLength(1)
   })

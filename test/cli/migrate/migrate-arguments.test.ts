@@ -81,6 +81,15 @@ describe('the command line', () => {
     expect(ran.stderr).toMatch(/^.+; see service-auth migrate --help\n$/)
   })
 
+  it.each(['role_missing', 'tenant_missing', 'feature_missing', 'E034', 'login_taken'])(
+    'takes %s as a code for --again, and looks for the journal',
+    async (code) => {
+      const ran = await reaching(['correct', '--again', code, '--api-key-stdin', ...WHERE], KEY)
+      expect(ran.exitCode).toBe(2)
+      expect(ran.stderr).toContain('the --journal folder contains no journal')
+    },
+  )
+
   it('says in its help what each exit code means', async () => {
     const { exitCode, stdout } = await reaching(['--help'])
     expect(exitCode).toBe(0)

@@ -34,7 +34,6 @@ export default {
     'KyselyTransactionBuilder',
     'KyselyExecutor',
     'QueryRunnerLike',
-    'NameTransform',
   ],
   intentionallyNotDocumented: [
     'express-service-auth.CredentialOf.__type.identity',

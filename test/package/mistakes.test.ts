@@ -91,8 +91,7 @@ describe('the command', () => {
     [
       'one hyphen',
       deny('caller', 'billing', '-policy', 'policy.json'),
-      'unknown option (argument 4): options begin with two hyphens, such as --json; see ' +
-        'service-auth deny --help',
+      'unknown option; see service-auth deny --help',
     ],
     [
       'a Redis that does not run',

@@ -63,9 +63,12 @@ export async function openPrisma(
   const { PrismaClient } = await import(join(folder, 'client.mjs'))
   // Without it, an error that a pg client emits before Prisma listens would end the process.
   const onConnect = (client: ClientBase) => void client.on('error', () => {})
-  return new PrismaClient({
+  const prisma = new PrismaClient({
     adapter: new PrismaPg({ connectionString, max, onConnect, ...config }),
   })
+  // Loads the query compiler, which takes a busy machine longer than a test waits for a connection.
+  await prisma.$connect()
+  return prisma
 }
 
 /** Returns a folder with the generated `client.mjs` and, in `client`, its TypeScript; makes it if it is missing. */

@@ -78,7 +78,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
         })
       })
 
-  /** Waits until a lost connection shows, and for ever if it is: the library must not end the transaction on it. */
+  /** Waits until a lost connection shows. If it is lost, never settles: the library must not end the transaction on it. */
   async function unlessLost(tx: T): Promise<void> {
     await nextImmediate()
     await nextImmediate()

@@ -1,58 +1,50 @@
 /*
- * A caller: `fetch`, `serviceFetch` and `fetchByHand` by turns of some calls, one call after the other, each
- * until its body is read. Asked over IPC with `{ build, url, token, kind, turns }`; answers with milliseconds of each
- * call, and microseconds of processor time for a call of each turn.
+ * A caller: `fetch` and `serviceFetch` by turns of some calls, one call after the other, each until its body is read.
+ * Asked over IPC with `{ build, url, token, kind }`; answers with `{ plain, ours }`, the microseconds of processor time
+ * for a call of each turn.
  */
-import { importEntry } from './build.js'
+import { importEntry } from './apps/handlers.js'
 
 const CALLS_PER_TURN = 25
-const WARM_UP_TURNS = 120
+const WARM_UP_TURNS = 60
+const TURNS = 80
 
-const ORDER = JSON.stringify({ item: 'book', quantity: 2, note: 'leave it at the door' })
-
-function requestOf(kind) {
-  if (kind === 'read') return { headers: {} }
-  const headers = { 'content-type': 'application/json', 'idempotency-key': 'order-17' }
-  return { method: 'POST', body: ORDER, headers }
+const WRITE = {
+  method: 'POST',
+  body: JSON.stringify({ item: 'book', quantity: 2, note: 'leave it at the door' }),
+  headers: { 'content-type': 'application/json', 'idempotency-key': 'order-17' },
 }
 
-/** The least that does a part of the job: it has a time limit, and an answer that is cut off is an error. */
-async function fetchByHand(url, init) {
-  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(10_000) })
-  return new Response(await response.arrayBuffer(), response)
-}
-
-async function takeTurns({ build, url, token, kind, turns }) {
+async function takeTurns({ build, url, token, kind }) {
   const { serviceFetch } = await importEntry(build, './client')
-  const source = { token: async () => token }
-  const call = serviceFetch(source, { origins: [new URL(url).origin] })
-  const request = requestOf(kind)
+  const call = serviceFetch({ token: async () => token }, { origins: [new URL(url).origin] })
+  const request = kind === 'read' ? {} : WRITE
   const withToken = { ...request.headers, authorization: `Bearer ${token}` }
-  const contenders = [
-    () => fetch(url, { ...request, headers: withToken }),
-    () => call(url, request),
-    () => fetchByHand(url, { ...request, headers: withToken }),
-  ]
-  const times = contenders.map(() => [])
-  const cpu = contenders.map(() => [])
-  for (let turn = -WARM_UP_TURNS; turn < turns; turn += 1) {
+  const contenders = {
+    plain: () => fetch(url, { ...request, headers: withToken }),
+    ours: () => call(url, request),
+  }
+  const costs = { plain: [], ours: [] }
+  for (let turn = -WARM_UP_TURNS; turn < TURNS; turn += 1) {
     // Whoever comes first in a turn may find the caches colder.
-    const order = [...contenders.keys()]
-    if (turn % 2 !== 0) order.reverse()
-    for (const index of order) {
-      const before = process.cpuUsage()
-      for (let call = 0; call < CALLS_PER_TURN; call += 1) {
-        const start = performance.now()
-        const response = await contenders[index]()
-        await response.json()
-        if (turn >= 0) times[index].push(performance.now() - start)
-        if (!response.ok) throw new Error(`a call was answered ${response.status}`)
-      }
-      const { user, system } = process.cpuUsage(before)
-      if (turn >= 0) cpu[index].push((user + system) / CALLS_PER_TURN)
+    const order = turn % 2 === 0 ? ['plain', 'ours'] : ['ours', 'plain']
+    for (const who of order) {
+      const cost = await costOfTurn(contenders[who])
+      if (turn >= 0) costs[who].push(cost)
     }
   }
-  return { times, cpu }
+  return costs
+}
+
+async function costOfTurn(send) {
+  const before = process.cpuUsage()
+  for (let call = 0; call < CALLS_PER_TURN; call += 1) {
+    const response = await send()
+    await response.json()
+    if (!response.ok) throw new Error(`a call was answered ${response.status}`)
+  }
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / CALLS_PER_TURN
 }
 
 process.on('message', async (question) => {

@@ -1,60 +1,86 @@
-/*
- * The load: keep-alive connections without pipelining, each sending its next request when the last
- * is answered. Raw sockets, because an HTTP client would need more of its core than the server of its
- * own. Asked over IPC: `{ pools }` hands over the tokens, `{ turn }` loads a port for a while.
- */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { createProof } from './proof.js'
+import { createProof } from './issuer.js'
 
 const CONNECTIONS = 64
-/** All have been used when a server is warm, and none comes again while its first write may wait for the disk. */
-const REPLAYED_KEYS = 1000
-
 /** More than any server here answers. */
 const MAX_ANSWERS_A_MS = 20
-
-/** Tokens by the name of their pool; of bound ones, each with the `key` that it is bound to. */
-const pools = {}
-/** Fields with a proof by the name of a pool, each to be sent once. */
-const proved = {}
-/** Each server gets all tokens of a pool in turn, however the turns of others lie between. */
-const cursors = {}
-/** The connections to each port stay open between its turns, until its server ends. */
-const connectionsTo = {}
+const READ_PATH = '/orders/17'
+const ORDER = JSON.stringify({ item: 'book', quantity: 2, note: 'leave it at the door' })
+const ORDER_HEAD = `Content-Type: application/json\r\nContent-Length: ${ORDER.length}\r\n`
 
 /**
- * Loads a port; `requests` is what each connection sends one after the other, again and again. Resolves
- * to how many of each were answered, how long that took, and, where asked for, when the answers came.
+ * The load: keep-alive connections without pipelining, each sending its next request when the last is answered. Raw
+ * sockets, because `autocannon` and `undici` need more of their core than the servers that they load. `pools` are
+ * tokens by name; of bound ones, each is `{ token, key }`.
+ *
+ * Returns a function that loads a port for a while. `request` is `{ kind, pool, status }`. It resolves to
+ * `{ count, elapsedMs }`, and rejects where an answer has another status.
  */
-async function takeTurn({ port, requests, durationMs, connections, recordsTimes, tls }) {
-  connectionsTo[port] ??= await Promise.all(
-    Array.from({ length: connections ?? CONNECTIONS }, () => open(port, tls)),
-  )
-  for (const { pool } of requests) proveAhead(pool, durationMs * MAX_ANSWERS_A_MS)
-  const counts = requests.map(() => 0)
-  const moments = []
-  const begin = performance.now()
-  const end = begin + durationMs
+export function createLoad(pools) {
+  /** Each server gets all tokens of a pool in turn, however the turns of others lie between. */
+  const cursors = new Map()
+  /** The connections to each port stay open between its turns, until its server ends. */
+  const connectionsTo = new Map()
 
-  async function keepSending(exchange) {
-    while (performance.now() < end) {
-      for (const [index, request] of requests.entries()) {
-        const answer = await exchange(requestText(request, port))
+  async function load({ port, request, durationMs, connections = CONNECTIONS, tls }) {
+    if (!connectionsTo.has(port)) {
+      const opening = Array.from({ length: connections }, () =>
+        open({ port, tls, onClose: () => connectionsTo.delete(port) }),
+      )
+      connectionsTo.set(port, await Promise.all(opening))
+    }
+    const nextAuthorization = authorizations(request.pool, port, durationMs)
+    const begin = performance.now()
+    let count = 0
+    async function keepSending(exchange) {
+      while (performance.now() < begin + durationMs) {
+        const answer = await exchange(requestText(request.kind, nextAuthorization()))
         if (!answer.startsWith(`HTTP/1.1 ${request.status}`)) throw new Error(answer)
-        counts[index] += 1
-        if (recordsTimes) moments.push(performance.timeOrigin + performance.now())
+        count += 1
       }
     }
+    await Promise.all(connectionsTo.get(port).map(keepSending))
+    return { count, elapsedMs: performance.now() - begin }
   }
-  await Promise.all(connectionsTo[port].map(keepSending))
-  return { counts, moments, elapsedMs: performance.now() - begin }
+
+  function authorizations(pool, port, durationMs) {
+    const tokens = pools[pool]
+    if (tokens[0].key !== undefined) return proofs(tokens, durationMs * MAX_ANSWERS_A_MS)
+    const cursor = `${pool} ${port}`
+    return () => {
+      const at = cursors.get(cursor) ?? 0
+      cursors.set(cursor, (at + 1) % tokens.length)
+      return `Bearer ${tokens[at]}`
+    }
+  }
+  return Object.assign(load, { pools })
+}
+
+/** Makes the proofs of a turn before it, so that the load has no more to do than without. */
+function proofs(tokens, count) {
+  const request = { method: 'GET', url: `http://orders${READ_PATH}` }
+  const fields = Array.from({ length: count }, (_, index) => {
+    const { token, key } = tokens[index % tokens.length]
+    return `DPoP ${token}\r\nDPoP: ${createProof(key, token, request)}`
+  })
+  return () => {
+    const next = fields.pop()
+    if (next === undefined) throw new Error('there are more requests than proofs')
+    return next
+  }
+}
+
+function requestText(kind, authorization) {
+  const common = `Host: orders\r\nAuthorization: ${authorization}\r\n`
+  if (kind === 'read') return `GET ${READ_PATH} HTTP/1.1\r\n${common}\r\n`
+  return `POST /orders HTTP/1.1\r\n${common}Idempotency-Key: ${randomUUID()}\r\n${ORDER_HEAD}\r\n${ORDER}`
 }
 
 /** A connection, as a function that sends a request and resolves to the whole answer. */
-async function open(port, tls) {
+async function open({ port, tls, onClose }) {
   const address = { port, host: '127.0.0.1', noDelay: true }
   const socket = tls ? connectTls({ ...address, ...tls }) : connect(address)
   let pending = ''
@@ -69,7 +95,7 @@ async function open(port, tls) {
   socket.on('error', (error) => waiting?.reject(error))
   socket.on('close', () => {
     // A later server may get the same port.
-    delete connectionsTo[port]
+    onClose()
     waiting?.reject(new Error('the connection was closed'))
   })
   await once(socket, tls ? 'secureConnect' : 'connect')
@@ -87,58 +113,3 @@ function isWhole(text) {
   if (at === -1 || at > headEnd) throw new Error(`an answer without a length: ${text}`)
   return text.length >= headEnd + 4 + Number.parseInt(text.slice(at + 16, at + 26), 10)
 }
-
-const READ_PATH = '/orders/17'
-
-/** Makes the proofs of a turn before it, so that the load has no more to do than without. */
-function proveAhead(pool, count) {
-  const tokens = pools[pool]
-  if (tokens[0].key === undefined) return
-  const request = { method: 'GET', url: `http://orders${READ_PATH}` }
-  proved[pool] = Array.from({ length: count }, (_, index) => {
-    const { token, key } = tokens[index % tokens.length]
-    return `DPoP ${token}\r\nDPoP: ${createProof(key, token, request)}`
-  })
-}
-
-function nextAuthorization(pool, port) {
-  if (proved[pool] === undefined) return `Bearer ${nextToken(pool, port)}`
-  const next = proved[pool].pop()
-  if (next === undefined) throw new Error('there are more requests than proofs')
-  return next
-}
-
-function nextToken(pool, port) {
-  const cursor = `${pool} ${port}`
-  const at = cursors[cursor] ?? 0
-  cursors[cursor] = (at + 1) % pools[pool].length
-  return pools[pool][at]
-}
-
-/** One of a few keys of this port. */
-function nextReplayed(port) {
-  const cursor = `replay ${port}`
-  const at = cursors[cursor] ?? 0
-  cursors[cursor] = (at + 1) % REPLAYED_KEYS
-  return `replay-${port}-${at}`
-}
-
-const ORDER = JSON.stringify({ item: 'book', quantity: 2, note: 'leave it at the door' })
-const ORDER_HEAD = `Content-Type: application/json\r\nContent-Length: ${ORDER.length}\r\n`
-
-function requestText({ kind, pool }, port) {
-  const common = `Host: orders\r\nAuthorization: ${nextAuthorization(pool, port)}\r\n`
-  if (kind === 'read') return `GET ${READ_PATH} HTTP/1.1\r\n${common}\r\n`
-  const key = kind === 'replay' ? nextReplayed(port) : randomUUID()
-  return `POST /orders HTTP/1.1\r\n${common}Idempotency-Key: ${key}\r\n${ORDER_HEAD}\r\n${ORDER}`
-}
-
-process.on('message', async (question) => {
-  if (question.pools) {
-    Object.assign(pools, question.pools)
-    process.send({ isReady: true })
-    return
-  }
-  process.send(await takeTurn(question.turn).catch((error) => ({ fault: String(error) })))
-})
-process.on('disconnect', () => process.exit())

@@ -1,6 +1,6 @@
-import { SERVER_CORE, startNode } from './processes.js'
+import { startServer } from './processes.js'
 
-/** Each heat starts new server processes: two of the same program differ by some hundredths. */
+/** Two processes of one program differ by some hundredths: each heat starts new ones. */
 const HEATS = 3
 /** Many and short: on a busy machine some of them are left alone. */
 const TURNS_PER_HEAT = Number(process.env.BENCH_TURNS ?? 30)
@@ -8,56 +8,66 @@ const TURN_MS = Number(process.env.BENCH_MS ?? 100)
 const WARM_UP_MS = 1000
 
 /**
- * Lets all contenders take turns, so that whatever else the machine does meets them all. Resolves to
- * what a request cost each of them, in microseconds of processor time: heats of turns. A contender is
- * `{ app, settings, requests, before, warmUpMs, tls }`; `before` runs ahead of each of its turns, and `tls`
- * is how the load connects. A server that is sent several kinds of requests is charged with all of them; only
- * the first kind is counted.
+ * Lets all contenders take turns, so that whatever else the machine does meets them all. Resolves to the heats
+ * of each contender; a heat is a list of turns `{ cost, rate }`: microseconds of processor time for a request, and
+ * requests a second. A contender is `{ app, settings, request, before, warmUpMs, tls }`; `before` runs ahead of each
+ * of its turns, `tls` is how the load connects. `options` are `{ turns, turnMs, connections, storeCpu }`; what
+ * `storeCpu` returns, in microseconds, is charged to the requests as well.
  */
-export async function measure(bench, contenders) {
+export async function measure(bench, contenders, options = {}) {
   const heats = []
-  for (let heat = 0; heat < HEATS; heat += 1) heats.push(await runHeat(bench, contenders))
-  return contenders.map((_, index) => heats.map((costs) => costs[index]))
+  for (let heat = 0; heat < HEATS; heat += 1) heats.push(await runHeat(bench, contenders, options))
+  return contenders.map((_, index) => heats.map((turns) => turns[index]))
 }
 
-async function runHeat(bench, contenders) {
+async function runHeat(bench, contenders, options) {
+  const { turns = TURNS_PER_HEAT, turnMs = TURN_MS } = options
   const servers = []
   try {
-    for (const contender of contenders) servers.push(await startServer(bench, contender))
+    for (const contender of contenders) servers.push(await startApp(bench, contender))
     for (const server of servers) {
-      await takeTurn(bench, server, server.contender.warmUpMs ?? WARM_UP_MS)
+      await takeTurn(bench, server, { ...options, turnMs: server.contender.warmUpMs ?? WARM_UP_MS })
     }
-    const costs = servers.map(() => [])
-    for (let turn = 0; turn < TURNS_PER_HEAT; turn += 1) {
-      for (const [index, server] of servers.entries()) {
-        costs[index].push(await takeTurn(bench, server, TURN_MS))
+    const taken = servers.map(() => [])
+    for (let turn = 0; turn < turns; turn += 1) {
+      // Backwards every other time: no one always follows the same other.
+      const order = [...servers.keys()]
+      if (turn % 2 === 1) order.reverse()
+      for (const index of order) {
+        taken[index].push(await takeTurn(bench, servers[index], { ...options, turnMs }))
       }
     }
-    return costs
+    return taken
   } finally {
     await Promise.all(servers.map(({ node }) => node.stop()))
   }
 }
 
-async function startServer(bench, contender) {
-  return { ...(await startApp(bench, contender)), contender }
-}
-
-/** Starts an app of `apps/` in a process of its own; `flags` are for Node. */
-export async function startApp(bench, { app, settings, flags }) {
-  const given = JSON.stringify({ ...bench.settings, ...settings })
+/** Starts an app in a process of its own. */
+export async function startApp({ settings }, contender) {
+  const given = JSON.stringify({ ...settings, ...contender.settings })
   const file = new URL('serve.js', import.meta.url).pathname
-  const node = startNode(SERVER_CORE, file, [app, given], flags)
+  const node = startServer([file, contender.app, given])
   const { port } = await node.answer()
-  return { node, port }
+  return { node, port, contender }
 }
 
-async function takeTurn(bench, { node, port, contender }, durationMs) {
-  const { requests, before, app, tls } = contender
+async function takeTurn({ load }, { node, port, contender }, { turnMs, connections, storeCpu }) {
+  const { request, before, tls, app } = contender
+  const spent = async () => (await node.ask({})).cpuMicroseconds + (storeCpu?.() ?? 0)
   await before?.()
-  const start = await node.ask({})
-  const { counts, fault } = await bench.load.ask({ turn: { port, requests, durationMs, tls } })
-  const end = await node.ask({})
-  if (fault !== undefined) throw new Error(`${app} answered otherwise: ${fault}`)
-  return (end.cpuMicroseconds - start.cpuMicroseconds) / counts[0]
+  const start = await spent()
+  const turn = { port, request, durationMs: turnMs, connections, tls }
+  const { count, elapsedMs } = await load(turn).catch((error) => {
+    throw new Error(`${app} answered otherwise`, { cause: error })
+  })
+  return { cost: ((await spent()) - start) / count, rate: (count * 1000) / elapsedMs }
+}
+
+/** Neighbours and collections only ever add to a turn: the cheapest is nearest to the truth. */
+export const cheapest = (heats) => Math.min(...heats.flat().map(({ cost }) => cost))
+
+export function median(figures) {
+  const sorted = figures.toSorted((one, other) => one - other)
+  return sorted[Math.floor(sorted.length / 2)]
 }

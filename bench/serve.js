@@ -1,22 +1,19 @@
-/* One app under test in a process of its own: `node serve.js <app> <settings as JSON>`. */
+/* One app under test in a process of its own: `node serve.js <file>/<app> <settings as JSON>`. */
 import { createServer } from 'node:https'
-import { apps } from './apps/index.js'
 
 /** Connections outlive the turns of the other apps. */
 const KEEP_ALIVE_MS = 60_000
 
-const [name, given] = process.argv.slice(2)
-const settings = JSON.parse(given)
+const [file, name] = process.argv[2].split('/')
+const settings = JSON.parse(process.argv[3])
+const apps = await import(`./apps/${file}.js`)
 const app = await apps[name](settings)
 const listener = settings.tls ? createServer(settings.tls, app) : app
-const server = listener.listen(settings.port ?? 0, '127.0.0.1', () =>
-  process.send({ port: server.address().port }),
-)
+const server = listener.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }))
 server.keepAliveTimeout = KEEP_ALIVE_MS
 
 process.on('message', () => {
-  globalThis.gc?.()
   const { user, system } = process.cpuUsage()
-  process.send({ cpuMicroseconds: user + system, heapUsed: process.memoryUsage().heapUsed })
+  process.send({ cpuMicroseconds: user + system })
 })
 process.on('disconnect', () => process.exit())

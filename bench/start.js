@@ -1,29 +1,14 @@
 /*
- * Runs the benchmark on the Node that BENCH_NODE names (24 where it names none). npx fetches that
- * Node where the machine's own is another one.
+ * Runs the benchmark on Node 24, or on the Node that BENCH_NODE names. Where the machine's own is another one,
+ * npx fetches it.
  */
 import { spawnSync } from 'node:child_process'
-import { tsImport } from 'tsx/esm/api'
 
-const DEFAULT_NODE = '24'
-
-const { default: useTemporaryHome } = await tsImport(
-  '../test/support/run/temporary-home.ts',
-  import.meta.url,
-)
-const removeTemporaryHome = await useTemporaryHome()
-
-const wanted = process.env.BENCH_NODE ?? DEFAULT_NODE
+const wanted = process.env.BENCH_NODE ?? '24'
 const isHere = `${process.versions.node}.`.startsWith(`${wanted}.`)
-const [command, ...before] = isHere
-  ? [process.execPath]
-  : ['npx', '-y', '-p', `node@${wanted}`, 'node']
+const node = isHere ? [process.execPath] : ['npx', '-y', '-p', `node@${wanted}`, 'node']
 const file = new URL('run.js', import.meta.url).pathname
-const { status, error } = spawnSync(command, [...before, file, ...process.argv.slice(2)], {
-  stdio: 'inherit',
-  // npx has an INIT_CWD of its own: paths count from where the benchmark was asked for.
-  env: { ...process.env, BENCH_FROM: process.env.INIT_CWD ?? '.' },
-})
-await removeTemporaryHome()
+const [command, ...args] = [...node, '--import', 'tsx', file, ...process.argv.slice(2)]
+const { status, error } = spawnSync(command, args, { stdio: 'inherit' })
 if (error) throw error
 process.exitCode = status ?? 1

@@ -1,14 +1,22 @@
+import { readFileSync } from 'node:fs'
 import express from 'express'
 
-/** What every app under test does, whatever stands before it. */
-export const readOrder = (req, res) => {
-  res.json({ id: req.params.id, item: 'book', quantity: 2, state: 'open' })
+/** The module of an entry point of a build of this package. `build` is the package's folder, as a URL. */
+export const importEntry = (build, name = '.') => import(entryIn(build, name).href)
+
+export function entryIn(build, name) {
+  const { exports } = JSON.parse(readFileSync(new URL('package.json', build), 'utf8'))
+  return new URL(exports[name].default, build)
 }
 
 export const orderOf = ({ item, quantity }) => ({ id: '17', item, quantity, state: 'open' })
 
 export const createOrder = (req, res) => {
   res.status(201).json(orderOf(req.body))
+}
+
+const readOrder = (req, res) => {
+  res.json({ id: req.params.id, item: 'book', quantity: 2, state: 'open' })
 }
 
 /** A read behind what verifies the token, for the whole app, and what checks the permission. */
@@ -25,9 +33,9 @@ export function bareReadApp() {
   return app
 }
 
-/** An answer of 1 KB. */
-export const createLargeOrder = (req, res) => {
-  res.status(201).json({ ...orderOf(req.body), note: NOTE })
+export function writeApp(verifier, permission, ...handlers) {
+  const app = express()
+  app.use(verifier)
+  app.post('/orders', permission, express.json(), ...handlers)
+  return app
 }
-
-const NOTE = 'n'.repeat(950)

@@ -1,110 +1,70 @@
-import { KEYS_TABLE } from '../apps/postgres.js'
-import { importEntry } from '../build.js'
-import { startPostgres } from '../postgres.js'
-import { compareThroughput } from '../throughput.js'
-import { postgresCost, startWire } from './postgres-cost.js'
-import { postgresFaults } from './postgres-faults.js'
-import { postgresSweep } from './postgres-sweep.js'
+import { readFileSync } from 'node:fs'
+import { importEntry } from '../apps/handlers.js'
+import { TABLES } from '../apps/postgres.js'
+import { addRates, compare } from '../table.js'
 
-const AT_ONCE = 16
-const BARE = 'bare transaction'
-const BY_HAND = 'key by hand'
-const BY_ONE_SELECT = 'replay by one select'
-const LEASED = 'Redis store + bare transaction'
-/** Added to every reply: two milliseconds for a round trip. */
-const DELAY_MS = 2
+/** Each writes on all connections of its pool at once. */
+const OPTIONS = { connections: 16, turns: 8, turnMs: 800 }
+/** Every commit is flushed to the disk, as by default; checkpoints are rarer than the turns are long. */
+const SERVER = {
+  isOnDisk: true,
+  settings: { fsync: 'on', shared_buffers: '256MB', max_wal_size: '4GB', checkpoint_timeout: '1h' },
+}
 
-/** Those whose adapters send one statement at a time. */
-const OTHERS = { kysely: 'kysely', typeOrm: 'TypeORM', prisma: 'Prisma' }
-
-/** Writes whose record commits with them in Postgres, beside the same writes without a record. */
+/** Writes whose record commits with them, beside the same with a key by hand. */
 export async function postgres(bench) {
-  const server = await startPostgres()
-  const slow = await startWire(server, DELAY_MS)
+  const server = await startDatabase(bench)
   try {
-    const { migration } = await importEntry(bench.settings.build, './postgres')
-    await server.pool.query(migration())
-    await server.pool.query(
-      'create table orders (id bigserial primary key, item text not null, quantity integer not null)',
-    )
-    await server.pool.query(KEYS_TABLE)
-    const place = { ...bench, postgres: server }
-    await manyAtOnce(place)
-    await keysByHand(place)
-    await oneAtATime(place, slow.url)
-    await postgresCost(place)
-    await postgresSweep(place)
-    await postgresFaults(place)
+    const storeCpu = await createCpuMeter(server)
+    const write = {
+      settings: { postgresUrl: server.url },
+      request: { kind: 'write', pool: 'few', status: 201 },
+    }
+    for (const { label, app, goal } of [
+      { label: 'coupled write on pg', app: 'postgres/onPg', goal: 0.95 },
+      { label: 'coupled write on postgres.js', app: 'postgres/onPostgresJs', goal: 0.85 },
+    ]) {
+      const [ours, byHand] = await compare(bench, {
+        ours: { label, app, ...write },
+        others: [{ label: 'by hand on pg, CPU', app: 'postgres/byHand', ...write, goal }],
+        options: { ...OPTIONS, storeCpu },
+      })
+      const figure = `${label}, of by hand on pg, requests a second`
+      addRates(bench, { figure, ours, other: byHand, goal })
+    }
   } finally {
-    await slow.node.stop()
     await server.stop()
   }
 }
 
-async function manyAtOnce(bench) {
-  const settings = { postgresUrl: bench.postgres.url, library: 'pg' }
-  const toBare = (aim) => ({ to: BARE, aim })
-  await compareThroughput(bench, {
-    title: `writes, ${AT_ONCE} at once`,
-    connections: AT_ONCE,
-    contenders: [
-      { label: BARE, app: 'bare', settings },
-      {
-        label: 'coupled',
-        app: 'coupled',
-        settings,
-        ratios: [toBare(0.7), { to: LEASED, aim: 0.95 }],
-      },
-      { label: LEASED, app: 'leased', settings },
-      { label: 'replay', app: 'coupled', kind: 'replay', settings, ratios: [toBare(1)] },
-      ...otherLibraries(bench.postgres.url),
-    ],
-  })
+export async function startDatabase({ startPostgres, settings }) {
+  const server = await startPostgres(SERVER)
+  const { migration } = await importEntry(settings.build, './postgres')
+  await server.query(migration())
+  await server.query(TABLES)
+  return server
 }
 
-/** What one writes by hand: the key, the write and the answer in one transaction. */
-async function keysByHand(bench) {
-  const libraries = { pg: 'pg', postgresJs: 'postgres.js', drizzle: 'drizzle', ...OTHERS }
-  const contenders = Object.entries(libraries).flatMap(([library, name]) => {
-    const settings = { postgresUrl: bench.postgres.url, library }
-    const byHand = `${BY_HAND}, ${name}`
-    const [aim, costAim] = library === 'pg' ? [0.95, 0.95] : [0.85]
-    const ratios = [{ to: byHand, aim, costAim }]
-    return [
-      { label: byHand, app: 'byHand', settings },
-      { label: `coupled, ${name}`, app: 'coupled', settings, ratios },
-    ]
-  })
-  const settings = { postgresUrl: bench.postgres.url, library: 'pg' }
-  const replay = { kind: 'replay', settings }
-  contenders.push(
-    { ...replay, label: BY_ONE_SELECT, app: 'replayByHand' },
-    { ...replay, label: 'replay', app: 'coupled', ratios: [{ to: BY_ONE_SELECT, aim: 0.85 }] },
-  )
-  const title = `beside a ${BY_HAND}, ${AT_ONCE} at once`
-  await compareThroughput(bench, { title, connections: AT_ONCE, contenders })
+/** Returns a function for the processor time of all connections so far, in microseconds, with those that have ended. */
+async function createCpuMeter(server) {
+  const [{ lines }] = await server.query(`select pg_read_file('postmaster.pid') as lines`)
+  const [pid] = lines.split('\n')
+  const seen = new Map()
+  return () => {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')
+    for (const child of children.filter(Boolean)) {
+      seen.set(child, cpuOf(child) ?? seen.get(child) ?? 0)
+    }
+    return [...seen.values()].reduce((sum, each) => sum + each, 0)
+  }
 }
 
-async function oneAtATime(bench, postgresUrl) {
-  const settings = { postgresUrl, library: 'pg' }
-  await compareThroughput(bench, {
-    title: `writes, one at a time, ${DELAY_MS} ms a round trip`,
-    connections: 1,
-    turnMs: 500,
-    contenders: [
-      { label: BARE, app: 'bare', settings },
-      { label: 'coupled', app: 'coupled', settings, ratios: [{ to: BARE, aim: 0.9 }] },
-      ...otherLibraries(postgresUrl, 0.55),
-    ],
-  })
+function cpuOf(pid) {
+  try {
+    const [nanoseconds] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')
+    return Number(nanoseconds) / 1000
+  } catch {
+    // It has ended.
+    return undefined
+  }
 }
-
-const otherLibraries = (postgresUrl, aim) =>
-  Object.entries(OTHERS).flatMap(([library, name]) => {
-    const settings = { postgresUrl, library }
-    const bare = `bare, ${name}`
-    return [
-      { label: bare, app: 'bare', settings },
-      { label: `coupled, ${name}`, app: 'coupled', settings, ratios: [{ to: bare, aim }] },
-    ]
-  })

@@ -28,7 +28,7 @@ const OF_THE_PACKAGE = [
   'test/package/**/*.test.ts',
   'test/release/**/*.test.ts',
   'test/types/**/*.test.ts',
-  'test/site/{browser,built}.test.ts',
+  'test/site/**/*.test.ts',
 ]
 
 /**

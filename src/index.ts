@@ -1,3 +1,9 @@
+/**
+ * The middlewares and their options.
+ *
+ * @module express-service-auth
+ */
+
 export type { DecisionEvent, DecisionObserver } from './base/decision/decision-event.js'
 export type { DenylistEvent, DenylistFailureCode } from './base/decision/denylist-event.js'
 export type {

@@ -1,141 +1,53 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { slug } from 'github-slugger'
 import { defineConfig } from 'vitepress'
-import { ENTRY_POINTS } from '../entry-points.js'
-import { linksToSource, namedCells } from './markdown.js'
-import { SEARCH } from './search.js'
 
-const PAGES = fileURLToPath(new URL('../made', import.meta.url))
-/** The pages by their files, or as files and names; all others are named by their headings. */
-const NAVIGATION = {
-  Begin: [
-    ['README.md', 'Start'],
-    'docs/README.md',
-    'docs/faq.md',
-    ['docs/control-room.md', 'Try it: the control room'],
-    'docs/how-it-decides.md',
-    'docs/responses.md',
-    'docs/openapi.md',
-  ],
-  'Receive calls': [
-    ...[
-      'policy',
-      'issuers',
-      'bound-tokens',
-      'other-frameworks',
-      'middleware-order',
-      'idempotency',
-      'denylist',
-      'sessions',
-      'testing',
-      'commonjs',
-      'errors',
-    ].map((name) => `docs/${name}.md`),
-  ],
-  Stores: [
-    'docs/stores/redis.md',
-    'docs/stores/postgres.md',
-    'docs/stores/custom.md',
-    'docs/stores/encryption.md',
-    'docs/outbox.md',
-  ],
-  'Call others': ['docs/calling.md'],
-  Operate: [
-    'docs/operations.md',
-    ['docs/operations.md#every-reason', 'Why was a call refused?'],
-    ...['logging', 'shutdown', 'opentelemetry', 'capacity', 'cli'].map((name) => `docs/${name}.md`),
-    'commands.md',
-  ],
-  Move: [
-    ...[
-      'from-express-jwt',
-      'from-express-oauth2-jwt-bearer',
-      'migration',
-      'migration-endpoint',
-    ].map((name) => `docs/${name}.md`),
-    ...['docs/upgrading.md', 'docs/versioning.md', 'CHANGELOG.md'],
-  ],
-  'Judge it': [
-    'docs/security-model.md',
-    'SECURITY.md',
-    'docs/proof.md',
-    'docs/comparison.md',
-    'bench/results.md',
-    ['bench/README.md', 'How it is measured'],
-  ],
-  Reference: [
-    ['reference/index.md', 'What can be imported'],
-    ...ENTRY_POINTS.map(({ name }) => [`reference/${name}.md`, name]),
-  ],
-  'How it is built': [
-    'docs/architecture.md',
-    'CONTRIBUTING.md',
-    'CODE_OF_CONDUCT.md',
-    'example-app/identity-core/README.md',
-    'docs/decisions/index.md',
-    ...readdirSync(`${PAGES}/docs/decisions`)
-      .filter((file) => file !== 'index.md')
-      .map((file) => `docs/decisions/${file}`),
-  ],
-}
+/** The documents of the repository are the pages as they are: `site/build.js` copies them. */
+const PAGES = new URL('../made/', import.meta.url)
+const read = (path) => readFileSync(new URL(path, PAGES), 'utf8')
+const { name, description } = JSON.parse(read('../../package.json'))
 
-const titleOf = (file) =>
-  /^# (.+)$/m.exec(readFileSync(`${PAGES}/${file}`, 'utf8'))[1].replaceAll(/`|\[|\]\(.*?\)/g, '')
-
-const sidebar = Object.entries(NAVIGATION).map(([text, items]) => ({
+const titleOf = (page) => /^# (.+)$/m.exec(read(page))[1].replaceAll(/`|\\/g, '')
+const linkTo = (page, text = titleOf(page)) => ({
   text,
-  collapsed: items.length > 12,
-  items: items.map((item) => {
-    const [file, name = titleOf(file)] = [item].flat()
-    return { text: name, link: `/${file.replace(/(?:index)?\.md/, '')}` }
-  }),
+  link: `/${page.replace(/(index|README)?\.md$/, '')}`,
+})
+
+/** The table of `docs/README.md` is the navigation: a topic in each row, its pages as links. */
+const topics = [...read('docs/README.md').matchAll(/^\| (\w[^|]+) \| (\[.+) \|$/gm)]
+const sidebar = topics.map(([, text, links]) => ({
+  text,
+  items: [...links.matchAll(/\[([^\]]+)\]\(([\w/-]+\.md)\)/g)].map(([, label, file]) =>
+    linkTo(`docs/${file}`, label.replaceAll('`', '')),
+  ),
 }))
-
-const known = new Set([
-  'index.md',
-  ...Object.values(NAVIGATION).flatMap((items) => items.map((item) => [item].flat()[0])),
-])
-const unknown = readdirSync(PAGES, { recursive: true }).filter(
-  (file) => file.endsWith('.md') && !known.has(file),
+const decisions = readdirSync(new URL('docs/decisions', PAGES)).map((file) =>
+  linkTo(`docs/decisions/${file}`),
 )
-if (unknown.length > 0) throw new Error(`not in the navigation: ${unknown.join(', ')}`)
+const modules = readdirSync(new URL('reference', PAGES), { recursive: true })
+  .filter((file) => file.endsWith('index.md'))
+  .map((file) => linkTo(`reference/${file}`))
 
-const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url)))
-
-/** The address of the source, once `repository` is set in package.json. */
-const sourceOf = ({ repository }) =>
-  (repository?.url ?? repository)
-    ?.replace(/^git\+/, '')
-    .replace(/^github:/, 'https://github.com/')
-    .replace(/\.git$/, '')
-
-export const configFor = (manifest, source = sourceOf(manifest)) =>
-  defineConfig({
-    title: manifest.name,
-    description: manifest.description,
-    lang: 'en',
-    base: process.env.SITE_BASE ?? '/',
-    srcDir: 'made',
-    outDir: 'dist',
-    // The index of the search is one file, which is fetched when somebody searches.
-    vite: { build: { chunkSizeWarningLimit: 2000 } },
-    head: [['link', { rel: 'icon', href: 'data:,' }]],
-    markdown: {
-      anchor: { slugify: slug },
-      config: (md) => md.use(linksToSource({ pages: PAGES, source })).use(namedCells),
-    },
-    transformPageData({ relativePath, frontmatter }) {
-      if (relativePath === 'index.md' && source) {
-        frontmatter.hero.actions.push({ theme: 'alt', text: 'Source', link: source })
-      }
-    },
-    themeConfig: {
-      sidebar,
-      outline: { level: [2, 3] },
-      socialLinks: source ? [{ icon: 'github', link: source }] : [],
-      search: { provider: 'local', options: { detailedView: false, miniSearch: SEARCH } },
-    },
-  })
-
-export default configFor(manifest)
+export default defineConfig({
+  title: name,
+  description,
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
+  base: process.env.SITE_BASE ?? '/',
+  srcDir: 'made',
+  outDir: 'dist',
+  rewrites: { 'README.md': 'index.md', 'docs/README.md': 'docs/index.md' },
+  // The anchors of GitHub, which the links of the documents name.
+  markdown: { anchor: { slugify: slug } },
+  // Links to folders and to files of the source, which are no pages.
+  ignoreDeadLinks: [/\/(api|src|test|scripts|bench|example-app)(\/|$)/, /decisions\/?$/],
+  themeConfig: {
+    sidebar: [
+      { text: 'Start', items: [linkTo('README.md', 'README'), linkTo('docs/README.md')] },
+      ...sidebar,
+      { text: 'Decisions', collapsed: true, items: decisions },
+      { text: 'Reference', items: modules },
+    ],
+    outline: [2, 3],
+    search: { provider: 'local' },
+  },
+})

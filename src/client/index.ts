@@ -1,3 +1,9 @@
+/**
+ * Tokens and calls of the calling side.
+ *
+ * @module express-service-auth/client
+ */
+
 export type { ApiKey } from './core/core-options.js'
 export {
   type AttemptError,

@@ -1,3 +1,9 @@
+/**
+ * Accounts of an older identity service.
+ *
+ * @module express-service-auth/migration
+ */
+
 export type {
   MigrationAcceptance,
   MigrationCounts,

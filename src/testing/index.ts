@@ -1,3 +1,9 @@
+/**
+ * An issuer, hostile tokens and the rules of a store.
+ *
+ * @module express-service-auth/testing
+ */
+
 export type { DenylistUnderTest } from './denylist/live-denylist-cases.js'
 export { type DenylistOpener, liveDenylistCases } from './denylist/live-denylist-cases.js'
 export type { HostileProof, HostileToken } from './hostile/forge.js'

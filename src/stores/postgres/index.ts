@@ -1,3 +1,9 @@
+/**
+ * The write, its record and its response in one transaction.
+ *
+ * @module express-service-auth/postgres
+ */
+
 export type { PostgresEvent } from '../../base/decision/postgres-event.js'
 export { type DrizzleLike, fromDrizzle, type SqlTag } from './adapters/drizzle.js'
 export { fromKysely, type KyselyLike } from './adapters/kysely.js'

@@ -1,3 +1,9 @@
+/**
+ * Records, used tokens and denials in Redis.
+ *
+ * @module express-service-auth/redis
+ */
+
 export type { IoredisLike, NodeRedisLike, RedisClientLike } from './clients/client-factory.js'
 export {
   type AllowResult,

@@ -1,5 +1,5 @@
 import { defineConfig, type Plugin } from 'vitest/config'
-import { alias } from '../vitest.config.js'
+import { alias } from '../../vitest.config.js'
 
 /** Patterns of test files, separated by commas, that run instead of all: those of one module take minutes. */
 const only = process.env['MUTATION_TESTS']?.split(',')

@@ -307,23 +307,20 @@ export const MUTANTS: Mutants = {
       '',
     ],
   }),
-  ...mutantsOf('stores/redis/denylist/write-scripts.ts', {
+  ...mutantsOf('stores/redis/denylist/scripts.ts', {
     'a denial has no version': [
-      '  remove_ended(ENTRY_ENDS, ENTRIES, REASONS)\n  publish(number, nonce)',
-      '  remove_ended(ENTRY_ENDS, ENTRIES, REASONS)',
+      '  remove_some_ended(hashes, second_of)\n  publish(number, nonce)',
+      '  remove_some_ended(hashes, second_of)',
     ],
     'an allowance has no version': [
-      'remove_ended(MARK_ENDS, MARKS)\npublish(number, nonce)',
-      'remove_ended(MARK_ENDS, MARKS)',
+      "publish(number, nonce)\nredis.call('HSET', MARKS",
+      "redis.call('HSET', MARKS",
     ],
     'an allowance leaves no tombstone': [
       "redis.call('HSET', MARKS, target, table.concat({ number, time[1], listed, nonce }, '|'))",
       '',
     ],
-    'an allowance removes nothing': [
-      "redis.call('ZREM', ENTRY_ENDS, target)\nredis.call('HDEL', ENTRIES, target)",
-      '',
-    ],
+    'an allowance removes nothing': ["redis.call('HDEL', ENTRIES, target)", ''],
     'a denial is not written': [
       "redis.call('HSET', ENTRIES, target, number .. '|' .. entry.ends .. '|' .. entry.cutoff)",
       '',

@@ -1,7 +1,6 @@
 import type { DenylistReceiver } from '../../stores/redis/denylist/operations.js'
 import type { DenylistEntry } from '../../verification/denylist/denylist-entry.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
-import { usageError } from '../frame/command-failure.js'
 import { columns } from '../output/columns.js'
 import { formatDuration, formatTime, formatValue } from '../output/format-time.js'
 import { REDIS_OPTIONS } from '../redis/redis-client.js'
@@ -10,49 +9,14 @@ import { withDenylist } from './denylist-access.js'
 export const denylist: Command = {
   name: 'denylist',
   summary: 'Shows the entries of the denylist, and the receivers that apply them',
-  usage: ['[--redis FILE] [--timeout TIME]', '--repair [--yes]'],
-  options: {
-    repair: { kind: 'flag', help: 'show the rows in Redis that no receiver can read' },
-    yes: { kind: 'flag', help: 'with --repair: remove them' },
-    ...REDIS_OPTIONS,
-  },
-  exit1Help: 'nothing is denied; with --repair: damaged rows were not removed',
-  examples: [
-    'service-auth denylist',
-    'service-auth denylist --json',
-    'service-auth denylist --repair',
-  ],
+  usage: ['[--redis FILE] [--timeout TIME]'],
+  options: REDIS_OPTIONS,
+  exit1Help: 'nothing is denied',
+  examples: ['service-auth denylist', 'service-auth denylist --json'],
   run,
 }
 
-async function run(context: CommandContext): Promise<CommandResult> {
-  if (context.arguments.flag('repair')) return await repair(context)
-  if (context.arguments.flag('yes')) throw usageError('usage', '--yes requires --repair')
-  return await show(context)
-}
-
-function repair(context: CommandContext): Promise<CommandResult> {
-  const isConfirmed = context.arguments.flag('yes')
-  return withDenylist(context, async ({ denylist: list, callOptions }) => {
-    const rows = await list.damagedRows(callOptions)
-    const damaged = rows.map(({ key, name, text }) => ({ key, name, text }))
-    if (rows.length === 0) {
-      return { exitCode: 0, lines: ['No row is damaged.'], json: { damaged, removed: 0 } }
-    }
-    const table = damaged.map(({ key, name, text }) => [key, name, text])
-    const lines = [...columns([['key', 'name', 'row'], ...table]), '']
-    if (!isConfirmed) {
-      const advice = 'Each row may be a lost entry: run --repair --yes, then deny its target again.'
-      return { exitCode: 1, lines: [...lines, advice], json: { damaged, removed: 0 } }
-    }
-    const { removed, version } = await list.removeRows(rows, callOptions)
-    const line = `Removed ${removed} damaged ${removed === 1 ? 'row' : 'rows'}.`
-    const exitCode = removed === rows.length ? 0 : 1
-    return { exitCode, lines: [...lines, line], json: { damaged, removed, version } }
-  })
-}
-
-function show(context: CommandContext): Promise<CommandResult> {
+function run(context: CommandContext): Promise<CommandResult> {
   return withDenylist(context, async ({ denylist: list, callOptions }) => {
     // Reads the version first, so that a change during these reads makes no receiver look behind.
     const { version, serverSeconds } = await list.version(callOptions)

@@ -7,7 +7,6 @@
 export type { IoredisLike, NodeRedisLike, RedisClientLike } from './clients/client-factory.js'
 export {
   type AllowResult,
-  type DamagedRow,
   type DeniedEntry,
   type DenyListResult,
   type DenylistCallOptions,
@@ -16,7 +15,6 @@ export {
   DenylistUnconfirmed,
   type DenylistVersion,
   type DenyResult,
-  type RemoveResult,
 } from './denylist/operations.js'
 export {
   type RedisDenylist,

@@ -5,7 +5,6 @@ import { expect, it, onTestFinished } from 'vitest'
 import type { Run } from '../../../src/idempotency/leased/idempotency-store.js'
 import type { Script } from '../../../src/stores/redis/connection/redis-call.js'
 import * as denylist from '../../../src/stores/redis/denylist/scripts.js'
-import * as writes from '../../../src/stores/redis/denylist/write-scripts.js'
 import { UNDO_RESERVE, undoArguments } from '../../../src/stores/redis/store/compensation.js'
 import * as records from '../../../src/stores/redis/store/idempotency-scripts.js'
 import { INSPECT, RESOLVE } from '../../../src/stores/redis/store/record-access.js'
@@ -17,7 +16,7 @@ import { Keyspace, type Reply, ReplyError, runScript, Status, type Stored } from
 // The simulated Redis beside a real one: the same scripts with the same arguments, drawn at random.
 
 const ROUNDS = 3000
-const LIST = ['version', 'entries', 'reasons', 'marks', 'receivers', 'entry-ends', 'mark-ends']
+const LIST = ['version', 'entries', 'reasons', 'marks', 'receivers']
 /** Both clocks run on while a command travels. */
 const CLOSE_MS = 50
 
@@ -125,7 +124,7 @@ function drawer(random: Random): (twin: Keyspace) => Step {
         ]),
       () => ofKey(CONSUME, key, [random.pick(['n1', 'n2']), '10']),
       () =>
-        onList(writes.DENY, [
+        onList(denylist.DENY, [
           random.uuid(),
           '3',
           target(),
@@ -133,9 +132,7 @@ function drawer(random: Random): (twin: Keyspace) => Step {
           second(),
           random.pick(['', 'why']),
         ]),
-      () => onList(writes.ALLOW, [random.uuid(), target(), '604800', '2']),
-      () => onList(writes.INDEX, ['604800', String(random.below(3)), String(random.below(3))]),
-      () => onList(writes.REMOVE_ROWS, [random.uuid(), 'no digest']),
+      () => onList(denylist.ALLOW, [random.uuid(), target(), '604800', '2']),
       () =>
         onList(denylist.REPORT, [
           target(),
@@ -145,15 +142,7 @@ function drawer(random: Random): (twin: Keyspace) => Step {
           'name',
         ]),
       () => onList(denylist.LEAVE, [target()]),
-      () =>
-        onList(
-          random.pick([
-            denylist.POLL,
-            denylist.READ_WITH_REASONS,
-            denylist.RECEIVERS,
-            denylist.READ_ROWS,
-          ]),
-        ),
+      () => onList(random.pick([denylist.POLL, denylist.READ_WITH_REASONS, denylist.RECEIVERS])),
     ])()
   }
 }
@@ -198,17 +187,6 @@ async function read(redis: Redis, name: string, endsAt: number): Promise<Stored 
       }
     case 'hash':
       return { type: 'hash', value: new Map(Object.entries(await redis.hgetall(name))), endsAt }
-    case 'zset': {
-      const members = await redis.zrange(name, '0', '-1')
-      const scored = members.map(
-        async (member) =>
-          [
-            member,
-            Number(String(await redis.zscore(name, member)).replace('inf', 'Infinity')),
-          ] as const,
-      )
-      return { type: 'zset', value: new Map(await Promise.all(scored)), endsAt }
-    }
     default:
       return undefined
   }

@@ -17,7 +17,6 @@ export class ReplyError extends Error {}
 type Value =
   | { readonly type: 'string'; readonly value: string }
   | { readonly type: 'hash'; readonly value: ReadonlyMap<string, string> }
-  | { readonly type: 'zset'; readonly value: ReadonlyMap<string, number> }
 
 /** A value, and when it ends, in ms of the server's clock. A command replaces it, never changes it. */
 export type Stored = Value & { readonly endsAt: number }
@@ -71,7 +70,7 @@ export class Keyspace {
   }
 }
 
-const NEEDS_MEMORY = new Set(['SET', 'HSET', 'ZADD'])
+const NEEDS_MEMORY = new Set(['SET', 'HSET'])
 const INTEGER = /^-?\d+$/
 
 function integer(text: string | undefined): number {
@@ -81,42 +80,19 @@ function integer(text: string | undefined): number {
 
 type Command = (keys: Keyspace, args: readonly string[]) => Reply
 
-/** Changes a hash or a sorted set. It is gone when it is empty. */
-function changed<T extends 'hash' | 'zset'>(
+/** Changes a hash. It is gone when it is empty. */
+function changed(
   keys: Keyspace,
-  { type, key }: { readonly type: T; readonly key: string },
-  changes: (members: Map<string, T extends 'hash' ? string : number>) => number,
+  key: string,
+  changes: (fields: Map<string, string>) => number,
 ): number {
-  const stored = keys.of(type, key)
-  const members = new Map(stored?.value as ReadonlyMap<string, never> | undefined)
-  const count = changes(members)
-  if (members.size === 0 && stored === undefined) return count
+  const stored = keys.of('hash', key)
+  const fields = new Map(stored?.value)
+  const count = changes(fields)
+  if (fields.size === 0 && stored === undefined) return count
   const endsAt = stored?.endsAt ?? Number.POSITIVE_INFINITY
-  keys.write(key, members.size === 0 ? undefined : ({ type, value: members, endsAt } as Stored))
+  keys.write(key, fields.size === 0 ? undefined : { type: 'hash', value: fields, endsAt })
   return count
-}
-
-/** Returns whether the member is new. */
-function setMember<T>(members: Map<string, T>, name: string, value: T): number {
-  const { size } = members
-  return members.set(name, value).size - size
-}
-
-const removeMembers = (members: Map<string, unknown>, names: readonly string[]): number =>
-  names.filter((name) => members.delete(name)).length
-
-const scoreOf = (text: string): number => Number(text.replace('inf', 'Infinity'))
-
-/** A bound with `(` is not in the range. */
-function inRange(keys: Keyspace, key: string, min: string, max: string): string[] {
-  const isAtLeast = (bound: string, score: number): boolean =>
-    bound.startsWith('(') ? score > scoreOf(bound.slice(1)) : score >= scoreOf(bound)
-  const isAtMost = (bound: string, score: number): boolean =>
-    bound.startsWith('(') ? score < scoreOf(bound.slice(1)) : score <= scoreOf(bound)
-  return [...(keys.of('zset', key)?.value ?? [])]
-    .filter(([, score]) => isAtLeast(min, score) && isAtMost(max, score))
-    .sort(([one, a], [other, b]) => a - b || (one < other ? -1 : 1))
-    .map(([member]) => member)
 }
 
 const COMMANDS: Readonly<Record<string, Command>> = {
@@ -151,17 +127,15 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   HEXISTS: (keys, [key = '', field = '']) => (keys.of('hash', key)?.value.has(field) ? 1 : 0),
   HGETALL: (keys, [key = '']) => [...(keys.of('hash', key)?.value ?? [])].flat(),
   HSET: (keys, [key = '', field = '', value = '']) =>
-    changed(keys, { type: 'hash', key }, (fields) => setMember(fields, field, value)),
+    changed(keys, key, (fields) => {
+      const { size } = fields
+      return fields.set(field, value).size - size
+    }),
   HDEL: (keys, [key = '', ...names]) =>
-    changed(keys, { type: 'hash', key }, (fields) => removeMembers(fields, names)),
-  ZCARD: (keys, [key = '']) => keys.of('zset', key)?.value.size ?? 0,
-  ZADD: (keys, [key = '', score = '', member = '']) =>
-    changed(keys, { type: 'zset', key }, (scores) => setMember(scores, member, scoreOf(score))),
-  ZREM: (keys, [key = '', ...names]) =>
-    changed(keys, { type: 'zset', key }, (scores) => removeMembers(scores, names)),
-  ZCOUNT: (keys, [key = '', min = '', max = '']) => inRange(keys, key, min, max).length,
-  ZRANGEBYSCORE: (keys, [key = '', min = '', max = '', , offset, count]) =>
-    inRange(keys, key, min, max).slice(Number(offset), Number(offset) + Number(count)),
+    changed(keys, key, (fields) => names.filter((name) => fields.delete(name)).length),
+  /** Not at random: which rows it takes must not change how a story goes. */
+  HRANDFIELD: (keys, [key = '', count]) =>
+    [...(keys.of('hash', key)?.value ?? [])].slice(0, integer(count)).flat(),
 }
 
 const compiled = new Map<string, CompiledScript>()

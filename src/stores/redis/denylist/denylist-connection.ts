@@ -154,7 +154,7 @@ function createSender(client: DedicatedClient, keys: readonly string[]): ScriptS
 const TRY_TIMEOUT_MS = 500
 const RETRY_DELAY_MS = 50
 /** A retry with less time than this would only make the outcome uncertain. */
-export const MIN_TRY_MS = 100
+const MIN_TRY_MS = 100
 /** Errors of a server that may accept the call a moment later. */
 const TRANSIENT = /\b(LOADING|BUSY|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
 

@@ -1,8 +1,19 @@
+import { randomUUID } from 'node:crypto'
 import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
+import { integerBetween, lazy, optionsObject, parseOptions } from '../../../base/options.js'
+import {
+  checkEntries,
+  checkEntry,
+  checkTarget,
+} from '../../../verification/denylist/check-entry.js'
 import type {
   DenylistEntry,
   DenylistTarget,
 } from '../../../verification/denylist/denylist-entry.js'
+import { NotConfirmed } from '../connection/redis-call.js'
+import { type DenylistConnection, retryScript, type ScriptCall } from './denylist-connection.js'
+import * as rows from './rows.js'
+import * as scripts from './scripts.js'
 
 /** The operations on a live denylist. */
 export interface DenylistOperations {
@@ -12,7 +23,7 @@ export interface DenylistOperations {
    * has the entry, and with the resulting entry.
    *
    * @throws TypeError if the entry is not valid, has ended, or would be the 10,001st; nothing was written.
-   * @throws DenylistUnconfirmed, also if the list has damaged rows; in that case nothing was written.
+   * @throws DenylistUnconfirmed, also if the target has a damaged row; in that case nothing was written.
    */
   deny(entry: DenylistEntry, options?: DenylistCallOptions): Promise<DenyResult>
   /**
@@ -28,10 +39,10 @@ export interface DenylistOperations {
    *
    * @throws TypeError if the target is not valid, or if 10,000 others were allowed within the last 7
    * days; nothing was written.
-   * @throws DenylistUnconfirmed, also if the list has damaged rows; in that case nothing was written.
+   * @throws DenylistUnconfirmed
    */
   allow(target: DenylistTarget, options?: DenylistCallOptions): Promise<AllowResult>
-  /** Returns the entries in force. @throws ServiceAuthError `unavailable` */
+  /** Returns the entries in force. @throws ServiceAuthError `unavailable`, which names a damaged row if there is one */
   entries(options?: DenylistCallOptions): Promise<readonly DenylistEntry[]>
   /**
    * Returns the receivers of the list. One that has crashed stays listed until it has been silent for its
@@ -42,14 +53,6 @@ export interface DenylistOperations {
   receivers(options?: DenylistCallOptions): Promise<readonly DenylistReceiver[]>
   /** Returns the list's version and its server's time. @throws ServiceAuthError `unavailable` */
   version(options?: DenylistCallOptions): Promise<DenylistVersion>
-  /** Reads the whole list; returns the unreadable rows. @throws ServiceAuthError `unavailable` */
-  damagedRows(options?: DenylistCallOptions): Promise<readonly DamagedRow[]>
-  /**
-   * Removes these rows, unless they have changed since they were read.
-   *
-   * @throws DenylistUnconfirmed
-   */
-  removeRows(rows: readonly DamagedRow[], options?: DenylistCallOptions): Promise<RemoveResult>
 }
 
 /** Options of a denylist operation. */
@@ -78,26 +81,6 @@ export interface DenyListResult {
   readonly version: number
   /** One for each entry of the call, in the same order. */
   readonly entries: readonly DeniedEntry[]
-}
-
-/** The result of `removeRows`. */
-export interface RemoveResult {
-  /** The version without the rows. */
-  readonly version: number
-  /** The number of removed rows. */
-  readonly removed: number
-}
-
-/** A row of the list in Redis that cannot be read. */
-export interface DamagedRow {
-  /** The key that holds the row. */
-  readonly key: 'version' | 'entries' | 'marks'
-  /** The field of the hash. */
-  readonly name: string
-  /** The content of the row. */
-  readonly text: string
-  /** A digest of key, name and text. */
-  readonly digest: string
 }
 
 /** The result of `allow`. */
@@ -131,10 +114,123 @@ export class DenylistUnconfirmed extends ServiceAuthError {
   /** Whether it may have been written anyway. */
   readonly mayBeWritten: boolean
 
-  /** Only `deny`, `allow` and `removeRows` create these errors. */
+  /** Only `deny` and `allow` create these errors. */
   constructor(fault: string, mayBeWritten: boolean) {
     const outcome = mayBeWritten ? 'not known whether it was written' : 'nothing was written'
     super('unavailable', `the denylist is unreachable, ${outcome}: ${fault}`)
     this.mayBeWritten = mayBeWritten
+  }
+}
+
+const MAX_ENTRIES = 10_000
+/** Receivers read all tombstones with the entries, so an unlimited number would take them too long. */
+const MAX_TOMBSTONES = 10_000
+/** The maximum of `maxStaleSeconds`: no receiver applies an entry for longer without reading the list. */
+const TOMBSTONE_SECONDS = 604_800
+const schema = lazy(() => optionsObject({ timeoutMs: integerBetween(1, 60_000).default(1000) }))
+
+export function createOperations(connection: DenylistConnection): DenylistOperations {
+  const runScript = async (call: ScriptCall, options: unknown): Promise<unknown[]> => {
+    const { timeoutMs } = parseOptions('denylist options', schema, options)
+    return rows.rowsOf(await retryScript(connection, call, timeoutMs))
+  }
+
+  async function write<T>(
+    call: ScriptCall,
+    options: unknown,
+    parse: (answer: readonly unknown[]) => T,
+  ): Promise<T> {
+    try {
+      const [outcome, ...answer] = await runScript(call, options)
+      if (outcome === 'written') return parse(answer)
+      throw refusal(outcome, answer)
+    } catch (error) {
+      if (error instanceof rows.MalformedReply) throw new DenylistUnconfirmed(error.message, true)
+      throw error instanceof NotConfirmed
+        ? new DenylistUnconfirmed(error.message, error.mayHaveRun)
+        : error
+    }
+  }
+
+  async function read<T>(
+    script: ScriptCall['script'],
+    options: unknown,
+    parse: (reply: unknown[]) => T,
+  ): Promise<T> {
+    try {
+      return parse(await runScript({ script }, options))
+    } catch (error) {
+      const isExpected = error instanceof rows.MalformedReply || error instanceof NotConfirmed
+      if (!isExpected) throw error
+      throw new ServiceAuthError('unavailable', `the denylist cannot be read: ${error.message}`)
+    }
+  }
+
+  function deny(entry: DenylistEntry, options?: DenylistCallOptions): Promise<DenyResult>
+  function deny(
+    entries: readonly DenylistEntry[],
+    options?: DenylistCallOptions,
+  ): Promise<DenyListResult>
+  async function deny(
+    input: DenylistEntry | readonly DenylistEntry[],
+    options: DenylistCallOptions = {},
+  ): Promise<DenyResult | DenyListResult> {
+    const isList = Array.isArray(input)
+    const entries = isList ? checkEntries(input) : [checkEntry(input)]
+    const texts = entries.flatMap(rows.entryTexts)
+    const args = [randomUUID(), String(MAX_ENTRIES), ...texts]
+    const call = { script: scripts.DENY, args }
+    const result = await write(call, options, ([number, ...answer]) => ({
+      version: rows.readNumber(number),
+      entries: entries.map((entry, index) => rows.readDenied(entry, answer.slice(index * 3))),
+    }))
+    const [first] = result.entries
+    return isList || first === undefined ? result : { version: result.version, ...first }
+  }
+
+  return {
+    deny,
+    async allow(input, options = {}) {
+      const target = rows.targetText(checkTarget(input))
+      const args = [randomUUID(), target, String(TOMBSTONE_SECONDS), String(MAX_TOMBSTONES)]
+      return await write({ script: scripts.ALLOW, args }, options, ([number, listed]) => ({
+        version: rows.readNumber(number),
+        wasListed: listed === '1',
+      }))
+    },
+    entries: (options = {}) => read(scripts.READ_WITH_REASONS, options, rows.readEntries),
+    receivers: (options = {}) => read(scripts.RECEIVERS, options, (reply) => reply.map(receiverOf)),
+    version: (options = {}) =>
+      read(scripts.POLL, options, (reply) => {
+        const { version, serverSeconds } = rows.readPoll(reply)
+        return { version: version.number, serverSeconds }
+      }),
+  }
+}
+
+/** Returns the error for an outcome other than `written`. Nothing was written. */
+function refusal(outcome: unknown, [index]: readonly unknown[]): Error {
+  switch (outcome) {
+    case 'damaged': {
+      const fault = `its row of this target is damaged (index ${index}); allow the target, then deny it`
+      return new DenylistUnconfirmed(fault, false)
+    }
+    case 'ended':
+      return new TypeError(`denylist entry: until must be later than now (index ${index})`)
+    case 'full':
+      return new TypeError(`denylist entry: the list is full, it has ${MAX_ENTRIES} entries`)
+    default:
+      return new TypeError(
+        `denylist target: ${MAX_TOMBSTONES} others were allowed within the last 7 days`,
+      )
+  }
+}
+
+function receiverOf(row: unknown): DenylistReceiver {
+  const [name, version, silentMs] = rows.rowsOf(row)
+  return {
+    name: String(name),
+    version: rows.readNumber(version),
+    seenSecondsAgo: rows.readNumber(silentMs) / 1000,
   }
 }

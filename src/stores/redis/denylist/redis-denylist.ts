@@ -14,9 +14,8 @@ import { createLocalDenylist } from '../../../verification/denylist/local-denyli
 import { clientFactory, type RedisClientLike } from '../clients/client-factory.js'
 import { slotOf } from '../clients/hash-slot.js'
 import { missingPermission, refusedRight } from '../connection/rights.js'
-import { createOperations } from './create-operations.js'
 import { keepProcessAlive, openDenylistConnection } from './denylist-connection.js'
-import type { DenylistOperations } from './operations.js'
+import { createOperations, type DenylistOperations } from './operations.js'
 import { createPoll } from './poll.js'
 import { createReports } from './receiver-reports.js'
 import { TRY_RECEIVER } from './scripts.js'
@@ -147,8 +146,7 @@ export function redisDenylist(
 
 /** Returns the keys, which share a hash tag so that they are in one slot of a cluster. */
 function keysOf(keyPrefix: string, prefix: string): readonly string[] {
-  const hashes = ['entries', 'reasons', 'marks', 'receivers']
-  const parts = ['version', ...hashes, 'entry-ends', 'mark-ends']
+  const parts = ['version', 'entries', 'reasons', 'marks', 'receivers']
   const keys = parts.map((part) => `${prefix}{denylist}:${part}`)
   if (new Set(keys.map((key) => slotOf(keyPrefix + key))).size > 1) {
     throw new TypeError('redisDenylist options: prefix must not begin a hash tag that is empty')

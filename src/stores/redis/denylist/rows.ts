@@ -1,5 +1,6 @@
 import { parseJson } from '../../../base/json.js'
 import { isShortText } from '../../../base/options.js'
+import { printable } from '../../../base/printable.js'
 import type {
   DeniedKind,
   DenylistEntry,
@@ -11,10 +12,8 @@ import type {
   LocalEntry,
   ReadList,
 } from '../../../verification/denylist/merge-entries.js'
-import type { DamagedRow, DeniedEntry } from './operations.js'
 
-// The arguments and replies of the scripts in scripts.ts and write-scripts.ts. The comment at the top of scripts.ts has
-// the layout of each row.
+// The arguments and replies of the scripts in scripts.ts. The comment at its top has the layout of each row.
 
 /** The error for a reply that cannot be read, for example because another program has written to the keys. */
 export class MalformedReply extends Error {
@@ -48,37 +47,13 @@ export const entryTexts = (entry: DenylistEntry): string[] => [
 export function readDenied(
   input: DenylistEntry,
   [ends, cutoff, reason]: readonly unknown[],
-): DeniedEntry {
+): { readonly entry: DenylistEntry; readonly isEarlier: boolean } {
   const { endsAt, issuedBefore } = readLimits(ends, cutoff)
   const until = endsAt === Number.POSITIVE_INFINITY ? null : endsAt
   const value = input.kind === 'issued-before' ? issuedBefore : input.value
   // An earlier entry that stays in force keeps its reason.
   const isEarlier = reason !== reasonText(input)
   return { entry: { ...input, ...readReason(String(reason)), value, until }, isEarlier }
-}
-
-/** Returns the unreadable rows from the reply to `READ_ROWS`. @throws MalformedReply */
-export const readDamaged = (reply: unknown): DamagedRow[] =>
-  rowsOf(reply)
-    .map((row) => {
-      const [key, name, text, digest] = rowsOf(row).map(String)
-      return { key, name, text, digest } as DamagedRow
-    })
-    .filter(isDamaged)
-
-const READERS: Record<DamagedRow['key'], (name: string, text: string) => unknown> = {
-  version: (_, text) => readVersion(text),
-  entries: readEntry,
-  marks: readTombstone,
-}
-
-function isDamaged({ key, name, text }: DamagedRow): boolean {
-  try {
-    READERS[key](name, text)
-    return false
-  } catch {
-    return true
-  }
 }
 
 /** @throws MalformedReply */
@@ -91,25 +66,42 @@ export function readPoll(reply: unknown): { version: ListVersion; serverSeconds:
 }
 
 /** @throws MalformedReply */
-export const readList = (reply: unknown): ReadList => ({ ...readPoll(reply), ...readHashes(reply) })
-
-/** Returns the entries and tombstones of a list, without reading its version. @throws MalformedReply */
-export function readHashes(reply: unknown): Pick<ReadList, 'entries' | 'tombstones'> {
+export function readList(reply: unknown): ReadList {
   const [_version, _seconds, _microseconds, entries, tombstones] = rowsOf(reply)
   const issuers = new Map<string, string>()
-  const local = new Map<string, LocalEntry>()
-  for (const [target, row] of pairsOf(entries)) {
-    const entry = readEntry(target, row)
-    // All entries of an issuer share one string, instead of one each.
-    const issuer = issuers.get(entry.issuer) ?? entry.issuer
-    issuers.set(issuer, issuer)
-    local.set(target, { ...entry, issuer })
+  return {
+    ...readPoll(reply),
+    entries: readHash('entries', entries, (target, row) => {
+      const entry = readEntry(target, row)
+      // All entries of an issuer share one string, instead of one each.
+      const issuer = issuers.get(entry.issuer) ?? entry.issuer
+      issuers.set(issuer, issuer)
+      return { ...entry, issuer }
+    }),
+    tombstones: readHash('marks', tombstones, readTombstone),
   }
-  const numbers = pairsOf(tombstones).map(
-    ([target, row]) => [target, readTombstone(target, row)] as const,
-  )
-  return { entries: local, tombstones: new Map(numbers) }
 }
+
+/** Reads the rows of a hash. @throws MalformedReply that names the first damaged row */
+function readHash<T>(
+  hash: string,
+  reply: unknown,
+  readRow: (target: string, row: string) => T,
+): Map<string, T> {
+  const read = new Map<string, T>()
+  for (const [target, row] of pairsOf(reply)) {
+    try {
+      read.set(target, readRow(target, row))
+    } catch {
+      const shown = printable(target).slice(0, MAX_SHOWN_LENGTH)
+      throw new MalformedReply(`no receiver can read the field ${shown} of its hash ${hash}`)
+    }
+  }
+  return read
+}
+
+/** Long enough for the issuer and the value of a damaged row. */
+const MAX_SHOWN_LENGTH = 600
 
 /** Returns the number of the version with which the target was allowed. @throws MalformedReply */
 function readTombstone(target: string, row: string): number {
@@ -183,8 +175,9 @@ function readTarget(text: string): Pick<LocalEntry, 'issuer' | 'kind' | 'value'>
 
 function readVersion(text: unknown): ListVersion {
   if (text === null) return NO_VERSION
-  const [number, nonce] = matchRow(text, /^(\d{1,16}) (\S{1,64})$/)
-  return { number: readNumber(number), nonce: nonce as string }
+  const [, number, nonce = ''] = /^(\d{1,16}) (\S{1,64})$/.exec(String(text)) ?? []
+  if (number === undefined) throw new MalformedReply('no receiver can read its key version')
+  return { number: readNumber(number), nonce }
 }
 
 /** @throws MalformedReply */

@@ -6,7 +6,7 @@ import {
 } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ALLOW } from '../../../../src/stores/redis/denylist/write-scripts.js'
+import { ALLOW } from '../../../../src/stores/redis/denylist/scripts.js'
 import { OUTAGES, startTcpProxy } from '../../../support/network/tcp-proxy.js'
 import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import type { RedisLibrary } from '../../../support/redis/redis-clients.js'
@@ -38,7 +38,7 @@ async function holding(
   options: RedisDenylistOptions = {},
 ): Promise<{ receiver: RedisDenylist; desk: RedisDenylist }> {
   const receiver = openDenylist(address, options)
-  const desk = openDenylist(address)
+  const desk = openDenylist(address, options)
   // A server that has just been started may be late on a busy machine.
   const isDenied = () =>
     desk.deny(entryOf()).then(
@@ -197,50 +197,49 @@ describe('a server that answers otherwise', () => {
     await expect(desk.deny(BILLING)).rejects.toThrow(/nothing was written: .*OOM/)
   }, 30_000)
 
-  const KEYS = 'esa:{denylist}'
   const target = JSON.stringify([ISSUER, 'caller', 'x'])
   const DAMAGES: Record<string, [string, string, ...string[]]> = {
-    'a version': ['SET', `${KEYS}:version`, 'one'],
-    'a version out of range': ['SET', `${KEYS}:version`, '9999999999999999 nonce'],
-    'another type': ['SET', `${KEYS}:entries`, 'text'],
-    'a row': ['HSET', `${KEYS}:entries`, target, '1'],
-    'a cut-off that is none': ['HSET', `${KEYS}:entries`, target, '1|-|5'],
-    'a target': ['HSET', `${KEYS}:entries`, 'orders', '1|-|-'],
-    'a target in other words': ['HSET', `${KEYS}:entries`, ` ${target}`, '1|-|-'],
-    'a kind': ['HSET', `${KEYS}:entries`, '["i","sub","x"]', '1|-|-'],
-    'an object': ['HSET', `${KEYS}:entries`, '{"0":"i","1":"caller","2":"x"}', '1|-|-'],
-    'an issuer': ['HSET', `${KEYS}:entries`, '["","caller","x"]', '1|-|-'],
-    'a mark': ['HSET', `${KEYS}:marks`, target, 'x'],
+    'a version': ['SET', 'version', 'one'],
+    'a version out of range': ['SET', 'version', '9999999999999999 nonce'],
+    'another type': ['SET', 'entries', 'text'],
+    'a row': ['HSET', 'entries', target, '1'],
+    'a cut-off that is none': ['HSET', 'entries', target, '1|-|5'],
+    'a target': ['HSET', 'entries', 'orders', '1|-|-'],
+    'a target in other words': ['HSET', 'entries', ` ${target}`, '1|-|-'],
+    'a kind': ['HSET', 'entries', '["i","sub","x"]', '1|-|-'],
+    'an object': ['HSET', 'entries', '{"0":"i","1":"caller","2":"x"}', '1|-|-'],
+    'an issuer': ['HSET', 'entries', '["","caller","x"]', '1|-|-'],
+    'a mark': ['HSET', 'marks', target, 'x'],
   }
 
   async function expectHeldThroughDamage(name: string, server: RedisServer): Promise<void> {
-    const [word, key, ...rest] = DAMAGES[name] as [string, string]
-    const { receiver } = await holding(server)
+    const [word, part, ...rest] = DAMAGES[name] as [string, string]
+    const prefix = `${name}:`
+    const key = `${prefix}{denylist}:${part}`
+    const { receiver, desk } = await holding(server, { prefix })
     await server.command('DEL', key)
     await server.command(word, key, ...rest)
-    if (!key.endsWith('version')) await server.command('SET', `${KEYS}:version`, '2 x')
+    if (part !== 'version') await server.command('SET', `${prefix}{denylist}:version`, '2 x')
     const code = name === 'another type' ? 'server' : 'malformed'
     await until(`${name}: noticed`, async () => receiver.health().lastError === code)
     expect(refuses(receiver, 'orders')).toBe(true)
-    await expect(openDenylist(server).entries()).rejects.toMatchObject({ code: 'unavailable' })
+    await expect(desk.entries()).rejects.toMatchObject({ code: 'unavailable' })
     await server.command('DEL', key)
     await until(`${name}: fixed`, async () => receiver.health().lastError === undefined)
     expect(refuses(receiver, 'orders')).toBe(true)
   }
 
   it('damaged in whatever way: the last list stays in force until it is fixed', async () => {
+    const server = await ownRedis()
     const names = Object.keys(DAMAGES)
-    const servers = await Promise.all(names.map(() => ownRedis()))
-    await Promise.all(
-      names.map((name, index) => expectHeldThroughDamage(name, servers[index] as RedisServer)),
-    )
+    await Promise.all(names.map((name) => expectHeldThroughDamage(name, server)))
   }, 30_000)
 
   it('damaged for a while: stale, and unknown to who has read nothing', async () => {
     const server = await ownRedis()
     const { receiver } = await holding(server)
-    await server.command('HSET', `${KEYS}:marks`, target, 'x')
-    await server.command('SET', `${KEYS}:version`, '2 x')
+    await server.command('HSET', `esa:{denylist}:marks`, target, 'x')
+    await server.command('SET', `esa:{denylist}:version`, '2 x')
     await untilState(receiver, 'stale')
     await until('it says so', async () => receiver.health().lastError === 'malformed')
     expect(refuses(receiver, 'orders')).toBe(true)
@@ -249,7 +248,7 @@ describe('a server that answers otherwise', () => {
 
   it('damaged receivers are no receivers', async () => {
     const server = await ownRedis()
-    await server.command('HSET', `${KEYS}:receivers`, 'x', 'y')
+    await server.command('HSET', `esa:{denylist}:receivers`, 'x', 'y')
     const desk = openDenylist(server)
     expect(await desk.receivers()).toEqual([])
     await desk.deny(entryOf(), PATIENTLY)
@@ -360,10 +359,8 @@ describe.each(CHOSEN_LIBRARIES)('a write whose reply is lost, through $library',
     const server = await ownRedis()
     const direct = openDenylist(server)
     const { version, entry } = await direct.deny(entryOf(), PATIENTLY)
-    const hashes = ['entries', 'reasons', 'marks', 'receivers']
-    const keys = ['version', ...hashes, 'entry-ends', 'mark-ends'].map(
-      (part) => `esa:{denylist}:${part}`,
-    )
+    const parts = ['version', 'entries', 'reasons', 'marks', 'receivers']
+    const keys = parts.map((part) => `esa:{denylist}:${part}`)
     const target = JSON.stringify([entry.issuer, entry.kind, entry.value])
     const redis = new Redis({ port: server.port })
     onTestFinished(() => redis.disconnect())

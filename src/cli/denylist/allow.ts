@@ -1,12 +1,9 @@
 import type { DenylistTarget } from '../../verification/denylist/denylist-entry.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
-import { readIssuer } from '../input/policy-file.js'
 import { columns } from '../output/columns.js'
-import { awaitReceivers } from './await-receivers.js'
-import { CHANGE_OPTIONS, readAuthor, readWaitMs, shortText } from './change-options.js'
+import { CHANGE_OPTIONS, changeList, readAuthor, readListIssuer, shortText } from './change.js'
 import { readKind, valueMissing } from './deny-target.js'
-import { withDenylist } from './denylist-access.js'
 
 const WHY = '--policy FILE --reason TEXT'
 
@@ -26,39 +23,39 @@ export const allow: Command = {
 }
 
 async function run(context: CommandContext): Promise<CommandResult> {
-  const allowed = readAllowed(context)
-  const { issuer } = await readIssuer(context)
-  const target: DenylistTarget = { issuer: shortText('the issuer', issuer), ...allowed }
-  const author = readAuthor(context)
-  const waitMs = readWaitMs(context)
-  return await withDenylist(context, async (access) => {
-    const { version, wasListed } = await access.denylist.allow(target, access.callOptions)
-    const { kind } = target
-    const rows = [
-      [kind, kind === 'issued-before' ? 'any cut-off' : target.value],
-      ['issuer', issuer],
-      ['reason', author.reason],
-      ['by', author.by],
-    ]
-    const written = {
+  const target = await readTarget(context)
+  const reason = shortText('--reason', context.arguments.required('reason'))
+  const by = readAuthor(context)
+  const { kind, issuer } = target
+  const rows = [
+    [kind, kind === 'issued-before' ? 'any cut-off' : target.value],
+    ['issuer', issuer],
+    ['reason', reason],
+    ['by', by],
+  ]
+  return await changeList(context, async ({ denylist, callOptions }) => {
+    const { version, wasListed } = await denylist.allow(target, callOptions)
+    return {
+      ...(!wasListed && { exitCode: 1 }),
       lines: [wasListed ? 'Allowed again' : NOT_LISTED, ...columns(rows, '  ')],
-      json: { entry: { ...target, ...author }, version, wasListed },
+      json: { entry: { ...target, reason, by }, wasListed },
+      version,
     }
-    const result = await awaitReceivers(access, { version, waitMs, written })
-    return wasListed ? result : { ...result, exitCode: 1 }
   })
 }
 
 const NOT_LISTED = 'Nothing was denied. A mark ends the entry in any receiver that still has it'
 
-function readAllowed({ arguments: { values } }: CommandContext) {
-  const kind = readKind(values[0])
-  const [, value] = values
+/** @throws CommandFailure (2) */
+async function readTarget(context: CommandContext): Promise<DenylistTarget> {
+  const [first, value] = context.arguments.values
+  const kind = readKind(first)
   if (kind === 'issued-before') {
     if (value !== undefined)
       throw usageError('usage', 'allow issued-before does not accept a value')
-    return { kind }
+    return { kind, issuer: (await readListIssuer(context)).issuer }
   }
   if (value === undefined) throw valueMissing(kind)
-  return { kind, value: shortText(`the value of ${kind}`, value) }
+  const { issuer } = await readListIssuer(context)
+  return { kind, issuer, value: shortText(`the value of ${kind}`, value) }
 }

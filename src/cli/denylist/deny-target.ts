@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { withoutQuery } from '../../base/decision/key-set-event.js'
 import { isShortText } from '../../base/options.js'
 import type { DeniedKind } from '../../verification/denylist/denylist-entry.js'
@@ -15,11 +16,7 @@ import { type CommandFailure, unreachableError, usageError } from '../frame/comm
 import { parseDuration } from '../frame/duration.js'
 import type { NamedIssuer } from '../input/policy-file.js'
 import { readStandardInput } from '../input/standard-input.js'
-import { shortText } from './change-options.js'
-
-export type DenyTarget =
-  | { readonly kind: 'caller' | 'key' | 'token'; readonly value: string }
-  | { readonly kind: 'issued-before'; readonly cutOff: IssuedBefore }
+import { shortText } from './change.js'
 
 /** The arguments for each kind, for a message. */
 const FORMS: Readonly<Record<DeniedKind, string>> = {
@@ -41,42 +38,49 @@ export function readKind(text: string | undefined): DeniedKind {
 export const valueMissing = (kind: DeniedKind): CommandFailure =>
   usageError('usage', `${kind} needs a value: write ${FORMS[kind]}`)
 
+/** The options that only some kinds have. */
+const KINDS_OF_OPTION: Readonly<Record<string, readonly DeniedKind[]>> = {
+  unlisted: ['caller', 'key'],
+  tolerance: ['issued-before'],
+  'token-stdin': ['token'],
+}
+
+/** Returns a value that may depend on the time of Redis's clock, in seconds since the epoch. */
+type ValueAt = (serverSeconds: number) => string | number
+
 /**
- * Reads the target from the arguments of `deny`, and checks it against the policy and the key set.
+ * Reads what `deny` denies, and checks a caller against the policy, and a key or a token against the key
+ * set.
  *
  * @throws CommandFailure
  */
-export async function readTarget(context: CommandContext, named: NamedIssuer): Promise<DenyTarget> {
+export async function readValue(
+  context: CommandContext,
+  kind: DeniedKind,
+  named: NamedIssuer,
+): Promise<ValueAt> {
   const args = context.arguments
-  const [first, value] = args.values
-  const kind = readKind(first)
-  if (args.flag('unlisted') && kind !== 'caller' && kind !== 'key') {
-    throw usageError('usage', '--unlisted is only for caller and key')
-  }
-  if (args.text('tolerance') !== undefined && kind !== 'issued-before') {
-    throw usageError('usage', '--tolerance is only for issued-before now')
-  }
-  if (args.flag('token-stdin')) {
-    if (kind !== 'token' || value !== undefined) {
-      throw usageError('usage', '--token-stdin is only for token, without a VALUE')
+  for (const [name, kinds] of Object.entries(KINDS_OF_OPTION)) {
+    if (args.flag(name) && !kinds.includes(kind)) {
+      throw usageError('usage', `--${name} is only for ${kinds.join(' and ')}`)
     }
-    const text = await readStandardInput(context, 'the token')
-    return { kind, value: await tokenIdOf(text, named) }
   }
-  if (value === undefined) throw valueMissing(kind)
-  if (kind === 'issued-before') return { kind, cutOff: readIssuedBefore(value, args) }
-  const target = { kind, value: shortText(`the value of ${kind}`, value) }
-  if (!args.flag('unlisted')) await checkListed(target, named)
-  return target
+  const [, text] = args.values
+  if (args.flag('token-stdin')) {
+    if (text !== undefined) throw usageError('usage', '--token-stdin takes the place of VALUE')
+    const tokenId = await tokenIdOf(await readStandardInput(context, 'the token'), named)
+    return () => tokenId
+  }
+  if (text === undefined) throw valueMissing(kind)
+  if (kind === 'issued-before') return readCutOff(text, args)
+  const value = shortText(`the value of ${kind}`, text)
+  if (kind === 'caller' && !args.flag('unlisted')) checkApproved(named, value)
+  if (kind === 'key' && !args.flag('unlisted')) await checkKeyId(named, value)
+  return () => value
 }
 
-async function checkListed(
-  { kind, value }: { readonly kind: string; readonly value: string },
-  named: NamedIssuer,
-): Promise<void> {
-  if (kind === 'key') return await checkKeyId(named, value)
-  const ceilings = named.policy?.ceilings
-  if (kind !== 'caller' || ceilings === undefined || ceilings.has(value)) return
+function checkApproved({ policy }: NamedIssuer, caller: string): void {
+  if (policy === undefined || policy.ceilings.has(caller)) return
   throw usageError(
     'usage',
     'the policy does not approve a caller of this name; --unlisted denies it anyway',
@@ -149,57 +153,45 @@ async function tokenIdOf(text: string, named: NamedIssuer): Promise<string> {
   )
 }
 
-/** A requested cut-off. For `now`, Redis's clock decides. */
-type IssuedBefore =
-  | { readonly kind: 'now'; readonly toleranceSeconds: number }
-  | { readonly kind: 'second'; readonly second: number }
-
 const SECONDS = /^\d{1,11}(?:\.\d{1,3})?$/
 const MILLISECONDS = /^\d{12,}$/
-const ISO_TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
+const MINUTE_PRECISION = -1
+const ISO_TIME = z.union([
+  z.iso.datetime({ offset: true }),
+  z.iso.datetime({ offset: true, precision: MINUTE_PRECISION }),
+])
 const MAX_AHEAD_SECONDS = 60
 const TOLERANCE = { minMs: 0, maxMs: (MAX_AHEAD_SECONDS - 1) * 1000 }
 
-/** @throws CommandFailure (2) */
-export function readIssuedBefore(text: string, args: Arguments): IssuedBefore {
+/**
+ * Reads a cut-off. `now` means the second after the server's, plus the tolerance, so that every token of the
+ * current second is denied.
+ *
+ * @throws CommandFailure (2)
+ */
+function readCutOff(text: string, args: Arguments): ValueAt {
   const tolerance = args.text('tolerance')
   if (text === 'now') {
     const toleranceMs = parseDuration('--tolerance', tolerance ?? '5s', TOLERANCE)
-    return { kind: 'now', toleranceSeconds: Math.ceil(toleranceMs / 1000) }
+    return (serverSeconds) => Math.floor(serverSeconds) + 1 + Math.ceil(toleranceMs / 1000)
   }
   if (tolerance !== undefined)
     throw usageError('usage', '--tolerance is only for issued-before now')
   if (MILLISECONDS.test(text)) {
     throw usageError('usage', 'issued-before expects seconds since the epoch, not milliseconds')
   }
-  const second = SECONDS.test(text) ? Number(text) : secondOf(text)
-  if (!(second >= 0)) {
-    throw usageError(
-      'usage',
-      'issued-before expects now, seconds since the epoch, or a time with a zone, such as ' +
-        '2027-01-31T12:00:00Z',
-    )
-  }
-  return { kind: 'second', second }
+  const isTime = ISO_TIME.safeParse(text).success
+  const second = isTime ? Date.parse(text) / 1000 : Number(SECONDS.exec(text)?.[0])
+  if (second >= 0) return (serverSeconds) => checkCutOff(second, serverSeconds)
+  throw usageError(
+    'usage',
+    'issued-before expects now, seconds since the epoch, or a time with a zone, such as ' +
+      '2027-01-31T12:00:00Z',
+  )
 }
 
-/** Returns `NaN` for an invalid time, also for 30 February, which JavaScript takes for 2 March. */
-function secondOf(text: string): number {
-  const [, day] = ISO_TIME.exec(text) ?? []
-  const midnight = new Date(`${day}T00:00:00Z`)
-  const isRealDay = day !== undefined && Number.isFinite(midnight.getTime())
-  if (!isRealDay || !midnight.toISOString().startsWith(day)) return Number.NaN
-  return Date.parse(text) / 1000
-}
-
-/**
- * Returns the cut-off in seconds. `now` means the second after the server's, plus the
- * tolerance, so that every token of the current second is denied.
- *
- * @throws CommandFailure (2) for a cut-off that would deny future tokens.
- */
-export function issuedBeforeAt(cutOff: IssuedBefore, serverSeconds: number): number {
-  if (cutOff.kind === 'now') return Math.floor(serverSeconds) + 1 + cutOff.toleranceSeconds
-  if (cutOff.second <= serverSeconds + MAX_AHEAD_SECONDS) return cutOff.second
+/** @throws CommandFailure (2) for a cut-off that would deny tokens that are not issued yet. */
+export function checkCutOff(second: number, serverSeconds: number): number {
+  if (second <= serverSeconds + MAX_AHEAD_SECONDS) return second
   throw usageError('usage', `the cut-off is more than ${MAX_AHEAD_SECONDS} s ahead of Redis's time`)
 }

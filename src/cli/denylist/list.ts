@@ -4,7 +4,7 @@ import type { Command, CommandContext, CommandResult } from '../frame/command.js
 import { columns } from '../output/columns.js'
 import { formatDuration, formatTime, formatValue } from '../output/format-time.js'
 import { REDIS_OPTIONS } from '../redis/redis-client.js'
-import { withDenylist } from './denylist-access.js'
+import { withDenylist } from './change.js'
 
 export const denylist: Command = {
   name: 'denylist',

@@ -7,7 +7,7 @@ import {
 } from '../../idempotency/buffered-response/stored-result.js'
 import { deriveRecordId, operationOf } from '../../idempotency/fingerprint.js'
 import type { Resolution } from '../../idempotency/leased/record-keeper.js'
-import { shortText } from '../denylist/change-options.js'
+import { shortText } from '../denylist/change.js'
 import type { Arguments, OptionSpecs } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'

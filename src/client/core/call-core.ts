@@ -23,7 +23,7 @@ export interface CoreRequest {
   readonly headers: Readonly<Record<string, string>>
   /** Sent as JSON. */
   readonly body?: object
-  /** Milliseconds for everything: the key function, the response body, retries and their waits. */
+  /** Milliseconds for a try: the key function, the response body, repetitions after a 401 or a 429, and their waits. */
   readonly timeoutMs: number
   readonly maxAnswerBytes: number
   /** Aborts the request; the caller then gets its reason. */
@@ -40,68 +40,113 @@ export type CoreAnswer =
       readonly fault: 'too_large' | 'not_utf8'
     }
 
-const WRONG_KEY_STATUS = 401
+/** The result of a try: a value, or an error and whether another try is safe and may succeed. */
+export type Verdict<T> =
+  | { readonly value: T }
+  | { readonly error: Error; readonly isRepeatable: boolean }
+
+/** When a request is sent again. */
+export interface RetryPolicy<T> {
+  /** Decides on the end of a try: an answer of any status, or the failure to get one. */
+  judge(end: CoreAnswer | CoreFailure): Verdict<T>
+  /** Waits for a busy core until the signal aborts, at most the time limit at once. */
+  readonly isPatient?: boolean | undefined
+}
+
+const MAX_TRIES = 3
+const RETRY_DELAY = { firstMs: 100, maxMs: 1000 }
+
 const BUSY_STATUS = 429
 const BUSY_DELAY = { firstMs: 100, maxMs: 5000 }
 
 /**
- * Returns the core's answer, of any status. After a 401 it calls a key function once more and repeats
- * the request, because the key may have been rotated. After a 429, which had no effect, it repeats the
- * request for as long as the time limit allows. Redirects are not followed.
+ * Sends a request, and sends it again in three cases. After a 401 it calls a key function once more, because the
+ * key may have been rotated. After a 429, which had no effect, it waits. After an end that the policy judges as
+ * repeatable it makes another try, up to three. Redirects are not followed.
+ *
+ * @throws the error of the last verdict, or the reason of the signal.
+ */
+export async function callWithRetries<T>(
+  core: Core,
+  request: CoreRequest,
+  { judge, isPatient = false }: RetryPolicy<T>,
+): Promise<T> {
+  // A body that cannot be serialised is the caller's mistake, not the core's.
+  const text = request.body === undefined ? undefined : JSON.stringify(request.body)
+  const newLimit = (): number => performance.now() + request.timeoutMs
+  let endsAt = newLimit()
+  let busyAnswers = 0
+  let tries = 1
+  for (;;) {
+    const { end, retryAfterMs: hintMs = 0 } = await send(core, request, { text, endsAt })
+    if (!(end instanceof CoreFailure) && end.status === BUSY_STATUS) {
+      busyAnswers += 1
+      const waitMs = hintMs + growingDelayMs(busyAnswers, BUSY_DELAY)
+      const isInTime = performance.now() + waitMs < endsAt
+      if (isInTime || isPatient) {
+        await pause(Math.min(waitMs, request.timeoutMs), request.signal)
+        if (!isInTime) endsAt = newLimit()
+        continue
+      }
+    }
+    const verdict = judge(end)
+    if ('value' in verdict) return verdict.value
+    if (!verdict.isRepeatable || tries === MAX_TRIES) throw verdict.error
+    await pause(growingDelayMs(tries, RETRY_DELAY), request.signal)
+    tries += 1
+    endsAt = newLimit()
+  }
+}
+
+/**
+ * Returns the core's answer, of any status, of a single try.
  *
  * @throws CoreFailure if there is no answer.
  */
-export async function callCore(core: Core, request: CoreRequest): Promise<CoreAnswer> {
-  // Outside the `try`: a body that cannot be serialised is the caller's mistake, not the core's.
-  const text = request.body === undefined ? undefined : JSON.stringify(request.body)
+export const callCore = (core: Core, request: CoreRequest): Promise<CoreAnswer> =>
+  callWithRetries(core, request, {
+    judge: (end) =>
+      end instanceof CoreFailure ? { error: end, isRepeatable: false } : { value: end },
+  })
+
+const WRONG_KEY_STATUS = 401
+
+interface Received {
+  readonly end: CoreAnswer | CoreFailure
+  readonly retryAfterMs?: number | undefined
+}
+
+/** Sends a request, and after a 401 once more with the key that a key function then returns. */
+async function send(
+  core: Core,
+  request: CoreRequest,
+  { text, endsAt }: { readonly text: string | undefined; readonly endsAt: number },
+): Promise<Received> {
   let isWaitingForKey = true
   const limit = {
-    timeoutMs: request.timeoutMs,
+    timeoutMs: endsAt - performance.now(),
     timeoutError: () => new CoreFailure(isWaitingForKey ? 'api_key_unavailable' : 'timeout'),
     signal: request.signal,
     abortWhenSettled: true,
   }
-  const endsAt = performance.now() + request.timeoutMs
-  const attempt = async (signal: AbortSignal): Promise<Received> => {
+  const sendOnce = async (signal: AbortSignal) => {
     isWaitingForKey = true
     const key = await currentKey(core.apiKey)
     isWaitingForKey = false
     signal.throwIfAborted()
-    return sendRequest(core, request, { key, text, signal })
+    return exchange(core, request, { key, text, signal })
   }
   try {
-    return await withDeadline(limit, ({ signal }) =>
-      repeatWhileBusy({ endsAt, signal }, async () => {
-        const received = await attempt(signal)
-        const isWrongKey = received.answer.status === WRONG_KEY_STATUS
-        return isWrongKey && typeof core.apiKey === 'function' ? attempt(signal) : received
-      }),
-    )
+    return await withDeadline(limit, async ({ signal }) => {
+      const received = await sendOnce(signal)
+      const isWrongKey = received.end.status === WRONG_KEY_STATUS
+      return isWrongKey && typeof core.apiKey === 'function' ? sendOnce(signal) : received
+    })
   } catch (error) {
     request.signal.throwIfAborted()
-    throw error instanceof CoreFailure
-      ? error
-      : new CoreFailure('unreachable', connectionFault(error))
+    const isFailure = error instanceof CoreFailure
+    return { end: isFailure ? error : new CoreFailure('unreachable', connectionFault(error)) }
   }
-}
-
-/** Returns the first answer that is not a 429, or the last one within the time limit. */
-async function repeatWhileBusy(
-  { endsAt, signal }: { readonly endsAt: number; readonly signal: AbortSignal },
-  send: () => Promise<Received>,
-): Promise<CoreAnswer> {
-  for (let attempts = 1; ; attempts += 1) {
-    const { answer, retryAfterMs: hintMs = 0 } = await send()
-    if (answer.status !== BUSY_STATUS) return answer
-    const waitMs = hintMs + growingDelayMs(attempts, BUSY_DELAY)
-    if (performance.now() + waitMs >= endsAt) return answer
-    await pause(waitMs, signal)
-  }
-}
-
-interface Received {
-  readonly answer: CoreAnswer
-  readonly retryAfterMs: number | undefined
 }
 
 interface Sending {
@@ -111,11 +156,11 @@ interface Sending {
   readonly signal: AbortSignal
 }
 
-async function sendRequest(
+async function exchange(
   core: Core,
   { method, path, headers, maxAnswerBytes }: CoreRequest,
   { key, text, signal }: Sending,
-): Promise<Received> {
+): Promise<Received & { readonly end: CoreAnswer }> {
   const response = await core.fetch(operationUrl(core.baseUrl, path), {
     method,
     headers: {
@@ -129,8 +174,8 @@ async function sendRequest(
   })
   // A custom `fetch` may have followed a redirect nevertheless.
   if (response.redirected) throw new CoreFailure('unreachable')
-  const answer = toAnswer(response.status, await readResponseBody(response, maxAnswerBytes), key)
-  return { answer, retryAfterMs: retryAfterMs(response.headers, Date.now()) }
+  const end = toAnswer(response.status, await readResponseBody(response, maxAnswerBytes), key)
+  return { end, retryAfterMs: retryAfterMs(response.headers, Date.now()) }
 }
 
 function toAnswer(status: number, bytes: Buffer | undefined, key: string): CoreAnswer {

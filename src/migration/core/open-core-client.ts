@@ -1,3 +1,4 @@
+import { parseJson } from '../../base/json.js'
 import {
   flag,
   functionOf,
@@ -7,13 +8,18 @@ import {
   optionsObject,
   parseOptions,
 } from '../../base/options.js'
+import {
+  type Core,
+  type CoreAnswer,
+  callWithRetries,
+  type Verdict,
+} from '../../client/core/call-core.js'
+import { CoreFailure, type CoreFailureCode } from '../../client/core/core-failure.js'
 import { type ApiKey, apiKeyOption, baseUrlFaults } from '../../client/core/core-options.js'
 import type { CallOptions, CoreClient, RowQuery, RowStatus, StagedRow } from './core-client.js'
-import { CoreError } from './core-error.js'
-import type { Operation } from './core-operation.js'
-import * as lookUps from './look-up-operations.js'
-import { ask, askPatiently, type CoreAccess } from './send-request.js'
-import * as staging from './staging-operations.js'
+import { CoreError, type CoreErrorCode } from './core-error.js'
+import { plainRefusalIn, saysInMemory, saysNotFound } from './core-messages.js'
+import { type CoreCall, ENDPOINTS, urlPathOf } from './endpoints.js'
 
 /** Options of `coreClient`. */
 export interface CoreClientOptions {
@@ -89,10 +95,19 @@ export function coreClient(options: CoreClientOptions): CoreClient {
   )
   const fetch = parsed.fetch ?? ((input, init) => globalThis.fetch(input, init))
   const core = { baseUrl, apiKey, fetch }
-  const access = { core, timeoutMs: { default: timeoutMs, staging: stageTimeoutMs } }
-  const client = clientOf(access, ask)
+  const access = { core, timeoutMs, importTimeoutMs: stageTimeoutMs }
+  const client = clientOf(access)
   accesses.set(client, access)
   return client
+}
+
+/** The core, and the time limits of a try in milliseconds. */
+interface CoreAccess {
+  readonly core: Core
+  readonly timeoutMs: number
+  readonly importTimeoutMs: number
+  /** Waits while the core is busy, until the signal aborts. */
+  readonly isPatient?: boolean
 }
 
 const accesses = new WeakMap<CoreClient, CoreAccess>()
@@ -100,44 +115,42 @@ const accesses = new WeakMap<CoreClient, CoreAccess>()
 /** Returns a client that waits while the core is busy, for a run. A custom client is returned unchanged. */
 export function patientClient(client: CoreClient): CoreClient {
   const access = accesses.get(client)
-  return access === undefined ? client : clientOf(access, askPatiently)
+  return access === undefined ? client : clientOf({ ...access, isPatient: true })
 }
 
-function clientOf(access: CoreAccess, askCore: typeof ask): CoreClient {
-  const perform = <T>(operation: Operation<T>, options: CallOptions | undefined): Promise<T> =>
-    askCore(access, operation, options?.signal)
+function clientOf(access: CoreAccess): CoreClient {
+  const ask = <T>(call: CoreCall<T>, options: CallOptions = {}): Promise<T> =>
+    askCore(access, call, options.signal)
 
   // The functions are `async`, so that an invalid argument makes them reject instead of throw.
   return Object.freeze({
     baseUrl: access.core.baseUrl,
-    stageUsers: async (users, options) => perform(staging.stage(users), options),
-    importUser: async (user, options) => perform(staging.importDirectly(user), options),
-    listRows: async (query, options) => perform(staging.listRows(query ?? {}), options),
+    stageUsers: async (users, options) => ask(ENDPOINTS.stageUsers(users), options),
+    importUser: async (user, options) => ask(ENDPOINTS.importUser(user), options),
+    listRows: async (query, options) => ask(ENDPOINTS.listRows(query), options),
     rows: (status, options) =>
-      allRows(async (query) => perform(staging.listRowsThatFit(query), options), status),
-    countRows: async (status, options) => perform(staging.countRows(status), options),
-    deleteRows: async (ids, options) => perform(staging.deleteRows(ids), options),
-    coreIdOf: async (id, options) => perform(lookUps.findCoreId(id), options),
-    user: async (userId, options) => perform(lookUps.findUser(userId), options),
-    usersWith: async (tenantId, info, options) =>
-      perform(lookUps.findUsersWith(tenantId, info), options),
-    rolesOf: async (tenantId, userId, options) =>
-      perform(lookUps.findRolesOf(tenantId, userId), options),
-    metadataOf: async (userId, options) => perform(lookUps.findMetadataOf(userId), options),
-    totpDevicesOf: async (userId, options) => perform(lookUps.findTotpDevicesOf(userId), options),
-    tenants: async (options) => perform(lookUps.listTenants(), options),
-    roles: async (options) => perform(lookUps.listRoles(), options),
-    features: async (options) => perform(lookUps.listFeatures(), options),
+      allRows(status, (query) =>
+        ask<PageReply>({ ...ENDPOINTS.listRows(query), whenTooLarge: 'too_large' }, options),
+      ),
+    countRows: async (status, options) => ask(ENDPOINTS.countRows(status), options),
+    deleteRows: async (ids, options) => ask(ENDPOINTS.deleteRows(ids), options),
+    coreIdOf: async (externalUserId, options) => ask(ENDPOINTS.coreIdOf(externalUserId), options),
+    user: async (userId, options) => ask(ENDPOINTS.user(userId), options),
+    usersWith: async (tenantId, info, options) => ask(ENDPOINTS.usersWith(tenantId, info), options),
+    rolesOf: async (tenantId, userId, options) => ask(ENDPOINTS.rolesOf(tenantId, userId), options),
+    metadataOf: async (userId, options) => ask(ENDPOINTS.metadataOf(userId), options),
+    totpDevicesOf: async (userId, options) => ask(ENDPOINTS.totpDevicesOf(userId), options),
+    tenants: async (options) => ask(ENDPOINTS.tenants(), options),
+    roles: async (options) => ask(ENDPOINTS.roles(), options),
+    features: async (options) => ask(ENDPOINTS.features(), options),
   } satisfies CoreClient)
 }
 
 /** The core's limit of rows per page. */
 const MAX_ROWS = 500
 
-/** Reads a page. Resolves with `too_large` if the page must be requested with fewer rows. */
-type ReadPage = (
-  query: RowQuery & { readonly limit: number },
-) => Promise<staging.RowPage | 'too_large'>
+/** `too_large`: the page must be requested with fewer rows. */
+type PageReply = Awaited<ReturnType<CoreClient['listRows']>> | 'too_large'
 
 /**
  * Yields the rows of all pages. A page that is too large is requested again with half the rows.
@@ -145,8 +158,8 @@ type ReadPage = (
  * @throws CoreError if one row is too large, or if the pages do not end.
  */
 async function* allRows(
-  readPage: ReadPage,
   status: RowStatus | undefined,
+  readPage: (query: RowQuery) => Promise<PageReply>,
 ): AsyncGenerator<StagedRow, void, undefined> {
   const tokens = new Set<string>()
   let limit = MAX_ROWS
@@ -177,3 +190,125 @@ const unreadablePages = (why: string): CoreError =>
     outcome: 'refused',
     status: 200,
   })
+
+/** 128 MiB: a page of rows repeats records, one of which may have 64 MiB. */
+const MAX_ANSWER_BYTES = 128 * 1024 * 1024
+
+/**
+ * Makes a call. A read is repeated if another try may succeed, a write only if the request cannot have reached
+ * the core.
+ *
+ * @throws CoreError, or the reason of the signal.
+ */
+async function askCore<T>(
+  { core, timeoutMs, importTimeoutMs, isPatient }: CoreAccess,
+  call: CoreCall<T>,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<T> {
+  const request = {
+    method: call.method,
+    path: urlPathOf(call),
+    headers: { accept: 'application/json' },
+    ...(call.body !== undefined && { body: call.body }),
+    timeoutMs: call.isImport ? importTimeoutMs : timeoutMs,
+    maxAnswerBytes: MAX_ANSWER_BYTES,
+    signal,
+  }
+  return callWithRetries(core, request, {
+    isPatient,
+    judge: (end) =>
+      end instanceof CoreFailure
+        ? judgeFailure(end, call)
+        : (readValue(end, call) ?? judgeRefusal(end, call)),
+  })
+}
+
+function readValue<T>(answer: CoreAnswer, call: CoreCall<T>): { readonly value: T } | undefined {
+  const { status, text } = answer
+  if (text === undefined) {
+    const isTooLarge = status === 200 && answer.fault === 'too_large'
+    const { whenTooLarge } = call
+    return isTooLarge && whenTooLarge !== undefined ? { value: whenTooLarge } : undefined
+  }
+  // Ignores the media type, because the core sends JSON errors as `text/html`.
+  if (status === 200) return call.read(parseJson(text))
+  return status === 400 ? call.readRefusal?.(parseJson(text)) : undefined
+}
+
+const isWrite = ({ method }: CoreCall<unknown>): boolean => method !== 'GET'
+
+const FAILURE_CODES: Readonly<Record<CoreFailureCode, CoreErrorCode>> = {
+  api_key_unavailable: 'invalid_api_key',
+  timeout: 'timeout',
+  unreachable: 'unreachable',
+}
+
+function judgeFailure(failure: CoreFailure, call: CoreCall<unknown>): Verdict<never> {
+  const code = FAILURE_CODES[failure.code]
+  const outcome = isWrite(call) && failure.mayHaveArrived ? 'unknown' : 'refused'
+  const why =
+    code === 'invalid_api_key'
+      ? 'the function `apiKey` failed or returned no valid key'
+      : failure.message
+  return {
+    error: new CoreError(`${call.method} ${call.path}: ${why}`, { code, outcome }),
+    isRepeatable: code !== 'invalid_api_key' && outcome === 'refused',
+  }
+}
+
+/** Temporary errors: the core is starting, a proxy cannot reach it, or the reply was incomplete. */
+const TEMPORARY: ReadonlySet<CoreErrorCode> = new Set(['server_error', 'malformed_reply'])
+
+/** Judges an answer that is not a value of the call. */
+function judgeRefusal(answer: CoreAnswer, call: CoreCall<unknown>): Verdict<never> {
+  const { status } = answer
+  const code = classifyAnswer(answer)
+  // Only a 4xx proves that nothing was done. The core never redirects, so a redirect comes from another
+  // server, which may have forwarded the request.
+  const outcome = isWrite(call) && (status < 400 || status > 499) ? 'unknown' : 'refused'
+  const why = `the core answered ${status}${detailOf(code, answer)}`
+  return {
+    error: new CoreError(`${call.method} ${call.path}: ${why}`, { code, outcome, status }),
+    isRepeatable: !isWrite(call) && TEMPORARY.has(code),
+  }
+}
+
+const CODES: Readonly<Record<number, CoreErrorCode>> = {
+  401: 'invalid_api_key',
+  403: 'forbidden',
+  404: 'not_found',
+  413: 'too_large',
+  429: 'busy',
+}
+
+/** The status that `fetch` returns for an opaque redirect. */
+const OPAQUE_REDIRECT = 0
+
+const isRedirect = (status: number): boolean =>
+  status === OPAQUE_REDIRECT || (status >= 300 && status <= 399)
+
+function classifyAnswer({ status, text }: CoreAnswer): CoreErrorCode {
+  if (isRedirect(status)) return 'bad_request'
+  if (status === 400 && text !== undefined && saysInMemory(text)) return 'in_memory_database'
+  if (status === 404 && !saysNotFound(text)) return 'malformed_reply'
+  if (status >= 400 && status <= 499) return CODES[status] ?? 'bad_request'
+  return status >= 500 && status <= 599 ? 'server_error' : 'malformed_reply'
+}
+
+const WRONG_KEY = 'it refuses the API key; check the key, or the file it is read from'
+
+function detailOf(code: CoreErrorCode, answer: CoreAnswer): string {
+  if (isRedirect(answer.status)) return ', a redirect, which is not followed'
+  if (code === 'invalid_api_key') return `: ${WRONG_KEY}`
+  if (code === 'in_memory_database') return ': it has only an in-memory database'
+  if (code === 'malformed_reply') return `, ${formFault(answer)}`
+  const known = answer.text === undefined ? undefined : plainRefusalIn(answer.text)
+  return code === 'server_error' || known === undefined ? '' : `: ${known}`
+}
+
+function formFault(answer: CoreAnswer): string {
+  if (answer.text !== undefined) return 'and not in the form of this operation'
+  return answer.fault === 'too_large'
+    ? `with more than ${MAX_ANSWER_BYTES} bytes`
+    : 'and not in UTF-8'
+}

@@ -164,7 +164,7 @@ describe.concurrent('a core that answers', () => {
     const malformed = { code: 'malformed_reply', status: 200 }
     const error = await rejectionOf(client.countRows())
     expect(error).toMatchObject({ ...malformed, outcome: 'refused' })
-    expect((error as Error).message).toContain('with more than 16777216 bytes')
+    expect((error as Error).message).toContain('with more than 134217728 bytes')
     for (const write of Object.values(WRITES)) {
       expect(await rejectionOf(write(client))).toMatchObject({ ...malformed, outcome: 'unknown' })
     }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { CallOptions } from '../../../src/migration/core/core-client.js'
-import { operationPath } from '../../../src/migration/core/core-operation.js'
+import { ENDPOINTS, urlPathOf } from '../../../src/migration/core/endpoints.js'
 import { person, sourceOf } from './support/people.js'
 import { listOf, scene } from './support/scene.js'
 
@@ -25,15 +25,7 @@ it('records that the core would break are named by line and field, and the rest 
   const { open, simulated } = scene({
     async coreIdOf(userId: string, options?: CallOptions) {
       // As the client does.
-      const query = { userId }
-      operationPath({
-        method: 'GET',
-        path: '/',
-        query,
-        timeLimit: 'default',
-        maxAnswerBytes: 1,
-        accept,
-      })
+      urlPathOf(ENDPOINTS.coreIdOf(userId))
       return simulated.coreIdOf(userId, options)
     },
   })
@@ -63,5 +55,4 @@ it('records that the core would break are named by line and field, and the rest 
   })
 })
 
-const accept = () => undefined
 const codeAndField = ({ code, field }: { code: string; field: string }) => `${code} ${field}`

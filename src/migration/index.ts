@@ -63,8 +63,12 @@ export type {
   UserWarning,
   UserWarningCode,
 } from './record-validation/user-finding.js'
-export { type UserValidation, validateUser } from './record-validation/validate-user.js'
-export type { Names, UserContext } from './record-validation/validation-context.js'
+export {
+  type Names,
+  type UserContext,
+  type UserValidation,
+  validateUser,
+} from './record-validation/validate-user.js'
 export type {
   Migration,
   MigrationOptions,

@@ -8,13 +8,8 @@ import type {
 } from '../core/core-client.js'
 import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
 import { corePhoneNumber } from '../record-validation/phone-number.js'
-import { fieldOf } from '../record-validation/read-field.js'
-import {
-  coreInteger,
-  coreTenantIds,
-  lowerCased,
-  trimmed,
-} from '../record-validation/stored-form.js'
+import { coreTenantIds, lowerCased, trimmed } from '../record-validation/stored-form.js'
+import { fieldOf } from '../record-validation/user-finding.js'
 import { findTakenLogin } from './conflicting-account.js'
 
 /** The result of looking up an identity. */
@@ -203,7 +198,7 @@ function wantedOf(method: ImportLoginMethod) {
     // The core returns a phone number without an e-mail address as verified, whatever the record has.
     verified: (phoneNumber !== undefined && email === undefined) || method.isVerified === true,
     // Without a time, the core uses the time of the import.
-    timeJoined: timeJoined === undefined ? undefined : coreInteger(timeJoined, 64),
+    timeJoined: timeJoined === undefined ? undefined : Math.trunc(timeJoined),
     email: email === undefined ? undefined : lowerCased(email),
     phoneNumber: phoneNumber === undefined ? undefined : corePhoneNumber(phoneNumber),
     thirdPartyId: isThirdParty ? method.thirdPartyId : undefined,

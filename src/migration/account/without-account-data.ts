@@ -3,11 +3,6 @@ import { blamesTheUser, duplicateIn, errorCodeOf, saysLoginIsTaken } from '../co
 import { secretsOf } from '../core/cut-secrets.js'
 import { CUT, KNOWN_TEXTS, lackedCodeOf, NAME, PLACEHOLDERS } from '../core/known-texts.js'
 import { lowerCased } from '../record-validation/stored-form.js'
-import {
-  USER_WARNING_CODES,
-  type UserErrorCode,
-  type UserFinding,
-} from '../record-validation/user-finding.js'
 
 const MAX_TEXT_LENGTH = 500
 
@@ -65,14 +60,6 @@ function matchAt(text: string, place: number, mayShow: MayShow) {
   }
   return undefined
 }
-
-/** Errors whose messages are from this package and not from the core. */
-const PACKAGE_ERRORS: readonly UserErrorCode[] = ['not_unicode', 'nul', 'duplicate']
-const PACKAGE_CODES: ReadonlySet<string> = new Set([...PACKAGE_ERRORS, ...USER_WARNING_CODES])
-
-/** Returns the message of a finding, without account data. Only messages of the core can quote such data. */
-export const findingText = ({ code, message }: UserFinding, record: unknown): string =>
-  PACKAGE_CODES.has(code) ? message : withoutAccountData(message, record)
 
 /** The parsed error of a failed row. */
 export interface RowError {

@@ -1,26 +1,30 @@
-import { isObject } from '../../base/options.js'
-import type { ImportUser } from '../core/import-user.js'
+import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
+import { checkMetadata } from './check-metadata.js'
 import { becomesPrimary, repeatedMethodsOf } from './login-keys.js'
-import { type ReadMethod, readLoginMethod } from './login-method.js'
-import { assertPhonePlans } from './phone-number.js'
+import { hashFormOf } from './password-hash.js'
+import { assertPhonePlans, isStoredInE164 } from './phone-number.js'
+import { coreTenantId, coreTenantIds, PUBLIC_TENANT, trimmed } from './stored-form.js'
 import {
-  checkUnknown,
-  type JsonObject,
-  memberOf,
-  optional,
-  type Reading,
-  required,
-} from './read-field.js'
-import {
-  coreTenantIds,
-  MAX_EXTERNAL_USER_ID_LENGTH,
-  PUBLIC_TENANT,
-  trimmed,
-} from './stored-form.js'
-import { checkMetadata, type ReadRole, readTotpDevices, readUserRoles } from './user-fields.js'
-import type { UserError, UserWarning } from './user-finding.js'
-import { type FindingCollector, openFindings } from './user-finding.js'
-import { checkContext, type Feature, lacks, type UserContext } from './validation-context.js'
+  type FindingCollector,
+  fieldOf,
+  openFindings,
+  type UserError,
+  type UserWarning,
+} from './user-finding.js'
+import { parseUser, partsOf } from './user-schema.js'
+
+/** Existing names. A set is faster than a list. */
+export type Names = ReadonlySet<string> | readonly string[]
+
+/** The tenants, roles and features of the core. Omitted members are not checked. */
+export interface UserContext {
+  /** Ids of the app's tenants. `public` always exists. */
+  readonly tenants?: Names | undefined
+  /** Names of roles. */
+  readonly roles?: Names | undefined
+  /** Features of the licence, such as `account_linking`. */
+  readonly features?: Names | undefined
+}
 
 /** The result of `validateUser`. */
 export type UserValidation =
@@ -35,10 +39,10 @@ export type UserValidation =
     }
 
 /**
- * Validates a user like the core when it accepts a user for the bulk import, with the same messages in the same order.
- * Also warns of values that the core accepts but that fail later. `value` is a result of `JSON.parse`.
- * Where `context` omits a member, nothing is checked against it. Does not check whether the tenants of a user share a database, or whether
- * another user has the same external id. Never throws because of `value`.
+ * Validates a user. What the core refuses when it accepts a user for the bulk import is an error; values that the
+ * core accepts but that fail later are warnings. `value` is a result of `JSON.parse`. Where `context` omits a member,
+ * nothing is checked against it. A record that is refused by itself is not checked against `context`. Does not check whether the tenants of a
+ * user share a database, or whether another user has the same external id. Never throws because of `value`.
  *
  * @throws TypeError if a member of `context` is neither a list nor a set. Error if the installed
  * google-libphonenumber has other numbering plans than the core.
@@ -58,114 +62,198 @@ export function validateUser(value: unknown, context: UserContext = {}): UserVal
   checkContext(context)
   const findings = openFindings()
   const { errors, warnings } = findings
-  if (!isObject(value)) {
-    findings.refuse('wrong_type', '', 'A user should be of type object.')
-    return { ok: false, errors, warnings }
+  const user = parseUser(value, findings)
+  if (user === undefined) return { ok: false, errors, warnings }
+  for (const check of CHECKS) check(user, findings, context)
+  return errors.length > 0 ? { ok: false, errors, warnings } : { ok: true, user, warnings }
+}
+
+/** @throws TypeError if a member is neither a list nor a set. */
+function checkContext(context: UserContext): void {
+  for (const name of ['tenants', 'roles', 'features'] as const) {
+    const names = context[name]
+    if (names === undefined || Array.isArray(names) || names instanceof Set) continue
+    throw new TypeError(`validateUser: ${name} must be a list or a set of names`)
   }
-  readUser({ object: value, field: '', suffix: '.', findings }, context)
-  if (errors.length > 0) return { ok: false, errors, warnings }
-  const user = value as unknown as ImportUser
-  warnOfRepeated(user, findings)
-  return { ok: true, user, warnings }
 }
 
-/** Checks the parts in the order of the core. */
-function readUser(record: Reading, context: UserContext): void {
-  const { findings } = record
-  const externalUserId = optional(record, 'externalUserId', 'string')
-  const metadata = optional(record, 'userMetadata', 'object')
-  if (metadata !== undefined) checkMetadata(metadata, findings)
-  const roles = readUserRoles(record, context)
-  readTotpDevices(record, context)
-  const methods = readLoginMethods(record, context)
-  checkExternalUserId(externalUserId, findings)
-  checkTenants(roles, methods, findings)
-  checkUnknown(record, 'user')
-}
+type Check = (user: ImportUser, findings: FindingCollector, context: UserContext) => void
 
-function checkExternalUserId(id: string | undefined, findings: FindingCollector): void {
-  if (id === undefined || id.length <= MAX_EXTERNAL_USER_ID_LENGTH) return
-  const message = `externalUserId ${id} is too long. Max length is 128.`
-  findings.refuse('too_long', 'externalUserId', message)
+/** The checks of a record that its schema accepts. */
+const CHECKS: readonly Check[] = [
+  checkTenants,
+  checkRoles,
+  checkDevices,
+  checkPrimaries,
+  checkLogins,
+  ({ userMetadata = {} }, findings) => checkMetadata(userMetadata, 'userMetadata', findings),
+  warnOfUnknownMembers,
+]
+
+const has = (names: Names, name: string): boolean =>
+  'has' in names ? names.has(name) : names.includes(name)
+
+export type Feature = 'account_linking' | 'multi_tenancy' | 'mfa'
+
+/** Whether a feature is known to be off. The feature `mfa` includes `account_linking`. */
+function lacks({ features }: UserContext, feature: Feature): boolean {
+  if (features === undefined || has(features, feature)) return false
+  return feature !== 'account_linking' || !has(features, 'mfa')
 }
 
 function checkTenants(
-  roles: readonly ReadRole[],
-  methods: readonly ReadMethod[],
-  findings: FindingCollector,
+  { loginMethods, userRoles = [] }: ImportUser,
+  { refuse }: FindingCollector,
+  context: UserContext,
 ): void {
-  for (const { field, tenantIds } of roles) {
-    for (const tenantId of tenantIds) {
-      if (tenantId === PUBLIC_TENANT) continue
-      if (methods.some((method) => method.tenantIds.includes(tenantId))) continue
-      const message = `TenantId ${tenantId} for a user role does not exist in loginMethods.`
-      findings.refuse('tenant_without_login', memberOf(field, 'tenantIds'), message)
+  const { tenants } = context
+  const withLogin = new Set(loginMethods.flatMap((method) => coreTenantIds(method.tenantIds)))
+  const check = (tenantId: string, field: string): void => {
+    // Only the exact name is free: the core stores `Public` as `public`, but requires multitenancy for that spelling.
+    if (tenantId === PUBLIC_TENANT) return
+    const stored = coreTenantId(tenantId)
+    if (lacks(context, 'multi_tenancy')) {
+      refuse(
+        'feature_missing',
+        field,
+        'A tenant other than public needs the feature multi_tenancy.',
+      )
+    } else if (tenants !== undefined && stored !== PUBLIC_TENANT && !has(tenants, stored)) {
+      refuse('tenant_missing', field, 'The core lacks this tenant.')
     }
   }
-  for (const { field, tenantIds } of methods) {
-    if (tenantIds.length > 0) continue
-    // The core quotes the whole login method here.
-    const message = "LoginMethod '…' has no tenantId"
-    findings.refuse('no_tenant', memberOf(field, 'tenantIds'), message)
+  for (const [index, { tenantIds = [] }] of loginMethods.entries()) {
+    for (const [place, tenantId] of tenantIds.entries()) {
+      check(tenantId, `loginMethods[${index}].tenantIds[${place}]`)
+    }
+  }
+  for (const [index, { tenantIds }] of userRoles.entries()) {
+    for (const [place, tenantId] of tenantIds.entries()) {
+      const field = `userRoles[${index}].tenantIds[${place}]`
+      check(tenantId, field)
+      const stored = coreTenantId(tenantId)
+      if (stored === PUBLIC_TENANT || withLogin.has(stored)) continue
+      refuse('tenant_without_login', field, 'No login method of the user is in this tenant.')
+    }
   }
 }
 
-function warnOfRepeated(user: ImportUser, findings: FindingCollector): void {
+function checkRoles(
+  { userRoles = [] }: ImportUser,
+  { refuse, warn }: FindingCollector,
+  { roles }: UserContext,
+): void {
+  const pairs = new Set<string>()
+  for (const [index, { role, tenantIds }] of userRoles.entries()) {
+    const field = `userRoles[${index}]`
+    const name = trimmed(role)
+    if (roles !== undefined && !has(roles, name)) {
+      refuse('role_missing', `${field}.role`, 'The core lacks this role.')
+    }
+    if (tenantIds.length === 0) warn('role_without_tenants', `${field}.tenantIds`, ROLE_LOST)
+    for (const [place, tenantId] of tenantIds.entries()) {
+      const pair = JSON.stringify([name, coreTenantId(tenantId)])
+      if (pairs.has(pair)) refuse('duplicate', `${field}.tenantIds[${place}]`, ROLE_TWICE)
+      pairs.add(pair)
+    }
+  }
+}
+
+const ROLE_LOST =
+  'The core assigns a role in the tenants named with it: without one the role is lost.'
+const ROLE_TWICE = 'The record has this role in this tenant twice: the import fails.'
+
+function checkDevices(
+  { totpDevices }: ImportUser,
+  { refuse, warn }: FindingCollector,
+  context: UserContext,
+): void {
+  if (totpDevices === undefined) return
+  if (lacks(context, 'mfa')) {
+    refuse('feature_missing', 'totpDevices', 'TOTP devices need the feature mfa.')
+  }
+  const names = new Set<string>()
+  for (const [index, { deviceName }] of totpDevices.entries()) {
+    const field = `totpDevices[${index}].deviceName`
+    if (deviceName === undefined) warn('totp_name_missing', field, NAME_MISSING)
+    else if (names.has(trimmed(deviceName))) refuse('duplicate', field, DEVICE_TWICE)
+    else names.add(trimmed(deviceName))
+  }
+}
+
+const NAME_MISSING = 'The core names no device by itself: the import of one without a name fails.'
+const DEVICE_TWICE =
+  'An earlier device of the record has the same name: the core would store only one of them.'
+
+function checkPrimaries(
+  { loginMethods }: ImportUser,
+  { refuse, warn }: FindingCollector,
+  context: UserContext,
+): void {
+  const withoutLinking = lacks(context, 'account_linking')
+  const [first, ...others] = [...loginMethods.keys()].filter(
+    (index) => loginMethods[index]?.isPrimary === true,
+  )
+  for (const index of others) {
+    const message = 'An earlier login method is primary already.'
+    refuse('two_primaries', `loginMethods[${index}].isPrimary`, message)
+  }
+  if (loginMethods.length > 1) {
+    const message = 'Several login methods need the feature account_linking.'
+    if (withoutLinking) refuse('feature_missing', 'loginMethods', message)
+    if (first === undefined) warn('no_primary', 'loginMethods', NO_PRIMARY)
+  } else if (first !== undefined && withoutLinking) {
+    const message = 'A primary user needs account linking: without it the import fails.'
+    warn('primary_without_linking', 'loginMethods[0].isPrimary', message)
+  }
+}
+
+const NO_PRIMARY =
+  'Without isPrimary on one of them, core 12 makes a user of each; 10.1 and 11.4 link them.'
+
+function checkLogins(user: ImportUser, { warn }: FindingCollector): void {
+  for (const [index, method] of user.loginMethods.entries()) {
+    warnOfMethod(method, (code, name, message) =>
+      warn(code, `loginMethods[${index}].${name}`, message),
+    )
+  }
   if (user.loginMethods.length < 2) return
   for (const index of repeatedMethodsOf(user)) {
     const message = 'An earlier method of this user has this login: the import fails.'
-    findings.warn('login_twice', `loginMethods[${index}]`, message)
+    warn('login_twice', `loginMethods[${index}]`, message)
   }
 }
 
-const SUFFIX = ' for a loginMethod.'
-
-function readLoginMethods(record: Reading, context: UserContext): ReadMethod[] {
-  const { findings } = record
-  const given = required(record, 'loginMethods', 'array of object')
-  if (given === undefined) return []
-  if (given.length === 0) {
-    findings.refuse('no_login_method', 'loginMethods', 'At least one loginMethod is required.')
-    return []
-  }
-  if (given.length > 1 && lacks(context, 'account_linking')) {
-    const message = 'Account linking must be enabled to import multiple loginMethods.'
-    findings.refuse('feature_missing', 'loginMethods', message)
-  }
-  checkPrimaries(given, findings, context)
-  const methods: ReadMethod[] = []
-  for (const [index, object] of given.entries()) {
-    const field = `loginMethods[${index}]`
-    const method = readLoginMethod({ object, field, suffix: SUFFIX, findings }, context)
-    if (method !== undefined) methods.push(method)
-  }
-  return methods
-}
-
-function checkPrimaries(
-  methods: readonly JsonObject[],
-  findings: FindingCollector,
-  context: UserContext,
+function warnOfMethod(
+  { recipeId, phoneNumber, passwordHash, hashingAlgorithm }: ImportLoginMethod,
+  warn: FindingCollector['warn'],
 ): void {
-  const primaries = methods.flatMap((method, index) => (isPrimary(method) ? [index] : []))
-  for (const index of primaries.slice(1)) {
-    const message = 'No two loginMethods can have isPrimary as true.'
-    findings.refuse('two_primaries', `loginMethods[${index}].isPrimary`, message)
+  if (recipeId === 'passwordless' && phoneNumber !== undefined && !isStoredInE164(phoneNumber)) {
+    const message = 'Not a phone number with a country code: the core stores it unchanged.'
+    warn('phone_not_e164', 'phoneNumber', message)
   }
-  if (primaries.length === 0 && methods.length > 1) {
-    const message =
-      'Without isPrimary on one of them, core 12 makes a user of each; 10.1 and 11.4 link them.'
-    findings.warn('no_primary', 'loginMethods', message)
-  }
-  if (primaries.length > 0 && methods.length === 1 && lacks(context, 'account_linking')) {
-    const message = 'A primary user needs account linking: without it the import fails.'
-    findings.warn('primary_without_linking', 'loginMethods[0].isPrimary', message)
+  if (recipeId !== 'emailpassword' || passwordHash === undefined) return
+  if (hashingAlgorithm === undefined) warn('hash_unchecked', 'passwordHash', UNCHECKED)
+  else if (hashFormOf(hashingAlgorithm)?.isComplete(trimmed(passwordHash)) === false) {
+    warn('hash_incomplete', 'passwordHash', INCOMPLETE)
   }
 }
 
-const isPrimary = (method: JsonObject): boolean =>
-  Object.hasOwn(method, 'isPrimary') && method['isPrimary'] === true
+const UNCHECKED =
+  'Without hashingAlgorithm the core does not check the hash, and uses it in place of the password.'
+const INCOMPLETE =
+  'Begins like a hash of its algorithm but is incomplete: no password will match it.'
 
+function warnOfUnknownMembers(user: ImportUser, { warn }: FindingCollector): void {
+  for (const { field, part, known } of partsOf(user)) {
+    for (const name of Object.keys(part)) {
+      if (known.includes(name)) continue
+      const meant = known.find((member) => member.toLowerCase() === name.toLowerCase())
+      const advice = meant === undefined ? '' : ` It reads ${meant}.`
+      warn('unknown_member', fieldOf(field, name), `The core does not read this member.${advice}`)
+    }
+  }
+}
 /** The tenants, roles, features and providers that the core needs to import a user. */
 export interface UserNeeds {
   /** Ids as the core stores them, including `public`. */

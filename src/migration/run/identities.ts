@@ -1,4 +1,3 @@
-import { findingText } from '../account/without-account-data.js'
 import type { JournaledState } from './replay-journal.js'
 import type { IdentityReport } from './report.js'
 import { type IndexedRecord, type SourceIndex, validateRecord } from './source-index.js'
@@ -34,12 +33,7 @@ function reportOn(
   const report = { externalUserId: record.externalUserId, line: record.line, state: status }
   if (status !== 'invalid' || wasRejected === true) return { ...report, ...details }
   const validation = validateRecord(record)
-  if (validation.ok) return { ...report, ...details }
-  const errors = validation.errors.map((error) => ({
-    ...error,
-    message: findingText(error, record.value),
-  }))
-  return { ...report, ...details, errors }
+  return { ...report, ...details, ...(!validation.ok && { errors: validation.errors }) }
 }
 
 type Details = Partial<Omit<IdentityReport, 'externalUserId' | 'state'>>

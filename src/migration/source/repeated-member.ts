@@ -1,4 +1,4 @@
-import { fieldOf } from '../record-validation/read-field.js'
+import { fieldOf } from '../record-validation/user-finding.js'
 
 /** An object or a list whose end has not been read yet. */
 interface Container {

@@ -29,7 +29,8 @@ function* changedTexts(
   change: (text: string) => string,
   path = '',
 ): Generator<readonly [path: string, changed: Json]> {
-  if (typeof value === 'string') yield [path, change(value)]
+  // Another recipe is refused as an unknown one, whatever its characters.
+  if (typeof value === 'string' && !path.endsWith('.recipeId')) yield [path, change(value)]
   if (typeof value !== 'object' || value === null) return
   const isList = Array.isArray(value)
   for (const [name, member] of Object.entries(value)) {

@@ -60,9 +60,7 @@ describe('an invalid record', () => {
         return migration.identities()
       }),
     )
-    expect(identity?.errors?.[0]?.message).toBe(
-      'TenantId … for a user role does not exist in loginMethods.',
-    )
+    expect(identity?.errors?.[0]?.message).toBe('No login method of the user is in this tenant.')
   })
 })
 

@@ -164,7 +164,7 @@ describe('a run on the stand-in core', () => {
       code: 'E003',
       heldBy: await core.coreIdOf('not-of-the-source'),
     })
-    expect(identities[4]?.errors?.[0]?.message).toBe('At least one loginMethod is required.')
+    expect(identities[4]?.errors?.[0]?.message).toBe('A user needs at least one login method.')
 
     const corrections = join(folder, 'corrections.ndjson')
     const fixed = { replaces: 'story-4', user: person('story-4') }

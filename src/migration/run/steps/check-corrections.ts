@@ -1,4 +1,3 @@
-import { findingText } from '../../account/without-account-data.js'
 import { trimmed } from '../../record-validation/stored-form.js'
 import type { UserFinding } from '../../record-validation/user-finding.js'
 import { validateUser } from '../../record-validation/validate-user.js'
@@ -140,9 +139,7 @@ async function createUserCheck(ctx: MigrationContext, logins: LoginIndex): Promi
       ...(validation.ok ? [] : validation.errors),
       ...validation.warnings.filter(({ code }) => !accepted.has(code)),
     ]
-    if (first !== undefined) {
-      throw objection({ ...first, message: findingText(first, value) }, line)
-    }
+    if (first !== undefined) throw objection(first, line)
     if (!validation.ok) return
     const earlier = logins.find(validation.user)
     if (earlier !== undefined) throw objection(loginTwice(`Line ${earlier}`), line)

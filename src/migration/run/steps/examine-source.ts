@@ -1,4 +1,3 @@
-import { findingText } from '../../account/without-account-data.js'
 import type { CoreTenant } from '../../core/core-client.js'
 import { PUBLIC_TENANT } from '../../record-validation/stored-form.js'
 import type { UserFinding } from '../../record-validation/user-finding.js'
@@ -141,22 +140,21 @@ function tallyRecords(code: PreflightFinding['code'], severity: PreflightFinding
   const tally = createTally()
   const messages = new Map<string, string>()
   return {
-    add(findings: readonly UserFinding[], { line, value }: IndexedRecord): void {
+    add(findings: readonly UserFinding[], { line }: IndexedRecord): void {
       const [first] = findings
       if (first === undefined) return
       const all = [...new Set(findings.map(findingKind))].join(' ')
       const kind = messages.has(all) || messages.size < MAX_KINDS ? all : first.code
-      if (tally.count(kind, line)) messages.set(kind, describeFindings(findings, value))
+      if (tally.count(kind, line)) messages.set(kind, describeFindings(findings))
     },
     findings: () => tally.findings(code, severity, (kind) => messages.get(kind) ?? ''),
   }
 }
 
-/** Describes findings without account data. */
-function describeFindings(findings: readonly UserFinding[], value: unknown): string {
+function describeFindings(findings: readonly UserFinding[]): string {
   const texts = findings
     .slice(0, MAX_TEXTS)
-    .map((each) => `${each.code} in ${each.field || 'the record'}: ${findingText(each, value)}`)
+    .map((each) => `${each.code} in ${each.field || 'the record'}: ${each.message}`)
   const others = findings.length - texts.length
   return [...texts, ...(others > 0 ? [`and ${others} more`] : [])].join('; ')
 }

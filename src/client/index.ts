@@ -11,20 +11,19 @@ export {
   type CallObserver,
   type CallReport,
   reportOf,
+  ServiceCallError,
+  type ServiceCallErrorCode,
 } from './service-fetch/call-report.js'
-export { ServiceCallError, type ServiceCallErrorCode } from './service-fetch/service-call-error.js'
 export { serviceFetch } from './service-fetch/service-fetch.js'
 export type { ServiceFetchOptions } from './service-fetch/service-fetch-options.js'
-export type { ServiceClaims } from './token-source/token-request.js'
+export type { ProofRequest } from './token-source/binding.js'
+export type { ServiceClaims } from './token-source/mint.js'
 export {
   type CoreTokenSource,
   type DpopTokenSource,
+  type TokenSource,
   type TokenSourceOptions,
   tokenSource,
 } from './token-source/token-source.js'
 export { TokenSourceError, type TokenSourceErrorCode } from './token-source/token-source-error.js'
-export type {
-  ProofRequest,
-  TokenSource,
-  TokenSourceHealth,
-} from './token-source/token-source-interface.js'
+export type { TokenSourceHealth } from './token-source/token-state.js'

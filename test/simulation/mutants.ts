@@ -251,7 +251,7 @@ export const MUTANTS: Mutants = {
       "case 'network':\n      return !isRepeatable",
     ],
   }),
-  ...mutantsOf('client/service-fetch/attempt-outcome.ts', {
+  ...mutantsOf('client/service-fetch/retry-decision.ts', {
     'a caller gives up while a run is in progress': [
       "return { type: 'in_progress', retryAfterMs: waitMs }",
       "return { type: 'answered' }",
@@ -366,7 +366,7 @@ export const MUTANTS: Mutants = {
       "if (isClosed || hasFailed) return 'absent'",
     ],
   }),
-  ...mutantsOf('client/service-fetch/call.ts', {
+  ...mutantsOf('client/service-fetch/service-fetch.ts', {
     'the deadline of a caller is ignored': [
       'startedAt + settings.deadlineMs - performance.now()',
       '1e6',

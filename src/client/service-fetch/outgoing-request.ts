@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readKey } from '../../base/idempotency-key.js'
-import { type ByteReader, cancel, readBytes } from './read-bytes.js'
+import { type ByteReader, cancel, readBytes } from './receive-response.js'
 import {
   assertRedirect,
   initMembers,
@@ -173,10 +173,10 @@ function keyOf(headers: Headers, isAutomatic: boolean): string | undefined {
 }
 
 async function readWhole(reader: ByteReader, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
-  const read = await readBytes(reader, maxBytes).catch((error: unknown) => {
+  const { bytes, isWhole } = await readBytes(reader, maxBytes).catch((error: unknown) => {
     throw requestError('the body could not be read', { cause: error })
   })
-  if (read.isWhole) return read.bytes
+  if (isWhole) return bytes
   cancel(reader)
   throw tooLarge(maxBytes)
 }

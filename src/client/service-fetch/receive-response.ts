@@ -1,19 +1,17 @@
 import { systemCodeOf } from '../../base/connection-fault.js'
-import type { ClassifiedResponse } from './attempt-outcome.js'
-import { type ByteReader, cancel, readBytes } from './read-bytes.js'
+import { onAbort } from '../../base/on-abort.js'
+import type { ClassifiedResponse } from './retry-decision.js'
 
 /** A response, as far as it is read within its attempt. */
-export type ReceivedResponse =
-  /** A response to HEAD, or with a status such as 204. */
-  | { readonly type: 'bodiless'; readonly response: Response }
-  | { readonly type: 'whole'; readonly response: Response; readonly body: Uint8Array<ArrayBuffer> }
-  /** Server-sent events, or a body that is too large to be buffered. */
-  | {
-      readonly type: 'streamed'
-      readonly response: Response
-      readonly beginning: readonly Uint8Array[]
-      readonly rest: ByteReader
-    }
+export interface ReceivedResponse {
+  readonly response: Response
+  /** The body, as far as it has been read. */
+  readonly bytes: Buffer<ArrayBuffer>
+  /** The rest of server-sent events, or of a body that is too large to be buffered. */
+  readonly rest: ByteReader | undefined
+}
+
+export type ByteReader = ReadableStreamDefaultReader<Uint8Array>
 
 /**
  * Reads the body of a response, so that a truncated response counts as lost.
@@ -21,41 +19,63 @@ export type ReceivedResponse =
  * @throws the error of the body.
  */
 export async function receive(response: Response, maxBytes: number): Promise<ReceivedResponse> {
-  const { body } = response
-  if (body === null) return { type: 'bodiless', response }
-  const reader: ByteReader = body.getReader()
-  if (mustStream(response.headers, maxBytes)) {
-    return { type: 'streamed', response, beginning: [], rest: reader }
-  }
-  const read = await readBytes(reader, maxBytes)
-  return read.isWhole
-    ? { type: 'whole', response, body: read.bytes }
-    : { type: 'streamed', response, beginning: read.beginning, rest: read.rest }
+  // Responses to HEAD and with a status such as 204 have no body.
+  if (response.body === null) return { response, bytes: NO_BYTES, rest: undefined }
+  const reader: ByteReader = response.body.getReader()
+  if (mustStream(response.headers, maxBytes)) return { response, bytes: NO_BYTES, rest: reader }
+  const { bytes, isWhole } = await readBytes(reader, maxBytes)
+  return { response, bytes, rest: isWhole ? undefined : reader }
 }
+
+const NO_BYTES = Buffer.alloc(0)
 
 function mustStream(headers: Headers, maxBytes: number): boolean {
   if (Number(headers.get('content-length')) > maxBytes) return true
   return /^text\/event-stream *(?:;|$)/i.test(headers.get('content-type') ?? '')
 }
 
-const NO_BYTES = new Uint8Array(0)
+/**
+ * Reads a body to its end, or until it is larger than `maxBytes`.
+ *
+ * @throws the error of the body; TypeError if a chunk is not a Uint8Array.
+ */
+export async function readBytes(
+  reader: ByteReader,
+  maxBytes: number,
+): Promise<{ readonly bytes: Buffer<ArrayBuffer>; readonly isWhole: boolean }> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  while (size <= maxBytes) {
+    const { done, value } = await reader.read()
+    if (done) return { bytes: Buffer.concat(chunks), isWhole: true }
+    if (!(value instanceof Uint8Array)) throw new TypeError('a body must be made of Uint8Arrays')
+    chunks.push(value)
+    size += value.byteLength
+  }
+  return { bytes: Buffer.concat(chunks), isWhole: false }
+}
 
-export function decisivePartsOf(answer: ReceivedResponse): ClassifiedResponse {
-  const { status, headers } = answer.response
-  if (answer.type === 'streamed') return { status, headers, body: undefined }
-  return { status, headers, body: answer.type === 'whole' ? answer.body : NO_BYTES }
+/** Cancels a body and ignores errors of its source. */
+export function cancel(body: ByteReader | ReadableStream, reason?: unknown): void {
+  body.cancel(reason).catch(() => {})
+}
+
+export function decisivePartsOf({ response, bytes, rest }: ReceivedResponse): ClassifiedResponse {
+  const { status, headers } = response
+  return { status, headers, body: rest === undefined ? bytes : undefined }
 }
 
 /** Cancels the rest of a response that the caller does not get. */
-export function discard(answer: ReceivedResponse): void {
-  if (answer.type === 'streamed') cancel(answer.rest)
+export function discard({ rest }: ReceivedResponse): void {
+  if (rest !== undefined) cancel(rest)
 }
 
 /** Returns the response for the caller of `fetch`; `signal` aborts a streamed body. */
 export function handOver(answer: ReceivedResponse, signal: AbortSignal | undefined): Response {
-  if (answer.type === 'bodiless') return answer.response
-  const body = answer.type === 'whole' ? answer.body.buffer : streamOf(answer, signal)
-  const { url, status, statusText, headers } = answer.response
+  const { response: received, bytes, rest } = answer
+  if (received.body === null) return received
+  const body = rest === undefined ? bytes : streamOf(bytes, rest, signal)
+  const { url, status, statusText, headers } = received
   const isConstructible = status >= 200 && status <= 599
   const response = new Response(body, {
     headers,
@@ -73,40 +93,37 @@ export function handOver(answer: ReceivedResponse, signal: AbortSignal | undefin
 const PHRASE = /^[\t\x20-\x7e]*$/
 
 function streamOf(
-  { beginning, rest }: Extract<ReceivedResponse, { type: 'streamed' }>,
+  beginning: Uint8Array,
+  rest: ByteReader,
   signal: AbortSignal | undefined,
 ): ReadableStream<Uint8Array> {
-  const chunks = [...beginning]
-  let abort: (() => void) | undefined
-  const stopListening = (): void => {
-    if (abort !== undefined) signal?.removeEventListener('abort', abort)
-  }
+  let stopListening: (() => void) | undefined
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        abort = () => {
-          controller.error(signal?.reason)
-          cancel(rest, signal?.reason)
+        if (beginning.byteLength > 0) controller.enqueue(beginning)
+        if (signal === undefined) return
+        const abort = (): void => {
+          controller.error(signal.reason)
+          cancel(rest, signal.reason)
         }
-        if (signal?.aborted) abort()
-        else signal?.addEventListener('abort', abort, { once: true })
+        if (signal.aborted) abort()
+        else stopListening = onAbort(signal, abort)
       },
       async pull(controller) {
-        const chunk = chunks.shift()
-        if (chunk !== undefined) return controller.enqueue(chunk)
         try {
           const { done, value } = await rest.read()
           if (signal?.aborted) return
           if (!done) return controller.enqueue(value)
           controller.close()
-          stopListening()
+          stopListening?.()
         } catch (error) {
-          stopListening()
+          stopListening?.()
           throw networkError(error)
         }
       },
       cancel(reason) {
-        stopListening()
+        stopListening?.()
         return rest.cancel(reason)
       },
     },

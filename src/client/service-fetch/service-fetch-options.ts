@@ -10,7 +10,7 @@ import {
   optionsObject,
   parseOptions,
 } from '../../base/options.js'
-import type { TokenSource } from '../token-source/token-source-interface.js'
+import type { TokenSource } from '../token-source/token-source.js'
 import type { CallObserver } from './call-report.js'
 
 /** Options of `serviceFetch`. */

@@ -1,23 +1,37 @@
-import { withDeadline } from '../../base/deadline.js'
+import { type Limit, withDeadline } from '../../base/deadline.js'
 import { pause } from '../../base/pause.js'
-import type { TokenSource } from '../token-source/token-source-interface.js'
+import type { TokenSource } from '../token-source/token-source.js'
+import { isTransient } from '../token-source/token-source-error.js'
 import {
-  type Call,
-  callError,
-  DEADLINE_EXCEEDED,
-  leftMs,
-  limitOf,
-  reportOn,
-  retryContextOf,
-  startCall,
-} from './call.js'
-import { reportCall, withReport } from './call-report.js'
-import { outgoingRequest } from './outgoing-request.js'
-import { discard, handOver, type ReceivedResponse } from './receive-response.js'
-import { decideRetry } from './retry-decision.js'
-import { requestToken, sendAttempt } from './send-attempt.js'
-import { ServiceCallError } from './service-call-error.js'
-import { fetchSettings, type ServiceFetchOptions } from './service-fetch-options.js'
+  type AttemptReport,
+  type CallReport,
+  reportCall,
+  ServiceCallError,
+  type ServiceCallErrorCode,
+  withReport,
+} from './call-report.js'
+import { type OutgoingRequest, outgoingRequest } from './outgoing-request.js'
+import {
+  cancel,
+  decisivePartsOf,
+  discard,
+  handOver,
+  networkError,
+  type ReceivedResponse,
+  receive,
+} from './receive-response.js'
+import {
+  type AttemptOutcome,
+  classifyResponse,
+  decideRetry,
+  type Failed,
+  type RetryContext,
+} from './retry-decision.js'
+import {
+  type FetchSettings,
+  fetchSettings,
+  type ServiceFetchOptions,
+} from './service-fetch-options.js'
 
 /**
  * Creates a `fetch` that adds the service token, with a new proof if the source has `proof`, and repeats calls if
@@ -63,6 +77,67 @@ export function serviceFetch(
     }
   }
 }
+
+/** A call in progress. */
+interface Call {
+  readonly settings: FetchSettings
+  readonly request: OutgoingRequest
+  /** A time of `performance.now()`, which clock changes do not affect. */
+  readonly startedAt: number
+  /** The finished attempts. */
+  readonly attempts: AttemptReport[]
+  /** The wait before the current attempt. */
+  waitedMs: number
+  hasChangedToken: boolean
+}
+
+function startCall(settings: FetchSettings, request: OutgoingRequest): Call {
+  const startedAt = performance.now()
+  return { settings, request, startedAt, attempts: [], waitedMs: 0, hasChangedToken: false }
+}
+
+const leftMs = ({ settings, startedAt }: Call): number =>
+  startedAt + settings.deadlineMs - performance.now()
+
+/** The error of a step of the call that ran out of time. */
+const DEADLINE_EXCEEDED: Error = new Error('the time is up')
+const deadlineExceeded = (): Error => DEADLINE_EXCEEDED
+
+/** The limits of one step of the call. */
+const limitOf = ({ request }: Call, timeoutMs: number): Limit => ({
+  timeoutMs,
+  timeoutError: deadlineExceeded,
+  signal: request.signal,
+})
+
+function recordAttempt(call: Call, how: Omit<AttemptReport, 'waitedMs'>): void {
+  call.attempts.push(Object.freeze({ ...how, waitedMs: call.waitedMs }))
+}
+
+function retryContextOf(call: Call): RetryContext {
+  const { settings, request } = call
+  return {
+    isRepeatable: !request.isWrite || request.idempotencyKey !== undefined,
+    attempts: call.attempts.length,
+    maxAttempts: settings.maxAttempts,
+    hasChangedToken: call.hasChangedToken,
+    leftMs: leftMs(call),
+    random: Math.random(),
+  }
+}
+
+function reportOn(call: Call, replayed = false): CallReport {
+  const { idempotencyKey } = call.request
+  return Object.freeze({
+    attempts: Object.freeze([...call.attempts]),
+    replayed,
+    totalMs: performance.now() - call.startedAt,
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+  })
+}
+
+const callError = (call: Call, code: ServiceCallErrorCode, cause?: unknown): ServiceCallError =>
+  new ServiceCallError(code, reportOn(call), cause === undefined ? undefined : { cause })
 
 async function readBody(call: Call): Promise<void> {
   const { request } = call
@@ -116,4 +191,109 @@ function deliver(call: Call, answer: ReceivedResponse): Response {
   const report = reportOn(call, answer.response.headers.has('idempotent-replayed'))
   reportCall(call.settings.onCall, report)
   return withReport(handOver(answer, call.request.signal), report)
+}
+
+type Attempt =
+  | { readonly outcome: AttemptOutcome; readonly answer: ReceivedResponse }
+  | { readonly outcome: Failed; readonly answer?: never; readonly cause: unknown }
+
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/
+
+/**
+ * Requests a token from the source. Retries within the limits of the call if the failure may pass by itself.
+ *
+ * @throws ServiceCallError; the reason of the caller's signal.
+ */
+async function requestToken(call: Call, refused?: string): Promise<string> {
+  const { source } = call.settings
+  const options = refused === undefined ? undefined : { after: refused }
+  for (;;) {
+    const given = await askSource(call, 'token', async () => source.token(options))
+    if (given.value !== undefined) return given.value
+    const { error } = given
+    const action = isTransient(error)
+      ? decideRetry({ type: 'no_token' }, retryContextOf(call))
+      : undefined
+    if (action?.type !== 'retry') throw callError(call, 'token', error)
+    await pause(action.afterMs, call.request.signal)
+    call.waitedMs = action.afterMs
+  }
+}
+
+/**
+ * Requests a proof for this attempt.
+ *
+ * @throws ServiceCallError; the reason of the caller's signal.
+ */
+async function requestProof(call: Call, token: string): Promise<string> {
+  const { source } = call.settings
+  const { method, url } = call.request
+  const given = await askSource(call, 'proof', async () => source.proof?.({ method, url, token }))
+  if (given.value !== undefined) return given.value
+  throw callError(call, 'token', given.error)
+}
+
+type Given = { readonly value: string } | { readonly value?: never; readonly error: unknown }
+
+/**
+ * Requests the value of a header from the source.
+ *
+ * @throws ServiceCallError at the deadline; the reason of the caller's signal.
+ */
+async function askSource(
+  call: Call,
+  what: 'token' | 'proof',
+  ask: () => Promise<unknown>,
+): Promise<Given> {
+  let error: unknown
+  try {
+    const value = await withDeadline(limitOf(call, leftMs(call)), ask)
+    // For a value that a header cannot hold, the error of `fetch` would repeat the value.
+    if (typeof value === 'string' && VISIBLE_ASCII.test(value)) return { value }
+    error = new TypeError(`the source returned something that is not a ${what}`)
+  } catch (thrown) {
+    throwIfAborted(call)
+    error = thrown
+  }
+  const isDeadline = error === DEADLINE_EXCEEDED
+  recordAttempt(call, { error: isDeadline ? 'deadline' : 'token' })
+  if (isDeadline) throw callError(call, 'deadline', error)
+  return { error }
+}
+
+/**
+ * Sends the request and reads the response.
+ *
+ * @throws the reason of the caller's signal.
+ */
+async function sendAttempt(call: Call, token: string): Promise<Attempt> {
+  const { settings, request } = call
+  const proof = settings.source.proof && (await requestProof(call, token))
+  const left = leftMs(call)
+  const limit = limitOf(call, Math.min(settings.attemptTimeoutMs, left))
+  const exchange = withDeadline(limit, async ({ signal }) => {
+    const response = await request.send(token, proof, signal)
+    // A `fetch` that ignores its signal resolves too late; nobody reads this response.
+    if (signal.aborted && response.body !== null) cancel(response.body)
+    signal.throwIfAborted()
+    return receive(response, settings.maxResponseBytes)
+  })
+  try {
+    const answer = await exchange
+    recordAttempt(call, { status: answer.response.status })
+    return { outcome: classifyResponse(decisivePartsOf(answer), Date.now()), answer }
+  } catch (error) {
+    throwIfAborted(call)
+    const isDeadline = error === DEADLINE_EXCEEDED && left <= settings.attemptTimeoutMs
+    const type = isDeadline ? 'deadline' : 'network'
+    recordAttempt(call, { error: type })
+    return { outcome: { type }, cause: error === DEADLINE_EXCEEDED ? error : networkError(error) }
+  }
+}
+
+function throwIfAborted(call: Call): void {
+  const { signal } = call.request
+  if (!signal?.aborted) return
+  recordAttempt(call, { error: 'aborted' })
+  throw signal.reason
 }

@@ -1,15 +1,42 @@
+import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { readJsonSegment, segmentsOf } from '../../base/compact-jws.js'
 import { parseJson } from '../../base/json.js'
 import { isObject } from '../../base/options.js'
+import { MAX_TOKEN_LENGTH } from '../../base/raw-headers.js'
 import { type Core, type CoreAnswer, callCore } from '../core/call-core.js'
 import { CoreFailure, type CoreFailureCode } from '../core/core-failure.js'
-import {
-  nextClaims,
-  type RequestedClaims,
-  type RequestedConfirmation,
-  type TokenTerms,
-  unexpectedMember,
-} from './token-request.js'
 import { TokenSourceError, type TokenSourceErrorCode } from './token-source-error.js'
+
+/** The claims that a caller chooses: a fixed schema, with the names as in the token. */
+export interface ServiceClaims {
+  /** The receiving service. */
+  readonly aud: string
+  /** The calling service. */
+  readonly sub: string
+  /** Must equal the `source` in the policy of the receivers. */
+  readonly source: string
+  /** Must equal the `tokenType` in the policy of the receivers. */
+  readonly token_type: string
+  /** The permissions of the calling service, as the receiver names them. */
+  readonly permissions: readonly string[]
+}
+
+/** The properties that all tokens of a source share. */
+export interface TokenTerms {
+  /** The `iss` of the tokens. */
+  readonly apiDomain: string
+  readonly claims: ServiceClaims
+  readonly validitySeconds: number
+}
+
+/** What a token is to be bound to: a key (RFC 9449) or a certificate (RFC 8705). */
+export type RequestedConfirmation = { readonly jkt: string } | { readonly 'x5t#S256': string }
+
+export type RequestedClaims = ServiceClaims & {
+  readonly jti: string
+  readonly cnf?: RequestedConfirmation
+}
 
 /** The token request of a source, and the core that receives it. */
 export interface Minting extends TokenTerms {
@@ -91,7 +118,83 @@ function codeOfStatus(status: number): TokenSourceErrorCode {
   return status >= 500 ? 'core_failed' : 'core_rejected'
 }
 
-function parseMembers(text: string | undefined): Readonly<Record<string, unknown>> {
+function parseMembers(text: string | undefined): Members {
   const value = text === undefined ? undefined : parseJson(text)
   return isObject(value) ? value : {}
 }
+
+const TOKEN_ID_BYTES = 16
+/** Ids of the core's dynamic keys. Ids of its static keys, which never rotate, begin with `s-`. */
+const DYNAMIC_KEY_ID = /^d-[\x21-\x7e]{1,254}$/
+/** The core reads its clock twice, so `exp - iat` may be one second too long. */
+const ROUNDING_SECONDS = 1
+
+/** Returns the claims of the next token, with a unique `jti`, so that it can be denied individually. */
+export const nextClaims = (
+  claims: ServiceClaims,
+  cnf?: RequestedConfirmation,
+): RequestedClaims => ({
+  ...claims,
+  jti: randomBytes(TOKEN_ID_BYTES).toString('base64url'),
+  ...(cnf !== undefined && { cnf }),
+})
+
+/**
+ * Returns the part of the token that differs from the request, `undefined` if none does. Leaves the
+ * signature to the receiver.
+ */
+export function unexpectedMember(
+  token: string,
+  requested: RequestedClaims,
+  terms: Omit<TokenTerms, 'claims'>,
+): string | undefined {
+  if (token.length > MAX_TOKEN_LENGTH) return 'its size'
+  const segments = segmentsOf(token)
+  const header = segments && readJsonSegment(segments.header)?.members
+  const payload = segments && readJsonSegment(segments.payload)?.members
+  if (header === undefined || payload === undefined) return 'its form'
+  return unexpectedInHeader(header) ?? unexpectedInClaims(payload, requested, terms)
+}
+
+/** Returns the `iat` of a token that `unexpectedMember` has checked. */
+export const issuedAt = (token: string): number =>
+  Number(readJsonSegment(segmentsOf(token)?.payload ?? '')?.members['iat'])
+
+type Members = Readonly<Record<string, unknown>>
+
+/** A further parameter could change how a receiver reads the token: `version` marks a session token. */
+function unexpectedInHeader(header: Members): string | undefined {
+  const { alg, kid, typ, ...others } = header
+  if (alg !== 'RS256') return 'alg'
+  if (typeof kid !== 'string' || !DYNAMIC_KEY_ID.test(kid)) return 'kid'
+  if (typ !== undefined && typ !== 'JWT') return 'typ'
+  return Object.keys(others).length > 0 ? 'another header parameter' : undefined
+}
+
+function unexpectedInClaims(
+  payload: Members,
+  requested: RequestedClaims,
+  { apiDomain, validitySeconds }: Omit<TokenTerms, 'claims'>,
+): string | undefined {
+  const { iat, exp, permissions, cnf, ...others } = payload
+  if (!isSeconds(iat)) return 'iat'
+  if (!isSeconds(exp) || !isBetween(exp - iat - validitySeconds, 0, ROUNDING_SECONDS)) return 'exp'
+  if (!isSameList(permissions, requested.permissions)) return 'permissions'
+  // Whoever steals an unbound token could use it.
+  if (!isDeepStrictEqual(cnf, requested.cnf)) return 'cnf'
+  const { permissions: _, cnf: _bound, ...texts } = requested
+  const expected: Members = { ...texts, iss: apiDomain }
+  const differing = Object.keys(expected).find((name) => others[name] !== expected[name])
+  if (differing !== undefined) return differing
+  const hasMore = Object.keys(others).some((name) => !Object.hasOwn(expected, name))
+  return hasMore ? 'another claim' : undefined
+}
+
+const isSeconds = (value: unknown): value is number => Number.isSafeInteger(value)
+
+const isBetween = (value: number, min: number, max: number): boolean => value >= min && value <= max
+
+const isSameList = (value: unknown, expected: readonly string[]): boolean =>
+  Array.isArray(value) &&
+  value.length === expected.length &&
+  expected.every((member, index) => value[index] === member)

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { z } from 'zod'
 import { isBackingOff } from '../../base/back-off.js'
 import { readClock } from '../../base/clock.js'
@@ -13,14 +14,19 @@ import {
   parseOptions,
 } from '../../base/options.js'
 import { type ApiKey, apiKeyOption, baseUrlFaults } from '../core/core-options.js'
-import { type BindOption, bindFaults, bindOption, confirmationOf } from './bind-option.js'
-import { createCachedSource, type InnerOptions, type InnerSource } from './cached-source.js'
-import { createDpopKey, parseProofRequest } from './dpop-key.js'
-import { mint } from './mint.js'
-import { issuedAt, type ServiceClaims } from './token-request.js'
+import {
+  type BindOption,
+  bindFaults,
+  bindOption,
+  confirmationOf,
+  createDpopKey,
+  type ProofRequest,
+  parseProofRequest,
+} from './binding.js'
+import { issuedAt, type Minting, mint, type ServiceClaims } from './mint.js'
 import { afterTokenFailure, TokenSourceError } from './token-source-error.js'
-import type { ProofRequest, TokenSource, TokenSourceHealth } from './token-source-interface.js'
-import { failureHealth, type LastTokenFailure } from './token-state.js'
+import type { LastTokenFailure, TokenSourceHealth } from './token-state.js'
+import * as states from './token-state.js'
 
 /** Options of `tokenSource`. */
 export interface TokenSourceOptions {
@@ -58,6 +64,27 @@ export interface TokenSourceOptions {
   readonly fetch?: typeof globalThis.fetch | undefined
   /** A monotonic clock in milliseconds, with any origin. Default: `performance.now`. */
   readonly clock?: (() => number) | undefined
+}
+
+/** A source of service tokens: one that `tokenSource` creates, or one that the app implements. */
+export interface TokenSource {
+  /**
+   * Returns a token that can be sent now.
+   *
+   * @param options.after a token that a receiver refused: the caller needs another one. If none is
+   * available now, the result is `after` itself, which means that a repeated request would fail.
+   * @throws TokenSourceError if there is no token at all.
+   */
+  token(options?: { readonly after?: string }): Promise<string>
+  /**
+   * Returns a new proof for one request, to send as `DPoP` with the token in `Authorization: DPoP` (RFC 9449).
+   * A source without it has tokens that are sent as `Bearer`.
+   */
+  proof?(request: ProofRequest): Promise<string>
+  /** Resolves once a token is available. @throws TokenSourceError if none can be obtained. */
+  ready(): Promise<void>
+  /** Aborts pending requests; later calls are rejected with the code `closed`. */
+  close(): void
 }
 
 /** A `TokenSource` that gets its tokens from the identity core. */
@@ -188,6 +215,82 @@ function faultsOf(options: Readonly<Record<string, unknown>>): string[] {
   return [...baseUrlFaults('core.baseUrl', { baseUrl, allowInsecureHttp }), ...bindFaults(options)]
 }
 
+/** The implementation of a `tokenSource`. */
+interface InnerSource {
+  token(after: string | undefined): Promise<string>
+  health(): TokenSourceHealth
+}
+
+/** The implementation that gives several calls one token. */
+interface CachedSource extends InnerSource {
+  /** The last token, and when it was requested, in milliseconds of the monotonic clock. */
+  current(): states.CurrentToken | undefined
+}
+
+interface InnerOptions {
+  readonly minting: Minting
+  readonly clock: () => number
+  /** Aborts when the source is closed; its reason is the error for pending calls. */
+  readonly closing: AbortSignal
+}
+
+/**
+ * Caches one token and renews it if a renewal is due during a call: one request at a time, no timers.
+ * Requests run in the async context in which the source was created, because all calls share the result.
+ */
+function createCachedSource({ minting, clock, closing }: InnerOptions): CachedSource {
+  let state = states.COLD
+  let inFlight: Promise<string> | undefined
+  const dispatch = (event: states.TokenStateEvent): void => {
+    state = states.advance(state, event)
+  }
+
+  async function renew(isForced: boolean): Promise<string> {
+    dispatch({ type: 'requested', at: readClock(clock), isForced })
+    const outcome = await toEvent(mint(minting, closing))
+    dispatch({ ...outcome, at: readClock(clock), jitter: Math.random() })
+    return states.renewedToken(state)
+  }
+
+  async function toEvent(minted: Promise<string>) {
+    const { validitySeconds } = minting
+    try {
+      return { type: 'minted', token: await minted, validitySeconds } as const
+    } catch (error) {
+      if (error instanceof TokenSourceError) return { type: 'failed', error } as const
+      throw error
+    }
+  }
+
+  const renewal = AsyncResource.bind((isForced: boolean): Promise<string> => {
+    inFlight ??= renew(isForced).finally(() => {
+      inFlight = undefined
+    })
+    return inFlight
+  })
+
+  return {
+    async token(after) {
+      const answer = states.answerTo(state, after, readClock(clock))
+      switch (answer.kind) {
+        case 'failure':
+          throw answer.error
+        case 'token':
+          // A failure is ignored: calls that need the new token wait for it or start a renewal.
+          if (answer.isRenewalDue) renewal(false).catch(() => {})
+          return answer.token
+        case 'renewal':
+          return renewal(answer.isForced).catch((error: unknown) => {
+            if (answer.fallback === undefined || closing.aborted) throw error
+            return answer.fallback
+          })
+      }
+    },
+    health: () => states.tokenHealth(state, readClock(clock)),
+    current: () => state.current,
+  }
+}
+
 /** Limits the connections to the core during a burst of calls. */
 const MAX_CONCURRENT_REQUESTS = 8
 
@@ -228,7 +331,7 @@ function createSingleUseSource({ minting, clock, closing }: InnerOptions): Inner
       const calledAt = readClock(clock)
       return limit.run(() => mintOne(calledAt))
     },
-    health: () => ({ state: 'single_use', ...failureHealth(lastFailure, readClock(clock)) }),
+    health: () => ({ state: 'single_use', ...states.failureHealth(lastFailure, readClock(clock)) }),
   }
 }
 
@@ -237,7 +340,7 @@ interface ConcurrencyLimit {
   run<T>(work: () => Promise<T>): Promise<T>
 }
 
-export function limitConcurrency(maxConcurrent: number): ConcurrencyLimit {
+function limitConcurrency(maxConcurrent: number): ConcurrencyLimit {
   const waiting: (() => void)[] = []
   let running = 0
 

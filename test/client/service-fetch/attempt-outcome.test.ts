@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import {
   type ClassifiedResponse,
   classifyResponse,
-} from '../../../src/client/service-fetch/attempt-outcome.js'
+} from '../../../src/client/service-fetch/retry-decision.js'
 
 const NOW = Date.UTC(2026, 0, 1)
 const REFUSAL = '{"type":"about:blank","title":"Unauthorized","status":401}'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { AttemptOutcome } from '../../../src/client/service-fetch/attempt-outcome.js'
+import type { AttemptOutcome } from '../../../src/client/service-fetch/retry-decision.js'
 import {
   decideRetry,
   type RetryAction,

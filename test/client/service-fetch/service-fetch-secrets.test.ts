@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net'
 import { inspect } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ServiceCallError } from '../../../src/client/service-fetch/service-call-error.js'
+import { ServiceCallError } from '../../../src/client/service-fetch/call-report.js'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
 import { refusingOrigin } from '../../support/network/free-port.js'
 import { knowToken } from '../../support/secret-search/index.js'

@@ -1,8 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { type CallReport, reportOf } from '../../../src/client/service-fetch/call-report.js'
-import { ServiceCallError } from '../../../src/client/service-fetch/service-call-error.js'
+import {
+  type CallReport,
+  reportOf,
+  ServiceCallError,
+} from '../../../src/client/service-fetch/call-report.js'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
 import type { ServiceFetchOptions } from '../../../src/client/service-fetch/service-fetch-options.js'
 import {

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import type { ServiceCallError } from '../../../src/client/service-fetch/service-call-error.js'
+import type { ServiceCallError } from '../../../src/client/service-fetch/call-report.js'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
 import { TokenSourceError } from '../../../src/client/token-source/token-source-error.js'
 import { freePort } from '../../support/network/free-port.js'

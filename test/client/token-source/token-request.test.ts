@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { nextClaims, unexpectedMember } from '../../../src/client/token-source/token-request.js'
+import { nextClaims, unexpectedMember } from '../../../src/client/token-source/mint.js'
 import { knowToken } from '../../support/secret-search/index.js'
 import { API_DOMAIN, CLAIMS } from '../claims.js'
 import { compact, type Members } from '../kit.js'

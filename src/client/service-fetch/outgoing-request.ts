@@ -1,15 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readKey } from '../../base/idempotency-key.js'
 import { type ByteReader, cancel, readBytes } from './receive-response.js'
-import {
-  assertRedirect,
-  initMembers,
-  type Members,
-  parseHeaders,
-  plainRequestOf,
-  READS,
-  requestError,
-} from './request-init.js'
 import type { FetchSettings } from './service-fetch-options.js'
 
 type Input = Parameters<typeof globalThis.fetch>[0]
@@ -35,6 +26,9 @@ export interface OutgoingRequest {
   send(token: string, proof: string | undefined, signal: AbortSignal): Promise<Response>
 }
 
+/** Methods without effects. All other methods may have some. */
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
 /**
  * Parses the arguments of a `fetch` call.
  *
@@ -49,20 +43,21 @@ export function outgoingRequest(
   const members = initMembers(init)
   const signal = signalOf(input, members)
   assertRedirect(members.redirect)
-  const prepared = prepare(settings, input, members)
-  const { headers, method, bodyBytes } = prepared
+  const request = requestOf(settings, input, members)
+  const { method, url, headers } = request
+  assertOrigin(settings, new URL(url))
   for (const name of ['authorization', 'dpop']) {
     if (headers.has(name)) throw requestError(`${name} is set by serviceFetch`)
   }
   const isWrite = !READS.has(method)
   const idempotencyKey = keyOf(headers, isWrite && settings.idempotencyKey === 'auto')
   // The copy of a caller's `Request` is sent as a `Request`, which keeps its class; see `copyOf`.
-  const target = isRequest(prepared) ? prepared : prepared.url
-  const reader: ByteReader | undefined = prepared.body?.getReader()
-  let body = bodyBytes
+  const target = isRequest(input) ? request : url
+  const reader: ByteReader | undefined = request.body?.getReader()
+  let body: Uint8Array<ArrayBuffer> | undefined
   return {
     method,
-    url: prepared.url,
+    url,
     isWrite,
     idempotencyKey,
     signal,
@@ -86,32 +81,12 @@ export function outgoingRequest(
   }
 }
 
-/** A `Request` of the caller's class, or the parts of a request. */
-interface Prepared extends Pick<Request, 'url' | 'method' | 'headers'> {
-  /** The stream, which has not been read yet. */
-  readonly body?: Request['body']
-  readonly bodyBytes?: Uint8Array<ArrayBuffer> | undefined
-}
-
 /** Builds the request as `fetch` would: method, headers with the body's media type, and the body. */
-function prepare(settings: FetchSettings, input: Input, members: Members): Prepared {
-  const headers = parseHeaders(members)
-  const overrides = { headers, redirect: 'manual', signal: null, duplex: 'half' }
-  const init = { ...members, ...overrides } as RequestInit
-  if (isRequest(input)) {
-    const request = copyOf(input, init, settings)
-    assertOrigin(settings, new URL(request.url))
-    return request
-  }
-  const url = parseAddress(String(input))
-  assertOrigin(settings, url)
-  const plain = plainRequestOf(members, headers)
-  if (plain === undefined) {
-    const { method, headers: complete, body } = new Request(url, init)
-    return { url: url.href, method, headers: complete, body }
-  }
-  assertSize(plain.bodyBytes, settings.maxBodyBytes)
-  return { url: url.href, ...plain }
+function requestOf(settings: FetchSettings, input: Input, members: Members): Request {
+  const overrides = { headers: parseHeaders(members), redirect: 'manual', signal: null }
+  const init = { ...members, ...overrides, duplex: 'half' } as RequestInit
+  if (isRequest(input)) return copyOf(input, init, settings)
+  return new Request(parseAddress(String(input)), init)
 }
 
 /** Accepts the global class and those of other implementations, which all have the same tag. */
@@ -178,12 +153,58 @@ async function readWhole(reader: ByteReader, maxBytes: number): Promise<Uint8Arr
   })
   if (isWhole) return bytes
   cancel(reader)
-  throw tooLarge(maxBytes)
+  throw requestError(`the body is larger than maxBodyBytes, ${maxBytes}`)
 }
 
-function assertSize(bytes: Uint8Array | undefined, maxBytes: number): void {
-  if (bytes !== undefined && bytes.byteLength > maxBytes) throw tooLarge(maxBytes)
+/** The members of `RequestInit`, and those that Node's `fetch` adds. */
+const MEMBERS = [
+  'body',
+  'cache',
+  'credentials',
+  'dispatcher',
+  'headers',
+  'integrity',
+  'keepalive',
+  'method',
+  'mode',
+  'priority',
+  'redirect',
+  'referrer',
+  'referrerPolicy',
+  'signal',
+  'window',
+] as const
+
+type Members = { readonly [name in (typeof MEMBERS)[number]]?: unknown }
+
+/** Reads each member once, also inherited ones, as `fetch` does, because the object may change later. */
+function initMembers(init: RequestInit | null | undefined): Members {
+  const members: Record<string, unknown> = {}
+  if (init === undefined || init === null) return members
+  if (typeof init !== 'object') throw requestError('init must be an object')
+  for (const name of MEMBERS) {
+    const value = (init as Members)[name]
+    if (value !== undefined) members[name] = value
+  }
+  return members
 }
 
-const tooLarge = (maxBytes: number): TypeError =>
-  requestError(`the body is larger than maxBodyBytes, ${maxBytes}`)
+/** Replaces the error of `Headers`, which would repeat an invalid value, because that may be secret. */
+function parseHeaders({ headers }: Members): Headers | undefined {
+  try {
+    return headers === undefined
+      ? undefined
+      : new Headers(headers as ConstructorParameters<typeof Headers>[0])
+  } catch {
+    throw requestError('headers must be names and values of headers')
+  }
+}
+
+function assertRedirect(redirect: unknown): void {
+  if (redirect === undefined || redirect === 'manual' || redirect === 'error') return
+  throw requestError("redirect must be 'manual' or 'error': the token is for no other address")
+}
+
+/** Creates the error for a request that must not be sent. */
+const requestError = (what: string, options?: ErrorOptions): TypeError =>
+  new TypeError(`serviceFetch: ${what}`, options)

@@ -42,15 +42,6 @@ interface CommandOutput extends Report {
   readonly error?: { readonly code: FailureCode; readonly message: string }
 }
 
-/** The first word that is not an option names the command. */
-interface CommandLine {
-  readonly command: Command | undefined
-  readonly name: string | undefined
-  /** The other words. */
-  readonly words: readonly string[]
-  readonly isJson: boolean
-}
-
 /**
  * Runs one command; `argv` has the arguments after `service-auth`. All output goes through `printable`:
  * text from files, Redis and the core may contain control characters. An error is one line on standard
@@ -61,16 +52,16 @@ export async function run(
   io: CommandIo,
   commands: readonly Command[] = COMMANDS,
 ): Promise<ExitCode> {
-  const commandLine = readCommandLine(argv, commands)
-  const { command, isJson } = commandLine
-  const { exitCode, lines, json, error, errorLine } = await outputOf(() => {
+  const command = commands.find(({ name }) => name === argv[0])
+  const isJson = hasFlag(argv, '--json')
+  const { exitCode, lines, json, error, errorLine } = await outputOf(async () => {
     refuseSecrets(argv)
-    return execute(commandLine, io, commands)
+    if (command === undefined) return withoutCommand(argv, commands)
+    const args = readArguments(argv.slice(1), command)
+    return generalHelp(args, () => helpOn(command)) ?? command.run(contextOf(io, args, isJson))
   })
-  const hint =
-    error?.code === 'usage'
-      ? `; see ${['service-auth', ...(command ? [command.name] : []), '--help'].join(' ')}`
-      : ''
+  const named = command === undefined ? '' : `${command.name} `
+  const hint = error?.code === 'usage' ? `; see service-auth ${named}--help` : ''
   const fault = error && { ...error, message: error.message + hint }
   if (isJson) {
     const members = { command: command?.name ?? null, ok: exitCode === 0, ...json }
@@ -83,38 +74,32 @@ export async function run(
   return exitCode
 }
 
-function readCommandLine(argv: readonly string[], commands: readonly Command[]): CommandLine {
-  const index = argv.findIndex((word) => !word.startsWith('-'))
-  const name = argv[index]
+/** What stands behind `--` is a value. */
+function hasFlag(argv: readonly string[], flag: string): boolean {
   const end = argv.indexOf('--')
-  return {
-    name,
-    command: commands.find((known) => known.name === name),
-    words: name === undefined ? argv : argv.toSpliced(index, 1),
-    isJson: (end === -1 ? argv : argv.slice(0, end)).includes('--json'),
-  }
+  return (end === -1 ? argv : argv.slice(0, end)).includes(flag)
 }
 
-async function execute(
-  { command, name, words, isJson }: CommandLine,
-  io: CommandIo,
-  commands: readonly Command[],
-): Promise<CommandOutput> {
-  const useOneOf = `use one of ${commands.map((known) => known.name).join(', ')}`
-  if (name !== undefined && command === undefined) {
-    throw usageError('usage', `unknown command: ${useOneOf}, before any option`)
-  }
-  const args = readArguments(words, command ?? { options: {} })
+/** @throws CommandFailure (2) unless help or the version is asked for. */
+function withoutCommand(argv: readonly string[], commands: readonly Command[]): CommandOutput {
+  const isWord = argv[0]?.startsWith('-') === false
+  const readOptions = () => readArguments(argv, { options: {}, maxValues: argv.length })
+  const output = isWord ? undefined : generalHelp(readOptions(), () => helpOnAll(commands))
+  if (output !== undefined) return output
+  const names = commands.map(({ name }) => name).join(', ')
+  const fault = isWord ? 'unknown command' : 'a command is missing'
+  throw usageError('usage', `${fault}: use one of ${names}, before any option`)
+}
+
+/** The output for `--help` and `--version`, if one of them is given. */
+function generalHelp(args: Arguments, help: () => string[]): CommandOutput | undefined {
   if (args.flag('help')) {
-    const lines = command === undefined ? helpOnAll(commands) : helpOn(command)
+    const lines = help()
     return { exitCode: 0, lines, json: { help: lines.join('\n') } }
   }
-  if (args.flag('version')) {
-    const version = packageVersion()
-    return { exitCode: 0, lines: [version], json: { version } }
-  }
-  if (command === undefined) throw usageError('usage', `a command is missing: ${useOneOf}`)
-  return await command.run(contextOf(io, args, isJson))
+  if (!args.flag('version')) return undefined
+  const version = packageVersion()
+  return { exitCode: 0, lines: [version], json: { version } }
 }
 
 function contextOf(io: CommandIo, args: Arguments, isJson: boolean): CommandContext {

@@ -79,7 +79,7 @@ describe('the end of a command', () => {
   })
 
   it('is one JSON object with --json', async () => {
-    const ran = await probe(['--json', 'probe'], () => ({ ...WELL, exitCode: 1 }))
+    const ran = await probe(['probe', '--json'], () => ({ ...WELL, exitCode: 1 }))
     expect(ran).toMatchObject({ exitCode: 1, stderr: '' })
     expect(ran.json()).toEqual({ command: 'probe', ok: false, answer: 42 })
   })
@@ -145,7 +145,11 @@ describe('a wrong command line', () => {
   const LOWER_CASE = 'huntertwohunter'
   const TOKEN = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJiaWxsaW5nIn0.c2lnbmF0dXJlc2lnbmF0dXJl'
   it.each([
-    ['no command', [], 'a command is missing: use one of probe; see service-auth --help'],
+    [
+      'no command',
+      [],
+      'a command is missing: use one of probe, before any option; see service-auth',
+    ],
     [
       'an unknown command',
       ['prob'],
@@ -156,7 +160,7 @@ describe('a wrong command line', () => {
       [SECRET],
       'unknown command: use one of probe, before any option; see service-auth',
     ],
-    ['an option with a value before it', ['--file', SECRET, 'probe'], 'unknown command: use'],
+    ['an option before it', ['--file', SECRET, 'probe'], 'unknown option;'],
     ['an unknown option', ['probe', '--al'], 'unknown option; see service-auth probe'],
     ['an option that may be a secret', ['probe', 'x', `--${SECRET}`], 'unknown option;'],
     ['one in lower case', ['probe', `--${LOWER_CASE}`], 'unknown option;'],
@@ -178,7 +182,7 @@ describe('a wrong command line', () => {
       ['probe', `--all=${SECRET}`],
       "option '--all' does not take an argument",
     ],
-    ['too many values', ['probe', SECRET, 'b'], 'too many arguments besides the options: 2, but'],
+    ['too many values', ['probe', SECRET, 'b'], 'too many arguments besides the options: put'],
     ['a URL of Redis', ['probe', `redis://:${SECRET}@host`], 'do not pass a Redis URL or a URL'],
     [
       'one in an option',
@@ -211,11 +215,18 @@ describe('a wrong command line', () => {
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
     expect(ran.stderr).toMatch(/^service-auth: .*; see service-auth( probe)? --help\n$/)
     expect(ran.stderr).toContain(message)
-    const asJson = await probe(['--json', ...argv])
+    const end = argv.indexOf('--')
+    const asJson = await probe(argv.toSpliced(end === -1 ? argv.length : end, 0, '--json'))
     expect(asJson.exitCode).toBe(2)
     expect(asJson.json()).toMatchObject({ ok: false, error: { code: 'usage' } })
     expect(ran.stderr + asJson.stdout + asJson.stderr).not.toMatch(/hunter|eyJ/)
   })
+})
+
+it('a command stands before its options', async () => {
+  const ran = await probe(['--json', 'probe'])
+  expect(ran.exitCode).toBe(2)
+  expect(ran.stderr).toContain('a command is missing: use one of probe, before any option')
 })
 
 it.each([

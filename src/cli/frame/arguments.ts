@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { usageError } from './command-failure.js'
 
 export interface OptionSpec {
@@ -94,22 +94,18 @@ export function readArguments(
 ): Arguments {
   const specs: OptionSpecs = { ...options, ...COMMON_OPTIONS }
   const { values: given, positionals } = parseWords(argv, specs)
+  const texts = (name: string): readonly string[] => [given[name] ?? []].flat().map(String)
   for (const [name, { kind, repeatable, mayBeEmpty }] of Object.entries(specs)) {
-    const texts = given[name] ?? []
     if (kind === 'flag') continue
-    if (texts.length > 1 && !repeatable)
+    if (texts(name).length > 1 && !repeatable)
       throw usageError('usage', `--${name} is given more than once`)
-    if (texts.includes('') && !mayBeEmpty) throw usageError('usage', `--${name} needs a value`)
+    if (texts(name).includes('') && !mayBeEmpty)
+      throw usageError('usage', `--${name} needs a value`)
   }
   if (positionals.length > maxValues) {
-    const accepted = maxValues === 0 ? 'none' : `at most ${maxValues}`
-    throw usageError(
-      'usage',
-      `too many arguments besides the options: ${positionals.length}, but the command accepts ` +
-        `${accepted}: put quotes around a value with spaces, and the name of an option before its value`,
-    )
+    const hint = 'put quotes around a value with spaces, and the name of an option before its value'
+    throw usageError('usage', `too many arguments besides the options: ${hint}`)
   }
-  const texts = (name: string): readonly string[] => (given[name] ?? []).map(String)
   return {
     values: positionals,
     texts,
@@ -124,25 +120,14 @@ export function readArguments(
   }
 }
 
-interface ParsedWords {
-  readonly values: Readonly<Record<string, readonly (string | boolean)[] | undefined>>
-  readonly positionals: readonly string[]
-}
-
-function parseWords(argv: readonly string[], specs: OptionSpecs): ParsedWords {
-  const options = Object.entries(specs).map(([name, { kind }]) => {
-    const type = kind === 'flag' ? ('boolean' as const) : ('string' as const)
-    return [
-      name,
-      { type, multiple: true as const, ...(name === 'help' && { short: 'h' }) },
-    ] as const
-  })
+function parseWords(argv: readonly string[], specs: OptionSpecs) {
+  const options: NonNullable<ParseArgsConfig['options']> = {}
+  for (const [name, { kind }] of Object.entries(specs)) {
+    options[name] = { type: kind === 'flag' ? 'boolean' : 'string', multiple: true }
+  }
+  options['help'] = { type: 'boolean', multiple: true, short: 'h' }
   try {
-    return parseArgs({
-      args: [...argv],
-      options: Object.fromEntries(options),
-      allowPositionals: true,
-    })
+    return parseArgs({ args: [...argv], options, allowPositionals: true })
   } catch (error) {
     throw usageError('usage', faultOf(error as NodeJS.ErrnoException))
   }

@@ -4,15 +4,18 @@ import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { createTestIssuer, type TestIssuer } from 'express-service-auth/testing'
+import {
+  createTestCore,
+  createTestIssuer,
+  type TestCore,
+  type TestIssuer,
+} from 'express-service-auth/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type IdentityCore, startIdentityCore } from '../example-app/identity-core/identity-core.js'
 import { type PlacedBlocks, placeCode, readDocument } from './docs/blocks.js'
 import { masked } from './docs/console.js'
 import { blocksOf, codeBlocks, sections } from './docs/markdown.js'
 import { type RunningApp, runBlock, startBlock } from './docs/running-blocks.js'
-import { API_KEY } from './example-app/core-client.js'
-import { refusingOrigin } from './support/network/free-port.js'
+import { freePort, refusingOrigin } from './support/network/free-port.js'
 import { type RedisServer, startRedis } from './support/redis/redis.js'
 import { until } from './support/until.js'
 
@@ -28,33 +31,31 @@ const BLOCKS = [
 const ON_FIRST_SCREEN = 'On the first screen'
 const WITHOUT_KEYS = 'Without keys'
 
-/** The write with the policy of a core, as the section on the core says. */
-const WITH_CORE = 'A write for a core'
+/** The write that starts a core, as the section on calling says. */
+const WITH_CORE = 'A write with a core'
 
 let placed: PlacedBlocks
-let core: IdentityCore
+let core: TestCore
+let corePort: number
 let issuer: TestIssuer
 let redis: RedisServer
 let folder: string
 
 beforeAll(async () => {
   ;[core, issuer, redis, folder] = await Promise.all([
-    startIdentityCore({ apiKey: API_KEY }),
+    createTestCore(),
     createTestIssuer(),
     startRedis(),
     mkdtemp(join(tmpdir(), 'readme-')),
   ])
-  const write = codeUnder('An idempotent write')
-  const policy = JSON.stringify(ownPolicy())
-  const code = write.replace('issuer.policy()', policy)
-  expect(code).not.toBe(write)
+  corePort = await freePort()
   placed = await placeCode('readme', [
     ...BLOCKS,
-    { heading: WITH_CORE, code },
+    { heading: WITH_CORE, code: writeWithCore() },
     { heading: ON_FIRST_SCREEN, code: firstCode(issuer.url) },
     { heading: WITHOUT_KEYS, code: firstCode(await refusingOrigin()) },
   ])
-  await writeFile(join(folder, 'policy.json'), policy)
+  await writeFile(join(folder, 'policy.json'), JSON.stringify(ownPolicy()))
 })
 
 afterAll(async () => {
@@ -73,6 +74,20 @@ function firstCode(issuerUrl: string): string {
   const changed = code.replace('https://api.example.com', issuerUrl)
   expect(changed).not.toBe(code)
   return changed
+}
+
+function writeWithCore(): string {
+  const text = textUnder('Calling').replaceAll('\n', ' ')
+  const [, core = ''] = /`(const core = await createTestCore\(.*?\))`/.exec(text) ?? []
+  const [, policy = ''] = /`(issuer\.policy\(\{.*?\))`/.exec(text) ?? []
+  const write = codeUnder('An idempotent write')
+  const code = write
+    .replace('import { createTestIssuer }', 'import { createTestCore, createTestIssuer }')
+    .replace('const auth =', `${core.replace('3567', String(corePort))}\nconst auth =`)
+    .replace('issuer.policy()', policy)
+  expect(code).toContain(`serviceAuth(${policy})`)
+  expect(core).not.toBe('')
+  return code
 }
 
 /** The policy of its page, with the core of this test. */
@@ -192,12 +207,7 @@ describe('with a core', () => {
 
   it('calls the write, the second time with the same result', async () => {
     const app = await startPrinting(WITH_CORE)
-    const environment = {
-      CORE_URL: core.url,
-      ISSUER: core.issuer,
-      CORE_API_KEY: API_KEY,
-      ORDERS_URL: app.url,
-    }
+    const environment = { CORE_URL: `http://127.0.0.1:${corePort}`, ORDERS_URL: app.url }
     expect(await runBlock(placed, 'Calling', environment)).toBe('201 new\n')
     expect(await runBlock(placed, 'Calling', environment)).toBe('201 replayed\n')
     await app.stop()

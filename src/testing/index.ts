@@ -4,6 +4,7 @@
  * @module express-service-auth/testing
  */
 
+export { createTestCore, type TestCore, type TestCoreOptions } from './core/test-core.js'
 export type { DenylistUnderTest } from './denylist/live-denylist-cases.js'
 export { type DenylistOpener, liveDenylistCases } from './denylist/live-denylist-cases.js'
 export type { HostileProof, HostileToken } from './hostile/forge.js'

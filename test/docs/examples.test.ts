@@ -35,7 +35,12 @@ const APPS = [
   'An endpoint for the hook',
   'An error handler',
 ]
-const PROGRAMS = ['A complete single-use store', 'Hostile tokens', 'On a serverless platform']
+const PROGRAMS = [
+  'A caller without Docker',
+  'A complete single-use store',
+  'Hostile tokens',
+  'On a serverless platform',
+]
 /** A program that runs until it is ended. */
 const RELAY = 'A relay of your own'
 

@@ -1,0 +1,269 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readClock } from '../../base/clock.js'
+import { http } from '../../base/node-http.js'
+import {
+  functionOf,
+  integerBetween,
+  lazy,
+  nonEmptyString,
+  optionsObject,
+  parseOptions,
+} from '../../base/options.js'
+import { hash } from '../../base/supported-node.js'
+import { createKeyRing, createSigningKey, type KeyRing } from '../issuer/issuer-keys.js'
+import { mintToken, parseMintRequest, Refused, textOf } from './mint.js'
+
+/** Options of `createTestCore`. */
+export interface TestCoreOptions {
+  /** The port of the core, 0 to 65,535; 0 takes a free one. Default: 0. */
+  readonly port?: number | undefined
+  /** What callers send as `api-key`. Default: a random one. */
+  readonly apiKey?: string | undefined
+  /** `issuer` of the core. Default: a loopback address, which serves `/auth/jwt/jwks.json`. */
+  readonly issuer?: string | undefined
+  /** The time in milliseconds since the epoch, for `iat` and `exp`. Default: `Date.now`. */
+  readonly clock?: (() => number) | undefined
+}
+
+/** A core that mints service tokens, in the process of a test. */
+export interface TestCore {
+  /**
+   * The address of the core: `POST /recipe/jwt`, `GET /apiversion`, `GET /hello`, and its key set at
+   * `/.well-known/jwks.json`.
+   */
+  readonly url: string
+  /** What callers send as `api-key`. */
+  readonly apiKey: string
+  /** The `apiDomain` of callers and the `issuer` of receivers. */
+  readonly issuer: string
+  /** Makes a new key, which signs from now on; the earlier ones stay published. Returns its id. */
+  rotate(): string
+  /** Refuses connections, and cuts those that are open. The keys stay. */
+  stop(): Promise<void>
+  /** Ends `stop()`, at the same addresses. @throws Error (as a rejection) if a port was taken meanwhile. */
+  start(): Promise<void>
+  /** From now on, `POST /recipe/jwt` answers after this many milliseconds, 0 to 600,000. */
+  delay(ms: number): void
+  /** The next so many calls of `POST /recipe/jwt` are answered with 429. */
+  busy(times: number): void
+  /** Stops it for good. Safe to call twice. */
+  close(): Promise<void>
+}
+
+const schema = lazy(() =>
+  optionsObject({
+    port: integerBetween(0, 65_535).default(0),
+    apiKey: nonEmptyString().optional(),
+    issuer: nonEmptyString().optional(),
+    clock: functionOf<() => number>().optional(),
+  }),
+)
+
+const HOST = '127.0.0.1'
+const API_KEY_BYTES = 24
+const MAX_DELAY_MS = 600_000
+const CACHE_CONTROL = 'max-age=3600, must-revalidate'
+
+/** The versions of its interface (CDI) that core 11.4 lists. */
+const INTERFACE_VERSIONS = [
+  ...Array.from({ length: 15 }, (_, index) => `2.${index + 7}`),
+  ...['3.0', '3.1', '4.0', '5.0', '5.1', '5.2', '5.3', '5.4'],
+]
+
+/**
+ * Starts a core for tests of a caller (`tokenSource`, `serviceFetch`), on loopback HTTP. It mints like a SuperTokens
+ * core, and keeps no users. It does not keep the process alive.
+ *
+ * @throws TypeError (as a rejection) if an option is unknown, of the wrong type or out of range.
+ * @throws Error (as a rejection) if the port is taken.
+ *
+ * @example
+ * ```ts
+ * import { tokenSource } from 'express-service-auth/client'
+ * import { createTestCore } from 'express-service-auth/testing'
+ *
+ * const core = await createTestCore()
+ * const tokens = tokenSource({
+ *   core: { baseUrl: core.url, apiKey: core.apiKey },
+ *   apiDomain: core.issuer,
+ *   claims: {
+ *     aud: 'orders',
+ *     sub: 'billing',
+ *     source: 'microservice',
+ *     token_type: 'service-access',
+ *     permissions: ['orders:read'],
+ *   },
+ * })
+ * await tokens.ready()
+ * await core.close()
+ * ```
+ */
+export async function createTestCore(options: TestCoreOptions = {}): Promise<TestCore> {
+  const settings = parseOptions('createTestCore options', schema, options)
+  const { apiKey = randomBytes(API_KEY_BYTES).toString('base64url'), clock = Date.now } = settings
+  const ring = createKeyRing(createSigningKey)
+  const trouble = { delayMs: 0, busyTimes: 0 }
+  const core = createServer(
+    {
+      '/hello': { method: 'GET', isPublic: true, answer: () => ({ status: 200, body: 'Hello' }) },
+      '/apiversion': { method: 'GET', answer: () => ok({ versions: INTERFACE_VERSIONS }) },
+      '/.well-known/jwks.json': keySetOf(ring),
+      '/recipe/jwt': {
+        method: 'POST',
+        async answer(request, signal) {
+          const body = await buffer(request)
+          await sleep(trouble.delayMs, undefined, { ref: false, signal })
+          if (trouble.busyTimes > 0) {
+            trouble.busyTimes -= 1
+            return { status: 429, body: 'Too many requests' }
+          }
+          const asked = parseMintRequest(textOf(body, request.headers['content-type']))
+          return ok(mintToken(asked, ring, readClock(clock)))
+        },
+      },
+    },
+    apiKey,
+  )
+  const domain = createServer({ '/auth/jwt/jwks.json': keySetOf(ring) }, apiKey)
+  const servers = [core, domain]
+  await start(core, settings.port)
+  await start(domain, 0)
+  const [corePort, domainPort] = [portOf(core), portOf(domain)]
+  const url = urlOf(core)
+  const issuer = settings.issuer ?? urlOf(domain)
+  let isClosed = false
+  return {
+    url,
+    apiKey,
+    issuer,
+    rotate: () => ring.rotate().kid,
+    async stop() {
+      await Promise.all(servers.map(stop))
+    },
+    async start() {
+      if (isClosed) throw new Error('the test core is closed')
+      await Promise.all([start(core, corePort), start(domain, domainPort)])
+    },
+    delay(ms) {
+      if (typeof ms !== 'number' || !(ms >= 0 && ms <= MAX_DELAY_MS)) {
+        throw new TypeError(`delay: ms must be a number from 0 to ${MAX_DELAY_MS}`)
+      }
+      trouble.delayMs = ms
+    },
+    busy(times) {
+      if (!Number.isSafeInteger(times) || times < 0) {
+        throw new TypeError('busy: times must be a whole number, 0 or more')
+      }
+      trouble.busyTimes = times
+    },
+    async close() {
+      isClosed = true
+      await Promise.all(servers.map(stop))
+    },
+  }
+}
+
+interface Reply {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** An object is sent as JSON. */
+  readonly body: object | string
+}
+
+interface Route {
+  readonly method: 'GET' | 'POST'
+  /** Whether it answers without the API key. */
+  readonly isPublic?: boolean
+  /** `signal` is aborted when the core stops. */
+  answer(request: IncomingMessage, signal: AbortSignal): Reply | Promise<Reply>
+}
+
+/** Routes by their path. */
+type Routes = Readonly<Record<string, Route>>
+
+interface CoreServer {
+  readonly http: ReturnType<typeof http.createServer>
+  /** Aborted, and replaced, at each stop. */
+  stopping: AbortController
+}
+
+const ok = (body: object): Reply => ({ status: 200, body })
+
+const keySetOf = (ring: KeyRing): Route => ({
+  method: 'GET',
+  isPublic: true,
+  answer: () => ({ ...ok(ring.document()), headers: { 'cache-control': CACHE_CONTROL } }),
+})
+
+function createServer(routes: Routes, apiKey: string): CoreServer {
+  const server = http.createServer((request, response) => {
+    reply(request, routes, { apiKey, signal: own.stopping.signal })
+      .catch(toReply)
+      .then((answer) => send(response, answer))
+      .catch(() => response.destroy())
+  })
+  server.on('connection', (socket) => socket.unref())
+  const own: CoreServer = { http: server, stopping: new AbortController() }
+  return own
+}
+
+async function reply(
+  request: IncomingMessage,
+  routes: Routes,
+  { apiKey, signal }: { readonly apiKey: string; readonly signal: AbortSignal },
+): Promise<Reply> {
+  const [path = ''] = (request.url ?? '').split('?')
+  const route = Object.hasOwn(routes, path) ? routes[path] : undefined
+  if (route === undefined) return { status: 404, body: 'Not found' }
+  if (!route.isPublic && !presentsKey(request, apiKey)) {
+    return { status: 401, body: 'Invalid API key' }
+  }
+  if (request.method !== route.method) return { status: 405, body: 'Method not supported' }
+  return route.answer(request, signal)
+}
+
+/** Compares digests, so that the time tells nothing of the key. */
+function presentsKey({ headers }: IncomingMessage, apiKey: string): boolean {
+  const digest = (text: string) => Buffer.from(hash('sha256', text, 'base64url'))
+  return timingSafeEqual(digest(String(headers['api-key'])), digest(apiKey))
+}
+
+function toReply(error: unknown): Reply {
+  if (error instanceof Refused) return { status: error.status, body: error.message }
+  return { status: 500, body: String(error) }
+}
+
+/** Each text of the core ends with a line break, and its errors claim to be HTML. */
+function send(response: ServerResponse, { status, headers, body }: Reply): void {
+  const isText = typeof body === 'string'
+  const type = isText ? 'text/html;charset=UTF-8' : 'application/json;charset=UTF-8'
+  response.writeHead(status, { 'content-type': type, ...headers })
+  response.end(`${isText ? body : JSON.stringify(body)}\n`)
+}
+
+async function start(server: CoreServer, port: number): Promise<void> {
+  if (server.http.listening) return
+  server.stopping = new AbortController()
+  server.http.listen(port, HOST)
+  await once(server.http, 'listening')
+  server.http.unref()
+}
+
+async function stop({ http: server, stopping }: CoreServer): Promise<void> {
+  stopping.abort()
+  if (!server.listening) return
+  // The server is unref'ed: without this, the process could end before this resolves.
+  server.ref()
+  const closed = once(server, 'close')
+  server.close()
+  server.closeAllConnections()
+  await closed
+}
+
+const portOf = ({ http: server }: CoreServer): number => (server.address() as AddressInfo).port
+const urlOf = (server: CoreServer): string => `http://${HOST}:${portOf(server)}`

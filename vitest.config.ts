@@ -22,11 +22,10 @@ export const alias = [
 const report = process.env['VITEST_REPORT']
 
 /**
- * Tests of the package that users install, of what publishes it, and of the site: slow, and part of `npm run check`.
+ * Tests of the package that users install, and of the site: slow, and part of `npm run check`.
  */
 const OF_THE_PACKAGE = [
   'test/package/**/*.test.ts',
-  'test/release/**/*.test.ts',
   'test/types/**/*.test.ts',
   'test/site/**/*.test.ts',
 ]

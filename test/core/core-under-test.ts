@@ -52,7 +52,7 @@ export function uniqueName(kind: string): string {
 /** Makes each row of the tests a chunk of its own: a conflict keeps back all of its chunk. */
 const PARALLELISM = 32
 
-/** The core that `npm run test:core` is told of, or a stand-in. */
+/** The core that the project `core` is told of, or a stand-in. */
 export async function openCore(): Promise<CoreUnderTest> {
   const given = inject('givenCore')
   if (given !== undefined)

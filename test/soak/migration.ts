@@ -13,7 +13,7 @@ import {
 import { freePort } from '../support/network/free-port.js'
 import useTemporaryHome from '../support/run/temporary-home.js'
 
-// npm run soak:migration -- [USERS]: the command brings so many users into the stand-in core, each a
+// node --import tsx test/soak/migration.ts [USERS]: the command brings so many users into the stand-in core, each a
 // process of its own, and the tables are counted in the end.
 
 const USERS = Number(process.argv[2] ?? 100_000)

@@ -52,23 +52,28 @@ const STATUS_FORM = /^\d{3}$/
 
 const ENDINGS = ['free', 'forget', 'done'] as const
 
+/** The endings that these options go with. */
+const ENDINGS_OF_OPTION: Readonly<Record<string, readonly string[]>> = {
+  header: ['done'],
+  body: ['done'],
+  fence: ENDINGS,
+  reason: ENDINGS,
+}
+
 /** Returns `undefined` if the record is only to be shown. @throws CommandFailure (2) */
 export async function readSettleRequest(args: Arguments): Promise<SettleRequest | undefined> {
-  const [ending, ...others] = ENDINGS.filter((name) =>
-    name === 'done' ? args.text(name) !== undefined : args.flag(name),
-  )
+  const [ending, ...others] = ENDINGS.filter((name) => args.flag(name))
   if (others.length > 0) throw usageError('usage', 'use one of --free, --forget and --done STATUS')
-  const doneOption = ['header', 'body'].find((name) => args.text(name) !== undefined)
-  if (doneOption !== undefined && ending !== 'done') {
-    throw usageError('usage', `--${doneOption} requires --done`)
+  for (const [name, endings] of Object.entries(ENDINGS_OF_OPTION)) {
+    if (args.flag(name) && !(ending !== undefined && endings.includes(ending))) {
+      const needed = endings === ENDINGS ? '--free, --forget or --done' : '--done'
+      throw usageError('usage', `--${name} requires ${needed}`)
+    }
   }
   const fence = readFence(args)
-  const reason = readReason(args)
-  if (ending === undefined) {
-    if (fence === undefined && reason === undefined) return undefined
-    const option = fence === undefined ? 'reason' : 'fence'
-    throw usageError('usage', `--${option} requires --free, --forget or --done`)
-  }
+  const reasonText = args.text('reason')
+  const reason = reasonText === undefined ? undefined : shortText('--reason', reasonText)
+  if (ending === undefined) return undefined
   if (fence === undefined) {
     throw usageError('usage', `--${ending} needs --fence N: settle with the record alone shows it`)
   }
@@ -81,11 +86,6 @@ export async function readSettleRequest(args: Arguments): Promise<SettleRequest 
     case 'done':
       return { type: 'finished', fence, reason, result: await readAnswer(args) }
   }
-}
-
-function readReason(args: Arguments): string | undefined {
-  const reason = args.text('reason')
-  return reason === undefined ? undefined : shortText('--reason', reason)
 }
 
 function readFence(args: Arguments): number | undefined {

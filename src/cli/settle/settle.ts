@@ -1,12 +1,17 @@
+import { z } from 'zod'
 import type { RecordKeeper, RecordView } from '../../idempotency/leased/record-keeper.js'
+import {
+  type EncryptedStoreOptions,
+  encryptedStore,
+} from '../../stores/encrypted/encrypted-store.js'
+import type { Store } from '../../stores/memory-store.js'
 import { NotConfirmed } from '../../stores/redis/connection/redis-call.js'
 import { redisStore } from '../../stores/redis/store/redis-store.js'
+import type { Arguments, OptionSpecs } from '../frame/arguments.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
-import { unreachableError } from '../frame/command-failure.js'
+import { type Report, unreachableError, usageError } from '../frame/command-failure.js'
+import { readJsonFile } from '../input/private-file.js'
 import { REDIS_OPTIONS, withRedis } from '../redis/redis-client.js'
-import { KEYS_OPTIONS, keeperFor, readKeys } from './encryption-keys.js'
-import { formatState, type GivenKeys, keysError, whyNotSettleable } from './settle-checks.js'
-import { recordLines } from './settle-lines.js'
 import {
   RECORD_OPTIONS,
   REQUEST_OPTIONS,
@@ -14,6 +19,21 @@ import {
   readSettleRequest,
   type SettleRequest,
 } from './settle-request.js'
+import {
+  formatState,
+  type GivenKeys,
+  keysError,
+  recordLines,
+  whyNotSettleable,
+} from './settle-view.js'
+
+const KEYS_OPTIONS: OptionSpecs = {
+  keys: {
+    kind: 'text',
+    value: 'FILE',
+    help: 'the keys of an encrypted store: {"current", "keys": {id: base64url}}',
+  },
+}
 
 export const settle: Command = {
   name: 'settle',
@@ -53,6 +73,52 @@ export const settle: Command = {
   },
 }
 
+const SHAPE =
+  'the --keys file must contain { "current", "keys": { id: key } }: each key is 32 bytes in ' +
+  'base64url, and current is the id of a key'
+
+const keysSchema = z.strictObject({
+  current: z.string(),
+  keys: z.record(z.string(), z.string().transform(decodeKey)),
+})
+
+/** Accepts only canonical base64url. */
+function decodeKey(text: string, context: z.RefinementCtx): Uint8Array {
+  const bytes = Buffer.from(text, 'base64url')
+  if (bytes.toString('base64url') !== text) context.addIssue({ code: 'custom' })
+  return bytes
+}
+
+/**
+ * Reads the keys of an encrypted store; `undefined` without `--keys`.
+ *
+ * @throws CommandFailure (2), without any part of a key.
+ */
+async function readKeys(args: Arguments): Promise<EncryptedStoreOptions | undefined> {
+  const path = args.text('keys')
+  if (path === undefined) return undefined
+  const parsed = keysSchema.safeParse(await readJsonFile('--keys', path, { secrecy: 'secret' }))
+  if (!parsed.success) throw usageError('file', SHAPE)
+  // An unencrypted result counts as readable, so that it is not overwritten.
+  return { readUnencrypted: true, ...parsed.data }
+}
+
+/**
+ * Returns the record keeper of the store, with decryption if there are keys.
+ *
+ * @throws CommandFailure (2) if no encrypted store accepts the keys.
+ */
+function keeperFor(store: Store, keys: GivenKeys): RecordKeeper {
+  // Without keys, `inspect` must not try to decrypt: it would report each encrypted result as unreadable.
+  if (keys === undefined) return store
+  try {
+    return encryptedStore(store, keys)
+  } catch (error) {
+    if (error instanceof TypeError) throw usageError('file', SHAPE)
+    throw error
+  }
+}
+
 interface RecordContext {
   readonly context: Pick<CommandContext, 'arguments'>
   readonly keeper: RecordKeeper
@@ -79,26 +145,16 @@ async function settleOne(
   if (keysFault !== undefined) throw keysFault
   const obstacle = whyNotSettleable(request.type, view)
   if (obstacle !== undefined) return notSettled({ record, view }, `nothing changed: ${obstacle}`)
-  if (!(await resolve(work, request))) return changedMeanwhile(work)
-  const { reason } = request
+  if (!(await resolve(work, request))) {
+    return notSettled({ record }, 'nothing changed: the record was modified in the meantime')
+  }
+  const { type, reason } = request
+  const line = SETTLED_LINES[type]
   return {
     exitCode: 0,
-    lines: [formatSettled(request, view)],
-    json: { record, view, done: request.type, ...(reason !== undefined && { reason }) },
+    lines: [reason === undefined ? line : `${line} (${reason})`],
+    json: { record, view, done: type, ...(reason !== undefined && { reason }) },
   }
-}
-
-function formatSettled({ type, reason }: SettleRequest, { state, keyId }: RecordView): string {
-  const isReplaced = type === 'finished' && state === 'unreadable' && keyId !== undefined
-  const instead = isReplaced ? ` instead of the one encrypted with ${keyId}` : ''
-  const line = SETTLED_LINES[type] + instead
-  return reason === undefined ? line : `${line} (${reason})`
-}
-
-/** The record in the output of `--json`; `view` is what was last read of it. */
-interface JsonRecord {
-  readonly record: string
-  readonly view?: RecordView
 }
 
 const SETTLED_LINES = {
@@ -107,21 +163,12 @@ const SETTLED_LINES = {
   forgotten: 'forgotten: the next request runs the handler again',
 }
 
-const notSettled = (found: JsonRecord, errorLine: string): CommandResult => ({
+const notSettled = (json: Report['json'], errorLine: string): CommandResult => ({
   exitCode: 1,
   lines: [],
-  json: { ...found },
+  json,
   errorLine,
 })
-
-async function changedMeanwhile(work: RecordContext): Promise<CommandResult> {
-  const { record } = work
-  const view = await readView(work)
-  const now =
-    view === undefined ? 'no longer exists' : `now is ${formatState(view)} (fence ${view.fence})`
-  const found = view === undefined ? { record } : { record, view }
-  return notSettled(found, `nothing changed: the record was modified in the meantime and ${now}`)
-}
 
 /** @throws CommandFailure (3) if Redis does not answer. */
 async function readView({ keeper, record }: RecordContext): Promise<RecordView | undefined> {
@@ -143,13 +190,11 @@ async function resolve(
     if (!(error instanceof NotConfirmed && error.mayHaveRun)) throw unchangedError(error)
     throw unreachableError(
       'store_unavailable',
-      `it is unknown whether the change was written; check with: service-auth settle ${argumentOf(record)}`,
+      'it is unknown whether the change was written; check: settle with the record alone shows it',
       { lines: [], json: { record } },
     )
   }
 }
-
-const argumentOf = (record: string): string => (record.startsWith('-') ? `-- ${record}` : record)
 
 /** Adds to an error that nothing changed, except to a `TypeError`, which is a defect of the command. */
 function unchangedError(error: unknown): unknown {

@@ -1,0 +1,214 @@
+import type { RecordView, Resolution } from '../../idempotency/leased/record-keeper.js'
+import type { EncryptedStoreOptions } from '../../stores/encrypted/encrypted-store.js'
+import type { Arguments } from '../frame/arguments.js'
+import { type CommandFailure, usageError } from '../frame/command-failure.js'
+import { columns } from '../output/columns.js'
+import { formatDuration, formatTime } from '../output/format-time.js'
+
+type Ending = Resolution['type']
+
+/** The keys of an encrypted store; `undefined` if none are given. */
+export type GivenKeys = EncryptedStoreOptions | undefined
+
+/** Formats milliseconds for people, rounded up to whole seconds first. */
+const formatTimeLeft = (ms: number): string => formatDuration(Math.ceil(ms / 1000))
+
+/** Describes a record, as the end of a sentence that begins with "the record is". */
+export function formatState(view: RecordView): string {
+  const { state, leaseLeftMs = 0, recordVersion } = view
+  switch (state) {
+    case 'running':
+      return `running, and its lease has ${formatTimeLeft(leaseLeftMs)} left`
+    case 'abandoned':
+      return 'abandoned: its run is gone, and it is unknown whether the write happened'
+    case 'finished':
+      return 'finished: its answer is stored'
+    case 'not_stored':
+      return 'not stored: the write happened, but its answer was too large to store, or was streamed'
+    case 'freed':
+      return 'freed: the next request runs'
+    case 'unreadable':
+      if (recordVersion !== undefined) {
+        return `in the format of version ${recordVersion}: use the command of that version`
+      }
+      return isDamaged(view)
+        ? 'unreadable: the whole record is damaged'
+        : 'unreadable: the write happened, but its result cannot be read'
+  }
+}
+
+/** Whether nothing is known about the record except that it exists. */
+const isDamaged = ({ fence }: RecordView): boolean => fence === 0
+
+/** How an operator may end a record in each state. */
+const ENDINGS: Readonly<Record<RecordView['state'], readonly Ending[]>> = {
+  running: [],
+  abandoned: ['freed', 'finished'],
+  finished: ['forgotten'],
+  not_stored: ['finished', 'forgotten'],
+  freed: [],
+  unreadable: ['finished', 'forgotten'],
+}
+
+function endingsOf(view: RecordView): readonly Ending[] {
+  if (view.recordVersion !== undefined) return []
+  return isDamaged(view) ? ['freed'] : ENDINGS[view.state]
+}
+
+const OPTIONS: Readonly<Record<Ending, string>> = {
+  freed: '--free',
+  finished: '--done',
+  forgotten: '--forget',
+}
+
+/** Returns a sentence that says why the record may not end this way; `undefined` if it may. */
+export function whyNotSettleable(ending: Ending, view: RecordView): string | undefined {
+  const endings = endingsOf(view)
+  if (endings.includes(ending)) return undefined
+  const why = `the record is ${formatState(view)}`
+  if (endings.length === 0) return why
+  const options = endings.map((each) => OPTIONS[each]).join(' and ')
+  return `${why}; only ${options} ${endings.length === 1 ? 'settles' : 'settle'} it`
+}
+
+/** Whether there is an encrypted result, but no keys to check whether it can be decrypted. */
+const needsKeys = (keys: GivenKeys, { state, keyId }: RecordView): boolean =>
+  keys === undefined && state === 'finished' && keyId !== undefined
+
+/** Whether there are keys, but not the key of the record. */
+const isKeyMissing = (keys: GivenKeys, { keyId }: RecordView): boolean =>
+  keys !== undefined && keyId !== undefined && !Object.hasOwn(keys.keys, keyId)
+
+/** Whether an unreadable result may be valid, because its key is not among the given ones. */
+const isUndecryptable = (keys: GivenKeys, view: RecordView): boolean =>
+  view.state === 'unreadable' && isKeyMissing(keys, view)
+
+/**
+ * Whether there are keys, but the record's store does not encrypt. An answer that `settle` encrypts would
+ * then be unreadable for the receivers, which may have no keys.
+ */
+const hasNeedlessKeys = (keys: GivenKeys, { keyId }: RecordView): boolean =>
+  keys !== undefined && keyId === undefined
+
+/** Returns why the keys that are given with `--done`, or the lack of keys, are an error. */
+export function keysError(keys: GivenKeys, view: RecordView): CommandFailure | undefined {
+  const { keyId } = view
+  const isSettleable = endingsOf(view).includes('finished')
+  if (isSettleable && hasNeedlessKeys(keys, view)) {
+    return usageError('usage', 'the store of the record does not encrypt: omit --keys')
+  }
+  if (isUndecryptable(keys, view)) {
+    return usageError(
+      'file',
+      `the --keys file lacks the key ${keyId}, which is needed to check whether the result can be decrypted`,
+    )
+  }
+  if (keys !== undefined || keyId === undefined) return undefined
+  if (!isSettleable && !needsKeys(keys, view)) return undefined
+  return usageError('usage', `--done needs --keys: the store encrypts with the key ${keyId}`)
+}
+
+interface ShownRecord {
+  readonly record: string
+  readonly view: RecordView
+  readonly keys: GivenKeys
+  readonly arguments: Arguments
+  readonly nowMs: number
+}
+
+/** The record and the commands that may end it, without the content of its result. */
+export const recordLines = (shown: ShownRecord): string[] => [
+  ...columns(recordRows(shown)),
+  ...nextCommands(shown),
+]
+
+type Row = readonly [name: string, text: string]
+
+function recordRows(shown: ShownRecord): Row[] {
+  const { record, view, nowMs } = shown
+  const { begunAt, leaseLeftMs, expiresInMs, resultBytes, keyId, reason, fence } = view
+  const formatBegun = (at: number): string => `${formatTime(at)}, ${formatAgo(at, nowMs)}`
+  return [
+    ['record', record],
+    ['state', formatState(view)],
+    ...row('started', begunAt, formatBegun),
+    ...row('lease', leaseLeftMs, (ms) => `${formatTimeLeft(ms)} left`),
+    ['expires', expiresInMs === undefined ? 'never' : `in ${formatTimeLeft(expiresInMs)}`],
+    ...row('result', resultBytes, (bytes) => `${bytes} bytes`),
+    ...row('key', keyId, (id) => formatKey(id, shown)),
+    ...row('reason', reason, (text) => text),
+    ['fence', String(fence)],
+  ]
+}
+
+/** Returns a row, or none if the value is missing. */
+const row = <T>(name: string, value: T | undefined, inWords: (value: T) => string): Row[] =>
+  value === undefined ? [] : [[name, inWords(value)]]
+
+/** Redis's clock may be ahead of this machine's. */
+const formatAgo = (seconds: number, nowMs: number): string =>
+  `${formatDuration(Math.max(0, nowMs / 1000 - seconds))} ago`
+
+function formatKey(keyId: string, { view, keys }: ShownRecord): string {
+  if (needsKeys(keys, view))
+    return `${keyId}; use --keys to check whether the result can be decrypted`
+  return isKeyMissing(keys, view) ? `${keyId}, which the --keys file lacks` : keyId
+}
+
+interface Way {
+  readonly intro: string
+  /** The words of the command after `--fence N`. */
+  readonly words: string
+}
+
+const WAYS: Readonly<Record<Ending, Way>> = {
+  freed: { intro: 'If the write did not happen, let the next retry run:', words: '--free' },
+  finished: {
+    intro: 'If the write happened, give retries this answer:',
+    words: "--done STATUS --header 'content-type: application/json' --body FILE",
+  },
+  forgotten: {
+    intro: 'If it happened but must happen again, let the next request run:',
+    words: '--forget --reason TEXT',
+  },
+}
+
+function nextCommands(shown: ShownRecord): string[] {
+  const { view, keys } = shown
+  if (isUndecryptable(keys, view)) {
+    return [
+      '',
+      `The key ${view.keyId} is needed to check whether the result can be decrypted: add it to the --keys file.`,
+      'If the key is lost, add 32 random bytes as that key instead.',
+    ]
+  }
+  return endingsOf(view).flatMap((ending) => {
+    const { intro, words } = WAYS[ending]
+    const needsKeysOption = ending === 'finished' && view.keyId !== undefined && keys === undefined
+    const more = needsKeysOption ? ' --keys FILE' : ''
+    return ['', intro, `  ${commandOn(shown, words + more)}`]
+  })
+}
+
+const REPEATED_OPTIONS = ['redis', 'prefix', 'timeout', 'keys']
+
+/** Returns a `settle` command for the shell, which repeats the options for Redis and keys. */
+function commandOn({ record, view, keys, arguments: args }: ShownRecord, words: string): string {
+  const carried = REPEATED_OPTIONS.flatMap((name) => {
+    const text = args.text(name)
+    const isUnwanted = text === undefined || (name === 'keys' && hasNeedlessKeys(keys, view))
+    return isUnwanted ? [] : [`--${name}=${quotedForShell(text)}`]
+  })
+  const isOptionLike = record.startsWith('-')
+  return [
+    'service-auth settle',
+    ...(isOptionLike ? [] : [record]),
+    `--fence ${view.fence}`,
+    words,
+    ...carried,
+    ...(isOptionLike ? ['--', record] : []),
+  ].join(' ')
+}
+
+const quotedForShell = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`

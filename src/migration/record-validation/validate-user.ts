@@ -1,6 +1,6 @@
 import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
 import { checkMetadata } from './check-metadata.js'
-import { becomesPrimary, repeatedMethodsOf } from './login-keys.js'
+import { repeatedMethodsOf } from './login-keys.js'
 import { hashFormOf } from './password-hash.js'
 import { assertPhonePlans, isStoredInE164 } from './phone-number.js'
 import { coreTenantId, coreTenantIds, PUBLIC_TENANT, trimmed } from './stored-form.js'
@@ -253,43 +253,4 @@ function warnOfUnknownMembers(user: ImportUser, { warn }: FindingCollector): voi
       warn('unknown_member', fieldOf(field, name), `The core does not read this member.${advice}`)
     }
   }
-}
-/** The tenants, roles, features and providers that the core needs to import a user. */
-export interface UserNeeds {
-  /** Ids as the core stores them, including `public`. */
-  readonly tenants: readonly string[]
-  readonly roles: readonly string[]
-  /** `mfa` includes `account_linking`. */
-  readonly features: readonly Feature[]
-  /** Third-party providers by tenant. The backend may configure them instead of the core. */
-  readonly providers: readonly { readonly tenantId: string; readonly thirdPartyId: string }[]
-}
-
-/** Expects a user that is valid without a context. */
-export function needsOf(user: ImportUser): UserNeeds {
-  const { loginMethods, userRoles = [] } = user
-  const tenants = new Set<string>()
-  for (const { tenantIds } of [...loginMethods, ...userRoles]) {
-    for (const tenantId of coreTenantIds(tenantIds)) tenants.add(tenantId)
-  }
-  return {
-    tenants: [...tenants],
-    roles: [...new Set(userRoles.map(({ role }) => trimmed(role)))],
-    features: featuresOf(user),
-    providers: loginMethods.flatMap(({ recipeId, tenantIds, thirdPartyId }) => {
-      if (recipeId !== 'thirdparty' || thirdPartyId === undefined) return []
-      return coreTenantIds(tenantIds).map((tenantId) => ({ tenantId, thirdPartyId }))
-    }),
-  }
-}
-
-function featuresOf({ loginMethods, userRoles = [], totpDevices }: ImportUser): Feature[] {
-  const features: Feature[] = []
-  if (becomesPrimary(loginMethods)) features.push('account_linking')
-  const hasOtherTenant = [...loginMethods, ...userRoles].some(({ tenantIds }) =>
-    tenantIds?.some((tenantId) => tenantId !== PUBLIC_TENANT),
-  )
-  if (hasOtherTenant) features.push('multi_tenancy')
-  if (totpDevices !== undefined) features.push('mfa')
-  return features
 }

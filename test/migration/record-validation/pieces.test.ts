@@ -6,8 +6,6 @@ import {
   isBlank,
   trimmed,
 } from '../../../src/migration/record-validation/stored-form.js'
-import { needsOf } from '../../../src/migration/record-validation/validate-user.js'
-import { GOOD_USER, PASSWORD_USER } from './users.js'
 
 describe('a text, as Java sees it', () => {
   it.each([
@@ -52,33 +50,6 @@ describe('the external id of a record', () => {
     [{ externalUserId: ` ${'i'.repeat(128)}` }],
     [Object.create({ externalUserId: 'inherited' })],
   ])('is none in %j', (record) => expect(externalUserIdOf(record)).toBeUndefined())
-})
-
-describe('what a user needs', () => {
-  it('is named as the core names it', () => {
-    expect(needsOf(GOOD_USER)).toEqual({
-      tenants: ['public', 'known-tenant'],
-      roles: ['known-role'],
-      features: ['account_linking', 'multi_tenancy', 'mfa'],
-      providers: [{ tenantId: 'public', thirdPartyId: 'google' }],
-    })
-  })
-
-  it('is the public tenant at least', () => {
-    const bare = { tenants: ['public'], roles: [], features: [], providers: [] }
-    expect(needsOf(PASSWORD_USER)).toEqual(bare)
-    const [method] = PASSWORD_USER.loginMethods
-    expect(needsOf({ loginMethods: [{ ...method, isPrimary: true }] })).toEqual({
-      ...bare,
-      features: ['account_linking'],
-    })
-    expect(needsOf({ ...PASSWORD_USER, totpDevices: [] })).toEqual({ ...bare, features: ['mfa'] })
-    // Only the exact name is free.
-    expect(needsOf({ loginMethods: [{ ...method, tenantIds: ['Public'] }] })).toEqual({
-      ...bare,
-      features: ['multi_tenancy'],
-    })
-  })
 })
 
 describe('keys of logins', () => {

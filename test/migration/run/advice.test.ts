@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { CoreErrorCode } from '../../../src/migration/core/core-error.js'
+import { GOOD_USER } from '../record-validation/users.js'
 import { person, sourceOf } from './support/people.js'
 import { listOf, refusal, scene } from './support/scene.js'
 
@@ -31,6 +32,11 @@ describe('the advice on a core that cannot be asked', () => {
     ])
     expect((await (await open({ journal })).status()).advice).toEqual(report.advice)
   })
+})
+
+const withMethod = (members: object) => ({
+  ...person('a'),
+  loginMethods: [{ ...person('a').loginMethods[0], ...members }],
 })
 
 describe('the findings of records', () => {
@@ -76,6 +82,27 @@ describe('the findings of records', () => {
     expect(findings.map(({ code, line }) => [code, line])).toEqual([['record_invalid', 2]])
   })
 
+  it.each<[string, object, ...string[]]>([
+    [
+      'everything',
+      GOOD_USER,
+      ...['tenant known-tenant', 'role known-role', 'feature account_linking'],
+      ...['feature multi_tenancy', 'feature mfa'],
+    ],
+    ['a primary method', withMethod({ isPrimary: true }), 'feature account_linking'],
+    ['an empty list of devices', { ...person('a'), totpDevices: [] }, 'feature mfa'],
+    // Only the exact name is free.
+    ['another spelling', withMethod({ tenantIds: ['Public'] }), 'feature multi_tenancy'],
+    ['nothing special', person('a')],
+  ])('name what the core lacks for a record with %s', async (_, record, ...lacked) => {
+    const { open } = scene({}, { source: sourceOf([record]) })
+    const { findings } = await (await open()).check()
+    const faults = findings.filter(({ severity }) => severity === 'fault')
+    expect(faults.map(({ message }) => message)).toEqual(
+      lacked.map((what) => `The core lacks the ${what}.`),
+    )
+  })
+
   it('have one of each provider, whichever tenants lack it', async () => {
     const tenantsOf = ['public', 't1', 't2', 't3', 't4', 't5', 't6']
     const from = (name: string, provider: string, tenantIds: readonly string[]) => ({
@@ -114,7 +141,7 @@ describe('the findings of records', () => {
         code: 'provider_missing',
         severity: 'notice',
         message:
-          'The core lacks the provider google in the tenants public, t2, t3, t4, t5 and 1 more; the backend may configure it.',
+          'The core lacks the provider google in the tenant public, and maybe in others; the backend may configure it.',
         line: 2,
         records: 2,
       },
@@ -122,7 +149,7 @@ describe('the findings of records', () => {
         code: 'provider_missing',
         severity: 'notice',
         message:
-          'The core lacks the provider github in the tenant public; the backend may configure it.',
+          'The core lacks the provider github in the tenant public, and maybe in others; the backend may configure it.',
         line: 4,
         records: 1,
       },

@@ -2,17 +2,10 @@ import { CoreError } from '../../core/core-error.js'
 import { externalUserIdOf } from '../../record-validation/stored-form.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { PreflightFinding } from '../report.js'
-import type { IndexedRecord } from '../source-index.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
-import { examineSource, readCatalogue } from './examine-source.js'
-import {
-  conflictEntries,
-  createLoginIndex,
-  findRepeatedLogins,
-  type LoginLookUp,
-  lookUpLogins,
-} from './login-conflicts.js'
+import { type Examination, examine } from './examine.js'
+import { recordPosition } from './records.js'
 
 /** The result of a preflight, with its entry for the journal, unless the core cannot import at all. */
 interface Preflight {
@@ -26,62 +19,56 @@ export async function preflight(ctx: MigrationContext): Promise<Preflight> {
   ctx.emit('preflight')
   const rows = await countAllRows(ctx)
   if (typeof rows !== 'number') return { findings: [rows], passed: false, entry: undefined }
-  const examination = await examineSource(ctx, await readCatalogue(ctx))
-  const findings = [...foreignRowFindings(ctx, rows), ...examination.findings]
-  const passed = findings.every(({ severity }) => severity === 'notice')
-  const foreignRows = passed && rows > 0 ? await findForeignRows(ctx) : []
-  const conflicts = await findLoginConflicts(ctx, { passed, invalid: examination.invalid })
+  const foreign = foreignRowFindings(ctx, rows)
+  const examination = await examine(ctx, {
+    records: () => ctx.sourceIndex.records(0, ctx.signal),
+    isStopped: foreign.some(isFault),
+  })
+  const findings = [...foreign, ...examination.findings]
+  const passed = !findings.some(isFault)
   const entry: EntryOf<'preflight'> = {
     type: 'preflight',
     started: false,
     invalid: writeRecordIndexes(examination.invalid),
-    hasAccount: writeRecordIndexes(inOrder(conflicts.accounts)),
-    foreignRows,
-    ...conflictEntries(conflicts.taken, conflicts.twice),
+    hasAccount: writeRecordIndexes(inOrder(examination.accounts)),
+    foreignRows: passed && rows > 0 ? await findForeignRows(ctx) : [],
+    ...conflictEntries(ctx, examination),
   }
-  return { findings: [...findings, ...conflictFindings(ctx, conflicts)], passed, entry }
+  return { findings: [...findings, ...conflictFindings(ctx, examination)], passed, entry }
 }
+
+const isFault = ({ severity }: PreflightFinding): boolean => severity === 'fault'
 
 const inOrder = (recordIndexes: Iterable<number>): number[] =>
-  [...recordIndexes].sort((one, two) => one - two)
+  [...recordIndexes].sort((one, other) => one - other)
 
-interface LoginConflicts extends LoginLookUp {
-  readonly twice: ReadonlyMap<number, string>
-}
-
-/** Looks up records only if nothing stops the run, because a failed preflight is repeated. */
-async function findLoginConflicts(
+/** Returns the conflicts in the form of the journal. */
+export const conflictEntries = (
   ctx: MigrationContext,
-  { passed, invalid }: { readonly passed: boolean; readonly invalid: readonly number[] },
-): Promise<LoginConflicts> {
-  const skipped = new Set(invalid)
-  const lookUp = passed
-    ? await lookUpLogins(ctx, recordsWithout(ctx, skipped))
-    : { accounts: new Set<number>(), taken: new Map<number, string>() }
-  for (const recordIndex of [...lookUp.accounts, ...lookUp.taken.keys()]) skipped.add(recordIndex)
-  const twice = await findRepeatedLogins(ctx, recordsWithout(ctx, skipped), createLoginIndex())
-  return { ...lookUp, twice }
-}
+  { taken, twice }: Pick<Examination, 'taken' | 'twice'>,
+): Pick<EntryOf<'retry'>, 'taken' | 'twice'> => ({
+  taken: [...taken].sort(([one], [other]) => one - other),
+  twice: [...twice].map(([recordIndex, earlier]) => [
+    recordIndex,
+    `${recordPosition(ctx, earlier)} has the same login.`,
+  ]),
+})
 
 function conflictFindings(
-  ctx: MigrationContext,
-  { taken, twice }: LoginConflicts,
+  { sourceIndex }: MigrationContext,
+  { taken, twice }: Examination,
 ): PreflightFinding[] {
-  const finding = (
-    code: PreflightFinding['code'],
-    [first, ...others]: readonly number[],
-    message: string,
-  ): PreflightFinding[] => {
+  const conflicts = [
+    ['login_taken', taken, 'Another account has a login of the record.'],
+    ['login_twice', twice, 'An earlier record has the same login.'],
+  ] as const
+  return conflicts.flatMap(([code, found, message]) => {
+    const [first] = inOrder(found.keys())
     if (first === undefined) return []
-    const line = ctx.sourceIndex.lineOf(first)
-    return [{ code, severity: 'notice', message, line, records: 1 + others.length }]
-  }
-  return [
-    ...finding('login_taken', inOrder(taken.keys()), 'Another account has a login of the record.'),
-    ...finding('login_twice', inOrder(twice.keys()), 'An earlier record has the same login.'),
-  ]
+    const line = sourceIndex.lineOf(first)
+    return [{ code, severity: 'notice', message, line, records: found.size }]
+  })
 }
-
 /** Also detects a core that is too old, because no route returns the core's version. */
 async function countAllRows({
   core,
@@ -124,13 +111,4 @@ async function findForeignRows({ core, sourceIndex, signal }: MigrationContext):
     if (sourceIndex.recordIndexOf(externalUserId) !== undefined) ids.push(row.id)
   }
   return ids
-}
-
-async function* recordsWithout(
-  { sourceIndex, signal }: MigrationContext,
-  skipped: ReadonlySet<number>,
-): AsyncGenerator<IndexedRecord> {
-  for await (const record of sourceIndex.records(0, signal)) {
-    if (!skipped.has(record.recordIndex)) yield record
-  }
 }

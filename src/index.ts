@@ -95,8 +95,10 @@ export {
 export { memoryStore, type Store } from './stores/memory-store.js'
 export type { StoreFault, StoreHealth } from './stores/store-health.js'
 export { type Logger, type LogOptions, logDecisions } from './telemetry/log/log-decisions.js'
-export type { Confirmation } from './verification/confirmation/confirmation.js'
-export type { SenderConstraintOption } from './verification/confirmation/sender-constraint.js'
+export type {
+  Confirmation,
+  SenderConstraintOption,
+} from './verification/confirmation/sender-constraint.js'
 export type {
   DeniedKind,
   DenylistEntry,
@@ -109,8 +111,11 @@ export type {
 } from './verification/denylist/live-denylist.js'
 export type { KeySet, KeySetHealth } from './verification/key-set/key-set.js'
 export { type RemoteKeySetOptions, remoteKeySet } from './verification/key-set/remote-key-set.js'
-export type { CallersOption } from './verification/policy/callers.js'
 export type { Denylist, DenylistOption } from './verification/policy/denylist-option.js'
 export type { ServiceIdentity } from './verification/policy/identity.js'
-export type { OAuth2Policy, ServiceAuthPolicy } from './verification/policy/policy-options.js'
+export type {
+  CallersOption,
+  OAuth2Policy,
+  ServiceAuthPolicy,
+} from './verification/policy/policy-options.js'
 export type { TokenCacheHealth } from './verification/token/accepted-tokens.js'

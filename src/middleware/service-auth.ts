@@ -2,9 +2,9 @@ import type { Request } from 'express'
 import type { Schemes } from '../base/decision/problem.js'
 import { ServiceAuthError } from '../base/decision/service-auth-error.js'
 import { createAdmit, createAdmitByIssuer } from '../verification/admit.js'
-import { peerCertificate } from '../verification/confirmation/peer-certificate.js'
+import { peerCertificate } from '../verification/confirmation/check-certificate.js'
 import type { Sender } from '../verification/confirmation/sender-constraint.js'
-import { keySetAddressOf, withKeySetAddress } from '../verification/key-set/address.js'
+import { keySetAddressOf, withKeySetAddress } from '../verification/key-set/key-set.js'
 import type { ValidIdentity } from '../verification/policy/check-claims.js'
 import {
   permissionsOf,

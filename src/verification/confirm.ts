@@ -3,8 +3,7 @@ import { type Decision, type Denial, deny, type Evidence } from '../base/decisio
 import { headerValues, type PresentedToken, type WireHeaders } from '../base/raw-headers.js'
 import { checkCertificate } from './confirmation/check-certificate.js'
 import { checkProof } from './confirmation/check-proof.js'
-import type { Confirmation } from './confirmation/confirmation.js'
-import type { Sender } from './confirmation/sender-constraint.js'
+import type { Confirmation, Sender } from './confirmation/sender-constraint.js'
 import type { ClaimsDecision, ValidIdentity } from './policy/check-claims.js'
 import type { Policy } from './policy/policy.js'
 

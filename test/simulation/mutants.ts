@@ -356,7 +356,7 @@ export const MUTANTS: Mutants = {
       'return state',
     ],
   }),
-  ...mutantsOf('verification/key-set/find-key-step.ts', {
+  ...mutantsOf('verification/key-set/key-set-state.ts', {
     'an unknown key is absent': [
       "if (hasSet && (isClosed || fetches.lastSuccessful > startedBefore)) return 'absent'",
       "if (hasSet) return 'absent'",

@@ -4,10 +4,7 @@ import { isShortText } from '../../base/options.js'
 import type { DeniedKind } from '../../verification/denylist/denylist-entry.js'
 import { formatFailure } from '../../verification/key-set/fetch-key-set.js'
 import type { UsableKeys } from '../../verification/key-set/usable-keys.js'
-import {
-  keySetAddressFaults,
-  readKeySetAddress,
-} from '../../verification/policy/key-set-address.js'
+import { keySetAddressFaults, readKeySetAddress } from '../../verification/policy/policy.js'
 import { parseToken, verifySignature } from '../../verification/token/signed-token.js'
 import { requestKeySet } from '../doctor/request-key-set.js'
 import type { Arguments } from '../frame/arguments.js'

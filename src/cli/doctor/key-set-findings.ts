@@ -1,5 +1,5 @@
 import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
-import { KEY_SET_PATHS } from '../../verification/key-set/address.js'
+import { KEY_SET_PATHS } from '../../verification/key-set/key-set.js'
 import type { Policy, TokenRules } from '../../verification/policy/policy.js'
 import type { Finding, Findings } from '../output/columns.js'
 import { daysUntil, formatDuration } from '../output/format-time.js'

@@ -1,8 +1,8 @@
 import type { Attributes, BatchObservableCallback, Meter, Observable } from '@opentelemetry/api'
 import type { StopListening } from '../../base/decision/observers.js'
 import type { DenylistHealth } from '../../verification/denylist/live-denylist.js'
-import { keySetAddressOf } from '../../verification/key-set/address.js'
 import type { KeySetHealth } from '../../verification/key-set/key-set.js'
+import { keySetAddressOf } from '../../verification/key-set/key-set.js'
 import { ATTRIBUTE, METRIC } from './metric-names.js'
 
 /** The part of a `serviceAuth` that the gauges read. */

@@ -5,8 +5,8 @@ import { readJsonObject, readJsonSegment, segmentsOf } from '../../base/compact-
 import { isObject } from '../../base/options.js'
 import { hash } from '../../base/supported-node.js'
 import { PRIVATE_MEMBERS, verifyJws } from '../verify-jws.js'
-import type { Confirmation } from './confirmation.js'
 import { type BaseUrl, normalizeHttpUri, pathOfTarget, pathUnder } from './http-uri.js'
+import type { Confirmation } from './sender-constraint.js'
 
 /** The request that a proof must be for. */
 export interface ProvedRequest {

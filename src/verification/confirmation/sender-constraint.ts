@@ -1,9 +1,32 @@
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
-import { flag, optionsObject } from '../../base/options.js'
+import { flag, isObject, optionsObject } from '../../base/options.js'
 import type { WireHeaders } from '../../base/raw-headers.js'
-import type { Confirmation } from './confirmation.js'
 import { type BaseUrl, parseBaseUrl } from './http-uri.js'
+
+/** What a token is bound to (`cnf`, RFC 7800). Frozen. */
+export interface Confirmation {
+  /** A client certificate (RFC 8705, section 3) or a key of the caller (DPoP, RFC 9449, section 6). */
+  readonly kind: 'certificate' | 'dpop'
+  /** Base64url of the SHA-256 digest of the certificate, or the thumbprint of the key (RFC 7638). */
+  readonly thumbprint: string
+}
+
+/** What a valid token is bound to, if to anything. */
+export type Binding = Confirmation | 'none'
+
+/**
+ * Reads the claim `cnf`: exactly one binding that is known here. `undefined` if it is anything else. Other
+ * members are ignored (RFC 7800, section 3.1).
+ */
+export function readConfirmation(cnf: unknown): Confirmation | undefined {
+  if (!isObject(cnf)) return undefined
+  const isCertificate = Object.hasOwn(cnf, 'x5t#S256')
+  if (isCertificate === Object.hasOwn(cnf, 'jkt')) return undefined
+  const thumbprint = isCertificate ? cnf['x5t#S256'] : cnf['jkt']
+  if (typeof thumbprint !== 'string') return undefined
+  return Object.freeze({ kind: isCertificate ? 'certificate' : 'dpop', thumbprint })
+}
 
 /** Which bindings of tokens a receiver can check, and whether it requires one. */
 export interface SenderConstraintOption {

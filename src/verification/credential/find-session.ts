@@ -1,7 +1,6 @@
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
 import { headerValues, type WireHeaders } from '../../base/raw-headers.js'
-import { readAuthorization } from './authorization.js'
-import { readSessionHeader, type SessionHeader } from './session-header.js'
+import { readAuthorization, readSessionHeader, type SessionHeader } from './authorization.js'
 
 /** The session credential of a request, as far as it can be recognised before a signature is verified. */
 type PresentedSession =

@@ -3,8 +3,8 @@ import { systemCodeOf } from '../../base/connection-fault.js'
 import { withDeadline } from '../../base/deadline.js'
 import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
 import { readResponseBody } from '../../base/response-body.js'
-import { KEY_SET_PATHS } from './address.js'
 import { type Freshness, freshnessOf } from './cache-control.js'
+import { KEY_SET_PATHS } from './key-set.js'
 
 export class FetchFailure extends Error {
   override readonly name = 'FetchFailure'

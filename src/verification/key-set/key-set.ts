@@ -1,4 +1,4 @@
-import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
+import { type FetchFailureCode, withoutQuery } from '../../base/decision/key-set-event.js'
 import type { RsaJwk } from '../verify-jws.js'
 
 /** Where a receiver's keys come from; made by `remoteKeySet`. */
@@ -68,3 +68,21 @@ export function withSource(keySet: KeySet, source: KeySource): KeySet {
 
 export const keySourceOf = (keySet: unknown): KeySource | undefined =>
   typeof keySet === 'object' && keySet !== null ? sources.get(keySet) : undefined
+
+/** For the message of a 404, which most often comes from the address of one with the path of the other. */
+export const KEY_SET_PATHS =
+  'a core itself publishes /.well-known/jwks.json, the backend SDK /auth/jwt/jwks.json'
+
+const addresses = new WeakMap<object, string>()
+
+/** Remembers the address of the key set for an object that the app holds. */
+export function withKeySetAddress<Holder extends object>(
+  holder: Holder,
+  jwksUri: string | undefined,
+): Holder {
+  if (jwksUri !== undefined) addresses.set(holder, withoutQuery(jwksUri))
+  return holder
+}
+
+/** The address of the object's key set, without its query; `undefined` for other objects. */
+export const keySetAddressOf = (holder: object): string | undefined => addresses.get(holder)

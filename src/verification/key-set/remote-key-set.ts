@@ -13,11 +13,15 @@ import {
   optionsObject,
   parseOptions,
 } from '../../base/options.js'
-import { withKeySetAddress } from './address.js'
 import { formatFailure } from './fetch-key-set.js'
-import { nextSearchStep, type SearchState } from './find-key-step.js'
-import { type KeySet, type KeySource, NOT_LOOKED_UP, withSource } from './key-set.js'
-import { keySetHealth, lifespanOf } from './key-set-state.js'
+import {
+  type KeySet,
+  type KeySource,
+  NOT_LOOKED_UP,
+  withKeySetAddress,
+  withSource,
+} from './key-set.js'
+import { keySetHealth, lifespanOf, nextSearchStep, type SearchState } from './key-set-state.js'
 import { createRefresher, type RefresherOptions } from './refresher.js'
 
 /** Options of `remoteKeySet`. */

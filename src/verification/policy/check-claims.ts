@@ -1,11 +1,9 @@
 import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
 import { isShortText } from '../../base/options.js'
 import type { Proof } from '../confirmation/check-proof.js'
-import { type Binding, readConfirmation } from '../confirmation/confirmation.js'
-import { isSupported } from '../confirmation/sender-constraint.js'
+import { type Binding, isSupported, readConfirmation } from '../confirmation/sender-constraint.js'
 import { checkDenylists } from './check-denylists.js'
-import { createIdentity, type ServiceIdentity } from './identity.js'
-import { permissionList } from './permission-set.js'
+import { createIdentity, permissionList, type ServiceIdentity } from './identity.js'
 import type { Policy, TokenRules } from './policy.js'
 
 /** The claims that the core signed, and the key. */

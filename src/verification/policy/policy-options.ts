@@ -1,8 +1,10 @@
 import type { DecisionObserver } from '../../base/decision/decision-event.js'
 import type { SenderConstraintOption } from '../confirmation/sender-constraint.js'
 import type { KeySet } from '../key-set/key-set.js'
-import type { CallersOption } from './callers.js'
 import type { DenylistOption } from './denylist-option.js'
+
+/** Approved callers: a list of names, or an object of names and the permissions each may have. */
+export type CallersOption = readonly string[] | Readonly<Record<string, readonly string[]>>
 
 /** The options of `serviceAuth` that do not depend on the kind of tokens. */
 interface PolicyOptions {

@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { isStaticKeyId } from '../../base/compact-jws.js'
 import type { DecisionObserver } from '../../base/decision/decision-event.js'
+import { addressFault } from '../../base/http-address.js'
 import {
   flag,
   functionOf,
   integerBetween,
+  isObject,
   lazy,
   nonEmptyString,
   numberBetween,
@@ -17,12 +19,9 @@ import {
   senderConstraintOption,
 } from '../confirmation/sender-constraint.js'
 import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
-import type { KeySet } from '../key-set/key-set.js'
-import { keySourceOf } from '../key-set/key-set.js'
+import { type KeySet, keySourceOf } from '../key-set/key-set.js'
 import { staleIfErrorOption } from '../key-set/remote-key-set.js'
-import { type Ceilings, callersOption, unreachablePermissions } from './callers.js'
 import { denylistOption } from './denylist-option.js'
-import { type KeySetAddress, keySetAddressFaults, readKeySetAddress } from './key-set-address.js'
 import type { PermissionsClaim } from './policy-options.js'
 
 /** What a policy requires of its kind of tokens. */
@@ -235,3 +234,126 @@ const hasKeySet = ({ jwksUri, keySet }: Readonly<Record<string, unknown>>): bool
 /** Whether the key is a static one of the core that may not sign. Other issuers have no static keys. */
 export const refusesStaticKey = (kid: string, { tokens }: Policy): boolean =>
   tokens.kind === 'service' && tokens.staticKeys === 'refuse' && isStaticKeyId(kid)
+
+/** Where a policy's keys come from: a shared key set, or an address for one of its own. */
+export type KeySetAddress =
+  | { readonly kind: 'shared'; readonly keySet: KeySet }
+  | {
+      readonly kind: 'own'
+      readonly jwksUri: string
+      readonly allowInsecureHttp: boolean
+      readonly staleIfErrorSeconds: number | undefined
+    }
+
+interface AddressOptions {
+  readonly issuer: string
+  readonly apiBasePath?: string | undefined
+  readonly jwksUri?: string | undefined
+  readonly keySet?: KeySet | undefined
+  readonly allowInsecureHttp?: boolean | undefined
+  readonly staleIfErrorSeconds?: number | undefined
+}
+
+const DEFAULT_API_BASE_PATH = '/auth'
+
+/** Without `keySet` and `jwksUri` the address is made of `issuer` and `apiBasePath`. */
+export function readKeySetAddress(options: AddressOptions): KeySetAddress {
+  if (options.keySet !== undefined) return { kind: 'shared', keySet: options.keySet }
+  const basePath = options.apiBasePath ?? DEFAULT_API_BASE_PATH
+  const jwksUri =
+    options.jwksUri ?? `${options.issuer}${basePath === '/' ? '' : basePath}/jwt/jwks.json`
+  const { allowInsecureHttp = false, staleIfErrorSeconds } = options
+  return { kind: 'own', jwksUri, allowInsecureHttp, staleIfErrorSeconds }
+}
+
+export function keySetAddressFaults(policy: Readonly<Record<string, unknown>>): string[] {
+  const { issuer, keySet, jwksUri, apiBasePath } = policy
+  const allowInsecureHttp = policy['allowInsecureHttp'] === true
+  if (keySet !== undefined) return faultsBesideKeySet(policy)
+  const faults: string[] = []
+  if (typeof apiBasePath === 'string' && !isBasePath(apiBasePath)) {
+    faults.push('apiBasePath must start with / and have no trailing slash, query or fragment')
+  }
+  if (typeof jwksUri === 'string' && jwksUri !== '') {
+    const fault = addressFault(jwksUri, allowInsecureHttp)
+    if (fault !== undefined) faults.push(`jwksUri ${fault}`)
+  } else if (jwksUri === undefined && typeof issuer === 'string' && issuer !== '') {
+    const fault = issuerFault(issuer, allowInsecureHttp)
+    if (fault !== undefined) faults.push(`issuer ${fault}`)
+  }
+  return faults
+}
+
+function faultsBesideKeySet(policy: Readonly<Record<string, unknown>>): string[] {
+  return ['jwksUri', 'apiBasePath', 'allowInsecureHttp', 'staleIfErrorSeconds']
+    .filter((name) => policy[name] !== undefined)
+    .map((name) => `${name} cannot be combined with keySet, which has its own`)
+}
+
+function isBasePath(path: string): boolean {
+  return path === '/' || (path.startsWith('/') && !path.endsWith('/') && !/[?#\s\\]/.test(path))
+}
+
+function issuerFault(issuer: string, allowInsecureHttp: boolean): string | undefined {
+  if (!/^https?:\/\/[^/?#\s\\][^?#\s\\]*$/i.test(issuer) || issuer.endsWith('/')) {
+    return (
+      'must be an absolute http(s) URL without query, fragment or trailing slash, such as ' +
+      'https://core.example (or give jwksUri)'
+    )
+  }
+  return addressFault(issuer, allowInsecureHttp)
+}
+
+/** The approved callers and their ceilings; `undefined` for a caller without one. */
+export type Ceilings = ReadonlyMap<string, ReadonlySet<string> | undefined>
+
+const isName = (value: unknown): value is string => typeof value === 'string' && value !== ''
+
+const callersOption = (): z.ZodPipe<z.ZodUnknown, z.ZodTransform<Ceilings, unknown>> =>
+  z.unknown().transform((input, context): Ceilings => {
+    const report = (message: string, path: PropertyKey[] = []): void => {
+      context.issues.push({ code: 'custom', message, path, input })
+    }
+    if (Array.isArray(input)) return fromList(input, report)
+    if (isObject(input)) return fromRecord(input, report)
+    report('must be a list of caller names or an object of caller names with their permissions')
+    return new Map()
+  })
+
+type ReportFault = (message: string, path?: PropertyKey[]) => void
+
+function fromList(names: readonly unknown[], report: ReportFault): Ceilings {
+  if (names.length === 0) report('must name at least one caller')
+  const ceilings = new Map<string, undefined>()
+  // `entries` also visits the holes of a sparse list, which `forEach` skips.
+  for (const [index, name] of names.entries()) {
+    if (isName(name)) ceilings.set(name, undefined)
+    else report('must be a non-empty string', [index])
+  }
+  return ceilings
+}
+
+// A map, not the record: a caller named `__proto__` inherits nothing.
+function fromRecord(record: Record<string, unknown>, report: ReportFault): Ceilings {
+  const entries = Object.entries(record)
+  if (entries.length === 0) report('must name at least one caller')
+  const ceilings = new Map<string, ReadonlySet<string>>()
+  for (const [name, permissions] of entries) {
+    if (name === '') report('must not hold an empty caller name')
+    if (Array.isArray(permissions) && Array.from(permissions).every(isName)) {
+      ceilings.set(name, new Set(permissions))
+    } else report('must be a list of non-empty strings', [name])
+  }
+  return ceilings
+}
+
+/** Required permissions must fit at least one ceiling, or everybody would be refused. */
+function unreachablePermissions(policy: Readonly<Record<string, unknown>>): string[] {
+  const { callers, permissions } = policy
+  if (!isObject(callers) || !Array.isArray(permissions)) return []
+  const ceilings = Object.values(callers).filter(Array.isArray)
+  const reachable = ceilings.some((ceiling) => permissions.every((name) => ceiling.includes(name)))
+  return reachable || ceilings.length === 0
+    ? []
+    : ['permissions must be within the ceiling of at least one caller in callers']
+}

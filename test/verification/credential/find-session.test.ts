@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ServiceAuthError } from '../../../src/base/decision/service-auth-error.js'
-import { readAuthorization } from '../../../src/verification/credential/authorization.js'
+import {
+  readAuthorization,
+  readSessionHeader,
+} from '../../../src/verification/credential/authorization.js'
 import { findSession } from '../../../src/verification/credential/find-session.js'
-import { readSessionHeader } from '../../../src/verification/credential/session-header.js'
 
 const encode = (header: object): string => Buffer.from(JSON.stringify(header)).toString('base64url')
 const SESSION = `${encode({ kid: 'd-1', version: '5' })}.e30.c2ln`

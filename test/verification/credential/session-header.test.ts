@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readSessionHeader } from '../../../src/verification/credential/session-header.js'
+import { readSessionHeader } from '../../../src/verification/credential/authorization.js'
 
 const encode = (header: string | Uint8Array): string => Buffer.from(header).toString('base64url')
 const tokenOf = (header: string | Uint8Array, rest = '.e30.c2ln'): string => encode(header) + rest

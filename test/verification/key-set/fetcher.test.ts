@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
 import type { KeySetEvent } from '../../../src/base/decision/key-set-event.js'
-import { createFetcher, type Fetcher } from '../../../src/verification/key-set/fetcher.js'
+import { createFetcher, type Fetcher } from '../../../src/verification/key-set/refresher.js'
 import {
   type Behaviour,
   hang,

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import {
+  advance,
+  COLD,
   type FetchNumbers,
+  type KeySetState,
   nextSearchStep,
   type SearchState,
-} from '../../../src/verification/key-set/find-key-step.js'
-import { advance, COLD, type KeySetState } from '../../../src/verification/key-set/key-set-state.js'
+} from '../../../src/verification/key-set/key-set-state.js'
 
 const SPAN = {
   refreshSeconds: 300,

@@ -3,10 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { remoteKeySet, serviceAuth } from 'express-service-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import {
-  keySetAddressFaults,
-  readKeySetAddress,
-} from '../../../src/verification/policy/key-set-address.js'
+import { keySetAddressFaults, readKeySetAddress } from '../../../src/verification/policy/policy.js'
 
 const addressOf = (options: { issuer: string; apiBasePath?: string; jwksUri?: string }): string => {
   const address = readKeySetAddress(options)

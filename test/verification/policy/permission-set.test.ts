@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { PermissionSet, permissionList } from '../../../src/verification/policy/permission-set.js'
+import { PermissionSet, permissionList } from '../../../src/verification/policy/identity.js'
 
 describe('a list of permissions', () => {
   it('is the same one for the same names, whatever becomes of what it was made of', () => {

@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from 'express'
-import { requireIdempotencyKey, requireSingleUse, type Store } from 'express-service-auth'
+import { requireIdempotencyKey, type Store } from 'express-service-auth'
 import type { PostgresStore } from 'express-service-auth/postgres'
 import type { Pool, PoolClient } from 'pg'
 import type { Order } from './order.js'
@@ -37,7 +37,7 @@ export function leasedPersistence(store: Store, orders = new Map<string, Order>(
       },
       count: async () => orders.size,
     },
-    once: [requireSingleUse({ store }), requireIdempotencyKey({ store })],
+    once: [requireIdempotencyKey({ store, singleUse: true })],
     storeHealth: () => ({ store: store.health() }),
   }
 }
@@ -79,7 +79,7 @@ export function coupledPersistence({ pool, store, outbox }: Coupled): Persistenc
         return Number(rows[0]?.count)
       },
     },
-    once: [requireSingleUse({ store }), requireIdempotencyKey({ store })],
+    once: [requireIdempotencyKey({ store, singleUse: true })],
     storeHealth: () => ({}),
   }
 }

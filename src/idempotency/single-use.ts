@@ -27,24 +27,22 @@ const MAX_TOKEN_ID_LENGTH = 256
 /** Two receivers' clocks may each be a minute off, in opposite directions. */
 const CLOCK_DRIFT_SECONDS = 120
 
-/**
- * Accepts the first use of a token, known by `iss`, `sub` and `jti` (RFC 7519, section 4.1.7), and
- * refuses every other. `now` is in seconds since the epoch.
- *
- * @throws Unavailable if the store fails, DependencyError if it resolves to anything but a boolean.
- */
-export async function consumeToken(
-  token: PresentedToken,
-  store: SingleUseStore,
-  now: number,
-): Promise<Decision<true>> {
+/** What stores remember of a token or a proof that was used, and how long. */
+export interface TokenUse {
+  /** A digest. */
+  readonly id: string
+  readonly ttlMs: number
+}
+
+/** The use of a token, known by `iss`, `sub` and `jti` (RFC 7519, section 4.1.7). `now` is in seconds since the epoch. */
+export function useOfToken(token: PresentedToken, now: number): Decision<TokenUse> {
   const { tokenId } = token
   if (tokenId === undefined || tokenId === '' || tokenId.length > MAX_TOKEN_ID_LENGTH) {
     return deny('token_id_missing', { claim: 'jti' })
   }
   // The token was valid when it was verified, but a record made now could be gone before its next use.
   if (now >= token.acceptableUntil) return deny('token_expired', { claim: 'exp' })
-  return record([token.issuer, token.caller, tokenId], token.acceptableUntil - now, store)
+  return useOf([token.issuer, token.caller, tokenId], token.acceptableUntil - now)
 }
 
 /** A proof of possession, and how long it may be accepted. */
@@ -56,28 +54,27 @@ interface PresentedProof {
   readonly acceptableUntil: number
 }
 
+/** The use of a proof, known by its key and `jti` (RFC 9449, section 11.1). `now` is in seconds since the epoch. */
+export function useOfProof(
+  { thumbprint, jti, acceptableUntil }: PresentedProof,
+  now: number,
+): Decision<TokenUse> {
+  if (now > acceptableUntil) return deny('proof_invalid', { member: 'iat' })
+  return useOf([thumbprint, jti], acceptableUntil - now)
+}
+
+const useOf = (parts: readonly string[], leftSeconds: number): Decision<TokenUse> =>
+  allow({
+    id: digestOfParts(parts),
+    ttlMs: Math.ceil((leftSeconds + CLOCK_DRIFT_SECONDS) * 1000),
+  })
+
 /**
- * Accepts the first use of a proof, known by its key and `jti` (RFC 9449, section 11.1), and refuses every
- * other. `now` is in seconds since the epoch.
+ * Whether this is the first use.
  *
  * @throws Unavailable if the store fails, DependencyError if it resolves to anything but a boolean.
  */
-export async function consumeProof(
-  { thumbprint, jti, acceptableUntil }: PresentedProof,
-  store: SingleUseStore,
-  now: number,
-): Promise<Decision<true>> {
-  if (now > acceptableUntil) return deny('proof_invalid', { member: 'iat' })
-  return record([thumbprint, jti], acceptableUntil - now, store)
-}
-
-async function record(
-  parts: readonly string[],
-  leftSeconds: number,
-  store: SingleUseStore,
-): Promise<Decision<true>> {
-  const ttlMs = Math.ceil((leftSeconds + CLOCK_DRIFT_SECONDS) * 1000)
-  const id = digestOfParts(parts)
+export async function consume({ id, ttlMs }: TokenUse, store: SingleUseStore): Promise<boolean> {
   let first: boolean
   try {
     first = await callStore('consume', () => store.consume(id, ttlMs))
@@ -88,5 +85,5 @@ async function record(
     const message = 'consume of the store must resolve to a boolean'
     throw new DependencyError(dependencyOf('store', store), message)
   }
-  return first ? allow(true) : deny('token_replayed', { claim: 'jti' })
+  return first
 }

@@ -22,7 +22,6 @@ import { requestIdOf } from './request-id.js'
 import {
   type AdmittedState,
   admittedState,
-  assertAfterKey,
   assertBeforeKey,
   beginState,
   type RequestState,
@@ -31,8 +30,6 @@ import {
 /** One check: how it decides, and what it does with an accepted request. */
 interface Guard<State extends RequestState, T> {
   readonly by: DecidedBy
-  /** Set if the guard runs after `requireIdempotencyKey`, inside a transaction of this store. */
-  readonly mustFollowKeyOf?: object
   decide(state: State): Decision<T> | Promise<Decision<T>>
   accept?(value: T, state: State): void
   /** Called in addition to the diagnostics channel. */
@@ -66,7 +63,7 @@ function handlerOf<State extends RequestState, T>(
     let state: State
     try {
       state = stateFor(request, guard.by)
-      assertOrder(guard, state)
+      assertBeforeKey(state, guard.by)
     } catch (error) {
       next(toServiceAuthError(guard.by, error))
       return
@@ -82,12 +79,6 @@ function handlerOf<State extends RequestState, T>(
     if ('ok' in decision) conclude(guard, decision, context)
     else concludeLater(guard, decision, context)
   })
-}
-
-/** @throws ServiceAuthError if the guard comes where its refusal would be stored, or has no run. */
-function assertOrder<State extends RequestState, T>(guard: Guard<State, T>, state: State): void {
-  if (guard.mustFollowKeyOf === undefined) assertBeforeKey(state, guard.by)
-  else assertAfterKey(state, guard.by, guard.mustFollowKeyOf)
 }
 
 interface GuardContext<State> {
@@ -107,10 +98,7 @@ function concludeLater<State extends RequestState, T>(
       // Only `Unavailable` becomes a 503; everything else goes to `next(error)`.
       if (error instanceof Unavailable)
         conclude(guard, undecided(error, guard.dependencies(context.state)), context)
-      else {
-        context.state.reservation?.release()
-        fail(guard, error, context)
-      }
+      else fail(guard, error, context)
     },
   )
 }
@@ -137,11 +125,7 @@ function conclude<State extends RequestState, T>(
 ): void {
   try {
     if (decision.ok) guard.accept?.(decision.value, state)
-    else {
-      // A refusal after `requireIdempotencyKey` is not the handler's result: release the run.
-      state.reservation?.release()
-      sendRefusal(response, refusalOf(decision.reason, guard.schemes(state)))
-    }
+    else sendRefusal(response, refusalOf(decision.reason, guard.schemes(state)))
     const observers = guard.observers(state)
     if (isObserved(observers)) {
       const { request, admission } = state

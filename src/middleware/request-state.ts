@@ -36,8 +36,6 @@ export interface AcceptedCredential {
 
 /** A request that has passed `requireIdempotencyKey`, with a reserved key or without one. */
 interface KeyReservation {
-  /** The store of the key. */
-  readonly store: object
   /** Stores nothing at the end, and rolls back a transaction. */
   release(): void
 }
@@ -118,19 +116,6 @@ export function assertBeforeKey(
   if (reservation === undefined) return
   reservation.release()
   throw wrongWiring(`${by} comes after requireIdempotencyKey on the request: ${fix}`)
-}
-
-/**
- * Asserts that the guard runs inside a run of this store.
- *
- * @throws ServiceAuthError if the request has no run of this store.
- */
-export function assertAfterKey({ reservation }: RequestState, by: string, store: object): void {
-  if (reservation?.store === store) return
-  reservation?.release()
-  throw wrongWiring(
-    `${by} with within: 'transaction' needs a requireIdempotencyKey before it that has the same store`,
-  )
 }
 
 /**

@@ -1,18 +1,15 @@
-import { z } from 'zod'
 import { readClock } from '../base/clock.js'
 import type { DecisionObserver } from '../base/decision/decision-event.js'
 import { dependencyOf } from '../base/decision/dependency.js'
-import { allow, type Decision, deny } from '../base/decision/reason.js'
+import { allow, type Decision, type Denial, deny } from '../base/decision/reason.js'
+import { functionOf, lazy, optionsObject, parseOptions, storeWith } from '../base/options.js'
 import {
-  functionOf,
-  hasFunctions,
-  lazy,
-  optionsObject,
-  parseOptions,
-  storeWith,
-} from '../base/options.js'
-import type { CoupledStore } from '../idempotency/coupled/coupled-store.js'
-import { consumeProof, consumeToken, type SingleUseStore } from '../idempotency/single-use.js'
+  consume,
+  type SingleUseStore,
+  type TokenUse,
+  useOfProof,
+  useOfToken,
+} from '../idempotency/single-use.js'
 import type { AnyRouteHandler } from './any-route.js'
 import { guardHandler } from './guard.js'
 import type { Admission } from './request-state.js'
@@ -21,11 +18,6 @@ import type { Admission } from './request-state.js'
 export interface SingleUseOptions {
   /** Where consumed tokens and proofs are remembered; all instances of the receiver must share it. */
   readonly store: SingleUseStore
-  /**
-   * `'transaction'`, only with a coupled store (`postgresStore`): the token is consumed in the transaction of
-   * the `requireIdempotencyKey` before it, which has the same store. Default: `'statement'`, on its own.
-   */
-  readonly within?: 'statement' | 'transaction' | undefined
   /** Called with every decision of this middleware. */
   readonly onDecision?: DecisionObserver | undefined
 }
@@ -33,18 +25,9 @@ export interface SingleUseOptions {
 const schema = lazy(() =>
   optionsObject({
     store: storeWith<SingleUseStore>(['consume']),
-    within: z
-      .enum(['statement', 'transaction'], { error: "must be 'statement' or 'transaction'" })
-      .default('statement'),
     onDecision: functionOf<DecisionObserver>().optional(),
   }),
 )
-
-/** Only a coupled store has a transaction to consume a token in. */
-const contradictions = ({ store, within }: Readonly<Record<string, unknown>>): readonly string[] =>
-  within === 'transaction' && !hasFunctions(store, ['run', 'consumeWithin'])
-    ? ["within must not be 'transaction' unless store is a coupled store"]
-    : []
 
 /**
  * Accepts each token once, on all instances that share the store: 401 without a `jti` of 1 to 256
@@ -64,18 +47,13 @@ const contradictions = ({ store, within }: Readonly<Record<string, unknown>>): r
  * ```
  */
 export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
-  const parsed = parseOptions('requireSingleUse options', schema, options, contradictions)
-  const { store, within, onDecision } = parsed
+  const { store, onDecision } = parseOptions('requireSingleUse options', schema, options)
   const dependencies = [dependencyOf('store', store)]
   return guardHandler<void>({
     by: 'requireSingleUse',
-    ...(within === 'transaction' && { mustFollowKeyOf: store }),
-    decide({ request, admission, storesThatConsumed }) {
+    decide({ admission, storesThatConsumed }) {
       if (storesThatConsumed?.has(store)) return allow(undefined)
-      return consumeOnce(
-        admission,
-        within === 'transaction' ? inTransaction(store, request) : store,
-      )
+      return consumeOnce(admission, store)
     },
     accept(_value, state) {
       state.storesThatConsumed ??= new Set()
@@ -89,9 +67,8 @@ export function requireSingleUse(options: SingleUseOptions): AnyRouteHandler {
   })
 }
 
-const inTransaction = (store: SingleUseStore, request: object): SingleUseStore => ({
-  consume: (id, ttlMs) => (store as CoupledStore).consumeWithin(request, id, ttlMs),
-})
+/** The parts of an admission by which its token, or its proof, is used. */
+type Usable = Pick<Admission, 'identity' | 'proof' | 'clock' | 'clockToleranceSeconds'>
 
 /**
  * Consumes the token of an accepted caller.
@@ -99,31 +76,34 @@ const inTransaction = (store: SingleUseStore, request: object): SingleUseStore =
  * @throws Unavailable if the store fails.
  */
 export async function consumeOnce(
-  admission: Pick<Admission, 'identity' | 'proof' | 'clock' | 'clockToleranceSeconds'>,
+  admission: Usable,
   store: SingleUseStore,
 ): Promise<Decision<void>> {
-  const { name: caller, keyId } = admission.identity
-  const now = readClock(admission.clock) / 1000
-  const decision = await consumeCredential(admission, store, now)
-  return decision.ok
-    ? allow(undefined)
-    : deny(decision.reason, { ...decision.evidence, caller, keyId })
+  const use = tokenUse(admission)
+  if (!use.ok) return use
+  return (await consume(use.value, store)) ? allow(undefined) : tokenReplayed(admission)
 }
 
-/** A proof is for one request, while its token is reused. So the proof is consumed in place of the token. */
-function consumeCredential(
-  {
-    identity,
-    proof,
-    clockToleranceSeconds,
-  }: Pick<Admission, 'identity' | 'proof' | 'clockToleranceSeconds'>,
-  store: SingleUseStore,
-  now: number,
-): Promise<Decision<true>> {
-  if (proof !== undefined) return consumeProof(proof, store, now)
+/** A proof is for one request, while its token is reused. So the proof is used up in place of the token. */
+export function tokenUse({
+  identity,
+  proof,
+  clock,
+  clockToleranceSeconds,
+}: Usable): Decision<TokenUse> {
+  const now = readClock(clock) / 1000
   const { issuer, name: caller, expiresAt } = identity
   // `Object.hasOwn`, because other code may have polluted `Object.prototype` with a `tokenId`.
   const tokenId = Object.hasOwn(identity, 'tokenId') ? identity.tokenId : undefined
   const acceptableUntil = expiresAt + clockToleranceSeconds
-  return consumeToken({ issuer, caller, tokenId, acceptableUntil }, store, now)
+  const use =
+    proof === undefined
+      ? useOfToken({ issuer, caller, tokenId, acceptableUntil }, now)
+      : useOfProof(proof, now)
+  return use.ok ? use : deny(use.reason, { ...use.evidence, ...callerOf(identity) })
 }
+
+export const tokenReplayed = ({ identity }: Pick<Admission, 'identity'>): Denial =>
+  deny('token_replayed', { claim: 'jti', ...callerOf(identity) })
+
+const callerOf = ({ name: caller, keyId }: Admission['identity']) => ({ caller, keyId })

@@ -98,7 +98,7 @@ it('takes a token for a write once, on all instances together', async () => {
   const token = await tokenOf('billing', 'orders:write')
   expect((await write(token, { key: 'c' })).status).toBe(201)
   expect((await write(token, { key: 'd', instance: 1 })).status).toBe(401)
-  expect(events.at(-1)).toMatchObject({ by: 'requireSingleUse', reason: 'token_replayed' })
+  expect(events.at(-1)).toMatchObject({ by: 'requireIdempotencyKey', reason: 'token_replayed' })
 })
 
 it('answers 400 without a key, or to what is no order', async () => {

@@ -95,7 +95,7 @@ describe('the state of a request', () => {
     const state = beginState(newRequest())
     expect(() => assertBeforeKey(state, 'x')).not.toThrow()
     const release = vi.fn()
-    state.reservation = { release, store: {} }
+    state.reservation = { release }
     expect(() => assertBeforeKey(state, 'x')).toThrow(/x comes after requireIdempotencyKey/)
     expect(release).toHaveBeenCalledOnce()
   })

@@ -193,8 +193,8 @@ export const MUTANTS: Mutants = {
   }),
   ...mutantsOf('idempotency/single-use.ts', {
     'a token is remembered for a second': [
-      'const ttlMs = Math.ceil((leftSeconds + CLOCK_DRIFT_SECONDS) * 1000)',
-      'const ttlMs = 1000',
+      'ttlMs: Math.ceil((leftSeconds + CLOCK_DRIFT_SECONDS) * 1000),',
+      'ttlMs: leftSeconds && 1000,',
     ],
     'a token is remembered for milliseconds instead of seconds': [
       '+ CLOCK_DRIFT_SECONDS) * 1000)',
@@ -205,8 +205,8 @@ export const MUTANTS: Mutants = {
       'first = true',
     ],
     'every token id is the same': [
-      'record([token.issuer, token.caller, tokenId]',
-      'record([token.issuer, token.caller]',
+      'useOf([token.issuer, token.caller, tokenId]',
+      'useOf([token.issuer, token.caller]',
     ],
   }),
   ...mutantsOf('stores/redis/store/record-access.ts', {

@@ -25,9 +25,8 @@ export const ROUTE = {
 export interface Opened {
   readonly denylist?: ReturnType<Package['redisDenylist']>
   readonly once: unknown
-  readonly singleUse: unknown
-  /** The token is spent in the transaction of the key. */
-  readonly isTokenSpentWithin?: boolean
+  /** Uses the token up before the key is looked up. */
+  readonly singleUse?: unknown
   close(): void
 }
 
@@ -92,13 +91,13 @@ export class Receiver implements Listener {
         maxRunSeconds,
         whenAbandoned,
       }),
-      singleUse: esa.requireSingleUse({ store }),
+      ...(story.isSingleUse && { singleUse: esa.requireSingleUse({ store }) }),
     }
   }
 
   #assemble(fetch: typeof globalThis.fetch): readonly Middleware[] {
     const { package: esa, story } = this.stage
-    const { denylist, once, singleUse, close, isTokenSpentWithin = false } = this.open()
+    const { denylist, once, singleUse, close } = this.open()
     const keySet = esa.remoteKeySet({
       jwksUri: `${ISSUER}/auth/jwt/jwks.json`,
       staleIfErrorSeconds: story.staleIfErrorSeconds,
@@ -133,11 +132,10 @@ export class Receiver implements Listener {
         attempt.isAdmitted = true
         attempt.admittedAt = this.stage.simulation.now
       }),
-      ...(isTokenSpentWithin ? [once as never] : []),
-      ...(story.isSingleUse
-        ? [singleUse as never, mark((attempt) => (attempt.isConsumed = true))]
-        : []),
-      ...(isTokenSpentWithin ? [] : [once as never]),
+      ...(singleUse === undefined
+        ? []
+        : [singleUse as never, mark((attempt) => (attempt.isConsumed = true))]),
+      once as never,
       (request, response) => void this.#handle(request, response),
     ]
   }

@@ -110,9 +110,14 @@ export const SENTENCES_ON_RUNS: Readonly<Record<RunEnd, string>> = {
   conflict: 'Another run of the key has committed first.',
 }
 
+/** Whether it is about a key, and not a decision about the token of a request with a key. */
+export const isOfKey = (event: DecisionEvent | IdempotencyEvent): event is IdempotencyEvent =>
+  event.by === 'requireIdempotencyKey' &&
+  (event.outcome === 'accepted' || Object.hasOwn(SENTENCES_ON_KEYS, event.reason))
+
 /** What was wrong, in one sentence. */
 export function detailOf(event: DecisionEvent | IdempotencyEvent): string {
-  if (event.by === 'requireIdempotencyKey') {
+  if (isOfKey(event)) {
     if (event.outcome === 'accepted') return ''
     return SENTENCES_ON_KEYS[event.reason](event as Evidence)
   }

@@ -1,6 +1,6 @@
 import type { DecisionEvent, IdempotencyEvent, RunEnd } from 'express-service-auth'
 import type { CallAnswer, OperatorView, Outcome, RoomEvent, VerdictStep } from '../protocol.js'
-import { detailOf, SENTENCES_ON_RUNS } from './details.js'
+import { detailOf, isOfKey, SENTENCES_ON_RUNS } from './details.js'
 import { PASSED_BY, STEP_OF_KEY_REASON, STEP_OF_REASON, type Step, stepsOf } from './steps.js'
 
 /** A call as its receiver has reported it. */
@@ -55,7 +55,7 @@ function stoppedBy(event: Verdict): Progress {
 /** The step at which an event has ended the request. */
 function stepOf(event: Verdict): Step {
   if (event.outcome === 'accepted') throw new TypeError('it has ended nothing')
-  if (event.by === 'requireIdempotencyKey') return STEP_OF_KEY_REASON[event.reason]
+  if (isOfKey(event)) return STEP_OF_KEY_REASON[event.reason]
   // With a key id it was the payload: of an unverified token none is known.
   if (event.reason === 'token_malformed' && event.keyId !== undefined) return 'Claims'
   return STEP_OF_REASON[event.reason]
@@ -91,7 +91,7 @@ const faultOf = (answer: CallAnswer): string =>
 
 function runEndOf(event: Verdict): RunEnd | undefined {
   const isEnd =
-    event.by === 'requireIdempotencyKey' &&
+    isOfKey(event) &&
     event.outcome === 'accepted' &&
     event.reason !== 'reserved' &&
     event.reason !== 'key_missing' &&

@@ -12,6 +12,7 @@ export type DecidedBy =
   | 'requirePermissions'
   | 'requireAnyPermission'
   | 'requireSingleUse'
+  | 'requireIdempotencyKey'
   | 'authenticate'
 
 /**

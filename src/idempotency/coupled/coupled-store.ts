@@ -1,5 +1,5 @@
 import type { Undone } from '../../base/decision/idempotency-event.js'
-import type { SingleUseStore } from '../single-use.js'
+import type { SingleUseStore, TokenUse } from '../single-use.js'
 
 /** A request whose handler runs inside a transaction. */
 export interface CoupledRequest {
@@ -9,6 +9,11 @@ export interface CoupledRequest {
   readonly fingerprint: string
   /** Milliseconds: how long the record is stored, from when it is written. */
   readonly retentionMs: number
+  /**
+   * The token that the run uses up, with its writes or its record. If it is rolled back without a record, the
+   * token is free again.
+   */
+  readonly token?: TokenUse | undefined
   /** The owner of the transaction: `transactionOf` and the like find the run by it. */
   readonly requester: object
   /** Called once, if the handler uses its transaction after the answer. That use fails. */
@@ -38,10 +43,11 @@ export type CoupledEnding =
 export type CoupledFinding =
   /** Another run of the key is in progress. */
   | { readonly outcome: 'running' }
+  /** The token is used. */
+  | { readonly outcome: 'token_used' }
   /** The key belongs to another request: the fingerprint differs. */
   | { readonly outcome: 'mismatch' }
-  /** `usedToken`: the run consumed a token, so each request that gets the result must consume one too. */
-  | { readonly outcome: 'finished'; readonly result: Uint8Array; readonly usedToken: boolean }
+  | { readonly outcome: 'finished'; readonly result: Uint8Array }
   /** Finished, but the result was not stored. */
   | { readonly outcome: 'result_not_stored' }
   /** There is a result, but it cannot be read. */
@@ -52,7 +58,7 @@ export type CoupledFinding =
  *
  * @inline
  */
-export type RecordFinding = Exclude<CoupledFinding, { outcome: 'running' }>
+export type RecordFinding = Exclude<CoupledFinding, { outcome: 'running' | 'token_used' }>
 
 /** The outcome of a request. */
 export type CoupledOutcome =
@@ -69,11 +75,12 @@ export type CoupledOutcome =
   | { readonly outcome: 'uncoupled' }
   /** Another run of the key committed first. */
   | { readonly outcome: 'overtaken'; readonly by: RecordFinding }
-  /** The answer must not be sent. `mayRetryNow`: an immediate retry may succeed. */
+  /** The handler's answer, if there is one, must not be sent. */
   | {
       readonly outcome: 'undone'
       readonly reason: Undone
-      readonly mayRetryNow: boolean
+      /** When a retry may succeed, if that is known. */
+      readonly retryAfterSeconds?: number
       readonly sqlState?: string
     }
   /** The database refused to commit the handler's writes. */
@@ -93,9 +100,4 @@ export interface CoupledStore extends SingleUseStore {
     request: CoupledRequest,
     work: (run: CoupledRun) => Promise<CoupledEnding>,
   ): Promise<CoupledOutcome>
-  /**
-   * Like `consume` of a `SingleUseStore`, inside the requester's transaction. If that transaction is
-   * rolled back, a separate statement records the id: only a crash, or a failure of that statement, frees it.
-   */
-  consumeWithin(requester: object, id: string, ttlMs: number): Promise<boolean>
 }

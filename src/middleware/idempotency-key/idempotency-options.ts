@@ -1,7 +1,8 @@
-import type { Request, RequestHandler } from 'express'
+import type { Request } from 'express'
 import { z } from 'zod'
 import { type Dependency, dependencyOf } from '../../base/decision/dependency.js'
 import {
+  flag,
   functionOf,
   hasFunctions,
   integerBetween,
@@ -15,7 +16,7 @@ import {
 import { NEVER_STORED_HEADERS } from '../../idempotency/buffered-response/stored-result.js'
 import type { CoupledStore } from '../../idempotency/coupled/coupled-store.js'
 import type { IdempotencyStore } from '../../idempotency/leased/idempotency-store.js'
-import { requireSingleUse } from '../require-single-use.js'
+import type { SingleUseStore } from '../../idempotency/single-use.js'
 
 /** Returns a text that names the operation of a request (`operation`) or is equal in its retries (`fingerprint`). */
 export type RequestNamer = (request: Request) => string
@@ -48,6 +49,12 @@ interface CommonOptions {
    * nothing, so that a retry runs it again. Default: `'refuse'`.
    */
   readonly missingKey?: 'refuse' | 'run' | undefined
+  /**
+   * Whether each token passes once, and with a token that is bound to a key (DPoP), each proof. Needs a store that
+   * is also a `SingleUseStore`. A leased store uses the token up before the key is reserved, as `requireSingleUse`
+   * does. A coupled store uses it up in the transaction of the run: a rollback frees it. Default: `false`.
+   */
+  readonly singleUse?: boolean | undefined
 }
 
 /** Options of `requireIdempotencyKey` with a store that leases keys, such as `redisStore`. */
@@ -110,7 +117,7 @@ const headerName = () =>
 const MAX_COUPLED_BYTES = 67_108_864
 
 const LEASED = ['reserve', 'renew', 'settle'] as const
-const COUPLED = ['run', 'consumeWithin', 'consume'] as const
+const COUPLED = ['run', 'consume'] as const
 
 const common = () => ({
   retentionSeconds: numberBetween(1, 31_536_000, 'seconds').default(86_400),
@@ -125,6 +132,7 @@ const common = () => ({
     .array(headerName(), { error: 'must be a list of header names' })
     .default(DEFAULT_STORED_HEADERS),
   missingKey: z.enum(['refuse', 'run'], { error: "must be 'refuse' or 'run'" }).default('refuse'),
+  singleUse: flag().default(false),
 })
 
 const leasedSchema = lazy(() =>
@@ -157,6 +165,8 @@ interface CommonSettings {
   readonly fingerprint: RequestNamer | undefined
   readonly storedHeaders: ReadonlySet<string>
   readonly runsWithoutKey: boolean
+  /** Where used tokens are remembered; `undefined` if a token may be used again. */
+  readonly usedTokens: SingleUseStore | undefined
 }
 
 /** Checked options for a store that leases keys, in milliseconds. */
@@ -172,8 +182,6 @@ export interface LeasedSettings extends CommonSettings {
 export interface CoupledSettings extends CommonSettings {
   readonly kind: 'coupled'
   readonly store: CoupledStore
-  /** Consumes the token of a retry before the retry gets the result of a run that consumed a token. */
-  readonly tokenGate: RequestHandler
 }
 
 /** Checked options. */
@@ -190,8 +198,13 @@ export function parseIdempotencyOptions(input: unknown): IdempotencySettings {
   throw new TypeError(`${SUBJECT}: store must be leased or coupled, and this one is both`)
 }
 
+const singleUseFaults = ({ store, singleUse }: Readonly<Record<string, unknown>>) =>
+  singleUse === true && !hasFunctions(store, ['consume'])
+    ? ['singleUse must not be true unless store has consume']
+    : []
+
 function leasedSettings(input: unknown): LeasedSettings {
-  const options = parseOptions(SUBJECT, leasedSchema, input)
+  const options = parseOptions(SUBJECT, leasedSchema, input, singleUseFaults)
   return {
     kind: 'leased',
     ...commonSettings(options),
@@ -204,13 +217,7 @@ function leasedSettings(input: unknown): LeasedSettings {
 
 function coupledSettings(input: unknown): CoupledSettings {
   const options = parseOptions(SUBJECT, coupledSchema, input)
-  const { store } = options
-  return {
-    kind: 'coupled',
-    ...commonSettings(options),
-    store,
-    tokenGate: requireSingleUse({ store }),
-  }
+  return { kind: 'coupled', ...commonSettings(options), store: options.store }
 }
 
 const commonSettings = (
@@ -223,4 +230,5 @@ const commonSettings = (
   fingerprint: options.fingerprint,
   storedHeaders: new Set([...ALWAYS_STORED_HEADERS, ...options.storedHeaders]),
   runsWithoutKey: options.missingKey === 'run',
+  usedTokens: options.singleUse ? (options.store as unknown as SingleUseStore) : undefined,
 })

@@ -1,11 +1,14 @@
 import type { NextFunction, Request, Response } from 'express'
+import { announceDecision, isObserved } from '../../base/decision/decision-event.js'
 import { DependencyError } from '../../base/decision/dependency.js'
 import {
   type IdempotencyEvent,
   type IdempotencyRefusal,
   isIdempotencyObserved,
 } from '../../base/decision/idempotency-event.js'
+import type { Denial } from '../../base/decision/reason.js'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
+import { Unavailable } from '../../base/decision/unavailable.js'
 import { keepHeadInOrder } from '../../idempotency/buffered-response/queued-head.js'
 import {
   decodeResult,
@@ -14,8 +17,12 @@ import {
 } from '../../idempotency/buffered-response/stored-result.js'
 import type { CoupledFinding } from '../../idempotency/coupled/coupled-store.js'
 import type { ExistingRecord } from '../../idempotency/leased/idempotency-store.js'
-import { refuse } from '../refusal-table.js'
+import { consume, type TokenUse } from '../../idempotency/single-use.js'
+import { eventOf, reportFailure, undecided } from '../guard.js'
+import { refusalOf, refuse, sendRefusal } from '../refusal-table.js'
+import { requestIdOf } from '../request-id.js'
 import type { AdmittedState } from '../request-state.js'
+import { tokenReplayed } from '../require-single-use.js'
 import type { IdempotencySettings } from './idempotency-options.js'
 
 /** Publishes the events of a request. */
@@ -51,7 +58,7 @@ const RUNNING_RETRY_MS = 1000
 /** Answers a request whose key another run has, or had. */
 export function answerExisting(
   context: IdempotentContext,
-  existing: ExistingRecord | CoupledFinding,
+  existing: ExistingRecord | Exclude<CoupledFinding, { outcome: 'token_used' }>,
 ): void {
   switch (existing.outcome) {
     case 'running': {
@@ -139,6 +146,44 @@ export function reportStoreFailure({ dependency }: IdempotencySettings, error?: 
   const isWrongValue = error instanceof DependencyError
   const message = isWrongValue ? error.message : 'the store of requireIdempotencyKey failed'
   dependency.failed({ message, isObserved: isIdempotencyObserved() })
+}
+
+/**
+ * Uses up the token of a request, if each may be used only once. Otherwise refuses the request, and resolves with
+ * `false`.
+ */
+export async function useToken(
+  context: IdempotentContext,
+  settings: IdempotencySettings,
+  token: TokenUse | undefined,
+): Promise<boolean> {
+  const { usedTokens, dependency } = settings
+  if (usedTokens === undefined || token === undefined) return true
+  try {
+    if (await consume(token, usedTokens)) return true
+    refuseToken(context, tokenReplayed(context.state.admission))
+  } catch (error) {
+    if (!(error instanceof Unavailable)) {
+      reportStoreFailure(settings, error)
+      throw error
+    }
+    refuseToken(context, undecided(error, [dependency]))
+  }
+  return false
+}
+
+/** Refuses a request because of its token, which is a decision. */
+export function refuseToken(
+  { state, request, response }: Pick<IdempotentContext, 'state' | 'request' | 'response'>,
+  denial: Denial,
+): void {
+  const { identity, observers, schemes } = state.admission
+  sendRefusal(response, refusalOf(denial.reason, schemes))
+  if (isObserved(observers)) {
+    const event = eventOf('requireIdempotencyKey', denial, identity, requestIdOf(request))
+    announceDecision(observers, event)
+  }
+  if (denial.failure !== undefined) reportFailure(denial.failure, observers)
 }
 
 const LENGTH = 'content-length'

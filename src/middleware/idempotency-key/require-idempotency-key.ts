@@ -16,20 +16,26 @@ import {
   readRequestBody,
 } from '../../idempotency/fingerprint.js'
 import type { IdempotencyContext } from '../../idempotency/idempotency-context.js'
+import type { TokenUse } from '../../idempotency/single-use.js'
 import { type AnyRouteHandler, fitAnyRoute } from '../any-route.js'
 import { requestIdOf } from '../request-id.js'
 import { type AdmittedState, admittedState, assertBeforeKey } from '../request-state.js'
+import { tokenUse } from '../require-single-use.js'
 import {
   type IdempotencyOptions,
   type IdempotencySettings,
+  type LeasedSettings,
   parseIdempotencyOptions,
   type RequestNamer,
 } from './idempotency-options.js'
 import {
   type Emit,
   type IdempotentContext,
+  type RequestKey,
   refuseKey,
+  refuseToken,
   reportStoreFailure,
+  useToken,
 } from './idempotent-context.js'
 import { runCoupled } from './run-coupled.js'
 import { runLeased } from './run-leased.js'
@@ -108,18 +114,30 @@ function handleRequest(
     refuseKey(context, header.type === 'missing' ? 'key_missing' : 'key_invalid')
     return undefined
   }
-  if (settings.kind === 'coupled') return runCoupled(context, settings, key)
-  if (key !== undefined) return runLeased({ ...context, ...key }, settings)
-  runWithoutKey(context, settings)
-  return undefined
+  const use = settings.usedTokens === undefined ? undefined : tokenUse(state.admission)
+  if (use?.ok === false) {
+    refuseToken(context, use)
+    return undefined
+  }
+  const token = use?.value
+  if (settings.kind === 'coupled') return runCoupled(context, settings, { key, token })
+  return handleLeased(context, settings, { key, token })
+}
+
+/** Uses up the token, then runs the handler under the key. */
+async function handleLeased(
+  context: IdempotentContext,
+  settings: LeasedSettings,
+  { key, token }: { readonly key: RequestKey | undefined; readonly token: TokenUse | undefined },
+): Promise<void> {
+  if (!(await useToken(context, settings, token))) return
+  if (key === undefined) runWithoutKey(context)
+  else await runLeased({ ...context, ...key }, settings)
 }
 
 /** Runs the handler and stores nothing. The reservation makes guards fail that must come before this middleware. */
-function runWithoutKey(
-  { state, next, emit }: IdempotentContext,
-  { store }: IdempotencySettings,
-): void {
-  state.reservation = { store, release() {} }
+function runWithoutKey({ state, next, emit }: IdempotentContext): void {
+  state.reservation = { release() {} }
   emit({ outcome: 'accepted', reason: 'key_missing' })
   next()
 }
@@ -165,6 +183,9 @@ function readIdempotentRequest(
   assertHttp1(request)
   const state = admittedState(request, MIDDLEWARE)
   assertBeforeKey(state, `a second ${MIDDLEWARE}`, 'remove one of them')
+  if (settings.usedTokens !== undefined && state.storesThatConsumed !== undefined) {
+    throw wrongWiring(`${MIDDLEWARE} with singleUse uses the token up: remove requireSingleUse`)
+  }
   const { issuer, audience, name: caller } = state.admission.identity
   if (response.headersSent)
     throw wrongWiring(`${MIDDLEWARE} must come before the response has begun`)

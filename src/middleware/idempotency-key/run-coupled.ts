@@ -1,20 +1,19 @@
-import {
-  ServiceAuthError,
-  toServiceAuthError,
-  wrongWiring,
-} from '../../base/decision/service-auth-error.js'
+import { ServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
 import { type BufferedAnswer, bufferAnswer } from '../../idempotency/coupled/buffered-answer.js'
 import type { CoupledFinding, CoupledOutcome } from '../../idempotency/coupled/coupled-store.js'
+import type { TokenUse } from '../../idempotency/single-use.js'
 import { refuse } from '../refusal-table.js'
+import { tokenReplayed } from '../require-single-use.js'
 import type { CoupledSettings } from './idempotency-options.js'
 import {
   answerExisting,
   type Emit,
   type IdempotentContext,
   type RequestKey,
-  replay,
+  refuseToken,
   reportStoreFailure,
   reportUnsentAnswer,
+  useToken,
 } from './idempotent-context.js'
 
 /**
@@ -24,7 +23,7 @@ import {
 export async function runCoupled(
   context: IdempotentContext,
   settings: CoupledSettings,
-  key: RequestKey | undefined,
+  { key, token }: { readonly key: RequestKey | undefined; readonly token: TokenUse | undefined },
 ): Promise<void> {
   const { request, response } = context
   const { store, retentionMs } = settings
@@ -33,6 +32,7 @@ export async function runCoupled(
     recordId: key?.recordId,
     fingerprint: key?.fingerprint ?? '',
     retentionMs,
+    token,
     requester: request,
     onLateUse: () => emitLateUse(context, started),
   }
@@ -54,10 +54,10 @@ export async function runCoupled(
         onUnsent,
       })
       started = { fence, answer }
-      begin(context, settings, started)
+      begin(context, started)
       return answer.ending
     })
-    answerRequest(context, settings, { started, outcome })
+    await answerRequest(context, settings, { started, outcome, token })
   } catch (error) {
     // The store or this package has failed. The handler's writes may not be committed, so its answer is discarded.
     started?.answer.discard()
@@ -74,10 +74,9 @@ interface StartedRun {
 
 function begin(
   { state, request, next, emit }: IdempotentContext,
-  { store }: CoupledSettings,
   { fence, answer }: StartedRun,
 ): void {
-  state.reservation = { store, release: answer.release }
+  state.reservation = { release: answer.release }
   if (answer.idempotency === undefined) {
     emit({ outcome: 'accepted', reason: 'key_missing' })
   } else {
@@ -101,13 +100,19 @@ function emitLateUse({ request, emit }: IdempotentContext, started: StartedRun |
   })
 }
 
-function answerRequest(
+interface EndedRequest {
+  readonly started: StartedRun | undefined
+  readonly token: TokenUse | undefined
+  readonly outcome: CoupledOutcome
+}
+
+async function answerRequest(
   context: IdempotentContext,
   settings: CoupledSettings,
-  { started, outcome }: { started: StartedRun | undefined; outcome: CoupledOutcome },
-): void {
+  { started, outcome, token }: EndedRequest,
+): Promise<void> {
   if (started !== undefined) {
-    answerRun(context, settings, { ...started, outcome })
+    await answerRun(context, settings, { ...started, outcome, token })
     return
   }
   switch (outcome.outcome) {
@@ -116,11 +121,12 @@ function answerRequest(
     case 'finished':
     case 'result_not_stored':
     case 'unreadable':
-      answerFinding(context, settings, outcome)
+    case 'token_used':
+      await answerFinding(context, settings, { found: outcome, token })
       return
     case 'undone': {
-      const { reason, sqlState } = outcome
-      const status = refuse(context.response, 'store_unavailable')
+      const { reason, sqlState, retryAfterSeconds } = outcome
+      const status = refuse(context.response, 'store_unavailable', retryAfterSeconds)
       context.emit({ outcome: 'undecided', reason, status, ...(sqlState && { sqlState }) })
       return
     }
@@ -130,45 +136,26 @@ function answerRequest(
 }
 
 /** Answers from the record of another run of the key, or because one is in progress. */
-function answerFinding(
+async function answerFinding(
   context: IdempotentContext,
-  { tokenGate }: CoupledSettings,
-  found: CoupledFinding,
-): void {
-  if (found.outcome !== 'finished' || !found.usedToken) {
-    answerExisting(context, found)
+  settings: CoupledSettings,
+  { found, token }: { readonly found: CoupledFinding; readonly token: TokenUse | undefined },
+): Promise<void> {
+  if (found.outcome === 'token_used') {
+    refuseToken(context, tokenReplayed(context.state.admission))
     return
   }
-  // A replay skips the handlers after this one, so the check of the single-use token runs here.
-  tokenGate(context.request, context.response, (error?: unknown) =>
-    replayAfterToken(context, { result: found.result, error }),
-  )
-}
-
-/** Never throws, because nothing would catch it. */
-function replayAfterToken(
-  context: IdempotentContext,
-  { result, error }: { readonly result: Uint8Array; readonly error: unknown },
-): void {
-  const { next } = context
-  if (error !== undefined) {
-    next(error)
-    return
-  }
-  try {
-    replay(context, result)
-  } catch (fault) {
-    // Other code (such as a timeout) has answered in the meantime.
-    next(toServiceAuthError('requireIdempotencyKey', fault))
-  }
+  // The transaction of another run did not use up the token of this request.
+  if (found.outcome === 'finished' && !(await useToken(context, settings, token))) return
+  answerExisting(context, found)
 }
 
 /** Sends the handler's answer, or a refusal or an error instead. */
-function answerRun(
+async function answerRun(
   context: IdempotentContext,
   settings: CoupledSettings,
-  { fence, answer, outcome }: StartedRun & { readonly outcome: CoupledOutcome },
-): void {
+  { fence, answer, outcome, token }: StartedRun & Omit<EndedRequest, 'started'>,
+): Promise<void> {
   const { response, next } = context
   const emit = ignoringErrors(context.emit)
   const status = answer.status === undefined ? {} : { status: answer.status }
@@ -204,14 +191,14 @@ function answerRun(
       if (answer.discard()) {
         // The run has ended, so the request no longer has a reservation.
         context.state.reservation = undefined
-        answerFinding(context, settings, outcome.by)
+        await answerFinding(context, settings, { found: outcome.by, token })
       }
       return
     case 'undone': {
       const { reason, sqlState } = outcome
       emit({ outcome: 'undecided', reason, status: 503, ...(sqlState && { sqlState }), fence })
       if (answer.discard()) {
-        refuse(response, 'store_unavailable', outcome.mayRetryNow ? 0 : undefined)
+        refuse(response, 'store_unavailable', outcome.retryAfterSeconds)
       }
       return
     }

@@ -61,7 +61,7 @@ export async function runLeased(context: KeyedContext, settings: LeasedSettings)
     throw wrongWiring('the response had begun before the key was reserved')
   }
   const idempotency = beginRun(context, settings, { run, reservedAt })
-  state.reservation = { store, release: idempotency.release }
+  state.reservation = { release: idempotency.release }
   request.idempotency = idempotency
   emit({ outcome: 'accepted', reason: 'reserved', fence: run.fence })
   next()

@@ -45,7 +45,6 @@ const PASSED_THROUGH = [
   'check',
   'close',
   'health',
-  'consumeWithin',
   'transactionOf',
   'keepWrites',
   'effectId',
@@ -101,7 +100,7 @@ const LEASED = ['reserve', 'renew', 'settle'] as const
 const leasedSchema = lazy(() => optionsObject({ store: storeWith<IdempotencyStore>(LEASED) }))
 const coupledSchema = lazy(() =>
   optionsObject({
-    store: storeWith<CoupledStore>(['run', 'consumeWithin', 'consume']),
+    store: storeWith<CoupledStore>(['run', 'consume']),
   }),
 )
 

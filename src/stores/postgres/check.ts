@@ -114,7 +114,7 @@ function isAsynchronous(row: Row): boolean {
 function schemaFacts(schema: string, sweeps: boolean): string {
   const rights = sweeps ? "'select', 'insert', 'delete'" : "'select', 'insert'"
   const beginRun = `from pg_catalog.pg_proc where pronamespace = own.oid and proname = 'begin_run'
-      and pg_catalog.oidvectortypes(proargtypes) = 'uuid, bytea, bigint, text'`
+      and pg_catalog.oidvectortypes(proargtypes) = 'uuid, bytea, bigint, text, uuid, bigint, interval'`
   return `with own as (select oid from pg_catalog.pg_namespace where nspname = '${schema}')
   select 'comment' as needed, pg_catalog.obj_description(oid, 'pg_namespace') as granted from own
   union all select 'usage', pg_catalog.has_schema_privilege(oid, 'usage')::text from own

@@ -9,12 +9,11 @@ import {
   type PostgresStoreOptions,
   parsePostgresOptions,
 } from './postgres-options.js'
-import { createLiveRuns, type LiveRun, type UsedToken } from './run/live-runs.js'
+import { createLiveRuns } from './run/live-runs.js'
 import { createRun } from './run/run.js'
 import type { TransactionRunner } from './runner.js'
 import { tokenIds } from './sql/record-ids.js'
 import { createStatements } from './sql/statements.js'
-import { sqlStateOf } from './sql-state.js'
 import { query, type StoreContext } from './store-context.js'
 import { type SweepOptions, startSweeper, sweep } from './sweep.js'
 
@@ -106,20 +105,15 @@ export function postgresStore<Tx>(
 
   return {
     async run(request, work) {
-      if (isClosed) return { outcome: 'undone', reason: 'store_unavailable', mayRetryNow: false }
+      if (isClosed) return { outcome: 'undone', reason: 'store_unavailable' }
       return run(request, work)
     },
     async consume(id, ttlMs) {
       if (isClosed) throw new ServiceAuthError('unavailable', 'the Postgres store is closed')
       const { statements } = store
-      const statement = statements.consume(tokenIds(id, schema), ttlMs)
+      const statement = statements.consume({ ids: tokenIds(id, schema), ttlMs })
       return statements.readConsumed(await query(store, statement))
     },
-    consumeWithin: (requester, id, ttlMs) =>
-      consumeWithin(store, liveRuns.of(requester, "requireSingleUse with within: 'transaction'"), {
-        id,
-        ttlMs,
-      }),
     transactionOf: (req) => liveRuns.of(req, 'transactionOf').transaction(),
     keepWrites(req) {
       liveRuns.of(req, 'keepWrites').keepsWrites = true
@@ -154,35 +148,4 @@ export function effectIdOf(recordId: string, name: string): string {
   bytes[8] = VARIANT | ((bytes[8] ?? 0) & 0x3f)
   const hex = bytes.toString('hex', 0, 16)
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-}
-
-const SERIALIZATION_FAILURE = '40001'
-
-/**
- * Uses up a token inside a run's transaction. Resolves to `false` if the token is used, or another transaction is
- * using it.
- */
-export async function consumeWithin<Tx>(
-  store: StoreContext<Tx>,
-  { tx, usedTokens, recordFailure }: LiveRun<Tx>,
-  token: UsedToken,
-): Promise<boolean> {
-  const { runner, statements, schema } = store
-  const ids = tokenIds(token.id, schema)
-  const { text, values } = statements.consume(ids, token.ttlMs)
-  // From here on the token counts as tried, however the run ends.
-  usedTokens.push(token)
-  let isFirst: boolean
-  try {
-    isFirst = statements.readConsumed(await runner.query(tx, text, values))
-  } catch (error) {
-    recordFailure(error)
-    // A transaction with an older snapshot gets this error if another has used the token. A serializable
-    // transaction also gets it for other conflicts, which say nothing about the token.
-    if (sqlStateOf(error) !== SERIALIZATION_FAILURE) throw error
-    if (!statements.readTokenUse(await query(store, statements.findToken(ids)))) throw error
-    isFirst = false
-  }
-  if (!isFirst) usedTokens.splice(usedTokens.indexOf(token), 1)
-  return isFirst
 }

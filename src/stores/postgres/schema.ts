@@ -82,7 +82,6 @@ const tables = (schema: string): string => `\
     id pg_catalog.uuid primary key,
     fingerprint pg_catalog.bytea not null,
     result pg_catalog.bytea,
-    single_use boolean not null,
     run pg_catalog.xid8,
     expires_at timestamp with time zone not null
   ) with (autovacuum_vacuum_scale_factor = 0.02);
@@ -95,7 +94,8 @@ const tables = (schema: string): string => `\
   create index if not exists used_token_expires_at on ${schema}.used_token (expires_at);
 `
 
-const FUNCTION = 'begin_run(pg_catalog.uuid, pg_catalog.bytea, bigint, pg_catalog.text)'
+const FUNCTION =
+  'begin_run(pg_catalog.uuid, pg_catalog.bytea, bigint, pg_catalog.text, pg_catalog.uuid, bigint, pg_catalog.interval)'
 
 const rights = (schema: string): string => `\
   revoke all on schema ${schema} from public;

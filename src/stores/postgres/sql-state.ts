@@ -57,4 +57,5 @@ function member(holder: object, name: string): unknown {
 export const UNIQUE_VIOLATION = '23505'
 export const READ_ONLY_SQL_TRANSACTION = '25006'
 export const IN_FAILED_SQL_TRANSACTION = '25P02'
+export const SERIALIZATION_FAILURE = '40001'
 export const LOCK_NOT_AVAILABLE = '55P03'

@@ -11,7 +11,6 @@ it('tells a retry to wait for a second, whatever a custom coupled store adds to 
   const store: CoupledStore = {
     run: async () => running,
     consume: async () => true,
-    consumeWithin: async () => true,
   }
   const readers = [express.json(), requireIdempotencyKey({ store })]
   const { post } = await startRoute(express, readers, (_request, response) => response.end())

@@ -14,7 +14,6 @@ export interface Row {
   readonly fingerprint?: string
   /** As Base64. */
   readonly result?: string | undefined
-  readonly usedToken?: boolean
   /** The transaction that the record names. */
   readonly run?: string | undefined
   /** By the server's clock, in ms. */
@@ -204,12 +203,15 @@ export function* end(session: Session): Generator<Wait, void> {
   }
 }
 
+const TOKEN = /::pg_catalog\.text, '(.*?)'::pg_catalog\.uuid, '(-?\d+)'::bigint, '([\d.]+) seconds'/
+
 function* beginRun(session: Session, { text }: Statement): Performing {
   const [id = '', fingerprint = '', keyLock = '', limitMs] = partsOf(
     text,
     /'(.*?)'::pg_catalog\.uuid.*?x([\da-f]+)'.*?'(-?\d+)'::bigint, '(\d+)ms'/,
   )
   const { database, transaction = 0 } = session
+  const [, token, tokenLock = '', tokenSeconds] = TOKEN.exec(text) ?? []
   let isLocked = false
   let hasLooked = false
   let record: string | undefined
@@ -217,8 +219,8 @@ function* beginRun(session: Session, { text }: Statement): Performing {
     yield undefined
     const [, setting] = /set_config\('(\w+_timeout)'/.exec(statement) ?? []
     if (setting !== undefined) session.limits[setting] = Number(limitMs)
-    const locks = statement.includes('pg_try_advisory_xact_lock')
-    const looks = statement.includes(' into ')
+    const locks = statement.includes('pg_try_advisory_xact_lock($3)')
+    const looks = /\binto (is_locked, )?stored\b/.test(statement)
     // A statement sees what was committed before it began.
     const seen = looks && locks ? new Map(visible(session)) : visible(session)
     if (looks && locks) yield undefined
@@ -232,18 +234,24 @@ function* beginRun(session: Session, { text }: Statement): Performing {
     const hasOldSnapshot = session.snapshot !== undefined
     if ((locks || looks) && isLocked && hasLooked && record === undefined)
       database.step({ type: 'begin', transaction, id, hasOldSnapshot })
+    if (token === undefined || record !== undefined || !isLocked) continue
+    if (statement.includes('pg_try_advisory_xact_lock($6)') && !session.tryLock(tokenLock))
+      return selected('begun', 'token in use')
+    if (!statement.includes('.used_token')) continue
+    const expiresAt = database.machine.wallMs() + Number(tokenSeconds) * 1000
+    const isNew = yield* insert(session, { table: 'used_token', id: token, expiresAt }, statement)
+    if (!isNew && database.beginRun.some((each) => each.includes('if not found')))
+      return selected('begun', 'token used')
   }
   if (record !== undefined) return selected('begun', record)
   if (!isLocked) return selected('begun', 'running')
   return selected('begun', String(transaction))
 }
 
-function recordText({ fingerprint, usedToken, result, run }: Row, asked: string): string {
+function recordText({ fingerprint, result, run }: Row, asked: string): string {
   const isSame = fingerprint === asked
   const stored = isSame && result !== undefined ? [result] : []
-  return [isSame ? 'same' : 'other', usedToken ? 'used' : 'unused', run ?? 'alone', ...stored].join(
-    ' ',
-  )
+  return [isSame ? 'same' : 'other', run ?? 'alone', ...stored].join(' ')
 }
 
 const IN_TRANSACTION =
@@ -260,33 +268,39 @@ function valueIn(session: Session, text: string): string | undefined {
   return fence
 }
 
-function* insertRecord(session: Session, { text, values }: Statement): Performing {
-  const [id = '', fingerprint = '', usedToken, seconds] = partsOf(
+/** Inserts a token, if one stands before the record, and then the record. */
+function* insertRecord(session: Session, statement: Statement): Performing {
+  const [, using, text = ''] = /^(with used as .* as consumed\) )?(.*)$/s.exec(statement.text) ?? []
+  const { values } = statement
+  if (using !== undefined) {
+    const { values: consumed } = yield* insertToken(session, { ...statement, text: using })
+    if (text.includes('exists (select from used)') && consumed?.length === 0)
+      return { command: 'INSERT 0', column: 'kept', values: [] }
+  }
+  const [id = '', fingerprint = '', seconds] = partsOf(
     text,
-    /values \('(.*?)'::pg_catalog\.uuid, E'\\\\x([\da-f]+)'.*?(true|false).*?, pg_catalog\.clock_timestamp\(\) .*? interval '([\d.]+) seconds'/,
+    /select '(.*?)'::pg_catalog\.uuid, E'\\\\x([\da-f]+)'.*?, pg_catalog\.clock_timestamp\(\) .*? interval '([\d.]+) seconds'/,
   )
   const run = valueIn(session, text)
   const expiresAt = session.database.machine.wallMs() + Number(seconds) * 1000
   const record = {
     fingerprint,
     result: values[0] ?? undefined,
-    usedToken: usedToken === 'true',
     run,
     expiresAt,
   }
   yield* insert(session, { table: 'idempotency', id, ...record }, text)
-  return { command: 'INSERT 0 1' }
+  if (!text.includes('returning')) return { command: 'INSERT 0 1' }
+  return { command: 'INSERT 0 1', column: 'kept', values: ['yes'] }
 }
 
 function* insertToken(session: Session, { text }: Statement): Performing {
   const [id = '', seconds] = partsOf(text, /select '(.*?)'.*?interval '([\d.]+) seconds'/)
-  const [, lock] = /pg_try_advisory_xact_lock\('(-?\d+)'\)/.exec(text) ?? []
-  setLockTimeout(session, text)
-  const isFree = lock === undefined || session.tryLock(lock)
+  const [lock = ''] = partsOf(text, /pg_try_advisory_xact_lock\('(-?\d+)'\)/)
+  const isFree = session.tryLock(lock)
   if (isFree) yield undefined
   const expiresAt = session.database.machine.wallMs() + Number(seconds) * 1000
   const isNew = isFree && (yield* insert(session, { table: 'used_token', id, expiresAt }, text))
-  if (!text.includes('returning')) return { command: 'INSERT 0 1' }
   return { command: 'INSERT 0', column: 'consumed', values: isNew ? ['yes'] : [] }
 }
 
@@ -311,11 +325,6 @@ const findRecord = atOnce((session, text) => {
   const [fingerprint = '', id] = partsOf(text, /x([\da-f]+)'.* where id .*?'(.*?)'/)
   const row = visible(session).get(`idempotency ${id}`)
   return selected('record', ...(row === undefined ? [] : [recordText(row, fingerprint)]))
-})
-
-const findToken = atOnce((session, text) => {
-  const [id] = partsOf(text, /where id .*?'(.*?)'/)
-  return selected('used', ...(visible(session).has(`used_token ${id}`) ? ['yes'] : []))
 })
 
 const sweep = atOnce(({ database }, text) => {
@@ -348,7 +357,7 @@ const OPERATIONS: readonly (readonly [RegExp, Operation])[] = [
   [/begin_run\(/, beginRun],
   [/pg_catalog\.pg_advisory_xact_lock\(/, awaitRun],
   [/^select pg_catalog\.set_config\('client_conn/, atOnce(() => selected('checked', '500ms'))],
-  [/^insert into "service_auth"\.idempotency/, insertRecord],
+  [/^(with used as .*)?insert into "service_auth"\.idempotency/s, insertRecord],
   [/^insert into "service_auth"\.used_token/, insertToken],
   [/^insert into effect/, insertEffect],
   [
@@ -356,7 +365,6 @@ const OPERATIONS: readonly (readonly [RegExp, Operation])[] = [
     atOnce((session, text) => selected('coupled', valueIn(session, text) ?? '')),
   ],
   [/ as record from /, findRecord],
-  [/^select 'yes' as used/, findToken],
   [/^with gone as \(delete/, sweep],
   [
     /^select 1 \/ 0/,

@@ -9,12 +9,16 @@ const LOOK_UP =
 export const COUPLED_MUTANTS: Mutants = {
   ...mutantsOf('stores/postgres/sql/record-statements.ts', {
     'a record that is there is ignored': [
-      '`${usedToken}, ${runSql}, ${timeFromNow(retentionMs)})`,',
-      '`${usedToken}, ${runSql}, ${timeFromNow(retentionMs)}) on conflict do nothing`,',
+      '`${runSql}, ${timeFromNow(retentionMs)}`,',
+      '`${runSql}, ${timeFromNow(retentionMs)} on conflict do nothing`,',
     ],
     'a refusal overwrites a record': [
-      "insert(ids, record, 'null'),",
-      "((own) => ({ ...own, text: `${own.text} on conflict (id) do update set result = excluded.result` }))(insert(ids, record, 'null')),",
+      "${condition} returning 'yes' as kept`",
+      "${condition} on conflict (id) do update set result = excluded.result returning 'yes' as kept`",
+    ],
+    'a token is spent as often as asked': [
+      '"on conflict do nothing returning \'yes\' as consumed"',
+      '"on conflict (id) do update set expires_at = excluded.expires_at returning \'yes\' as consumed"',
     ],
   }),
   ...mutantsOf('stores/postgres/sql/begin-statements.ts', {
@@ -33,6 +37,7 @@ export const COUPLED_MUTANTS: Mutants = {
     ],
   }),
   ...mutantsOf('stores/postgres/sql/begin-statements.ts', {
+    'a run begins with a used token': ["if not found then return '${USED}'; end if;", ''],
     'an idle transaction has no time limit': [
       "const TIMEOUTS = ['statement_timeout', 'idle_in_transaction_session_timeout']",
       "const TIMEOUTS = ['statement_timeout']",
@@ -56,8 +61,8 @@ export const COUPLED_MUTANTS: Mutants = {
       'void answer.ending.then(() => answer.send())\n      return answer.ending\n',
     ],
     'a replay needs no token': [
-      "if (found.outcome !== 'finished' || !found.usedToken) {",
-      'if (found) {',
+      "if (found.outcome === 'finished' && !(await useToken(context, settings, token))) return\n",
+      '',
     ],
   }),
   ...mutantsOf('stores/postgres/run/outcome.ts', {
@@ -82,9 +87,13 @@ export const COUPLED_MUTANTS: Mutants = {
       "step: 'commit', ending",
       "step: 'record', ending",
     ],
-    'a rollback frees the token': [
-      'ended.then(() => consumeAfterRollback(store, usedTokens))',
-      'ended',
+    'a refusal is recorded without its token': [
+      'const used = token && { ...token, isRequired: needsToken }',
+      'const used = needsToken ? undefined : token && { ...token, isRequired: needsToken }',
+    ],
+    'a refusal is recorded although its token is used': [
+      'isRequired: needsToken }',
+      'isRequired: false }',
     ],
     'a duplicate record counts as committed': [
       "return overtakenOr(store, commit, { outcome: 'commit_refused', cause: error, ...state })",
@@ -97,7 +106,7 @@ export const COUPLED_MUTANTS: Mutants = {
       "reason: 'conflict', fence })\n      answer.send()\n      if (Boolean(0)) {",
     ],
     'an undone run sends its answer': [
-      "if (answer.discard()) {\n        refuse(response, 'store_unavailable', outcome.mayRetryNow ? 0 : undefined)\n      }",
+      "if (answer.discard()) {\n        refuse(response, 'store_unavailable', outcome.retryAfterSeconds)\n      }",
       'answer.send()',
     ],
     'a refused COMMIT sends the answer': [
@@ -136,13 +145,14 @@ export const COUPLED_MUTANTS: Mutants = {
       'await runner.query(tx, last.text, last.values)\n',
     ],
     'a finding is ignored': [
-      "if (begun.found !== 'nothing') throw this.#decide({ type: 'found', finding: findingIn(begun) })",
-      "if (begun.found === 'other_run') throw this.#decide({ type: 'found', finding: findingIn(begun) })\n    if (begun.found !== 'nothing') begun.fence = 1",
+      "if (begun.found !== 'nothing') throw this.#decide({ type: 'found', outcome: foundIn(begun) })",
+      "if (begun.found === 'other_run') throw this.#decide({ type: 'found', outcome: foundIn(begun) })\n    if (begun.found !== 'nothing') begun.fence = 1",
     ],
     'a running key is not answered': [
-      "{ outcome: 'running' }\n\n/** @throws",
-      "{ outcome: 'mismatch' }\n\n/** @throws",
+      "return { outcome: 'running' }\n    case 'used_token'",
+      "return { outcome: 'mismatch' }\n    case 'used_token'",
     ],
+    'a run does not use up its token': ['      token: this.token,\n', ''],
     'a handler may run forever': [
       'this.#startTimer(this.#store.limits.transactionMs)',
       'clearTimeout(this.#timer)',
@@ -150,12 +160,6 @@ export const COUPLED_MUTANTS: Mutants = {
     'the record is not written': [
       'recordId === undefined\n        ?',
       'recordId !== undefined\n        ?',
-    ],
-  }),
-  ...mutantsOf('stores/postgres/sql/statements.ts', {
-    'a token is spent as often as asked': [
-      '"on conflict do nothing returning \'yes\' as consumed"',
-      '"on conflict (id) do update set expires_at = excluded.expires_at returning \'yes\' as consumed"',
     ],
   }),
   ...mutantsOf('stores/postgres/adapters/pg.ts', {

@@ -3,8 +3,6 @@ import { DRIFT, Oracle, unless } from '../oracle.js'
 import type { CoupledRoute } from '../story.js'
 import type { DatabaseStep, Row } from './database.js'
 
-/** A run that is out of time reports its end before its transaction has ended and its token is recorded. */
-const RECORDED_WITHIN_MS = 1000
 /** Endings whose answer is stored. */
 const STORED = new Set([
   'answers',
@@ -32,12 +30,22 @@ export class CoupledOracle extends Oracle {
     this.#repeatedAnswers()
     const isReplay = ({ answer }: Attempt): boolean =>
       answer?.headers['idempotent-replayed'] === 'true'
-    const { isTokenSpentWithin } = this.#route
-    const needsToken = this.story.isSingleUse && isTokenSpentWithin
     this.tokens(
-      (attempt) => attempt.isConsumed === true || (needsToken && isReplay(attempt)),
-      (earlier, later) => isTokenSpentWithin && this.#isFreed(earlier, later),
+      (attempt) =>
+        attempt.isConsumed === true ||
+        (this.#spendsTokenWithin && (isReplay(attempt) || this.#hasRecord(attempt))),
+      () => false,
     )
+  }
+
+  /** Whether a token is used up with the record of its run. */
+  get #spendsTokenWithin(): boolean {
+    return this.story.isSingleUse && this.#route.isTokenSpentWithin
+  }
+
+  #hasRecord(attempt: Attempt): boolean {
+    const run = this.history.runs.find((each) => each.attempt === attempt)
+    return run?.effectAt !== undefined || run?.reported === 'refusal_kept'
   }
 
   get #route(): CoupledRoute {
@@ -112,6 +120,9 @@ export class CoupledOracle extends Oracle {
       if (lastsMs < this.#route.retentionSeconds * 1000)
         this.broken.push(`record: ${row.id} lasts for only ${lastsMs} ms`)
     }
+    const hasToken = rows.some(({ table }) => table === 'used_token')
+    if (this.#spendsTokenWithin && recorded.length > 0 && !hasToken)
+      this.broken.push(`token: ${recorded[0]?.id} is recorded without its token`)
     const late = parts.find(
       ({ id }) => id !== `${run?.number} first` && id !== `${run?.number} second`,
     )
@@ -167,8 +178,15 @@ export class CoupledOracle extends Oracle {
     }
   }
 
-  #mayFail({ receiver = '', sentAt, gotAt = 0 }: Attempt, own: Run | undefined): boolean {
+  #mayFail(attempt: Attempt, own: Run | undefined): boolean {
+    const { receiver = '', sentAt, gotAt = 0, token } = attempt
     const { connections, transactionMs } = this.#route
+    // Another request has the token, and has not ended.
+    const isInUse = this.history.attempts.some(
+      (each) =>
+        each !== attempt && each.token.id === token.id && (each.receivedAt ?? Infinity) <= gotAt,
+    )
+    if (this.#spendsTokenWithin && isInUse) return true
     const begun = this.#begunBy(own)
     const isLong = begun !== undefined && gotAt - begun.at >= transactionMs * (1 - DRIFT)
     // Who has two connections may wait for one, and so may who asks what a COMMIT did.
@@ -240,17 +258,6 @@ export class CoupledOracle extends Oracle {
         )
       }
     }
-  }
-
-  /** Whether the token that an attempt has spent in a transaction may have been free for the later one. */
-  #isFreed(earlier: Attempt, later: Attempt): boolean {
-    const { receiver = '', sentAt } = earlier
-    const run = this.history.runs.find(({ attempt }) => attempt === earlier)
-    const isRolledBack = run !== undefined && run.effectAt === undefined
-    const recordedAt = (run?.reportedAt ?? Infinity) + RECORDED_WITHIN_MS
-    const isBeside = isRolledBack && later.sentAt <= recordedAt
-    // Whoever is cut off, or dies, cannot record it.
-    return isBeside || this.isDisturbed(receiver, sentAt, later.gotAt ?? Infinity)
   }
 }
 

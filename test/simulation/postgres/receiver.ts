@@ -39,12 +39,14 @@ export class CoupledReceiver extends Receiver {
         store.close()
         void pool.end()
       },
-      once: esa.requireIdempotencyKey({ store, ...ROUTE, retentionSeconds }),
-      singleUse: esa.requireSingleUse({
+      once: esa.requireIdempotencyKey({
         store,
-        within: isTokenSpentWithin ? 'transaction' : 'statement',
+        ...ROUTE,
+        retentionSeconds,
+        singleUse: story.isSingleUse && isTokenSpentWithin,
       }),
-      isTokenSpentWithin,
+      ...(story.isSingleUse &&
+        !isTokenSpentWithin && { singleUse: esa.requireSingleUse({ store }) }),
     }
   }
 

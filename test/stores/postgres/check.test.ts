@@ -58,7 +58,7 @@ describe('a check', async () => {
       'service_auth.used_token is missing, or of another version',
     ],
     [
-      'drop function service_auth.begin_run(uuid, bytea, bigint, text)',
+      'drop function service_auth.begin_run(uuid, bytea, bigint, text, uuid, bigint, interval)',
       'service_auth.begin_run is missing, or of another version',
     ],
     ['revoke usage on schema service_auth from app', 'lacks in the schema service_auth: usage'],
@@ -67,7 +67,7 @@ describe('a check', async () => {
       'insert on idempotency, delete on used_token',
     ],
     [
-      'revoke execute on function service_auth.begin_run(uuid, bytea, bigint, text) from app',
+      'revoke execute on function service_auth.begin_run(uuid, bytea, bigint, text, uuid, bigint, interval) from app',
       'execute on begin_run',
     ],
     ["alter role app set synchronous_commit = 'off'", 'synchronous_commit is off'],

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { encryptedStore, requireSingleUse } from 'express-service-auth'
+import { encryptedStore } from 'express-service-auth'
 import { fromPg, type PostgresStore, postgresStore } from 'express-service-auth/postgres'
 import { Pool, type PoolClient } from 'pg'
 import { expect, expectTypeOf, it, onTestFinished } from 'vitest'
@@ -28,8 +28,7 @@ async function openEncrypted(keys: Keys, current: string, status = () => 201) {
   const receiver = await openOrders({
     express: EXPRESS_MAJORS[1]?.express as ExpressModule,
     store,
-    options: { maxResponseBytes: 1000 },
-    inner: [requireSingleUse({ store, within: 'transaction' })],
+    options: { maxResponseBytes: 1000, singleUse: true },
     async handler(request, response) {
       const key = request.idempotency?.key
       await store.transactionOf(request).query('insert into effect (key) values ($1)', [key])

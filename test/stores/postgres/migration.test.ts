@@ -33,7 +33,6 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       'idempotency.id uuid',
       'idempotency.fingerprint bytea',
       'idempotency.result bytea null',
-      'idempotency.single_use boolean',
       'idempotency.run xid8 null',
       'idempotency.expires_at timestamp with time zone',
       'used_token.id uuid',
@@ -105,12 +104,13 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       openPool(server.urlFor(name, role)),
     ) as [Pool, Pool, Pool]
     const ids = recordIds('granted', 'f')
-    const opening = { transactionMs: 1000 }
+    const token = { ids: tokenIds('begun'), ttlMs: 60_000 }
+    const opening = { transactionMs: 1000, token }
     for (const statement of [
       statements.begin(ids, opening),
       statements.insertRecordSeparately(ids, KEEPING),
       statements.findRecord(ids),
-      statements.consume(tokenIds('granted'), -1),
+      statements.consume({ ids: tokenIds('granted'), ttlMs: -1 }),
     ]) {
       await run(app, statement)
       await refused(nobody, statement.text.replaceAll('$1', "'x'"), statement)
@@ -177,7 +177,7 @@ it('stays below the size that is promised', async () => {
       `insert into service_auth.used_token
       select md5(g::text)::uuid, now() + g * interval '1 ms' from generate_series(1, ${ROWS}) g;
     insert into service_auth.idempotency
-      select md5(g::text)::uuid, decode(md5(g::text), 'hex'), decode(repeat('61', ${RESULT}), 'hex'), false,
+      select md5(g::text)::uuid, decode(md5(g::text), 'hex'), decode(repeat('61', ${RESULT}), 'hex'),
         g::text::xid8, now() + g * interval '1 ms' from generate_series(1, ${ROWS}) g`,
       [],
       name,

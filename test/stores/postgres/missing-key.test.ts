@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { RequestHandler } from 'express'
-import { encryptedStore, requirePermissions, requireSingleUse } from 'express-service-auth'
+import { encryptedStore, requirePermissions } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
@@ -218,21 +218,6 @@ describe("missingKey: 'run', pg", () => {
     expect(receiver.errors).toEqual([expect.objectContaining({ code: 'wrong_wiring' })])
     expect(receiver.handled).toBe(0)
   })
-
-  it.each([201, 500])(
-    'a token of single use is used up in its transaction (%i)',
-    async (status) => {
-      const effect = newEffect()
-      const receiver = await open({
-        more: (store) => ({ inner: [requireSingleUse({ store, within: 'transaction' })] }),
-        handler: writing(effect, (_request, response) => void response.sendStatus(status)),
-      })
-      const claims = { jti: randomUUID() }
-      expect((await call(receiver.port, { claims })).status).toBe(status)
-      expect((await call(receiver.port, { claims })).status).toBe(401)
-      expect(await ledger.effects(effect)).toBe(status === 201 ? 1 : 0)
-    },
-  )
 
   it('a handler that never asks for its transaction is told of', async () => {
     const events = hearIdempotency()

@@ -64,7 +64,6 @@ export function openMutated(url: string, mutation: Mutation, isolation?: Isolati
   return {
     run,
     consume: notHere,
-    consumeWithin: notHere,
     transactionOf: (requester) => live.of(requester, 'the test').transaction(),
     get handled() {
       return handled

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import express, { type RequestHandler } from 'express'
-import { type CoupledStore, requireSingleUse } from 'express-service-auth'
+import type { CoupledStore } from 'express-service-auth'
 import { Client } from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
-import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
+import { createLedger, openCoupled } from '../../support/receiver/coupled-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
 
@@ -17,30 +17,6 @@ async function openLedger() {
   return ledger
 }
 
-it('another run that has used a token up has committed first: its answer', async () => {
-  const ledger = await openLedger()
-  let runs = 0
-  const receiver = await openCoupled({
-    url: ledger.url,
-    more: (store) => ({ inner: [requireSingleUse({ store, within: 'transaction' })] }),
-    handler: (store) => async (request, response) => {
-      runs += 1
-      if (runs > 1) await ledger.query('insert into service_auth.idempotency select * from saved')
-      await writeEffect(store, request)
-      response.status(201).json({ run: runs })
-    },
-  })
-  const key = newKey()
-  await call(receiver.port, { key })
-  await ledger.query('create table saved as select * from service_auth.idempotency')
-  await ledger.query('delete from service_auth.idempotency')
-  const answer = await call(receiver.port, { key })
-  expect(answer).toMatchObject({ status: 201, headers: { 'idempotent-replayed': ['true'] } })
-  expect(answer.body.toString()).toBe('{"run":1}')
-  expect(receiver.errors).toEqual([])
-  expect(await ledger.effects(key)).toBe(1)
-})
-
 it('something else answers while a replay uses its token up: no process ends', async () => {
   const ledger = await openLedger()
   const faults: unknown[] = []
@@ -50,15 +26,15 @@ it('something else answers while a replay uses its token up: no process ends', a
   let isImpatient = false
   const receiver = await openCoupled({
     url: ledger.url,
-    more: (store) => ({
+    options: { singleUse: true },
+    more: {
       outer: [
         (_request, response, next) => {
           if (isImpatient) setTimeout(() => response.status(504).end(), 50)
           next()
         },
       ],
-      inner: [requireSingleUse({ store, within: 'transaction' })],
-    }),
+    },
     handler: () => (_request, response) => void response.sendStatus(201),
   })
   const key = newKey()
@@ -116,7 +92,6 @@ it.each([undefined, null, {}, { outcome: 'running' }, { outcome: 'overtaken' }])
   async (outcome) => {
     const store = {
       consume: async () => true,
-      consumeWithin: async () => true,
       async run(_request: unknown, work: (run: object) => Promise<unknown>) {
         await work({ fence: 1, signal: new AbortController().signal, answered() {} })
         return outcome

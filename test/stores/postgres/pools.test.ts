@@ -1,4 +1,3 @@
-import { requireSingleUse } from 'express-service-auth'
 import { fromPg, migration, postgresStore } from 'express-service-auth/postgres'
 import { Pool } from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -124,8 +123,7 @@ describe('least grants', () => {
     const statuses = new Map<string, number>()
     const receiver = await openCoupled({
       url,
-      options: { maxResponseBytes: 100 },
-      more: (store) => ({ inner: [requireSingleUse({ store, within: 'transaction' })] }),
+      options: { maxResponseBytes: 100, singleUse: true },
       handler: (store) => async (request, response) => {
         await writeEffect(store, request)
         const status = statuses.get(request.idempotency?.key ?? '') ?? 201

@@ -1,225 +1,307 @@
 import { randomUUID } from 'node:crypto'
 import express from 'express'
-import { requireSingleUse } from 'express-service-auth'
-import { describe, expect, it } from 'vitest'
+import { type DecisionEvent, requireSingleUse } from 'express-service-auth'
+import type { Pool } from 'pg'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { startPostgresProxy } from '../../support/postgres/postgres-proxy.js'
-import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
-import { type Call, call, newKey } from '../../support/receiver/order-calls.js'
-import type { OrdersOptions } from '../../support/receiver/order-receiver.js'
+import {
+  type CoupledOptions,
+  createLedger,
+  openCoupled,
+} from '../../support/receiver/coupled-receiver.js'
+import { call, newKey } from '../../support/receiver/order-calls.js'
+import { until } from '../../support/until.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)
 const proxy = await startPostgresProxy(postgres)
 const proxied = proxy.urlFor(new URL(ledger.url).pathname.slice(1))
 
-const WITHINS = ['statement', 'transaction'] as const
-type Within = (typeof WITHINS)[number]
-
-interface Opened {
-  readonly within: Within
-  /** By default a success. */
+interface Opened extends Partial<Omit<CoupledOptions, 'handler'>> {
+  /** By default a success. 0: the handler never answers. */
   readonly status?: () => number
-  readonly url?: string
-  readonly max?: number
-  readonly transactionMs?: number
-  readonly policy?: OrdersOptions['policy']
+  /** Runs after the write of the handler. */
+  readonly work?: (transaction: Pool) => Promise<unknown>
+  readonly keepsWrites?: boolean
 }
 
-/** A receiver behind a key and a single use, in the order that `within` asks for. */
-async function openSingle(given: Opened) {
-  const { within, status = () => 201, url = ledger.url, max = 10, transactionMs, policy } = given
-  return openCoupled({
-    url,
-    pool: { max },
-    store: { acquireMs: 20_000, ...(transactionMs && { transactionMs }) },
-    more: (store) => {
-      const single = requireSingleUse({ store, within })
-      const place =
-        within === 'statement' ? { parsers: [express.json(), single] } : { inner: [single] }
-      return { ...place, ...(policy && { policy }) }
-    },
+const openSingle = ({ status = () => 201, work, keepsWrites, ...given }: Opened = {}) =>
+  openCoupled({
+    url: ledger.url,
+    ...given,
+    options: { singleUse: true, ...given.options },
+    store: { acquireMs: 20_000, ...given.store },
     handler: (store) => async (request, response) => {
-      await writeEffect(store, request)
+      const transaction = store.transactionOf(request)
+      await transaction.query('insert into effect (key) values ($1)', [effect])
+      if (keepsWrites) store.keepWrites(request)
+      await work?.(transaction as unknown as Pool)
       if (status() === 0) return
       response.status(status()).json({ done: true })
     },
   })
-}
 
-const usedTokens = async (): Promise<number> => {
-  const [row] = await ledger.query<{ n: string }>(
-    'select count(*) as n from service_auth.used_token',
-  )
-  return Number(row?.n)
-}
+let effect = ''
+const written = (): Promise<number> => ledger.effects(effect)
+const newToken = () => ({ claims: { jti: randomUUID() } })
+const usedTokens = async (): Promise<number> =>
+  (await ledger.query('select from service_auth.used_token')).length
 
-describe.each(WITHINS)("within: '%s'", (within) => {
-  it('of 50 requests with one token at once, one passes', async () => {
-    const receiver = await openSingle({ within })
-    const claims = { jti: randomUUID() }
-    const keys = Array.from({ length: 50 }, newKey)
-    const answers = await Promise.all(keys.map((key) => call(receiver.port, { key, claims })))
-    const statuses = answers.map(({ status }) => status)
-    const others = statuses.filter((status) => status !== 401)
-    expect(others).toEqual([201])
-    expect(receiver.handled).toBe(1)
-    const winner = keys[statuses.indexOf(201)] as string
-    expect(await ledger.effects(winner)).toBe(1)
-    // Nothing is kept of those that were refused.
-    const other = keys[statuses.indexOf(401)] as string
-    expect(await call(receiver.port, { key: other })).toMatchObject({ status: 201 })
+beforeEach(async () => {
+  effect = randomUUID()
+  await ledger.query('delete from service_auth.used_token')
+})
+
+const CASES = [
+  { what: 'a success', status: 201, keyed: 1, unkeyed: 1, effects: 1 },
+  { what: 'a refusal', status: 404, keyed: 1, unkeyed: 0, effects: 0 },
+  { what: 'a refusal after keepWrites', status: 404, keyed: 1, unkeyed: 1, effects: 1, keep: true },
+  { what: 'a failure', status: 500, keyed: 0, unkeyed: 0, effects: 0 },
+] as const
+
+describe('a token is used exactly when the write or the record commits', () => {
+  it.each(CASES)('$what', async ({ status, keyed, effects, ...rest }) => {
+    const keepsWrites = 'keep' in rest
+    const receiver = await openSingle({ status: () => status, keepsWrites })
+    const token = newToken()
+    expect(await call(receiver.port, { ...token, key: newKey() })).toMatchObject({ status })
+    expect([await usedTokens(), await written()]).toEqual([keyed, effects])
+    const again = await call(receiver.port, { ...token, key: newKey() })
+    expect(again.status).toBe(keyed === 1 ? 401 : status)
+  })
+
+  it.each(CASES)('$what, without a key', async ({ status, unkeyed, effects, ...rest }) => {
+    const keepsWrites = 'keep' in rest
+    const options = { missingKey: 'run' } as const
+    const receiver = await openSingle({ status: () => status, keepsWrites, options })
+    const token = newToken()
+    expect(await call(receiver.port, token)).toMatchObject({ status })
+    expect([await usedTokens(), await written()]).toEqual([unkeyed, effects])
+    expect((await call(receiver.port, token)).status).toBe(unkeyed === 1 ? 401 : status)
+  })
+
+  it('not after a time-out', async () => {
+    const receiver = await openSingle({ status: () => 0, store: { transactionMs: 120 } })
+    expect(await call(receiver.port, { ...newToken(), key: newKey() })).toMatchObject({
+      status: 503,
+    })
+    expect([await usedTokens(), await written()]).toEqual([0, 0])
+  })
+
+  it('not after a connection that broke before COMMIT, and not twice after one that broke at it', async () => {
+    const receiver = await openSingle({ url: proxied })
+    const given = { ...newToken(), key: newKey() }
+    proxy.cutAt({ at: /^insert into "service_auth"\.idempotency/, moment: 'before' })
+    expect(await call(receiver.port, given)).toMatchObject({ status: 503 })
+    expect([await usedTokens(), await written()]).toEqual([0, 0])
+    proxy.cutAt({ at: /^commit/i, moment: 'after' })
+    expect(await call(receiver.port, given)).toMatchObject({ status: 201 })
+    expect([await usedTokens(), await written()]).toEqual([1, 1])
   })
 
   it.each([
-    ['a success', 201, 1],
-    ['a refusal', 404, 0],
-    ['a failure', 500, 0],
-  ])('after %s the token stays used', async (_what, status, effects) => {
-    const receiver = await openSingle({ within, status: () => status })
-    const given = { key: newKey(), claims: { jti: randomUUID() } }
-    const before = await usedTokens()
-    expect(await call(receiver.port, given)).toMatchObject({ status })
-    expect(await usedTokens()).toBe(before + 1)
-    expect(await call(receiver.port, given)).toMatchObject({ status: 401 })
-    expect(await call(receiver.port, { ...given, key: newKey() })).toMatchObject({ status: 401 })
-    expect(await ledger.effects(given.key)).toBe(effects)
-    // With a fresh token the retry gets what there is.
-    expect(await call(receiver.port, { key: given.key })).toMatchObject({ status })
+    ['commit', 1],
+    ['rollback', 1],
+  ])(
+    'when the handler ends the transaction by %s, and its answer is recorded',
+    async (end, used) => {
+      const work = (transaction: Pool) => transaction.query(`select 1; ${end}`)
+      const receiver = await openSingle({ work })
+      const events = hearIdempotency()
+      expect(await call(receiver.port, { ...newToken(), key: newKey() })).toMatchObject({
+        status: 201,
+      })
+      expect(events.map(({ reason }) => reason)).toEqual(['reserved', 'uncoupled'])
+      expect(await usedTokens()).toBe(used)
+    },
+  )
+})
+
+describe('one token in several requests', () => {
+  it('of 50 keys at once, one passes', async () => {
+    const receiver = await openSingle()
+    const token = newToken()
+    const keys = Array.from({ length: 50 }, newKey)
+    const answers = await Promise.all(keys.map((key) => call(receiver.port, { ...token, key })))
+    const others = answers.filter(({ status }) => status !== 401 && status !== 503)
+    expect(others.map(({ status }) => status)).toEqual([201])
+    expect([receiver.handled, await written(), await usedTokens()]).toEqual([1, 1, 1])
+    // Nothing is kept of those that were refused.
+    const refused = keys[answers.findIndex(({ status }) => status !== 201)]
+    expect(await call(receiver.port, { key: refused })).toMatchObject({ status: 201 })
   })
 
-  it('after a time-out it stays used', async () => {
-    const receiver = await openSingle({ within, status: () => 0, transactionMs: 120 })
-    const given = { key: newKey(), claims: { jti: randomUUID() } }
-    expect(await call(receiver.port, given)).toMatchObject({ status: 503 })
-    await expect
-      .poll(async () => (await call(receiver.port, { ...given, key: newKey() })).status)
-      .toBe(401)
-    expect(await ledger.effects(given.key)).toBe(0)
-  })
-
-  it('without a usable jti: 401', async () => {
-    const receiver = await openSingle({ within })
-    for (const jti of [undefined, '', 'x'.repeat(257)]) {
-      const answer = await call(receiver.port, { key: newKey(), claims: { jti } })
-      expect(answer).toMatchObject({ status: 401 })
-    }
-    const longest = { jti: `${randomUUID()}${'x'.repeat(220)}` }
-    expect(await call(receiver.port, { key: newKey(), claims: longest })).toMatchObject({
-      status: 201,
+  it('while a run has it, another key gets 503 at once and its own key 409; then 401', async () => {
+    const events = hearIdempotency()
+    let answer = (): void => {}
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve
     })
+    const receiver = await openSingle({ work: () => answered })
+    const [token, key] = [newToken(), newKey()]
+    const first = call(receiver.port, { ...token, key })
+    await until('it runs', async () => receiver.handled === 1)
+    const beside = await call(receiver.port, { ...token, key: newKey() })
+    expect(beside).toMatchObject({ status: 503, headers: { 'retry-after': ['1'] } })
+    expect(events.at(-1)).toMatchObject({ outcome: 'undecided', reason: 'conflict', status: 503 })
+    expect(await call(receiver.port, { ...token, key })).toMatchObject({
+      status: 409,
+      problem: 'request-in-progress',
+    })
+    answer()
+    expect(await first).toMatchObject({ status: 201 })
+    expect(await call(receiver.port, { ...token, key: newKey() })).toMatchObject({ status: 401 })
     expect(receiver.handled).toBe(1)
   })
 
-  it('the row outlives exp and the tolerance', async () => {
-    const receiver = await openSingle({ within, policy: { clockToleranceSeconds: 30 } })
-    const exp = Math.floor(Date.now() / 1000) + 60
-    await ledger.query('delete from service_auth.used_token')
-    await call(receiver.port, { key: newKey(), claims: { exp } })
-    const [row] = await ledger.query<{ until: string }>(
-      'select extract(epoch from expires_at) as until from service_auth.used_token',
-    )
-    const beyond = Number(row?.until) - (exp + 30)
-    expect(beyond).toBeGreaterThan(60)
-    expect(beyond).toBeLessThan(180)
-    expect(await receiver.store.sweep()).toBe(0)
-    expect(await usedTokens()).toBe(1)
-  })
-
-  it('at the edge of exp a token is used once, and expired after it', async () => {
-    let now = Date.now()
+  it('used by another request before the record of a refusal: it is sent, and not kept', async () => {
+    const events = hearIdempotency()
     const receiver = await openSingle({
-      within,
-      policy: { clockToleranceSeconds: 0, clock: () => now },
+      status: () => 404,
+      runner: (onPg) => ({
+        ...onPg,
+        async transaction(work, limits) {
+          try {
+            return await onPg.transaction(work, limits)
+          } finally {
+            if (receiver.handled === 1) await call(replays.port, { ...token, key: kept })
+          }
+        },
+      }),
     })
-    const exp = Math.floor(now / 1000) + 10
-    const given = { claims: { exp, iat: exp - 20, jti: randomUUID() } }
-    now = exp * 1000 - 1
-    expect(await call(receiver.port, { ...given, key: newKey() })).toMatchObject({ status: 201 })
-    expect(await call(receiver.port, { ...given, key: newKey() })).toMatchObject({ status: 401 })
-    await receiver.store.sweep()
-    expect(await call(receiver.port, { ...given, key: newKey() })).toMatchObject({ status: 401 })
-    now = exp * 1000
-    const late = { claims: { ...given.claims, jti: randomUUID() } }
-    expect(await call(receiver.port, { ...late, key: newKey() })).toMatchObject({ status: 401 })
-    expect(receiver.handled).toBe(1)
+    const replays = await openSingle()
+    const [token, key, kept] = [newToken(), newKey(), newKey()]
+    await call(replays.port, { key: kept })
+    expect(await call(receiver.port, { ...token, key })).toMatchObject({ status: 404 })
+    expect(events.at(-1)).toMatchObject({ reason: 'conflict', status: 404 })
+    expect(await call(receiver.port, { key })).toMatchObject({ status: 404 })
+    expect(receiver.handled).toBe(2)
+  })
+
+  it('used after the snapshot of a run: 503, and a retry at once is the 401', async () => {
+    const token = newToken()
+    const other = await openSingle()
+    let isFirst = true
+    const receiver = await openSingle({
+      store: { isolation: 'repeatable read' },
+      runner: (onPg) => ({
+        ...onPg,
+        transaction: (work, limits) =>
+          onPg.transaction(async (tx) => {
+            await tx.query('select count(*) from effect')
+            if (isFirst) await call(other.port, { ...token, key: newKey() })
+            isFirst = false
+            return work(tx)
+          }, limits),
+      }),
+    })
+    const given = { ...token, key: newKey() }
+    expect(await call(receiver.port, given)).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': ['0'] },
+    })
+    expect(await call(receiver.port, given)).toMatchObject({ status: 401 })
+    expect(receiver.handled).toBe(0)
   })
 })
 
-describe('beside the record', () => {
-  it.each(WITHINS)('a replay needs a fresh token where the run used one, %s', async (within) => {
-    const receiver = await openSingle({ within })
-    const key = newKey()
-    const first = { key, claims: { jti: randomUUID() } }
-    expect(await call(receiver.port, first)).toMatchObject({ status: 201 })
-    const [row] = await ledger.query<{ single_use: boolean }>(
-      'select single_use from service_auth.idempotency order by expires_at desc limit 1',
-    )
-    expect(row?.single_use).toBe(within === 'transaction')
+it('a replay uses up the token of the retry; 409 and 422 use up none', async () => {
+  const receiver = await openSingle()
+  const key = newKey()
+  const first = { ...newToken(), key }
+  expect(await call(receiver.port, first)).toMatchObject({ status: 201 })
+  expect(await call(receiver.port, first)).toMatchObject({ status: 401 })
+  const second = { ...newToken(), key }
+  expect(await call(receiver.port, { ...second, body: '{"other":1}' })).toMatchObject({
+    status: 422,
+  })
+  expect(await call(receiver.port, second)).toMatchObject({
+    status: 201,
+    headers: { 'idempotent-replayed': ['true'] },
+  })
+  expect(await call(receiver.port, second)).toMatchObject({ status: 401 })
+  expect([receiver.handled, await usedTokens()]).toEqual([1, 2])
+})
 
-    expect(await call(receiver.port, first)).toMatchObject({ status: 401 })
-    const second = { key, claims: { jti: randomUUID() } }
-    const replay = await call(receiver.port, second)
-    expect(replay).toMatchObject({ status: 201, headers: { 'idempotent-replayed': ['true'] } })
-    // The replay has used it up.
-    expect(await call(receiver.port, second)).toMatchObject({ status: 401 })
-    expect(await call(receiver.port, { key, claims: { jti: undefined } })).toMatchObject({
-      status: 401,
+it('another run has committed first: its answer uses up the token', async () => {
+  let runs = 0
+  const receiver = await openSingle({
+    work: async () => {
+      runs += 1
+      if (runs > 1) await ledger.query('insert into service_auth.idempotency select * from saved')
+    },
+  })
+  const key = newKey()
+  await call(receiver.port, { key })
+  await ledger.query('create table saved as select * from service_auth.idempotency')
+  await ledger.query('delete from service_auth.idempotency')
+  const given = { ...newToken(), key }
+  expect(await call(receiver.port, given)).toMatchObject({
+    status: 201,
+    headers: { 'idempotent-replayed': ['true'] },
+  })
+  expect(receiver.errors).toEqual([])
+  expect([await written(), await usedTokens()]).toEqual([1, 2])
+  expect(await call(receiver.port, given)).toMatchObject({ status: 401 })
+})
+
+it('without a usable jti: 401, after the 400 of the key, and its refusals are decisions', async () => {
+  const decisions: DecisionEvent[] = []
+  const onDecision = (event: DecisionEvent) => decisions.push(event)
+  const receiver = await openSingle({ more: { policy: { onDecision } } })
+  const claims = { jti: undefined }
+  expect(await call(receiver.port, { claims })).toMatchObject({ status: 400 })
+  expect(await call(receiver.port, { claims, key: newKey() })).toMatchObject({ status: 401 })
+  const token = newToken()
+  await call(receiver.port, { ...token, key: newKey() })
+  expect(await call(receiver.port, { ...token, key: newKey() })).toMatchObject({ status: 401 })
+  const own = decisions.filter(({ by }) => by === 'requireIdempotencyKey')
+  const refused = { outcome: 'refused', status: 401, claim: 'jti', caller: 'billing' }
+  expect(own).toEqual([
+    expect.objectContaining({ ...refused, reason: 'token_id_missing' }),
+    expect.objectContaining({ ...refused, reason: 'token_replayed' }),
+  ])
+  expect(receiver.handled).toBe(1)
+})
+
+it('the row outlives exp and the tolerance', async () => {
+  const receiver = await openSingle({ more: { policy: { clockToleranceSeconds: 30 } } })
+  const exp = Math.floor(Date.now() / 1000) + 60
+  await call(receiver.port, { key: newKey(), claims: { exp } })
+  const [row] = await ledger.query<{ until: string }>(
+    'select extract(epoch from expires_at) as until from service_auth.used_token',
+  )
+  const beyond = Number(row?.until) - (exp + 30)
+  expect(beyond).toBeGreaterThan(60)
+  expect(beyond).toBeLessThan(180)
+  expect(await receiver.store.sweep()).toBe(0)
+  expect(await usedTokens()).toBe(1)
+})
+
+describe('requireSingleUse with the same store', () => {
+  it('by itself burns a token by its first try', async () => {
+    const receiver = await openSingle({
+      options: { singleUse: false },
+      status: () => 500,
+      more: (store) => ({ parsers: [express.json(), requireSingleUse({ store })] }),
     })
-    const other: Call = { key, body: '{"other":1}' }
-    expect(await call(receiver.port, other)).toMatchObject({ status: 422 })
-    expect(receiver.handled).toBe(1)
+    const token = newToken()
+    expect(await call(receiver.port, { ...token, key: newKey() })).toMatchObject({ status: 500 })
+    expect(await usedTokens()).toBe(1)
+    expect(await call(receiver.port, { ...token, key: newKey() })).toMatchObject({ status: 401 })
   })
 
-  it('in the transaction, only a crash frees it, with the write', async () => {
-    const receiver = await openSingle({ within: 'transaction', url: proxied, max: 1 })
-    const given = { key: newKey(), claims: { jti: randomUUID() } }
-    expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 201 })
-    // What the process cannot tell the database any more is as after its crash.
-    proxy.fail('accepted and closed')
-    proxy.cutAt({ at: /insert into effect/, moment: 'before' })
-    const { status } = await call(receiver.port, given)
-    expect([500, 503]).toContain(status)
-    await proxy.heal()
-    expect(await ledger.effects(given.key)).toBe(0)
-    expect(await call(receiver.port, given)).toMatchObject({ status: 201 })
-    expect(await ledger.effects(given.key)).toBe(1)
-  })
-
-  it('after a cut, while the database is there, it stays used', async () => {
-    const events = hearIdempotency()
-    const receiver = await openSingle({ within: 'transaction', url: proxied })
-    const given = { key: newKey(), claims: { jti: randomUUID() } }
-    proxy.cutAt({ at: /^insert into "service_auth"\.idempotency/, moment: 'before' })
-    expect(await call(receiver.port, given)).toMatchObject({ status: 503 })
-    expect(events.at(-1)).toMatchObject({ outcome: 'undecided' })
-    expect(await call(receiver.port, given)).toMatchObject({ status: 401 })
-    expect(await ledger.effects(given.key)).toBe(0)
-  })
-
-  it('wrong wiring: before the key, or of another store', async () => {
-    const other = (await openCoupled({ url: ledger.url, handler: () => () => {} })).store
-    const wrong = requireSingleUse({ store: other, within: 'transaction' })
-    for (const place of ['parsers', 'inner'] as const) {
-      const receiver = await openCoupled({
-        url: ledger.url,
-        more: { [place]: [express.json(), wrong] },
-        handler: () => (_request, response) => void response.sendStatus(201),
+  it.each(['parsers', 'inner'] as const)(
+    'beside singleUse, in %s, is next(error)',
+    async (place) => {
+      const receiver = await openSingle({
+        more: (store) => ({ [place]: [express.json(), requireSingleUse({ store })] }),
       })
       expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 500 })
       expect(receiver.errors).toMatchObject([{ code: 'wrong_wiring' }])
       expect(receiver.handled).toBe(0)
-    }
-  })
-
-  it('by a statement of its own it must stand before the key', async () => {
-    const receiver = await openCoupled({
-      url: ledger.url,
-      more: (store) => ({ inner: [requireSingleUse({ store })] }),
-      handler: () => (_request, response) => void response.sendStatus(201),
-    })
-    expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 500 })
-    expect(receiver.errors).toMatchObject([{ code: 'wrong_wiring' }])
-  })
+    },
+  )
 })

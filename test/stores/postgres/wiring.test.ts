@@ -4,7 +4,6 @@ import {
   encryptedStore,
   memoryStore,
   requireIdempotencyKey,
-  requireSingleUse,
 } from 'express-service-auth'
 import { fromPg, type PostgresStoreOptions, postgresStore } from 'express-service-auth/postgres'
 import { Pool } from 'pg'
@@ -73,15 +72,6 @@ describe('bad input is a TypeError', () => {
     expect(() => requireIdempotencyKey({ store: both })).toThrow(TypeError)
     const keys = { one: Buffer.alloc(32, 1) }
     expect(() => encryptedStore(both, { keys, current: 'one' })).toThrow(TypeError)
-  })
-
-  it('within without a coupled store, or not one of the two', () => {
-    const single = memoryStore()
-    expect(() => requireSingleUse({ store: single, within: 'transaction' })).toThrow(TypeError)
-    expect(() => requireSingleUse({ store: store(), within: 'run' as 'statement' })).toThrow(
-      TypeError,
-    )
-    expect(() => requireSingleUse({ store: store(), within: 'transaction' })).not.toThrow()
   })
 
   it.each([

@@ -6,7 +6,6 @@ import {
   type IdempotencyStore,
   memoryStore,
   requireIdempotencyKey,
-  requireSingleUse,
 } from 'express-service-auth'
 import {
   migration,
@@ -31,9 +30,7 @@ const store: PostgresStore<OwnTransaction> = postgresStore(runner, {
 const app = express()
 app.post(
   '/orders',
-  requireSingleUse({ store }),
-  requireIdempotencyKey({ store, retentionSeconds: 3600, maxResponseBytes: 1024 }),
-  requireSingleUse({ store, within: 'transaction' }),
+  requireIdempotencyKey({ store, singleUse: true, retentionSeconds: 3600, maxResponseBytes: 1024 }),
   async (req, res) => {
     await store.transactionOf(req).insert({ id: store.effectId(req, 'order') })
     store.keepWrites(req)
@@ -61,8 +58,6 @@ requireIdempotencyKey({ store, leaseSeconds: 30 })
 requireIdempotencyKey({ store, maxRunSeconds: 30 })
 // @ts-expect-error a run that ends without a result has written nothing
 requireIdempotencyKey({ store, whenAbandoned: 'rerun' })
-// @ts-expect-error no such place
-requireSingleUse({ store, within: 'run' })
 // @ts-expect-error no such isolation
 postgresStore(runner, { isolation: 'read uncommitted' })
 // @ts-expect-error a store of keys alone has no transaction

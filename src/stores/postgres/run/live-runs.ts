@@ -3,12 +3,6 @@ import type { CoupledRequest } from '../../../idempotency/coupled/coupled-store.
 import { type GuardedTransaction, guardTransaction } from '../guard.js'
 import { sqlStateOf } from '../sql-state.js'
 
-/** A token that a run used up inside its transaction. */
-export interface UsedToken {
-  readonly id: string
-  readonly ttlMs: number
-}
-
 /** A handler that runs inside its transaction. */
 export interface LiveRun<Tx> {
   /** The digest of the key and its scope; `undefined` without a key. */
@@ -23,11 +17,8 @@ export interface LiveRun<Tx> {
   readonly usedTransaction: boolean
   /** Whether the writes of a refusal are kept. */
   keepsWrites: boolean
-  readonly usedTokens: UsedToken[]
   /** The last failure of a statement that the server caused. */
   readonly serverFailure: ServerFailure | undefined
-  /** Records the error of a failed statement if the server caused it. */
-  recordFailure(error: unknown): void
 }
 
 /** A failure of a statement in a run's transaction that the server caused. */
@@ -61,11 +52,10 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
     begin({ requester, recordId, onLateUse }, tx) {
       let guarded: GuardedTransaction<Tx> | undefined
       let wasUsedLate = false
-      const recordFailure = (error: unknown): void => {
-        if (isServerFailure(sqlStateOf(error))) run.serverFailure = { error, isUndone: false }
-      }
       const observer = {
-        failed: recordFailure,
+        failed(error: unknown) {
+          if (isServerFailure(sqlStateOf(error))) run.serverFailure = { error, isUndone: false }
+        },
         succeeded() {
           if (run.serverFailure) run.serverFailure.isUndone = true
         },
@@ -80,8 +70,6 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
         usedTransaction: false,
         serverFailure: undefined as ServerFailure | undefined,
         keepsWrites: false,
-        usedTokens: [],
-        recordFailure,
         transaction() {
           run.usedTransaction = true
           guarded ??= guardTransaction(tx, observer)

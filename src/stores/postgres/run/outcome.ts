@@ -2,21 +2,21 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Undone } from '../../../base/decision/idempotency-event.js'
 import type {
   CoupledEnding,
-  CoupledFinding,
   CoupledOutcome,
   CoupledRequest,
   RecordFinding,
 } from '../../../idempotency/coupled/coupled-store.js'
-import { type RecordIds, tokenIds } from '../sql/record-ids.js'
-import { isEndedByHandler, type RecordRow } from '../sql/record-statements.js'
+import type { RecordIds } from '../sql/record-ids.js'
+import { isEndedByHandler, type RecordRow, type TokenValues } from '../sql/record-statements.js'
 import {
   LOCK_NOT_AVAILABLE,
   READ_ONLY_SQL_TRANSACTION,
+  SERIALIZATION_FAILURE,
   sqlStateOf,
   UNIQUE_VIOLATION,
 } from '../sql-state.js'
 import { query, type StoreContext } from '../store-context.js'
-import type { LiveRun, UsedToken } from './live-runs.js'
+import type { LiveRun } from './live-runs.js'
 
 /** How the runner's `transaction` settled. */
 export type TransactionSettlement =
@@ -39,7 +39,7 @@ export type RecordedEnding = Exclude<CoupledEnding, { readonly type: 'roll_back'
  * - `committing`: COMMIT may have been sent; without a reply, its outcome is unknown.
  */
 export type Decision =
-  | { readonly type: 'found'; readonly finding: CoupledFinding }
+  | { readonly type: 'found'; readonly outcome: CoupledOutcome }
   | { readonly type: 'timed_out'; readonly reason: 'store_unavailable' | 'timed_out' }
   | { readonly type: 'server_failed' }
   | { readonly type: 'rolled_back'; readonly ending: CoupledEnding; readonly isUncoupled: boolean }
@@ -49,38 +49,22 @@ export type Decision =
 export interface EndedRun {
   readonly request: Pick<CoupledRequest, 'recordId' | 'retentionMs'>
   readonly ids: RecordIds
+  /** The token that the run uses up. */
+  readonly token: TokenValues | undefined
   /** `undefined`: the transaction failed before its end. */
   readonly decision: Decision | undefined
   /** The handler's transaction, once the handler has begun. */
-  readonly live: Pick<LiveRun<never>, 'usedTokens' | 'usedTransaction'> | undefined
+  readonly live: Pick<LiveRun<never>, 'usedTransaction'> | undefined
   /** The id of the transaction, once the handler has begun. */
   readonly fence: number | undefined
   /** When the handler had answered, by `performance.now`. */
   readonly answeredAt: number | undefined
   /** The answer whose record is being written, or has been. */
   readonly recording: RecordedEnding | undefined
-  /** Settles when the transaction has ended. Never rejects. */
-  readonly ended: Promise<unknown>
 }
 
-/** Determines the outcome of a request, and stores the record or tokens that must survive a rollback. */
+/** Determines the outcome of a request, and stores the record of a refusal, whose writes are rolled back. */
 export async function determineOutcome<Tx>(
-  store: StoreContext<Tx>,
-  run: EndedRun,
-  settlement: TransactionSettlement,
-): Promise<CoupledOutcome> {
-  const outcome = await outcomeOf(store, run, settlement)
-  const { ended, live } = run
-  const usedTokens = live?.usedTokens ?? []
-  // Only `committed` proves that the transaction stored the tokens; a record found later may be another run's.
-  if (settlement.type === 'committed' || usedTokens.length === 0) return outcome
-  // Waits for the end of the transaction, which holds the locks of the tokens until then.
-  const consumed = ended.then(() => consumeAfterRollback(store, usedTokens))
-  if (settlement.type !== 'pending') await consumed
-  return outcome
-}
-
-async function outcomeOf<Tx>(
   store: StoreContext<Tx>,
   run: EndedRun,
   settlement: TransactionSettlement,
@@ -88,7 +72,7 @@ async function outcomeOf<Tx>(
   const { decision, recording } = run
   switch (decision?.type) {
     case 'found':
-      return decision.finding
+      return decision.outcome
     case 'timed_out':
       return undone(decision.reason)
     case 'server_failed':
@@ -142,6 +126,8 @@ function unavailable(settlement: TransactionSettlement): CoupledOutcome {
     throw new TypeError('TransactionRunner.transaction must run its work before it resolves')
   }
   const sqlState = settlement.type === 'failed' ? sqlStateOf(settlement.error) : undefined
+  // With an older snapshot, the run could not see that another one has used its token.
+  if (sqlState === SERIALIZATION_FAILURE) return { ...conflict, sqlState }
   return { ...undone('store_unavailable'), ...(sqlState !== undefined && { sqlState }) }
 }
 
@@ -163,7 +149,7 @@ async function rolledBack<Tx>(
   const isRefusal = ending.type !== 'roll_back'
   if (isUncoupled) return uncoupled(store, run, isRefusal ? ending.result : undefined)
   if (!isRefusal || run.request.recordId === undefined) return { outcome: 'rolled_back' }
-  const inserted = await insertRecord(store, run, ending.result)
+  const inserted = await insertRecord(store, run, { result: ending.result, needsToken: true })
   return inserted === 'kept'
     ? { outcome: 'refusal_kept' }
     : { outcome: 'refusal_lost', to: inserted }
@@ -175,38 +161,31 @@ async function uncoupled<Tx>(
   run: EndedRun,
   result: Uint8Array | undefined,
 ): Promise<CoupledOutcome> {
-  if (run.request.recordId !== undefined) await insertRecord(store, run, result)
+  if (run.request.recordId !== undefined)
+    await insertRecord(store, run, { result, needsToken: false })
   return { outcome: 'uncoupled' }
 }
 
-/** Writes the record outside the run's transaction. The first record of a key wins. */
+interface SeparateRecord {
+  readonly result: Uint8Array | undefined
+  /** Whether it is written only if no other request has used the token of the run. */
+  readonly needsToken: boolean
+}
+
+/** Writes the record, and the token of the run, outside its transaction. The first record of a key wins. */
 async function insertRecord<Tx>(
   store: StoreContext<Tx>,
-  { ids, request: { retentionMs }, live }: EndedRun,
-  result: Uint8Array | undefined,
+  { ids, request: { retentionMs }, token }: EndedRun,
+  { result, needsToken }: SeparateRecord,
 ): Promise<'kept' | 'overtaken' | 'failure'> {
-  const usedToken = live !== undefined && live.usedTokens.length > 0
-  const record = { result, retentionMs, usedToken }
+  const { statements } = store
+  const used = token && { ...token, isRequired: needsToken }
+  const statement = statements.insertRecordSeparately(ids, { result, retentionMs }, used)
   try {
-    await query(store, store.statements.insertRecordSeparately(ids, record))
-    return 'kept'
+    return statements.readKept(await query(store, statement)) ? 'kept' : 'overtaken'
   } catch (error) {
     return sqlStateOf(error) === UNIQUE_VIOLATION ? 'overtaken' : 'failure'
   }
-}
-
-/** Records the tokens of a run that was rolled back. */
-async function consumeAfterRollback<Tx>(
-  store: StoreContext<Tx>,
-  tokens: readonly UsedToken[],
-): Promise<void> {
-  const { statements, limits, schema } = store
-  const waitMs = limits.resolveMs
-  const consumed = tokens.map(({ id, ttlMs }) =>
-    query(store, statements.consumeAfterRollback(tokenIds(id, schema), { ttlMs, waitMs })),
-  )
-  // A failure is ignored, as after a crash: without the database, nothing can be written.
-  await Promise.allSettled(consumed)
 }
 
 /** A transaction whose record or COMMIT failed, or got no reply. */
@@ -237,7 +216,7 @@ export async function resolveFailedCommit<Tx>(
     case 'duplicate':
       return overtakenOr(store, commit, { outcome: 'commit_refused', cause: error, ...state })
     case 'retryable':
-      return { ...undone('conflict'), mayRetryNow: true, ...state }
+      return { ...conflict, ...state }
     case 'unavailable':
       return { ...undone('store_unavailable'), ...state }
     case 'refused':
@@ -259,7 +238,7 @@ export async function resolveFailedCommit<Tx>(
 export type CommitFailure = 'duplicate' | 'retryable' | 'unclear' | 'unavailable' | 'refused'
 
 const CONFLICTS: ReadonlySet<string> = new Set([
-  '40001', // serialization_failure
+  SERIALIZATION_FAILURE,
   '40P01', // deadlock_detected
   LOCK_NOT_AVAILABLE,
 ])
@@ -378,11 +357,13 @@ const overtaken = ({ ending }: AttemptedCommit, by: RecordFinding): CoupledOutco
 const undone = (reason: Undone): CoupledOutcome & { readonly outcome: 'undone' } => ({
   outcome: 'undone',
   reason,
-  mayRetryNow: false,
 })
 
-export function findingOf({ isSame, result, usedToken }: RecordRow): RecordFinding {
+/** The transaction lost against another one: a retry may succeed at once. */
+const conflict = { ...undone('conflict'), retryAfterSeconds: 0 }
+
+export function findingOf({ isSame, result }: RecordRow): RecordFinding {
   if (!isSame) return { outcome: 'mismatch' }
   if (result === undefined) return { outcome: 'result_not_stored' }
-  return { outcome: 'finished', result, usedToken }
+  return { outcome: 'finished', result }
 }

@@ -3,12 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { LazySignal, SignalOf } from '../../../base/lazy-signal.js'
 import type {
   CoupledEnding,
-  CoupledFinding,
+  CoupledOutcome,
   CoupledRequest,
   CoupledStore,
 } from '../../../idempotency/coupled/coupled-store.js'
 import type { BeginResult } from '../sql/begin-statements.js'
-import { type RecordIds, recordIds } from '../sql/record-ids.js'
+import { type RecordIds, recordIds, tokenIds } from '../sql/record-ids.js'
+import type { TokenValues } from '../sql/record-statements.js'
 import type { StoreContext } from '../store-context.js'
 import type { LiveRun, LiveRuns } from './live-runs.js'
 import {
@@ -70,11 +71,11 @@ const SERVER_GRACE_MS = 500
 class Run<Tx> implements EndedRun {
   readonly request: CoupledRequest
   readonly ids: RecordIds
+  readonly token: TokenValues | undefined
   live: LiveRun<Tx> | undefined
   fence: number | undefined
   answeredAt: number | undefined
   recording: RecordedEnding | undefined
-  ended: Promise<unknown> = Promise.resolve()
   onHandlerStart: () => void = () => {}
 
   readonly #store: StoreContext<Tx>
@@ -95,6 +96,8 @@ class Run<Tx> implements EndedRun {
   constructor(store: StoreContext<Tx>, input: RunInput<Tx>) {
     this.request = input.request
     this.ids = input.ids
+    const { token } = input.request
+    this.token = token && { ids: tokenIds(token.id, store.schema), ttlMs: token.ttlMs }
     this.#store = store
     this.#input = input
     this.#timeLimit = new Promise((_resolve, reject) => {
@@ -131,7 +134,6 @@ class Run<Tx> implements EndedRun {
       () => ({ type: 'committed' }),
       (error: unknown) => ({ type: 'failed', error }),
     )
-    this.ended = settling
     const settlement = await this.#within(settling).catch(
       (): TransactionSettlement => ({ type: 'pending' }),
     )
@@ -149,7 +151,7 @@ class Run<Tx> implements EndedRun {
     if (this.#isCalled || this.#decision !== undefined) throw ROLLBACK
     this.#isCalled = true
     const begun = await this.#within(this.#begin(tx))
-    if (begun.found !== 'nothing') throw this.#decide({ type: 'found', finding: findingIn(begun) })
+    if (begun.found !== 'nothing') throw this.#decide({ type: 'found', outcome: foundIn(begun) })
     const fence = safeFence(begun.fence)
     this.fence = fence
     this.#startTimer(this.#store.limits.transactionMs)
@@ -172,11 +174,12 @@ class Run<Tx> implements EndedRun {
     await this.#writeRecord(tx, ending, fence)
   }
 
-  /** Sets the limits of the transaction, tries the lock and looks for the record, in this order. */
+  /** Sets the limits of the transaction, tries the lock, looks for the record and uses up the token, in this order. */
   async #begin(tx: Tx): Promise<BeginResult> {
     const { runner, statements, limits } = this.#store
     const { text, values } = statements.begin(this.ids, {
       transactionMs: limits.transactionMs + SERVER_GRACE_MS,
+      token: this.token,
     })
     return statements.readBeginResult(await runner.query(tx, text, values))
   }
@@ -199,8 +202,7 @@ class Run<Tx> implements EndedRun {
   async #writeRecord(tx: Tx, ending: RecordedEnding, fence: number): Promise<void> {
     const { runner, statements } = this.#store
     const { recordId, retentionMs } = this.request
-    const usedToken = this.live !== undefined && this.live.usedTokens.length > 0
-    const record = { fence: String(fence), result: ending.result, retentionMs, usedToken }
+    const record = { fence: String(fence), result: ending.result, retentionMs }
     const last =
       recordId === undefined
         ? statements.assertInTransaction(record.fence)
@@ -241,8 +243,18 @@ class Run<Tx> implements EndedRun {
 }
 
 /** The record comes first: every one of many simultaneous replays finds it, but only one gets the lock. */
-const findingIn = (begun: Exclude<BeginResult, { found: 'nothing' }>): CoupledFinding =>
-  begun.found === 'record' ? findingOf(begun.record) : { outcome: 'running' }
+function foundIn(begun: Exclude<BeginResult, { found: 'nothing' }>): CoupledOutcome {
+  switch (begun.found) {
+    case 'record':
+      return findingOf(begun.record)
+    case 'other_run':
+      return { outcome: 'running' }
+    case 'used_token':
+      return { outcome: 'token_used' }
+    case 'token_in_use':
+      return { outcome: 'undone', reason: 'conflict', retryAfterSeconds: 1 }
+  }
+}
 
 /** @throws TypeError if the id of the transaction is not a safe integer. */
 function safeFence(text: string): number {

@@ -30,9 +30,13 @@ export function settingLiteral(durationMs: number): string {
 }
 
 /** SQL for the time `durationMs` from now, by the database's clock. */
-export function timeFromNow(durationMs: number): string {
+export const timeFromNow = (durationMs: number): string =>
+  `pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) interval '${intervalText(durationMs)}'`
+
+/** A duration in whole ms, as the text of an `interval`. */
+export function intervalText(durationMs: number): string {
   const seconds = Math.ceil(Math.max(0, finite(durationMs))) / 1000
-  return `pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) interval '${seconds.toFixed(3)} seconds'`
+  return `${seconds.toFixed(3)} seconds`
 }
 
 function finite(durationMs: number): number {

@@ -1,9 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import type { Row, Statement } from '../runner.js'
 import { membersOf } from '../sql-state.js'
-import { bytesLiteral, integerText, quotedSchema, timeFromNow, uuidLiteral } from './literals.js'
+import {
+  bytesLiteral,
+  integerText,
+  lockLiteral,
+  quotedSchema,
+  timeFromNow,
+  uuidLiteral,
+} from './literals.js'
 import { textIn } from './read-columns.js'
-import type { RecordIds } from './record-ids.js'
+import type { RecordIds, TokenIds } from './record-ids.js'
 
 /** The record of a key, as read for a request. */
 export interface RecordRow {
@@ -11,9 +18,14 @@ export interface RecordRow {
   readonly isSame: boolean
   /** `undefined` if it was not stored, or belongs to another request. */
   readonly result: Uint8Array | undefined
-  readonly usedToken: boolean
   /** The id of the transaction that has written it; `undefined` if that was a statement of its own. */
   readonly run: string | undefined
+}
+
+/** A token that is used up: its ids, and how long it is stored. */
+export interface TokenValues {
+  readonly ids: TokenIds
+  readonly ttlMs: number
 }
 
 /** The values that the record of a run gets. */
@@ -21,26 +33,41 @@ export interface RecordValues {
   readonly result: Uint8Array | undefined
   /** Counted from the execution of the statement, by the database's clock. */
   readonly retentionMs: number
-  /** Whether the run used up a token. */
-  readonly usedToken: boolean
 }
 
-/** The statements on the table of records. */
+/** The token that is used up with a record. */
+export interface RecordedToken extends TokenValues {
+  /** Whether the record is written only if no other request has used the token. */
+  readonly isRequired: boolean
+}
+
+/** The statements on the tables of records and used tokens. */
 export function createRecordStatements(schema: string) {
   const table = `${quotedSchema(schema)}.idempotency`
-  const insertInto = `insert into ${table} (id, fingerprint, result, single_use, run, expires_at) values (`
+  const insertInto = `insert into ${table} (id, fingerprint, result, run, expires_at) select `
 
   function insert(ids: RecordIds, record: RecordValues, runSql: string): Statement {
-    const { result, retentionMs, usedToken } = record
+    const { result, retentionMs } = record
     const bound = result === undefined ? 'null' : "pg_catalog.decode($1::pg_catalog.text, 'base64')"
     return {
       text:
         `${insertInto}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ${bound}, ` +
-        `${usedToken}, ${runSql}, ${timeFromNow(retentionMs)})`,
+        `${runSql}, ${timeFromNow(retentionMs)}`,
       // Base64 text, because clients handle bytes differently.
       values: result === undefined ? [] : [base64(result)],
     }
   }
+
+  /**
+   * Records a token, unless it is recorded or another transaction is recording it. Never waits for another
+   * transaction.
+   */
+  const consumeText = ({ ids: { id, lock }, ttlMs }: TokenValues): string =>
+    // The holder of the lock has recorded the token, but may not have committed yet: an insert would wait.
+    `insert into ${quotedSchema(schema)}.used_token (id, expires_at) ` +
+    `select ${uuidLiteral(id)}, ${timeFromNow(ttlMs)} ` +
+    `where pg_catalog.pg_try_advisory_xact_lock(${lockLiteral(lock)}) ` +
+    "on conflict do nothing returning 'yes' as consumed"
 
   return {
     /**
@@ -54,9 +81,21 @@ export function createRecordStatements(schema: string) {
       text: `select ${inTransaction(fence)} as coupled`,
       values: [],
     }),
-    /** Inserts the record like `insertRecord`, but outside a transaction. */
-    insertRecordSeparately: (ids: RecordIds, record: RecordValues): Statement =>
-      insert(ids, record, 'null'),
+    /** Inserts the record like `insertRecord`, but outside a transaction, and the token of its run with it. */
+    insertRecordSeparately(ids: RecordIds, record: RecordValues, token?: RecordedToken): Statement {
+      const { text, values } = insert(ids, record, 'null')
+      const using = token === undefined ? '' : `with used as (${consumeText(token)}) `
+      const condition = token?.isRequired ? ' where exists (select from used)' : ''
+      return { text: `${using}${text}${condition} returning 'yes' as kept`, values }
+    },
+    /** Whether `insertRecordSeparately` inserted the record. */
+    readKept: ([row]: readonly Row[]): boolean =>
+      row !== undefined && textIn(row, 'kept') === 'yes',
+    /** Records the use of a token, outside a transaction. */
+    consume: (token: TokenValues): Statement => ({ text: consumeText(token), values: [] }),
+    /** Whether `consume` recorded the token. */
+    readConsumed: ([row]: readonly Row[]): boolean =>
+      row !== undefined && textIn(row, 'consumed') === 'yes',
     findRecord: (ids: RecordIds): Statement => ({
       text: `select ${recordText(bytesLiteral(ids.fingerprint))} as record from ${table} where id OPERATOR(pg_catalog.=) ${uuidLiteral(ids.id)}`,
       values: [],
@@ -71,22 +110,20 @@ export function recordText(fingerprint: string): string {
   const isSame = `fingerprint OPERATOR(pg_catalog.=) ${fingerprint}`
   return (
     `pg_catalog.concat_ws(' ', case when ${isSame} then 'same' else 'other' end, ` +
-    "case when single_use then 'used' else 'unused' end, " +
     "coalesce(run::pg_catalog.text, 'alone'), " +
     `case when ${isSame} then pg_catalog.encode(result, 'base64') end)`
   )
 }
 
 export function parseRecordRow(text: string): RecordRow {
-  const [request, token, run, result] = text.split(' ')
-  if (!/^(same|other) (used|unused) (\d+|alone)( |$)/.test(text)) {
+  const [request, run, result] = text.split(' ')
+  if (!/^(same|other) (\d+|alone)( |$)/.test(text)) {
     throw new TypeError('Postgres returned an unknown form of a record')
   }
   return {
     run: run === 'alone' ? undefined : run,
     isSame: request === 'same',
     result: result === undefined ? undefined : Buffer.from(result, 'base64'),
-    usedToken: token === 'used',
   }
 }
 

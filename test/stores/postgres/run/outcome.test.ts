@@ -97,7 +97,7 @@ const result = Buffer.from('the answer')
 const OWN = '7'
 /** A record as it is read; `run` is the transaction that has written it, if it was one. */
 const stored = (request: 'same' | 'other', run: string, kept?: Uint8Array): string =>
-  [request, 'unused', run, ...(kept ? [Buffer.from(kept).toString('base64')] : [])].join(' ')
+  [request, run, ...(kept ? [Buffer.from(kept).toString('base64')] : [])].join(' ')
 const failure = (code?: string): Error => Object.assign(new Error('failed'), { code })
 const fail = (code?: string) => (): never => {
   throw failure(code)
@@ -145,10 +145,10 @@ const attempted = (
   usedTransaction: true,
 })
 
-const unavailable = { outcome: 'undone', reason: 'store_unavailable', mayRetryNow: false }
+const unavailable = { outcome: 'undone', reason: 'store_unavailable' }
 const unknown = { ...unavailable, reason: 'commit_unknown' }
 const committed = { outcome: 'committed', usedTransaction: true }
-const finished = { outcome: 'finished', result, usedToken: false }
+const finished = { outcome: 'finished', result }
 const other = Buffer.from('another answer')
 
 describe('A COMMIT without a reply', () => {
@@ -280,7 +280,7 @@ describe('A failed record or COMMIT', () => {
       'commit',
       '40001',
       {},
-      { outcome: 'undone', reason: 'conflict', mayRetryNow: true, sqlState: '40001' },
+      { outcome: 'undone', reason: 'conflict', retryAfterSeconds: 0, sqlState: '40001' },
     ],
     ['commit', '23503', {}, refused('23503')],
     ['record', '23505', {}, refused('23505')],

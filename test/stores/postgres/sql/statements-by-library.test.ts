@@ -15,24 +15,23 @@ const schema = 'service_auth'
 const statements = createStatements(schema)
 const LIMITS = { acquireMs: 2000, transactionMs: 5000 }
 /** Those that send each statement by the library. */
-const KEEPING = { result: Buffer.from([0, 255]), retentionMs: 0, usedToken: true }
+const KEEPING = { result: Buffer.from([0, 255]), retentionMs: 0 }
 
 it.each(ADAPTERS)('$name runs all statements and tells their rows', async ({ name, open }) => {
   const { runner, close } = await open(server.url, 3)
   const ids = recordIds(name, 'f')
   const ask = (tx: unknown, { text, values }: Statement) => runner.query(tx, text, values)
-  const opening = { transactionMs: 5000 }
+  const token = { ids: tokenIds(name), ttlMs: 0 }
+  const opening = { transactionMs: 5000, token }
 
   const fence = await runner.transaction(async (tx) => {
     const opened = statements.readBeginResult(await ask(tx, statements.begin(ids, opening)))
     if (opened.found !== 'nothing') throw new Error(opened.found)
-    const consumed = await ask(tx, statements.consume(tokenIds(name), 0))
-    expect(statements.readConsumed(consumed)).toBe(true)
     await ask(tx, statements.insertRecord(ids, { ...KEEPING, fence: opened.fence }))
     return opened.fence
   }, LIMITS)
   const looked = statements.readRecord(await ask(undefined, statements.findRecord(ids)))
-  expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken: true, run: fence })
+  expect(looked).toEqual({ isSame: true, result: KEEPING.result, run: fence })
 
   const tripped = await runner
     .transaction((tx) => ask(tx, statements.insertRecord(ids, { ...KEEPING, fence: '1' })), LIMITS)
@@ -42,6 +41,12 @@ it.each(ADAPTERS)('$name runs all statements and tells their rows', async ({ nam
     (error) => error,
   )
   expect(isEndedByHandler(taken)).toBe(false)
+  expect(statements.readConsumed(await ask(undefined, statements.consume(token)))).toBe(false)
+  const alone = statements.insertRecordSeparately(recordIds(`${name} 2`, 'f'), KEEPING, {
+    ...token,
+    isRequired: true,
+  })
+  expect(statements.readKept(await ask(undefined, alone))).toBe(false)
   await ask(undefined, statements.awaitRun(ids, { waitMs: 100 }))
   expect(await checkPostgres(runner, { schema, acquireMs: 2000, sweeps: true })).toEqual([])
   expect(await sweep({ runner, schema, acquireMs: 2000 })).toBe(2)

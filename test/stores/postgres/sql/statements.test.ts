@@ -9,7 +9,7 @@ import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
 
 const statements = createStatements('service_auth')
 const OPENING = { transactionMs: 30_000 }
-const KEEPING = { result: Buffer.from([0, 255, 39, 92]), retentionMs: 60_000, usedToken: false }
+const KEEPING = { result: Buffer.from([0, 255, 39, 92]), retentionMs: 60_000 }
 const GUARDS = [
   'statement_timeout',
   'idle_in_transaction_session_timeout',
@@ -75,7 +75,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
   const open = async (
     client: Client,
     ids = nextIds(),
-    opening = OPENING,
+    opening: Parameters<typeof statements.begin>[1] = OPENING,
   ): Promise<ReturnType<typeof statements.readBeginResult>> =>
     statements.readBeginResult(await ask(client, statements.begin(ids, opening)))
 
@@ -98,12 +98,12 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       const again = await open(client, ids)
       expect(again).toEqual({
         found: 'record',
-        record: { isSame: true, result: KEEPING.result, usedToken: false, run: opened.fence },
+        record: { isSame: true, result: KEEPING.result, run: opened.fence },
       })
       const other = await open(client, { ...ids, fingerprint: recordIds('', 'g').fingerprint })
       expect(other).toEqual({
         found: 'record',
-        record: { isSame: false, result: undefined, usedToken: false, run: opened.fence },
+        record: { isSame: false, result: undefined, run: opened.fence },
       })
       await client.query('rollback')
     })
@@ -114,9 +114,12 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       await client.query('set search_path = pg_temp, poison, pg_catalog')
       // The poison works.
       await expect(client.query('select 1 = 1')).rejects.toThrow('poison')
-      const fence = await begin(client, ids)
+      await client.query('begin')
+      const token = { ids: tokenIds('begun'), ttlMs: 1000 }
+      const opened = await open(client, ids, { ...OPENING, token })
+      const fence = opened.found === 'nothing' ? opened.fence : ''
       await ask(client, statements.assertInTransaction(fence))
-      await ask(client, statements.consume(tokenIds('poisoned'), 1000))
+      await ask(client, statements.consume({ ids: tokenIds('poisoned'), ttlMs: 1000 }))
       await ask(client, statements.insertRecord(ids, { ...KEEPING, fence }))
       await client.query('commit')
       expect(statements.readRecord(await ask(client, statements.findRecord(ids)))).toMatchObject({
@@ -231,7 +234,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       set local bytea_output = 'escape'; set local timezone = 'Pacific/Auckland'`)
     await ask(client, statements.insertRecord(ids, { ...KEEPING, fence }))
     const looked = statements.readRecord(await ask(client, statements.findRecord(ids)))
-    expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken: false, run: fence })
+    expect(looked).toEqual({ isSame: true, result: KEEPING.result, run: fence })
     await client.query('rollback')
   })
 
@@ -243,14 +246,15 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     const client = new pg.Client({ connectionString: server.url, types })
     clients.push(client)
     await client.connect()
-    const usedToken = true
-    await ask(client, statements.insertRecordSeparately(ids, { ...KEEPING, usedToken }))
+    await ask(client, statements.insertRecordSeparately(ids, KEEPING))
     const looked = statements.readRecord(await ask(client, statements.findRecord(ids)))
-    expect(looked).toEqual({ isSame: true, result: KEEPING.result, usedToken, run: undefined })
+    expect(looked).toEqual({ isSame: true, result: KEEPING.result, run: undefined })
     await client.query('begin')
     expect(await open(client, ids)).toEqual({ found: 'record', record: looked })
     expect(
-      statements.readConsumed(await ask(client, statements.consume(tokenIds('parsed'), 1))),
+      statements.readConsumed(
+        await ask(client, statements.consume({ ids: tokenIds('parsed'), ttlMs: 1 })),
+      ),
     ).toBe(true)
     await client.query('rollback')
   })
@@ -301,7 +305,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
   it('does not wait for a token that another transaction has recorded', async () => {
     const [one, other, token] = [await connect(), await connect(), tokenIds('uncommitted')]
     const consume = async (client: Client) =>
-      statements.readConsumed(await ask(client, statements.consume(token, 60_000)))
+      statements.readConsumed(await ask(client, statements.consume({ ids: token, ttlMs: 60_000 })))
     await one.query('begin')
     expect(await consume(one)).toBe(true)
     expect(await consume(one)).toBe(false)
@@ -325,5 +329,5 @@ it('puts nothing into a statement that is not its own', () => {
   expect(() =>
     statements.insertRecordSeparately(ids, { ...KEEPING, retentionMs: Number.NaN }),
   ).toThrow(TypeError)
-  expect(() => statements.consume({ id: hostile, lock: '1' }, 1)).toThrow(TypeError)
+  expect(() => statements.consume({ ids: { id: hostile, lock: '1' }, ttlMs: 1 })).toThrow(TypeError)
 })

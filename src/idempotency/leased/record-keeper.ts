@@ -63,8 +63,6 @@ export interface RecordKeeper {
   /**
    * Returns the record; `undefined` if there is none. A store around this one that encodes results
    * differently passes `canRead`. Without it, an encrypted result counts as readable.
-   *
-   * @throws TypeError (as a rejection) if an argument is of the wrong type.
    */
   inspect(recordId: string, canRead?: CanRead): Promise<RecordView | undefined>
   /**
@@ -74,7 +72,7 @@ export interface RecordKeeper {
    * of another version. The record that it writes is stored for at least a day, whatever later runs do, so that an old
    * run cannot write its record again.
    *
-   * @throws TypeError (as a rejection) if an argument is of the wrong type or out of its range.
+   * @throws TypeError (as a rejection) if `as` has another form.
    */
   resolve(recordId: string, fence: number, as: Resolution): Promise<boolean>
 }
@@ -98,13 +96,10 @@ export function createRecordKeeper<S extends RecordSnapshot>(
 ): RecordKeeper {
   return {
     async inspect(recordId, canRead = mayBeReadable) {
-      checkRecordId(recordId)
       const snapshot = await access.read(recordId)
       return snapshot && viewOf(await inspect(snapshot, canRead))
     },
     async resolve(recordId, fence, as) {
-      checkRecordId(recordId)
-      checkFence(fence)
       checkResolution(as)
       const snapshot = await access.read(recordId)
       if (snapshot === undefined) return false
@@ -129,18 +124,7 @@ async function inspect(
   return { record, now, isResultReadable }
 }
 
-function checkRecordId(recordId: unknown): void {
-  if (typeof recordId !== 'string' || recordId === '') {
-    throw new TypeError('recordId must be a non-empty string')
-  }
-}
-
-function checkFence(fence: unknown): void {
-  if (!Number.isSafeInteger(fence) || (fence as number) < 0) {
-    throw new TypeError('fence must be a safe integer of at least 0')
-  }
-}
-
+/** A type that is misspelt would free the key. */
 function checkResolution(as: Resolution): void {
   if (!isObject(as) || !['freed', 'finished', 'forgotten'].includes(as.type)) {
     throw new TypeError("as.type must be 'freed', 'finished' or 'forgotten'")

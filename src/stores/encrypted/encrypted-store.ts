@@ -96,8 +96,9 @@ function parseKeys(input: object, context: z.RefinementCtx): Map<string, Uint8Ar
   return new Map(entries)
 }
 
-const LEASED = ['reserve', 'renew', 'settle'] as const
-const leasedSchema = lazy(() => optionsObject({ store: storeWith<IdempotencyStore>(LEASED) }))
+const leasedSchema = lazy(() =>
+  optionsObject({ store: storeWith<IdempotencyStore>(['reserve', 'renew', 'settle']) }),
+)
 const coupledSchema = lazy(() =>
   optionsObject({
     store: storeWith<CoupledStore>(['run', 'consume']),
@@ -150,16 +151,12 @@ export function encryptedStore<Store extends IdempotencyStore | CoupledStore>(
   return { ...passThrough(store), ...keeper, ...leased } as unknown as EncryptedStore<Store>
 }
 
-/** @throws TypeError if it is neither a leased nor a coupled store, or both. */
+/** @throws TypeError if it is neither a leased nor a coupled store. */
 function isCoupled(store: IdempotencyStore | CoupledStore): store is CoupledStore {
-  const isLeased = LEASED.some((name) => hasFunctions(store, [name]))
-  if (!hasFunctions(store, ['run'])) {
-    parseOptions('encryptedStore', leasedSchema, { store })
-    return false
-  }
-  if (isLeased) throw new TypeError('encryptedStore: store must be leased or coupled, not both')
-  parseOptions('encryptedStore', coupledSchema, { store })
-  return true
+  const hasRun = hasFunctions(store, ['run'])
+  if (hasRun) parseOptions('encryptedStore', coupledSchema, { store })
+  else parseOptions('encryptedStore', leasedSchema, { store })
+  return hasRun
 }
 
 /** Returns a `run` that stores results only encrypted. */
@@ -172,7 +169,7 @@ function encryptedRun(store: CoupledStore, cipher: ResultCipher): CoupledStore['
     const seal = (result: Uint8Array) => cipher.seal(result, associatedData)
     const open = (stored: Uint8Array) => cipher.open(stored, associatedData)
     const outcome = await store.run(request, async (run) => sealEnding(await work(run), seal))
-    return outcome?.outcome === 'overtaken'
+    return outcome.outcome === 'overtaken'
       ? { outcome: 'overtaken', by: openOutcome(outcome.by, open) }
       : openOutcome(outcome, open)
   }
@@ -190,8 +187,7 @@ function openOutcome<Outcome extends CoupledOutcome>(
   outcome: Outcome,
   open: (stored: Uint8Array) => Uint8Array | undefined,
 ): Outcome | (CoupledFinding & { readonly outcome: 'finished' | 'unreadable' }) {
-  // A value that is not an outcome is passed on, because the middleware reports it.
-  if (outcome?.outcome !== 'finished' || !isUint8Array(outcome.result)) return outcome
+  if (outcome.outcome !== 'finished') return outcome
   const result = open(outcome.result)
   return result === undefined ? { outcome: 'unreadable' } : { ...outcome, result }
 }
@@ -204,9 +200,7 @@ function encryptedLeases(
   return {
     async reserve(request) {
       const reservation = await store.reserve(ownedBy(current, request))
-      // A value that is not a reservation is passed on: the middleware reports it, but takes a rejection for an outage.
-      if (reservation?.outcome !== 'finished' || !isUint8Array(reservation.result))
-        return reservation
+      if (reservation.outcome !== 'finished') return reservation
       const result = open(reservation.result, request)
       return result === undefined ? { outcome: 'unreadable' } : { outcome: 'finished', result }
     },

@@ -151,21 +151,6 @@ describe('encryptedStore around a store of a user', () => {
     await expect(store.settle(run, ending)).rejects.toThrow('unreachable')
   })
 
-  it.each([
-    undefined,
-    null,
-    'finished',
-    { outcome: 'finished' },
-    { outcome: 'finished', result: 'x' },
-  ])(
-    'hands on what is no reservation (%j), so that it is not taken for an outage',
-    async (answer) => {
-      const reserve = async () => answer as never
-      const store = encryptedStore({ ...memoryStore(), reserve }, OPTIONS)
-      expect(await store.reserve(requestFor())).toBe(answer)
-    },
-  )
-
   it('encrypts nothing but a result, as it is when it is settled', async () => {
     const inner = memoryStore()
     const settled: unknown[] = []

@@ -84,7 +84,12 @@ describe('recordKeeperCases', () => {
       })),
     ],
     ['decides in two steps', twoSteps()],
-    ['checks no argument', but(({ inspect }) => ({ inspect: (record) => inspect(`${record}`) }))],
+    [
+      'takes any resolution',
+      but(({ resolve }) => ({
+        resolve: async (...args) => resolve(...args).catch(() => false),
+      })),
+    ],
     ['shows each record as abandoned', shownAs(() => ({ state: 'abandoned' }))],
     ['shows no lease', shownAs(() => ({ leaseLeftMs: 1e9 }))],
     ['shows no time of its begin', shownAs(() => ({ begunAt: 1 }))],

@@ -1,27 +1,22 @@
 import assert from 'node:assert/strict'
-import type { Ending, ReservationRequest, Run } from '../../idempotency/leased/idempotency-store.js'
-import type { Resolution } from '../../idempotency/leased/record-keeper.js'
+import type {
+  Ending,
+  IdempotencyStore,
+  ReservationRequest,
+  Run,
+} from '../../idempotency/leased/idempotency-store.js'
+import type {
+  RecordKeeper,
+  RecordView,
+  Resolution,
+} from '../../idempotency/leased/record-keeper.js'
 import {
-  abandonedRun,
-  DAY_MS,
-  ENDINGS,
-  expectReplayed,
-  expectResolved,
-  expectUnchanged,
-  FINISHED,
-  FORGOTTEN,
-  FREED,
-  type KeptStore,
-  lastingViewOf,
-  OPERATORS_RESULT,
-  RECORD_RULES,
-  RESOLUTIONS,
-  RESULT_KEPT,
-  ROUNDS,
-  SLACK_MS,
-  viewOf,
-} from './record-rules.js'
-import { begin, outcomeOf, requestWith, retryOf, untilAbandoned } from './reservation-rules.js'
+  begin,
+  outcomeOf,
+  requestWith,
+  retryOf,
+  untilAbandoned,
+} from './idempotency-store-cases.js'
 import { casesOf, type StoreCase, type StoreOpener, type StoreRules } from './store-case.js'
 
 /**
@@ -41,7 +36,196 @@ import { casesOf, type StoreCase, type StoreOpener, type StoreRules } from './st
  * ```
  */
 export const recordKeeperCases = (open: StoreOpener<KeptStore>): readonly StoreCase[] =>
-  casesOf({ ...RECORD_RULES, ...RESOLUTION_RULES, ...FORGETTING_RULES }, open)
+  casesOf({ ...RECORD_RULES, ...RESOLUTION_RULES, ...FORGETTING_RULES, ...RACE_RULES }, open)
+
+/**
+ * A store whose records an operator can inspect.
+ *
+ * @inline
+ */
+type KeptStore = IdempotencyStore & RecordKeeper
+
+/** The time that a slow machine may take between two calls. */
+const SLACK_MS = 60_000
+const DAY_MS = 86_400_000
+/** How often calls at once are tried. */
+const ROUNDS = 50
+
+/** Results in the encoding of the middleware. */
+const RUNS_RESULT = Buffer.from('[201,[["content-type","text/plain"]],3]\nrun')
+const OPERATORS_RESULT: Uint8Array = Buffer.from('[200,[],8]\noperator')
+
+const FREED: Resolution = { type: 'freed' }
+const FINISHED: Resolution = { type: 'finished', result: OPERATORS_RESULT }
+const FORGOTTEN: Resolution = { type: 'forgotten' }
+/** The resolutions of a record whose run has left no result. */
+const RESOLUTIONS: readonly Resolution[] = [FREED, FINISHED]
+const ALL_RESOLUTIONS = [...RESOLUTIONS, FORGOTTEN]
+
+const RESULT_KEPT: Ending = { type: 'finished', result: RUNS_RESULT }
+const DAMAGED: Ending = { type: 'finished', result: Buffer.from('damaged') }
+const ENDINGS: readonly Ending[] = [
+  RESULT_KEPT,
+  { type: 'not_stored' },
+  { type: 'abandoned' },
+  { type: 'released' },
+]
+
+interface ExpectedView {
+  readonly ending?: Ending
+  readonly state: RecordView['state']
+  readonly allowedResolutions: readonly Resolution[]
+}
+
+/** Each stage of a run, with the state that an operator sees and the resolutions that are possible. */
+const RUN_STAGES: Readonly<Record<string, ExpectedView>> = {
+  'is under way': { state: 'running', allowedResolutions: [] },
+  'has a result': { ending: RESULT_KEPT, state: 'finished', allowedResolutions: [FORGOTTEN] },
+  'has a result that is not stored': {
+    ending: { type: 'not_stored' },
+    state: 'not_stored',
+    allowedResolutions: [FINISHED, FORGOTTEN],
+  },
+  'was abandoned': {
+    ending: { type: 'abandoned' },
+    state: 'abandoned',
+    allowedResolutions: RESOLUTIONS,
+  },
+  'was released': { ending: { type: 'released' }, state: 'freed', allowedResolutions: [] },
+}
+
+async function endedRun(
+  store: KeptStore,
+  ending: Ending,
+  changes: Partial<ReservationRequest> = {},
+): Promise<{ request: ReservationRequest; run: Run }> {
+  const request = requestWith(changes)
+  const run = await begin(store, request)
+  assert.equal(await store.settle(run, ending), true)
+  return { request, run }
+}
+
+const abandonedRun = (
+  store: KeptStore,
+  changes: Partial<ReservationRequest> = {},
+): ReturnType<typeof endedRun> => endedRun(store, { type: 'abandoned' }, changes)
+
+async function viewOf(store: KeptStore, { recordId }: { recordId: string }): Promise<RecordView> {
+  const view = await store.inspect(recordId)
+  assert.ok(view !== undefined, 'there is a record')
+  return view
+}
+
+/** The part of the view that stays the same while no call changes the record. */
+async function lastingViewOf(store: KeptStore, run: Run): Promise<Partial<RecordView>> {
+  const { leaseLeftMs: _, expiresInMs: __, ...view } = await viewOf(store, run)
+  return view
+}
+
+async function expectReplayed(store: KeptStore, request: ReservationRequest): Promise<void> {
+  const found = await store.reserve(retryOf(request, { rerunAbandoned: true }))
+  assert.equal(found.outcome, 'finished')
+  assert.deepEqual(Buffer.from(found.result), OPERATORS_RESULT)
+}
+
+async function expectResolved(store: KeptStore, run: Run, as: Resolution): Promise<void> {
+  assert.equal(await store.resolve(run.recordId, run.fence, as), true, as.type)
+  const { state, fence } = await viewOf(store, run)
+  const expected = as.type === 'forgotten' ? 'freed' : as.type
+  assert.deepEqual({ state, fence }, { state: expected, fence: run.fence })
+}
+
+async function expectUnchanged(store: KeptStore, run: Run, as: Resolution): Promise<void> {
+  const before = await lastingViewOf(store, run)
+  assert.equal(await store.resolve(run.recordId, run.fence, as), false, as.type)
+  assert.deepEqual(await lastingViewOf(store, run), before)
+}
+
+const STATE_RULES: StoreRules<KeptStore> = Object.fromEntries(
+  Object.entries(RUN_STAGES).map(([name, { ending, state, allowedResolutions }]) => [
+    `a run that ${name} is shown, and can be resolved only where nobody else can end it`,
+    async (store) => {
+      for (const as of ALL_RESOLUTIONS) {
+        const request = requestWith()
+        const run = await begin(store, request)
+        if (ending) assert.equal(await store.settle(run, ending), true)
+        const view = await viewOf(store, run)
+        assert.equal(view.state, state)
+        assert.equal(view.fence, run.fence)
+        assert.equal(view.fingerprint, run.fingerprint)
+        assert.equal(view.leaseLeftMs !== undefined, state === 'running')
+        const bytes = ending?.type === 'finished' ? RUNS_RESULT.byteLength : undefined
+        assert.equal(view.resultBytes, bytes)
+        for (const fence of [run.fence - 1, run.fence + 1, 0]) {
+          assert.equal(await store.resolve(run.recordId, fence, as), false, `fence ${fence}`)
+        }
+        if (allowedResolutions.includes(as)) await expectResolved(store, run, as)
+        else await expectUnchanged(store, run, as)
+      }
+    },
+  ]),
+)
+
+const RECORD_RULES: StoreRules<KeptStore> = {
+  ...STATE_RULES,
+
+  'a missing record is neither shown nor created': async (store) => {
+    const request = requestWith()
+    assert.equal(await store.inspect(request.recordId), undefined)
+    for (const as of ALL_RESOLUTIONS) {
+      for (const fence of [0, 1])
+        assert.equal(await store.resolve(request.recordId, fence, as), false)
+    }
+    assert.equal(await store.inspect(request.recordId), undefined)
+    await begin(store, request)
+  },
+
+  'a record reports its lease, expiry and start': async (store) => {
+    const now = Date.now()
+    const request = requestWith({ leaseMs: 60_000, retentionMs: 600_000 })
+    const {
+      leaseLeftMs = 0,
+      expiresInMs = 0,
+      begunAt = 0,
+    } = await begin(store, request).then((run) => viewOf(store, run))
+    assert.ok(leaseLeftMs > 0 && leaseLeftMs <= 60_000, `a lease of ${leaseLeftMs} ms`)
+    assert.ok(expiresInMs > 600_000 && expiresInMs <= 660_000, `forgotten in ${expiresInMs} ms`)
+    assert.ok(Math.abs(begunAt * 1000 - now) < SLACK_MS, `begun at ${begunAt}`)
+  },
+
+  '`canRead` decides whether a result counts as readable': async (store) => {
+    const request = requestWith()
+    const run = await begin(store, request)
+    await store.settle(run, RESULT_KEPT)
+    const told: unknown[] = []
+    const canRead = async (result: Uint8Array, fingerprint: string): Promise<boolean> => {
+      told.push([Buffer.from(result).toString(), fingerprint])
+      return false
+    }
+    const view = await store.inspect(run.recordId, canRead)
+    assert.deepEqual([view?.state, view?.fence], ['unreadable', run.fence])
+    assert.deepEqual(told, [[RUNS_RESULT.toString(), run.fingerprint]])
+    const resolve = (as: Resolution): Promise<boolean> => store.resolve(run.recordId, run.fence, as)
+    assert.equal(await resolve({ ...FINISHED, canRead: () => true }), false)
+    assert.equal(await resolve(FREED), false)
+    assert.equal(await resolve({ ...FINISHED, canRead }), true)
+    await expectReplayed(store, request)
+  },
+
+  'a resolution of another form throws a TypeError': async (store) => {
+    const { run } = await abandonedRun(store)
+    const { recordId, fence } = run
+    const isTypeError = (error: unknown) => error instanceof TypeError
+    const wrongEnds = [undefined, null, 'freed', {}, { type: 'released' }, { type: 'finished' }]
+    for (const wrong of [...wrongEnds, { type: 'finished', result: 'text' }] as unknown[]) {
+      await assert.rejects(
+        async () => store.resolve(recordId, fence, wrong as Resolution),
+        isTypeError,
+      )
+    }
+    assert.equal((await viewOf(store, run)).state, 'abandoned')
+  },
+}
 
 const SHORT_LEASE_MS = 100
 
@@ -133,36 +317,6 @@ const RESOLUTION_RULES: StoreRules<KeptStore> = {
     }
   },
 
-  'of resolutions at once one wins, and its end stays': async (store) => {
-    for (let round = 0; round < ROUNDS; round++) {
-      const { request, run } = await abandonedRun(store)
-      const wanted: readonly Resolution[] = round % 2 === 0 ? [FREED, FINISHED] : [FINISHED, FREED]
-      const answers: boolean[] = await Promise.all(
-        wanted.map((as) => store.resolve(run.recordId, run.fence, as)),
-      )
-      assert.equal(answers.filter((isDone) => isDone).length, 1)
-      const winner = wanted[answers.indexOf(true)]
-      assert.equal((await viewOf(store, run)).state, winner?.type)
-      if (winner === FINISHED) await expectReplayed(store, request)
-    }
-  },
-
-  'of resolutions of a result that cannot be read one wins': async (store) => {
-    const canRead = (result: Uint8Array): boolean => Buffer.from(result).equals(OPERATORS_RESULT)
-    for (let round = 0; round < ROUNDS; round++) {
-      const run = await begin(store, requestWith())
-      await store.settle(run, { type: 'finished', result: Buffer.from('damaged') })
-      const resolve = (): Promise<boolean> =>
-        store.resolve(run.recordId, run.fence, {
-          type: 'finished',
-          result: OPERATORS_RESULT,
-          canRead,
-        })
-      const answers: boolean[] = await Promise.all([resolve(), resolve()])
-      assert.equal(answers.filter((isDone) => isDone).length, 1)
-    }
-  },
-
   'of a resolution and a run that renews at once one wins': async (store) => {
     for (let round = 0; round < ROUNDS; round++) {
       const { run } = await abandonedRun(store)
@@ -179,16 +333,6 @@ const RESOLUTION_RULES: StoreRules<KeptStore> = {
 
 /** The endings of runs that have finished. */
 const FINISHED_ENDINGS: readonly Ending[] = [RESULT_KEPT, { type: 'not_stored' }]
-
-async function endedRun(
-  store: KeptStore,
-  ending: Ending,
-): Promise<{ request: ReservationRequest; run: Run }> {
-  const request = requestWith()
-  const run = await begin(store, request)
-  assert.equal(await store.settle(run, ending), true)
-  return { request, run }
-}
 
 const FORGETTING_RULES: StoreRules<KeptStore> = {
   'a finished run can be forgotten once: the next request runs, and the old run changes nothing':
@@ -213,18 +357,31 @@ const FORGETTING_RULES: StoreRules<KeptStore> = {
         }
       }
     },
-
-  'a result that cannot be read can be forgotten': async (store) => {
-    const { run } = await endedRun(store, { type: 'finished', result: Buffer.from('damaged') })
-    await expectResolved(store, run, FORGOTTEN)
-  },
-
-  'of operators who forget at once one wins': async (store) => {
-    for (let round = 0; round < ROUNDS; round++) {
-      const { run } = await endedRun(store, RESULT_KEPT)
-      const forget = (): Promise<boolean> => store.resolve(run.recordId, run.fence, FORGOTTEN)
-      const answers: boolean[] = await Promise.all([forget(), forget()])
-      assert.equal(answers.filter((isDone) => isDone).length, 1)
-    }
-  },
 }
+
+/** What is resolved at once, and in which ways. */
+const RACES: Readonly<Record<string, readonly [Ending, readonly [Resolution, Resolution]]>> = {
+  'a run that was abandoned': [{ type: 'abandoned' }, [FREED, FINISHED]],
+  'a result that cannot be read': [DAMAGED, [FINISHED, FORGOTTEN]],
+  'a result that is stored': [RESULT_KEPT, [FORGOTTEN, FORGOTTEN]],
+}
+
+const RACE_RULES: StoreRules<KeptStore> = Object.fromEntries(
+  Object.entries(RACES).map(([what, [ending, resolutions]]) => [
+    `of resolutions at once of ${what} one wins, and its end stays`,
+    async (store) => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const { request, run } = await endedRun(store, ending)
+        const wanted = round % 2 === 0 ? resolutions : resolutions.toReversed()
+        const answers: boolean[] = await Promise.all(
+          wanted.map((as) => store.resolve(run.recordId, run.fence, as)),
+        )
+        assert.equal(answers.filter((isDone) => isDone).length, 1)
+        const winner = wanted[answers.indexOf(true)]
+        const expected = winner?.type === 'forgotten' ? 'freed' : winner?.type
+        assert.equal((await viewOf(store, run)).state, expected)
+        if (winner === FINISHED) await expectReplayed(store, request)
+      }
+    },
+  ]),
+)

@@ -1,8 +1,11 @@
 import { parseJson } from '../../base/json.js'
 import { isObject } from '../../base/options.js'
 import type { DeniedEntry } from '../../stores/redis/denylist/operations.js'
-import { checkEntry, MAX_LIST_LENGTH } from '../../verification/denylist/check-entry.js'
-import type { DenylistEntry } from '../../verification/denylist/denylist-entry.js'
+import {
+  checkEntry,
+  type DenylistEntry,
+  MAX_LIST_LENGTH,
+} from '../../verification/denylist/denylist-entry.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, usageError } from '../frame/command-failure.js'
 import { parseDuration } from '../frame/duration.js'

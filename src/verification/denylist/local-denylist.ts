@@ -78,47 +78,32 @@ export function createLocalDenylist({
   }
 }
 
-/** The lists of an issuer without an entry. */
-const NOTHING_DENIED: DeniedLists = Object.freeze({
-  callers: new Set<string>(),
-  keys: new Set<string>(),
-  tokenIds: new Set<string>(),
-})
-
-interface MutableLists {
+interface IssuerLists extends DeniedLists {
   readonly callers: Set<string>
   readonly keys: Set<string>
   readonly tokenIds: Set<string>
   issuedBefore?: number
 }
 
+const emptyLists = (): IssuerLists => ({
+  callers: new Set(),
+  keys: new Set(),
+  tokenIds: new Set(),
+})
+
+/** The lists of an issuer without an entry. */
+const NOTHING_DENIED: DeniedLists = emptyLists()
+
+const SETS = { caller: 'callers', key: 'keys', token: 'tokenIds' } as const
+
 /** Groups the entries by issuer and kind. */
 function listsByIssuer(entries: Iterable<LocalEntry>): ReadonlyMap<string, DeniedLists> {
-  const lists = new Map<string, MutableLists>()
-  for (const entry of entries) {
-    let draft = lists.get(entry.issuer)
-    if (draft === undefined) {
-      draft = { callers: new Set(), keys: new Set(), tokenIds: new Set() }
-      lists.set(entry.issuer, draft)
-    }
-    add(draft, entry)
+  const byIssuer = new Map<string, IssuerLists>()
+  for (const { issuer, kind, value, issuedBefore } of entries) {
+    const lists = byIssuer.get(issuer) ?? emptyLists()
+    byIssuer.set(issuer, lists)
+    if (kind === 'issued-before') lists.issuedBefore = issuedBefore
+    else lists[SETS[kind]].add(value)
   }
-  for (const draft of lists.values()) Object.freeze(draft)
-  return lists
-}
-
-function add(lists: MutableLists, { kind, value, issuedBefore }: LocalEntry): void {
-  switch (kind) {
-    case 'caller':
-      lists.callers.add(value)
-      break
-    case 'key':
-      lists.keys.add(value)
-      break
-    case 'token':
-      lists.tokenIds.add(value)
-      break
-    case 'issued-before':
-      lists.issuedBefore = issuedBefore
-  }
+  return byIssuer
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { hasFunctions, isObject, lazy, nonEmptyString, optionsObject } from '../../base/options.js'
-import { LATEST_SECOND, SECONDS_ERROR } from '../denylist/check-entry.js'
+import { LATEST_SECOND, SECONDS_ERROR } from '../denylist/denylist-entry.js'
 import type { DeniedLists, LiveDenylist } from '../denylist/live-denylist.js'
 
 /** Refuses valid tokens, for example because a key or a token was stolen. */

@@ -5,10 +5,8 @@ import {
   checkEntries,
   checkEntry,
   checkTarget,
-} from '../../../verification/denylist/check-entry.js'
-import type {
-  DenylistEntry,
-  DenylistTarget,
+  type DenylistEntry,
+  type DenylistTarget,
 } from '../../../verification/denylist/denylist-entry.js'
 import { NotConfirmed } from '../connection/redis-call.js'
 import { type DenylistConnection, retryScript, type ScriptCall } from './denylist-connection.js'

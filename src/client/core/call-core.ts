@@ -31,8 +31,8 @@ export interface CoreRequest {
 }
 
 export type CoreAnswer =
-  /** `excerpt`: the beginning of the text of a 4xx, for messages, without the key and without tokens. */
-  | { readonly status: number; readonly text: string; readonly excerpt?: string }
+  /** `reason`: the text of a 4xx without the key and without tokens, for messages. */
+  | { readonly status: number; readonly text: string; readonly reason?: string }
   /** `too_large`: larger than `maxAnswerBytes`. */
   | {
       readonly status: number
@@ -186,8 +186,13 @@ function toAnswer(status: number, bytes: Buffer | undefined, key: string): CoreA
   } catch {
     return { status, text: undefined, fault: 'not_utf8' }
   }
-  const excerpt = status >= 400 && status <= 499 ? excerptOf(text, key) : ''
-  return { status, text, ...(excerpt !== '' && { excerpt }) }
+  // An HTML page does not come from the core.
+  const isReason = status >= 400 && status <= 499 && !text.trimStart().startsWith('<')
+  return {
+    status,
+    text,
+    ...(isReason && { reason: text.replaceAll(key, CUT).replace(TOKEN, CUT) }),
+  }
 }
 
 const MAX_EXCERPT_LENGTH = 200
@@ -195,11 +200,9 @@ const CUT = '…'
 /** A token, or the beginning of one: its header is a JSON object, whose base64url begins with `ey`. */
 const TOKEN = /\bey[\w-]{4,}[\w.-]*/g
 
-/** Returns an empty text for an HTML page, which does not come from the core. */
-function excerptOf(text: string, key: string): string {
-  if (text.trimStart().startsWith('<')) return ''
-  const safe = text.replaceAll(key, CUT).replace(TOKEN, CUT)
-  const line = safe
+/** Returns the beginning of a text in one line of ASCII. */
+export function excerptOf(text: string): string {
+  const line = text
     .replace(/[^\x20-\x7e…]+/g, ' ')
     .replace(/ {2,}/g, ' ')
     .trim()

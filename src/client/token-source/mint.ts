@@ -4,7 +4,7 @@ import { readJsonSegment, segmentsOf } from '../../base/compact-jws.js'
 import { parseJson } from '../../base/json.js'
 import { isObject } from '../../base/options.js'
 import { MAX_TOKEN_LENGTH } from '../../base/raw-headers.js'
-import { type Core, type CoreAnswer, callCore } from '../core/call-core.js'
+import { type Core, type CoreAnswer, callCore, excerptOf } from '../core/call-core.js'
 import { CoreFailure, type CoreFailureCode } from '../core/core-failure.js'
 import { TokenSourceError, type TokenSourceErrorCode } from './token-source-error.js'
 
@@ -106,9 +106,10 @@ function toSourceError(answer: CoreAnswer): TokenSourceError {
   const code = codeOfStatus(status)
   // Of other answers, such as that of a proxy, nothing is quoted.
   const isQuoted = code === 'core_rejected' && answer.text !== undefined
+  const coreText = isQuoted ? excerptOf(answer.reason ?? '') : ''
   return new TokenSourceError(code, {
     coreStatus: status,
-    ...(isQuoted && answer.excerpt !== undefined && { coreText: answer.excerpt }),
+    ...(coreText !== '' && { coreText }),
   })
 }
 

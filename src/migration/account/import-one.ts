@@ -1,8 +1,12 @@
 import type { CallOptions, CoreClient, CoreUser, DirectImport } from '../core/core-client.js'
 import { CoreError } from '../core/core-error.js'
-import { conflictCodeOf, errorCodeOf } from '../core/core-messages.js'
+import {
+  conflictCodeOf,
+  errorCodeOf,
+  isValidationText,
+  withoutRecordValues,
+} from '../core/core-texts.js'
 import type { ImportUser } from '../core/import-user.js'
-import { isValidationText } from '../core/known-texts.js'
 import { externalUserIdOf } from '../record-validation/stored-form.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
 import { fieldOf } from '../record-validation/user-finding.js'
@@ -106,7 +110,7 @@ async function importAs(
     const hasAccountNow = (await core.coreIdOf(externalUserId, options)) !== undefined
     if (!hasAccountNow) return { outcome: 'conflict', codes: ['E005'] }
   }
-  return judgeRejection(answer.errors)
+  return judgeRejection(answer.errors, user)
 }
 
 /** A sign-in may have linked the account to another one, whose id the core then returns. */
@@ -179,11 +183,15 @@ async function isThirdPartyLoginTaken(
  *
  * @throws CoreError with the outcome `unknown` for any other text.
  */
-function judgeRejection(texts: readonly string[]): ImportOneResult {
+function judgeRejection(texts: readonly string[], user: ImportUser): ImportOneResult {
   const codes = texts.map(conflictCodeOf).filter((code) => code !== undefined)
   if (codes.length === texts.length) return { outcome: 'conflict', codes: [...new Set(codes)] }
   if (texts.every(isValidationText)) {
-    const errors = texts.map((message) => ({ field: '', code: 'refused_by_core', message }))
+    const errors = texts.map((text) => ({
+      field: '',
+      code: 'refused_by_core',
+      message: withoutRecordValues(text, user),
+    }))
     return { outcome: 'invalid', errors }
   }
   const known = texts.map(errorCodeOf).filter((code) => code !== undefined)

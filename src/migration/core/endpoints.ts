@@ -8,7 +8,7 @@ import type {
   StagedRow,
   Staging,
 } from './core-client.js'
-import { cutSecrets, secretsOf } from './cut-secrets.js'
+import { withoutRecordValues } from './core-texts.js'
 import type { ImportUser, RecipeId } from './import-user.js'
 
 /** One call of the core: its request, and how its reply is read. */
@@ -220,7 +220,7 @@ export const ENDPOINTS: {
     ...post('/bulk-import/import', user, READERS.imported),
     readRefusal: reading(rejectedUser, ({ errors }) => ({
       outcome: 'rejected',
-      errors: withoutSecrets(errors, user),
+      errors: errors.map((message) => withoutRecordValues(message, user)),
     })),
     isImport: true,
   }),
@@ -264,7 +264,7 @@ const readRejectedUsers = (users: readonly ImportUser[]): Reader<Staging> =>
       outcome: 'rejected',
       users: reply.users.map(({ index, errors }) => ({
         index,
-        errors: withoutSecrets(errors, users[index]),
+        errors: errors.map((message) => withoutRecordValues(message, users[index])),
       })),
     }),
     (reply) => reply.users.every(({ index }) => index < users.length),
@@ -278,16 +278,10 @@ const readMappingOf = (externalUserId: string): Reader<string | undefined> =>
     (reply) => reply.status !== 'OK' || reply.externalUserId.trim() === externalUserId.trim(),
   )
 
-/** Removes the secrets of a record from the core's texts about it. */
-function withoutSecrets(messages: readonly string[], record: unknown): string[] {
-  const secrets = secretsOf(record)
-  return messages.map((message) => cutSecrets(message, secrets))
-}
-
-/** Removes the row's secrets from its error message, which may quote the row. */
+/** Cuts the values of the row out of its error message. The row has secrets that the schema drops. */
 function readableRow(staged: StagedRow, asReceived: unknown): StagedRow {
   if (staged.errorMessage === undefined) return staged
-  return { ...staged, errorMessage: cutSecrets(staged.errorMessage, secretsOf(asReceived)) }
+  return { ...staged, errorMessage: withoutRecordValues(staged.errorMessage, asReceived) }
 }
 
 /** Tenant ids that are safe in a path. Dots would lead to another path, `appid-` to another app. */

@@ -12,13 +12,14 @@ import {
   type Core,
   type CoreAnswer,
   callWithRetries,
+  excerptOf,
   type Verdict,
 } from '../../client/core/call-core.js'
 import { CoreFailure, type CoreFailureCode } from '../../client/core/core-failure.js'
 import { type ApiKey, apiKeyOption, baseUrlFaults } from '../../client/core/core-options.js'
 import type { CallOptions, CoreClient, RowQuery, RowStatus, StagedRow } from './core-client.js'
 import { CoreError, type CoreErrorCode } from './core-error.js'
-import { plainRefusalIn, saysInMemory, saysNotFound } from './core-messages.js'
+import { withoutRecordValues } from './core-texts.js'
 import { type CoreCall, ENDPOINTS, urlPathOf } from './endpoints.js'
 
 /** Options of `coreClient`. */
@@ -266,7 +267,7 @@ function judgeRefusal(answer: CoreAnswer, call: CoreCall<unknown>): Verdict<neve
   // Only a 4xx proves that nothing was done. The core never redirects, so a redirect comes from another
   // server, which may have forwarded the request.
   const outcome = isWrite(call) && (status < 400 || status > 499) ? 'unknown' : 'refused'
-  const why = `the core answered ${status}${detailOf(code, answer)}`
+  const why = `the core answered ${status}${detailOf(code, answer, call)}`
   return {
     error: new CoreError(`${call.method} ${call.path}: ${why}`, { code, outcome, status }),
     isRepeatable: !isWrite(call) && TEMPORARY.has(code),
@@ -287,23 +288,32 @@ const OPAQUE_REDIRECT = 0
 const isRedirect = (status: number): boolean =>
   status === OPAQUE_REDIRECT || (status >= 300 && status <= 399)
 
+const IN_MEMORY = 'This API is not supported in the in-memory database.'
+const NOT_FOUND = 'Not found'
+
 function classifyAnswer({ status, text }: CoreAnswer): CoreErrorCode {
   if (isRedirect(status)) return 'bad_request'
-  if (status === 400 && text !== undefined && saysInMemory(text)) return 'in_memory_database'
-  if (status === 404 && !saysNotFound(text)) return 'malformed_reply'
+  if (status === 400 && text?.trim() === IN_MEMORY) return 'in_memory_database'
+  // Any other 404 is from a proxy or from a core that is starting.
+  if (status === 404 && text?.trim() !== NOT_FOUND) return 'malformed_reply'
   if (status >= 400 && status <= 499) return CODES[status] ?? 'bad_request'
   return status >= 500 && status <= 599 ? 'server_error' : 'malformed_reply'
 }
 
+/** Codes of answers that name a mistake of the request. */
+const QUOTED: ReadonlySet<CoreErrorCode> = new Set(['bad_request', 'forbidden'])
+
 const WRONG_KEY = 'it refuses the API key; check the key, or the file it is read from'
 
-function detailOf(code: CoreErrorCode, answer: CoreAnswer): string {
+function detailOf(code: CoreErrorCode, answer: CoreAnswer, call: CoreCall<unknown>): string {
   if (isRedirect(answer.status)) return ', a redirect, which is not followed'
   if (code === 'invalid_api_key') return `: ${WRONG_KEY}`
   if (code === 'in_memory_database') return ': it has only an in-memory database'
   if (code === 'malformed_reply') return `, ${formFault(answer)}`
-  const known = answer.text === undefined ? undefined : plainRefusalIn(answer.text)
-  return code === 'server_error' || known === undefined ? '' : `: ${known}`
+  if (!QUOTED.has(code) || answer.text === undefined) return ''
+  const reason = withoutRecordValues(answer.reason ?? '', [call.query, call.body])
+  // If only `…` is left, the text was all data.
+  return /\w/.test(reason) ? `: ${excerptOf(reason)}` : ''
 }
 
 function formFault(answer: CoreAnswer): string {

@@ -1,20 +1,15 @@
 import { inspect } from 'node:util'
 import { afterAll, expect, it } from 'vitest'
 import type { CoreClient } from '../../../src/migration/core/core-client.js'
-import { cutSecrets } from '../../../src/migration/core/cut-secrets.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { knowSecret, recordOutput } from '../../support/secret-search/index.js'
 import { API_KEY, ok, type Reply, replies, startScriptedCore } from './scripted-core.js'
 
 const HASH = '$argon2id$v=19$m=65536,t=2,p=1$c2FsdHNhbHQ$aGFzaG9mdGhlcGFzc3dvcmQ'
 const OTHERS_HASH = '$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy'
-const FIREBASE_HASH = '$f_scrypt$Zm9vYmFyaGFzaA==$c2FsdA==$m=14$r=8$s=Bw=='
-// They hold what the core writes behind them.
-const WORDS = 'correct-horse-battery-staple'
-const PASSWORD = `${WORDS}' has no tenantId`
-const KEY_LETTERS = 'JBSWY3DPEHPK3PXP'
-const TOTP_KEY = `${KEY_LETTERS} is too long.`
-const SECRETS = [API_KEY, HASH, OTHERS_HASH, FIREBASE_HASH, WORDS, KEY_LETTERS]
+const PASSWORD = 'correct-horse-battery-staple'
+const TOTP_KEY = 'JBSWY3DPEHPK3PXP'
+const SECRETS = [API_KEY, HASH, OTHERS_HASH, PASSWORD, TOTP_KEY]
 
 const USER: ImportUser = {
   externalUserId: 'legacy-1',
@@ -24,39 +19,6 @@ const USER: ImportUser = {
     { recipeId: 'emailpassword', email: 'b@example.com', plainTextPassword: PASSWORD },
   ],
 }
-const METHOD = JSON.stringify(USER.loginMethods[1])
-
-const QUOTED_BY_DATABASE = `Batch entry 0 INSERT INTO totp_user_devices VALUES ('u','${OTHERS_HASH}') was aborted: ERROR: null value Detail: Failing row contains (public, ${PASSWORD}).`
-
-/** What the core says; what is left of it. */
-const TEXTS: readonly [string, string][] = [
-  [`LoginMethod '${METHOD}' has no tenantId`, "LoginMethod '…' has no tenantId"],
-  [
-    `TOTP secretKey ${TOTP_KEY} is too long. Max length is 256.`,
-    'TOTP secretKey … is too long. Max length is 256.',
-  ],
-  [`E036: ${QUOTED_BY_DATABASE}`, 'E036: …'],
-  [QUOTED_BY_DATABASE, '…'],
-  [
-    `java.sql.BatchUpdateException: Batch entry 0 INSERT INTO thirdparty_user_to_tenant VALUES ('${PASSWORD}') was aborted: ERROR: duplicate key value violates unique constraint "thirdparty_user_to_tenant_third_party_user_id_key"  Detail: Key (a)=(${PASSWORD})`,
-    'java.sql.BatchUpdateException: … duplicate key value violates unique constraint "thirdparty_user_to_tenant_third_party_user_id_key" …',
-  ],
-  [`ERROR: Failing row contains (a, ${TOTP_KEY})`, 'ERROR: …'],
-  [`the hash '${OTHERS_HASH}' is odd`, "the hash '…' is odd"],
-  [`the hash "${FIREBASE_HASH}" is odd`, 'the hash "…" is odd'],
-  [`the hash ${HASH} is odd`, 'the hash … is odd'],
-  [`a word: ${PASSWORD}, a key: ${TOTP_KEY}`, 'a word: …, a key: …'],
-  [
-    'E003: A user with email a@example.com already exists in emailpassword loginMethod.',
-    'E003: A user with email a@example.com already exists in emailpassword loginMethod.',
-  ],
-  ['Password hash is in invalid BCrypt format', 'Password hash is in invalid BCrypt format'],
-  [
-    "[role x is too long. Max length is 255., LoginMethod '{}' has no tenantId]",
-    "[role x is too long. Max length is 255., LoginMethod '…' has no tenantId]",
-  ],
-]
-
 let reply: Reply
 
 const core = await startScriptedCore(() => reply)
@@ -72,38 +34,11 @@ function searched<T>(result: T): T {
   const shown = `${inspect(result, { depth: 9, showHidden: true })}${JSON.stringify(result)}`
   recordOutput('a result', shown)
   for (const secret of SECRETS) expect(shown).not.toContain(secret)
-  for (const part of ['horse', 'JBSWY3', 'aGFzaG', 'N9qo8u', 'Zm9vYm', 'c2FsdA']) {
+  for (const part of ['horse', 'JBSWY3', 'aGFzaG', 'N9qo8u']) {
     expect(shown).not.toContain(part)
   }
   return result
 }
-
-it.each(TEXTS)('a text that quotes a record is cut: %s', async (given, left) => {
-  know()
-  reply = replies(400, { error: 'x', users: [{ index: 0, errors: [given] }] })
-  expect(searched(await core.client().stageUsers([USER]))).toEqual({
-    outcome: 'rejected',
-    users: [{ index: 0, errors: [left] }],
-  })
-  reply = replies(400, { errors: [given] })
-  expect(searched(await core.client().importUser(USER))).toEqual({
-    outcome: 'rejected',
-    errors: [left],
-  })
-  const row = { ...USER, id: 'r', status: 'FAILED', createdAt: 1, updatedAt: 1 }
-  reply = ok({ users: [{ ...row, errorMessage: given }] })
-  const { users } = searched(await core.client().listRows())
-  expect(users[0]?.errorMessage).toBe(left)
-})
-
-it('a long text that only begins to quote is read in no time', () => {
-  const startedAt = performance.now()
-  for (const beginning of ["LoginMethod '", 'TOTP secretKey ']) {
-    const text = beginning.repeat(20_000)
-    expect(cutSecrets(text, [])).toBe(text)
-  }
-  expect(performance.now() - startedAt).toBeLessThan(1000)
-})
 
 it('a row loses its secrets, and what the schemas do not name', async () => {
   know()

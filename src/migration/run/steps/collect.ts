@@ -1,5 +1,5 @@
 import { findTakenLogin } from '../../account/conflicting-account.js'
-import { type RowError, readRowError } from '../../account/without-account-data.js'
+import { type RowError, readRowError } from '../../core/core-texts.js'
 import { inGroups } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'

@@ -1,9 +1,12 @@
 import { findTakenLogin, type TakenLogin } from '../../account/conflicting-account.js'
-import { readRowError } from '../../account/without-account-data.js'
 import type { DirectImport } from '../../core/core-client.js'
 import { CoreError } from '../../core/core-error.js'
-import { conflictCodeOf, errorCodeOf } from '../../core/core-messages.js'
-import { isValidationText } from '../../core/known-texts.js'
+import {
+  conflictCodeOf,
+  errorCodeOf,
+  isValidationText,
+  readRowError,
+} from '../../core/core-texts.js'
 import { inGroups } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { type IndexedRecord, userOf } from '../source-index.js'

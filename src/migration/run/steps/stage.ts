@@ -1,6 +1,5 @@
-import { withoutAccountData } from '../../account/without-account-data.js'
 import { CoreError } from '../../core/core-error.js'
-import { lackedCodeOf } from '../../core/known-texts.js'
+import { lackedCodeOf, shortened, withoutRecordValues } from '../../core/core-texts.js'
 import type { MigrationContext } from '../migration-context.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
@@ -161,7 +160,7 @@ function rejectionOf(batch: Batch, rejected: RejectedUsers): ResultOf<'rejected'
   const users = rejected.flatMap(({ index, errors }) => {
     const record = batch[index]
     if (record === undefined) return []
-    const texts = errors.map((text) => withoutAccountData(text, record.value))
+    const texts = errors.map((text) => shortened(withoutRecordValues(text, record.value)))
     const code = lackedCodeOf(errors.join(', '))
     const rejection = { record: record.recordIndex, line: record.line, errors: texts }
     return [code === undefined ? rejection : { ...rejection, code }]

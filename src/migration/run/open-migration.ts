@@ -2,7 +2,6 @@ import { announceMigration, type MigrationProgress } from '../../base/decision/m
 import { abortWith } from '../../base/on-abort.js'
 import { patientClient } from '../core/open-core-client.js'
 import { assertPhonePlans } from '../record-validation/phone-number.js'
-import { identityReports } from './identities.js'
 import {
   type Migration,
   type MigrationOptions,
@@ -13,7 +12,7 @@ import {
 import { type MigrationContext, SYSTEM_TIMING, type Timing } from './migration-context.js'
 import { type JournaledState, replayJournal } from './replay-journal.js'
 import type { MigrationReport } from './report.js'
-import { createReport } from './report-of.js'
+import { createReport, identityReports } from './report-of.js'
 import {
   check,
   correctAndRun,

@@ -1,9 +1,11 @@
 import type { CoreErrorCode } from '../core/core-error.js'
-import type { MigrationReport, MigrationState, RowLeft } from './report.js'
+import type { JournaledState } from './replay-journal.js'
+import type { IdentityReport, MigrationReport, MigrationState, RowLeft } from './report.js'
 import type { StepResult } from './run-steps.js'
-import { IDENTITY_STATE, type IdentityCode, numberOf } from './state/identity-state.js'
+import { type SourceIndex, validateRecord } from './source-index.js'
+import { reportedState } from './state/identity-state.js'
 import { runStatus } from './state/next-step.js'
-import { countsOf, identityCode, type RunState, sizeOf } from './state/run-state.js'
+import { countsOf, identityAt, type RunState, sizeOf } from './state/run-state.js'
 
 export function createReport(state: RunState, { result, now }: ReportInput): MigrationReport {
   const status = result?.state ?? runStatus(state)
@@ -74,8 +76,11 @@ interface Fault {
 
 function adviceFor(state: RunState, status: MigrationState, { fault, faultCode }: Fault): string[] {
   const counts = countsOf(state)
-  const coreFaults = failedWith(state, CORE_FAULT_CODES)
-  const unexplained = failedWith(state, UNEXPLAINED_CODES)
+  const records = countByCode(state)
+  const failedWith = (codes: readonly string[]): FailedRecords[] =>
+    codes.flatMap((code) => records.get(`failed ${code}`) ?? [])
+  const coreFaults = failedWith(CORE_FAULT_CODES)
+  const unexplained = failedWith(UNEXPLAINED_CODES)
   const toRetry = [...coreFaults, ...unexplained].reduce((sum, { records }) => sum + records, 0)
   const toCorrect = counts.failed - toRetry
   const advice: (string | undefined)[] = [
@@ -92,7 +97,7 @@ function adviceFor(state: RunState, status: MigrationState, { fault, faultCode }
     ...unexplained.map(unexplainedAdvice),
     counts.invalid > 0 ? 'Correct the invalid records, or leave them out.' : undefined,
     ...(state.started
-      ? ['login_taken', 'login_twice'].map((code) => conflictAdvice(state, code))
+      ? ['login_taken', 'login_twice'].map((code) => conflictAdvice(records.get(`invalid ${code}`)))
       : []),
     toCorrect > 0 ? 'Correct the records that failed, or leave them out.' : undefined,
     counts.missing > 0
@@ -118,10 +123,17 @@ interface FailedRecords {
   readonly records: number
 }
 
-const failedWith = (state: RunState, codes: readonly string[]): FailedRecords[] =>
-  codes
-    .map((code) => ({ code, records: countWith(state, code, IDENTITY_STATE.failed) }))
-    .filter(({ records }) => records > 0)
+/** Counts the records that failed or are held back, by their state and code. */
+function countByCode({ identities }: RunState): ReadonlyMap<string, FailedRecords> {
+  const counts = new Map<string, FailedRecords>()
+  for (const { state, details } of identities) {
+    const { code } = details
+    if (code === undefined) continue
+    const key = `${state} ${code}`
+    counts.set(key, { code, records: (counts.get(key)?.records ?? 0) + 1 })
+  }
+  return counts
+}
 
 const unexplainedAdvice = ({ code, records }: FailedRecords): string =>
   `${recordsInWords(records)} failed with ${code}: read the logs of the core, then correct the records, or fix the core and use correct --again ${code}.`
@@ -129,9 +141,9 @@ const unexplainedAdvice = ({ code, records }: FailedRecords): string =>
 const coreFaultAdvice = ({ code, records }: FailedRecords): string =>
   `${recordsInWords(records)} failed with ${code}, which is a fault of the core: fix the core, then use correct --again ${code}.`
 
-function conflictAdvice(state: RunState, code: string): string | undefined {
-  const records = countWith(state, code, IDENTITY_STATE.invalid)
-  if (records === 0) return undefined
+function conflictAdvice(held: FailedRecords | undefined): string | undefined {
+  if (held === undefined) return undefined
+  const { code, records } = held
   const beginning = `${recordsInWords(records)} ${records === 1 ? 'is' : 'are'} ${code}: `
   return code === 'login_taken'
     ? `${beginning}once the other account is removed, use correct --again login_taken.`
@@ -145,11 +157,27 @@ const KEEP_LATER_RECORD =
 const recordsInWords = (records: number): string =>
   records === 1 ? '1 record' : `${records} records`
 
-function countWith(state: RunState, code: string, status: IdentityCode): number {
-  const number = numberOf(code)
-  let records = 0
-  state.failureCodes.forEach((each, recordIndex) => {
-    if (each === number && identityCode(state, recordIndex) === status) records += 1
-  })
-  return records
+/** Yields each identity of the source, in its order. */
+export async function* identityReports(
+  { state }: JournaledState,
+  sourceIndex: SourceIndex,
+  signal: AbortSignal,
+): AsyncGenerator<IdentityReport> {
+  for await (const record of sourceIndex.records(0, signal)) {
+    const { recordIndex, externalUserId } = record
+    const identity = identityAt(state, recordIndex)
+    const { details } = identity
+    const corrections = state.corrections[identity.source - 1]
+    const report: IdentityReport = {
+      externalUserId,
+      line: sourceIndex.lineOf(recordIndex),
+      ...(corrections !== undefined && { corrections: corrections.name }),
+      state: reportedState(identity.state),
+      ...details,
+    }
+    // Neither the core has rejected the record nor has somebody else its login: its validation says why.
+    const isUnexplained = details.code === undefined && details.errors === undefined
+    const validation = identity.state === 'invalid' && isUnexplained && validateRecord(record)
+    yield validation && !validation.ok ? { ...report, errors: validation.errors } : report
+  }
 }

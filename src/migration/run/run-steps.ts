@@ -7,7 +7,7 @@ import type { MigrationContext } from './migration-context.js'
 import { MigrationError } from './migration-error.js'
 import type { MigrationState, PreflightFinding } from './report.js'
 import { originOf } from './source-index.js'
-import { IDENTITY_STATE, isFailureCode } from './state/identity-state.js'
+import { isFailureCode } from './state/identity-state.js'
 import { finalState, type Goal, nextStep, type RunStep } from './state/next-step.js'
 import { countOf } from './state/run-state.js'
 import { collect } from './steps/collect.js'
@@ -73,7 +73,7 @@ export async function reverify(ctx: MigrationContext): Promise<StepResult> {
  */
 export async function unblock(ctx: MigrationContext): Promise<StepResult> {
   const { state } = ctx.journaled
-  const isInProgress = state.toResolve.size > 0 || countOf(state, IDENTITY_STATE.unresolved) > 0
+  const isInProgress = state.toResolve.size > 0 || countOf(state, 'unresolved') > 0
   if (state.stalledRows.size === 0 && !isInProgress) {
     throw new MigrationError('bad_journal', 'no run has stalled: there are no rows to delete')
   }

@@ -13,7 +13,7 @@ import type { MigrationSettings } from './migration.js'
 import { MigrationError } from './migration-error.js'
 import type { JournaledState } from './replay-journal.js'
 import { begunEntry, type EntryOf, type Origin } from './state/journal-entry.js'
-import { mayRestart } from './state/run-state.js'
+import { identityAt, mayRestart } from './state/run-state.js'
 
 /** A record of the source, or of corrections, with its identity. */
 export interface IndexedRecord extends SourceRecord {
@@ -112,7 +112,8 @@ export async function createSourceIndex(
     async add(open) {
       const sourceNumber = corrections.push(open)
       for await (const { recordIndex, line } of replacementsIn(open.corrections(), index)) {
-        if (journaled.state.recordSource[recordIndex] === sourceNumber) lines[recordIndex] = line
+        if (identityAt(journaled.state, recordIndex).source === sourceNumber)
+          lines[recordIndex] = line
       }
       if (open.digest() === journaled.state.corrections[sourceNumber - 1]?.digest) return
       const message = `${JSON.stringify(open.name)} has changed since the journal recorded it`

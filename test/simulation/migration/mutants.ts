@@ -26,7 +26,7 @@ export const MIGRATION_MUTANTS: Mutants = {
       'let hasEnded = true',
     ],
     'any row proves a lost call': [
-      "if (ctx.journaled.state.hadLostReply[recordIndex] === 0) return 'proof'",
+      "if (!identityAt(ctx.journaled.state, recordIndex).hadLostReply) return 'proof'",
       "return 'proof'",
     ],
     'a lost deletion counts as done': ['rows.filter((row) => !left.has(row)) }', 'rows }'],

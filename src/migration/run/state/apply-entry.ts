@@ -1,27 +1,24 @@
 import { MigrationError } from '../migration-error.js'
-import { applyResult, applySent } from './apply-call.js'
 import {
-  IDENTITY_STATE,
+  createIdentity,
   type IdentityCode,
-  type LoginConflictCode,
-  numberOf,
+  type IdentityDetails,
+  NO_DETAILS,
 } from './identity-state.js'
-import type { Entry, EntryOf } from './journal-entry.js'
-import { assertRecordIndex } from './record-indexes.js'
+import type { CallResult, Entry, EntryOf, RefusedRecord, ResultOf } from './journal-entry.js'
+import { readRecordIndexes } from './record-indexes.js'
 import {
   countOf,
+  identityAt,
   identityCode,
-  markUnreconciled,
-  markUnsettled,
   mayRestart,
   type RunState,
-  setAll,
+  type SentBatch,
   setIdentity,
-  setOne,
   sizeOf,
 } from './run-state.js'
 
-/** Applies the next journal entry to the state. */
+/** Applies the next journal entry to the state, for a running step as for a replay. */
 export function applyEntry(state: RunState, entry: Entry): void {
   if (entry.type === 'begun') {
     begin(state, entry)
@@ -29,93 +26,193 @@ export function applyEntry(state: RunState, entry: Entry): void {
   }
   if (state.begun === undefined) throw new MigrationError('bad_journal', 'it has no entry `begun`')
   state.ended = undefined
-  switch (entry.type) {
-    case 'preflight':
-      applyPreflight(state, entry)
-      return
-    case 'sent':
-      applySent(state, entry)
-      return
-    case 'settled':
-      applyResult(state, entry.result)
-      return
-    case 'row':
-      applyRow(state, entry)
-      return
-    case 'rest':
-      applyRest(state, entry)
-      return
-    case 'looked_up':
-      applyLookUps(state, entry)
-      return
-    case 'corrected':
-      applyCorrections(state, entry)
-      return
-    case 'retry':
-      holdBack(state, entry)
-      setAll(state, entry.records, IDENTITY_STATE.retry)
-      deleteRowsOfUnfailed(state)
-      return
-    case 'ended':
-      state.ended = entry
-  }
+  const apply = APPLY[entry.type] as (state: RunState, entry: Entry) => void
+  apply(state, entry)
+}
+
+type Applied = Exclude<Entry['type'], 'begun'>
+
+const APPLY: { readonly [Type in Applied]: (state: RunState, entry: EntryOf<Type>) => void } = {
+  preflight: applyPreflight,
+  sent: applySent,
+  settled: (state, { result }) => applyResult(state, result),
+  row: applyRow,
+  rest: applyRest,
+  looked_up: applyLookUps,
+  corrected: applyCorrections,
+  retry(state, entry) {
+    holdBack(state, entry)
+    for (const recordIndex of readRecordIndexes(entry.records, sizeOf(state))) {
+      sendAgain(state, recordIndex)
+    }
+    deleteRowsOfUnfailed(state)
+  },
+  ended(state, entry) {
+    state.ended = entry
+  },
 }
 
 function begin(state: RunState, entry: EntryOf<'begun'>): void {
   if (!mayRestart(state)) throw new MigrationError('bad_journal', 'it has two entries `begun`')
   state.begun = entry
-  state.identities = new Uint8Array(entry.identities)
-  state.failureCodes = new Uint8Array(entry.identities)
-  state.recordSource = new Uint16Array(entry.identities)
-  state.wasSent = new Uint8Array(entry.identities)
-  state.hadLostReply = new Uint8Array(entry.identities)
-  state.tally.fill(0)
-  state.tally[IDENTITY_STATE.pending] = entry.identities
+  state.identities = Array.from({ length: entry.identities }, createIdentity)
+  state.tally.clear()
+  state.tally.set('pending', entry.identities)
   state.foreignRows.clear()
   state.ended = undefined
 }
 
 function applyPreflight(state: RunState, entry: EntryOf<'preflight'>): void {
   if (state.started) throw new MigrationError('bad_journal', 'a preflight follows the start')
-  for (let recordIndex = 0; recordIndex < sizeOf(state); recordIndex++) {
-    setIdentity(state, recordIndex, IDENTITY_STATE.pending)
-  }
-  state.failureCodes.fill(0)
+  for (const recordIndex of state.identities.keys())
+    setIdentity(state, recordIndex, 'pending', NO_DETAILS)
   state.foreignRows.clear()
-  setAll(state, entry.invalid, IDENTITY_STATE.invalid)
+  setAll(state, entry.invalid, 'invalid')
   holdBack(state, entry)
   for (const row of entry.foreignRows) state.foreignRows.add(row)
-  setAll(state, entry.hasAccount, IDENTITY_STATE.existing)
+  setAll(state, entry.hasAccount, 'existing')
   state.started = entry.started
+}
+
+function setAll(state: RunState, recordIndexes: string, code: IdentityCode): void {
+  for (const recordIndex of readRecordIndexes(recordIndexes, sizeOf(state))) {
+    setIdentity(state, recordIndex, code)
+  }
 }
 
 function holdBack(
   state: RunState,
   { taken, twice }: Pick<EntryOf<'retry'>, 'taken' | 'twice'>,
 ): void {
-  for (const [recordIndex] of taken) setConflict(state, recordIndex, 'login_taken')
-  for (const [recordIndex] of twice) setConflict(state, recordIndex, 'login_twice')
+  for (const [recordIndex, heldBy] of taken) {
+    setIdentity(state, recordIndex, 'invalid', { code: 'login_taken', heldBy })
+  }
+  for (const [recordIndex, text] of twice) {
+    setIdentity(state, recordIndex, 'invalid', { code: 'login_twice', text })
+  }
 }
 
-function setConflict(state: RunState, recordIndex: number, code: LoginConflictCode): void {
-  setOne(state, recordIndex, IDENTITY_STATE.invalid)
-  state.failureCodes[recordIndex] = numberOf(code)
+function sendAgain(state: RunState, recordIndex: number): void {
+  setIdentity(state, recordIndex, 'retry', NO_DETAILS)
+  identityAt(state, recordIndex).isRetry = true
+}
+
+function applySent(state: RunState, { call }: EntryOf<'sent'>): void {
+  if (state.unanswered !== undefined) {
+    throw new MigrationError('bad_journal', 'a call begins before another has ended')
+  }
+  if (call.kind === 'delete') {
+    state.unanswered = call
+    // Reconciles after the deletion, because until then a call that got no reply may still take effect.
+    markUnreconciled(state)
+    return
+  }
+  const recordIndexes = [...readRecordIndexes(call.records, sizeOf(state))]
+  for (const recordIndex of recordIndexes) {
+    setIdentity(state, recordIndex, 'sent')
+    identityAt(state, recordIndex).wasSent = true
+  }
+  state.unanswered = { kind: 'stage', batch: call.batch, recordIndexes }
+  state.batches = call.batch
+}
+
+function applyResult(state: RunState, result: CallResult): void {
+  const call = state.unanswered
+  if (call === undefined) {
+    throw new MigrationError('bad_journal', 'a call ends without having begun')
+  }
+  state.unanswered = undefined
+  if (call.kind === 'stage') {
+    applyStageResult(state, call, result)
+    return
+  }
+  switch (result.outcome) {
+    case 'deleted':
+      forgetRows(state, result.rows)
+      return
+    case 'unaccounted':
+      state.blocked = true
+      forgetRows(state, result.deleted)
+      return
+    case 'refused':
+      return
+    default:
+      throw new MigrationError('bad_journal', 'a deletion ends like a batch')
+  }
+}
+
+function applyStageResult(state: RunState, batch: SentBatch, result: CallResult): void {
+  switch (result.outcome) {
+    case 'staged':
+      if (result.by === 'accounts') markReplyLost(state, batch)
+      for (const recordIndex of batch.recordIndexes) setIdentity(state, recordIndex, 'staged')
+      markUnsettled(state)
+      return
+    case 'rejected':
+      applyRejection(state, batch, result)
+      return
+    case 'refused':
+      sendLater(state, batch)
+      if (result.code === 'too_large') {
+        const half = Math.max(1, Math.floor(batch.recordIndexes.length / 2))
+        state.batchLimit = Math.min(state.batchLimit, half)
+      }
+      return
+    case 'absent':
+      markReplyLost(state, batch)
+      sendLater(state, batch)
+      setAll(state, result.existing, 'existing')
+      markUnsettled(state)
+      return
+    default:
+      throw new MigrationError('bad_journal', 'a batch ends like a deletion')
+  }
+}
+
+function applyRejection(state: RunState, batch: SentBatch, { users }: ResultOf<'rejected'>): void {
+  sendLater(state, batch)
+  // The limit was lowered because of this record, so the other records get full batches again.
+  if (batch.recordIndexes.length === 1) state.batchLimit = Number.POSITIVE_INFINITY
+  for (const { record, errors, code } of users) {
+    const findings = errors.map((message) => ({ field: '', code: 'rejected', message }))
+    setIdentity(state, record, 'invalid', { ...reasonOf({ code }), errors: findings })
+  }
+}
+
+function markReplyLost(state: RunState, { recordIndexes }: SentBatch): void {
+  for (const recordIndex of recordIndexes) identityAt(state, recordIndex).hadLostReply = true
+  state.hasUnverifiedCall = true
+}
+
+function sendLater(state: RunState, { recordIndexes }: SentBatch): void {
+  for (const recordIndex of recordIndexes) {
+    const { isRetry } = identityAt(state, recordIndex)
+    setIdentity(state, recordIndex, isRetry ? 'retry' : 'pending')
+  }
+}
+
+function forgetRows(state: RunState, rows: readonly string[]): void {
+  for (const row of rows) {
+    state.rows.delete(row)
+    state.toDelete.delete(row)
+    state.toResolve.delete(row)
+  }
 }
 
 /** States of identities that are already decided or still to be sent. */
 const UNCHANGED: ReadonlySet<IdentityCode> = new Set([
-  IDENTITY_STATE.pending,
-  IDENTITY_STATE.invalid,
-  IDENTITY_STATE.retry,
-  IDENTITY_STATE.sent,
-  IDENTITY_STATE.to_import,
-  IDENTITY_STATE.accepted,
-  IDENTITY_STATE.left_out,
+  'pending',
+  'invalid',
+  'retry',
+  'sent',
+  'to_import',
+  'accepted',
+  'left_out',
 ])
 
 function applyRow(state: RunState, entry: EntryOf<'row'>): void {
   const { row, record } = entry
-  assertRecordIndex(record, sizeOf(state))
+  const before = identityCode(state, record)
   if (entry.as === 'stalled') {
     state.stalledRows.set(row, entry)
     return
@@ -123,32 +220,30 @@ function applyRow(state: RunState, entry: EntryOf<'row'>): void {
   state.rows.set(row, record)
   switch (entry.as) {
     case 'failed':
-      fail(state, entry)
+      setIdentity(state, record, 'failed', { rowId: row, ...reasonOf(entry) })
       return
     case 'duplicate':
       state.toDelete.add(row)
-      if (identityCode(state, record) !== IDENTITY_STATE.failed) return
-      setIdentity(state, record, IDENTITY_STATE.staged)
+      if (before !== 'failed') return
+      setIdentity(state, record, 'staged')
       markUnreconciled(state)
       return
     case 'unresolved':
       state.toDelete.add(row)
       state.toResolve.add(row)
-      if (!UNCHANGED.has(identityCode(state, record))) {
-        setIdentity(state, record, IDENTITY_STATE.unresolved)
-      }
+      if (!UNCHANGED.has(before)) setIdentity(state, record, 'unresolved')
       markUnreconciled(state)
       if (state.stalledRows.delete(row)) markUnsettled(state)
   }
 }
 
-function fail(
-  state: RunState,
-  { record, code }: { readonly record: number; readonly code?: string | undefined },
-): void {
-  setOne(state, record, IDENTITY_STATE.failed)
-  state.failureCodes[record] = numberOf(code)
-}
+type Reason = Pick<RefusedRecord, 'code' | 'heldBy'> & { readonly text?: string | undefined }
+
+const reasonOf = ({ code, text, heldBy }: Reason): IdentityDetails => ({
+  ...(code !== undefined && { code }),
+  ...(text !== undefined && { text }),
+  ...(heldBy !== undefined && { heldBy }),
+})
 
 function applyRest(state: RunState, { phase, reverify = false }: EntryOf<'rest'>): void {
   state.phase = phase
@@ -158,19 +253,17 @@ function applyRest(state: RunState, { phase, reverify = false }: EntryOf<'rest'>
 }
 
 const LOOKED_UP_AGAIN: ReadonlySet<IdentityCode> = new Set([
-  IDENTITY_STATE.missing,
-  IDENTITY_STATE.differs,
-  IDENTITY_STATE.shared,
-  IDENTITY_STATE.reconciled,
+  'missing',
+  'differs',
+  'shared',
+  'reconciled',
 ])
 
 /** Identities that a person accepted or left out keep their state. */
 function lookUpAgain(state: RunState): void {
-  if (countOf(state, IDENTITY_STATE.pending, IDENTITY_STATE.retry) === 0)
-    state.hasUnverifiedCall = false
-  for (let recordIndex = 0; recordIndex < sizeOf(state); recordIndex++) {
-    if (LOOKED_UP_AGAIN.has(identityCode(state, recordIndex)))
-      setIdentity(state, recordIndex, IDENTITY_STATE.staged)
+  if (countOf(state, 'pending', 'retry') === 0) state.hasUnverifiedCall = false
+  for (const [recordIndex, identity] of state.identities.entries()) {
+    if (LOOKED_UP_AGAIN.has(identity.state)) setIdentity(state, recordIndex, 'staged')
   }
   if (!state.blocked) return
   // The run resolves the deletion that did not account for each row like a call without a reply.
@@ -180,32 +273,63 @@ function lookUpAgain(state: RunState): void {
 
 function applyLookUps(state: RunState, entry: EntryOf<'looked_up'>): void {
   const { same, differs, shared, missing, hasAccount, hasRow, toImport, refused } = entry
-  for (const [recordIndex] of same) setOne(state, recordIndex, IDENTITY_STATE.reconciled)
-  for (const [recordIndex] of differs) setOne(state, recordIndex, IDENTITY_STATE.differs)
-  for (const [recordIndex] of missing) setOne(state, recordIndex, IDENTITY_STATE.missing)
-  for (const [recordIndex] of shared) setOne(state, recordIndex, IDENTITY_STATE.shared)
+  for (const [recordIndex, coreUserId] of same) {
+    setIdentity(state, recordIndex, 'reconciled', { coreUserId })
+  }
+  for (const [recordIndex, coreUserId, differences] of differs) {
+    setIdentity(state, recordIndex, 'differs', { coreUserId, differences })
+  }
+  for (const [recordIndex, heldBy] of missing) {
+    setIdentity(state, recordIndex, 'missing', reasonOf({ heldBy: heldBy ?? undefined }))
+  }
+  for (const [recordIndex, coreUserId] of shared) {
+    const { differences } = identityAt(state, recordIndex).details
+    const details = { coreUserId, ...(differences !== undefined && { differences }) }
+    setIdentity(state, recordIndex, 'shared', details)
+  }
   if (same.length + differs.length + missing.length + shared.length > 0) {
     deleteRowsOfUnfailed(state)
   }
-  setAll(state, hasAccount, IDENTITY_STATE.existing)
-  setAll(state, hasRow, IDENTITY_STATE.existing)
-  setAll(state, toImport, IDENTITY_STATE.to_import)
-  for (const refusal of refused) fail(state, refusal)
+  setAll(state, hasAccount, 'existing')
+  setAll(state, hasRow, 'existing')
+  setAll(state, toImport, 'to_import')
+  for (const refusal of refused) setIdentity(state, refusal.record, 'failed', reasonOf(refusal))
   if (hasAccount !== '' || toImport !== '' || refused.length > 0) markUnreconciled(state)
   if (hasRow !== '') markUnsettled(state)
 }
 
-function applyCorrections(state: RunState, entry: EntryOf<'corrected'>): void {
-  state.corrections.push(entry.source)
+function applyCorrections(
+  state: RunState,
+  { source, replaced, leftOut, accepted }: EntryOf<'corrected'>,
+): void {
+  state.corrections.push(source)
   // The last look-ups may be days old, and a call without a reply may have taken effect since.
   markUnreconciled(state)
-  for (const [recordIndex] of entry.replaced) {
-    setOne(state, recordIndex, IDENTITY_STATE.retry)
-    state.recordSource[recordIndex] = state.corrections.length
+  for (const [recordIndex] of replaced) {
+    sendAgain(state, recordIndex)
+    identityAt(state, recordIndex).source = state.corrections.length
   }
-  for (const [recordIndex] of entry.leftOut) setOne(state, recordIndex, IDENTITY_STATE.left_out)
-  for (const [recordIndex] of entry.accepted) setOne(state, recordIndex, IDENTITY_STATE.accepted)
+  const decided = [
+    ['left_out', leftOut],
+    ['accepted', accepted],
+  ] as const
+  for (const [code, decisions] of decided) {
+    for (const [recordIndex, , reason] of decisions) {
+      const { details } = identityAt(state, recordIndex)
+      setIdentity(state, recordIndex, code, { ...details, reason })
+    }
+  }
   deleteRowsOfUnfailed(state)
+}
+
+/** Rows may be waiting at the core again: the run must wait, collect and reconcile again. */
+function markUnsettled(state: RunState): void {
+  state.phase = 'wait'
+}
+
+/** Identities must be looked up again, but no row waits at the core. */
+function markUnreconciled(state: RunState): void {
+  if (state.phase === 'done') state.phase = 'reconcile'
 }
 
 /**
@@ -214,6 +338,6 @@ function applyCorrections(state: RunState, entry: EntryOf<'corrected'>): void {
  */
 function deleteRowsOfUnfailed(state: RunState): void {
   for (const [row, recordIndex] of state.rows) {
-    if (identityCode(state, recordIndex) !== IDENTITY_STATE.failed) state.toDelete.add(row)
+    if (identityCode(state, recordIndex) !== 'failed') state.toDelete.add(row)
   }
 }

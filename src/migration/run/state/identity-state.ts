@@ -1,7 +1,7 @@
-import type { IdentityState } from '../report.js'
+import type { IdentityReport, IdentityState } from '../report.js'
 
 /**
- * The state of an identity in a run, as one byte.
+ * The state of an identity in a run.
  *
  * - `retry`: is sent again, after a look-up of its row and its account.
  * - `sent`: its batch has no reply yet.
@@ -10,70 +10,80 @@ import type { IdentityState } from '../report.js'
  * - `to_import`: is imported directly, in a call of its own.
  */
 export const IDENTITY_STATE = {
-  pending: 0,
-  invalid: 1,
-  retry: 2,
-  sent: 3,
-  staged: 4,
-  existing: 5,
-  failed: 6,
-  missing: 7,
-  differs: 8,
-  shared: 9,
-  reconciled: 10,
-  accepted: 11,
-  left_out: 12,
-  unresolved: 13,
-  to_import: 14,
+  pending: 'pending',
+  invalid: 'invalid',
+  retry: 'retry',
+  sent: 'sent',
+  staged: 'staged',
+  existing: 'existing',
+  failed: 'failed',
+  missing: 'missing',
+  differs: 'differs',
+  shared: 'shared',
+  reconciled: 'reconciled',
+  accepted: 'accepted',
+  left_out: 'left_out',
+  unresolved: 'unresolved',
+  to_import: 'to_import',
 } as const
 
-export type IdentityCode = (typeof IDENTITY_STATE)[keyof typeof IDENTITY_STATE]
+export type IdentityCode = keyof typeof IDENTITY_STATE
 
-/** The state in reports, by code. */
-export const REPORTED_STATE: readonly IdentityState[] = [
-  'pending',
-  'invalid',
-  'pending',
-  'staged',
-  'staged',
-  'staged',
-  'failed',
-  'missing',
-  'differs',
-  'shared',
-  'reconciled',
-  'accepted',
-  'left_out',
-  'staged',
-  'pending',
-]
+const REPORTED_AS: Readonly<Record<Exclude<IdentityCode, IdentityState>, IdentityState>> = {
+  retry: 'pending',
+  sent: 'staged',
+  existing: 'staged',
+  unresolved: 'staged',
+  to_import: 'pending',
+}
 
-/** Why a valid record is not staged. */
-export type LoginConflictCode = 'login_taken' | 'login_twice'
+/** Returns the state in reports. */
+export const reportedState = (state: IdentityCode): IdentityState =>
+  Object.hasOwn(REPORTED_AS, state)
+    ? REPORTED_AS[state as keyof typeof REPORTED_AS]
+    : (state as IdentityState)
 
-const FIRST_PACKAGE_NUMBER = 249
+/** What the journal says of an identity: why it is in its state, or the account that it has. */
+export type IdentityDetails = Readonly<
+  Partial<Omit<IdentityReport, 'externalUserId' | 'state' | 'line' | 'corrections'>>
+>
 
-/** Codes of this package. The core's codes end at E046, so these numbers are unused. */
-const PACKAGE_CODES: ReadonlyMap<string, number> = new Map([
-  ['role_missing', FIRST_PACKAGE_NUMBER],
-  ['tenant_missing', 250],
-  ['feature_missing', 251],
-  ['login_taken', 252],
-  ['login_twice', 253],
-  ['chunk_failed', 254],
-  ['unknown_conflict', 255],
+/** One identity of the source. A million of them take about 200 MB. */
+export interface Identity {
+  state: IdentityCode
+  /** 0 if its record is in the source, n if it is in the n-th corrections. */
+  source: number
+  /** It was in a call. Until then, a row of the identity is not from this run. */
+  wasSent: boolean
+  /** It was in a call without a reply, which may still take effect. */
+  hadLostReply: boolean
+  /** It is sent again, so that it is looked up before each call. */
+  isRetry: boolean
+  details: IdentityDetails
+}
+
+export const NO_DETAILS: IdentityDetails = {}
+
+export const createIdentity = (): Identity => ({
+  state: 'pending',
+  source: 0,
+  wasSent: false,
+  hadLostReply: false,
+  isRetry: false,
+  details: NO_DETAILS,
+})
+
+/** Codes of this package. Any other code is of the core. */
+const PACKAGE_CODES: ReadonlySet<string> = new Set([
+  'role_missing',
+  'tenant_missing',
+  'feature_missing',
+  'login_taken',
+  'login_twice',
+  'chunk_failed',
+  'unknown_conflict',
 ])
-
-const CORE_CODE = /^E(\d{3})$/
 
 /** Whether a record can fail or be held back with this code. */
 export const isFailureCode = (code: unknown): code is string =>
-  typeof code === 'string' && (PACKAGE_CODES.has(code) || CORE_CODE.test(code))
-
-/** Returns 3 for `E003`, and 0 for an unknown code. */
-export const numberOf = (code: string | undefined): number => {
-  const packageNumber = PACKAGE_CODES.get(code ?? '')
-  if (packageNumber !== undefined) return packageNumber
-  const number = Number(CORE_CODE.exec(code ?? '')?.[1] ?? 0)
-  return number < FIRST_PACKAGE_NUMBER ? number : 0
-}
+  typeof code === 'string' && (PACKAGE_CODES.has(code) || /^E\d{3}$/.test(code))

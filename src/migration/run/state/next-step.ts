@@ -1,5 +1,4 @@
 import type { MigrationState } from '../report.js'
-import { IDENTITY_STATE } from './identity-state.js'
 import { countOf, type RunState, sizeOf } from './run-state.js'
 
 export type RunStep =
@@ -27,18 +26,17 @@ export function nextStep(state: RunState, goal: Goal): RunStep {
   if (state.blocked) return 'end'
   if (state.unanswered !== undefined) return 'resolve_lost_reply'
   if (state.toDelete.size > 0) return 'delete_rows'
-  if (countOf(state, IDENTITY_STATE.unresolved) > 0) return 'resolve_identities'
+  if (countOf(state, 'unresolved') > 0) return 'resolve_identities'
   if (goal === 'unblock') return 'end'
   if (goal === 'migrate' && hasUnsent(state)) return 'stage'
   if (state.phase === 'wait') return 'wait'
   if (state.phase === 'collect') return 'collect'
   // Only once no row waits: if two users have the same login, the one that was staged first must get it.
-  if (goal === 'migrate' && countOf(state, IDENTITY_STATE.to_import) > 0) return 'import_directly'
+  if (goal === 'migrate' && countOf(state, 'to_import') > 0) return 'import_directly'
   return state.phase === 'reconcile' ? 'reconcile' : 'end'
 }
 
-const hasUnsent = (state: RunState): boolean =>
-  countOf(state, IDENTITY_STATE.pending, IDENTITY_STATE.retry) > 0
+const hasUnsent = (state: RunState): boolean => countOf(state, 'pending', 'retry') > 0
 
 /** The state of a run from its journal: the result of its last step, if nothing was journaled after it. */
 export function runStatus(state: RunState): MigrationState {
@@ -50,12 +48,10 @@ export function finalState(state: RunState): MigrationState {
   if (state.blocked) return 'to_reconcile'
   if (state.stalledRows.size > 0) return 'stalled'
   if (nextStep(state, 'migrate') !== 'end') return 'interrupted'
-  if (countOf(state, IDENTITY_STATE.invalid, IDENTITY_STATE.failed) > 0) return 'to_correct'
+  if (countOf(state, 'invalid', 'failed') > 0) return 'to_correct'
   return isProved(state) ? 'complete' : 'to_reconcile'
 }
 
 /** Row counts prove nothing: each identity must have been looked up, or a person must have decided on it. */
 const isProved = (state: RunState): boolean =>
-  state.rows.size === 0 &&
-  countOf(state, IDENTITY_STATE.reconciled, IDENTITY_STATE.accepted, IDENTITY_STATE.left_out) ===
-    sizeOf(state)
+  state.rows.size === 0 && countOf(state, 'reconciled', 'accepted', 'left_out') === sizeOf(state)

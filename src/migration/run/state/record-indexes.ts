@@ -23,18 +23,10 @@ const writeRange = (first: number, last: number): string =>
 export function* readRecordIndexes(text: string, identities: number): Generator<number> {
   if (text === '') return
   for (const range of text.split(',')) {
-    const [first, last = first] = range.split('-', 2).map(Number)
-    assertRecordIndex(first, identities)
-    assertRecordIndex(last, identities)
+    const [first = -1, last = first] = range.split('-', 2).map(Number)
+    if (Math.max(first, last) >= identities) {
+      throw new MigrationError('bad_journal', 'the journal names a record that the source lacks')
+    }
     for (let recordIndex = first; recordIndex <= last; recordIndex++) yield recordIndex
   }
-}
-
-/** @throws MigrationError `bad_journal` if the source has no such record. */
-export function assertRecordIndex(
-  value: number | undefined,
-  identities: number,
-): asserts value is number {
-  if (value !== undefined && Number.isInteger(value) && value >= 0 && value < identities) return
-  throw new MigrationError('bad_journal', 'the journal names a record that the source lacks')
 }

@@ -1,7 +1,12 @@
 import type { MigrationCounts } from '../../../base/decision/migration-event.js'
-import { type IdentityCode, REPORTED_STATE } from './identity-state.js'
+import { MigrationError } from '../migration-error.js'
+import {
+  type Identity,
+  type IdentityCode,
+  type IdentityDetails,
+  reportedState,
+} from './identity-state.js'
 import type { EntryOf, Origin, RestPhase } from './journal-entry.js'
-import { assertRecordIndex, readRecordIndexes } from './record-indexes.js'
 
 export interface SentBatch {
   readonly kind: 'stage'
@@ -14,24 +19,16 @@ export interface SentDeletion {
   readonly rows: readonly string[]
 }
 
-/** The state that results from the entries of a journal. It takes a few bytes per identity. */
+/** The state that results from the entries of a journal. */
 export interface RunState {
   begun: EntryOf<'begun'> | undefined
   /** The preflight has passed, so staging may have begun. */
   started: boolean
 
-  /** The `IDENTITY_STATE` of each record. */
-  identities: Uint8Array
-  /** For each record the number of its failure code (see `numberOf`), or 0. */
-  failureCodes: Uint8Array
-  /** For each record 0 if it is in the source, n if it is in the n-th corrections. */
-  recordSource: Uint16Array
-  /** For each record 1 once it was in a call. Until then, a row of the identity is not from this run. */
-  wasSent: Uint8Array
-  /** For each record 1 once it was in a call without a reply, which may still take effect. */
-  hadLostReply: Uint8Array
-  /** Number of identities in each state, by `IDENTITY_STATE`. */
-  readonly tally: number[]
+  /** By record index. */
+  identities: readonly Identity[]
+  /** Number of identities in each state. */
+  readonly tally: Map<IdentityCode, number>
   readonly corrections: Origin[]
 
   batches: number
@@ -59,31 +56,25 @@ export interface RunState {
   ended: EntryOf<'ended'> | undefined
 }
 
-export function createRunState(): RunState {
-  return {
-    begun: undefined,
-    started: false,
-    identities: new Uint8Array(0),
-    failureCodes: new Uint8Array(0),
-    recordSource: new Uint16Array(0),
-    wasSent: new Uint8Array(0),
-    hadLostReply: new Uint8Array(0),
-    tally: REPORTED_STATE.map((): number => 0),
-    corrections: [],
-    batches: 0,
-    unanswered: undefined,
-    hasUnverifiedCall: false,
-    batchLimit: Number.POSITIVE_INFINITY,
-    foreignRows: new Set(),
-    rows: new Map(),
-    toDelete: new Set(),
-    toResolve: new Set(),
-    stalledRows: new Map(),
-    blocked: false,
-    phase: 'reconcile',
-    ended: undefined,
-  }
-}
+export const createRunState = (): RunState => ({
+  begun: undefined,
+  started: false,
+  identities: [],
+  tally: new Map(),
+  corrections: [],
+  batches: 0,
+  unanswered: undefined,
+  hasUnverifiedCall: false,
+  batchLimit: Number.POSITIVE_INFINITY,
+  foreignRows: new Set(),
+  rows: new Map(),
+  toDelete: new Set(),
+  toResolve: new Set(),
+  stalledRows: new Map(),
+  blocked: false,
+  phase: 'reconcile',
+  ended: undefined,
+})
 
 /** Nothing has been sent or corrected yet, so the source or the core may still be replaced. */
 export const mayRestart = ({ started, corrections }: RunState): boolean =>
@@ -91,30 +82,36 @@ export const mayRestart = ({ started, corrections }: RunState): boolean =>
 
 export const sizeOf = (state: RunState): number => state.identities.length
 
+/** @throws MigrationError `bad_journal` if the source has no such record. */
+export function identityAt(state: RunState, recordIndex: number): Identity {
+  const identity = state.identities[recordIndex]
+  if (identity !== undefined) return identity
+  throw new MigrationError('bad_journal', 'the journal names a record that the source lacks')
+}
+
 export const identityCode = (state: RunState, recordIndex: number): IdentityCode =>
-  state.identities[recordIndex] as IdentityCode
+  identityAt(state, recordIndex).state
 
-export function setIdentity(state: RunState, recordIndex: number, code: IdentityCode): void {
-  const before = identityCode(state, recordIndex)
-  state.tally[before] = (state.tally[before] ?? 0) - 1
-  state.tally[code] = (state.tally[code] ?? 0) + 1
-  state.identities[recordIndex] = code
+/**
+ * Changes the state of an identity, and replaces its details by those given.
+ *
+ * @throws MigrationError `bad_journal` if the source has no such record.
+ */
+export function setIdentity(
+  state: RunState,
+  recordIndex: number,
+  code: IdentityCode,
+  details?: IdentityDetails,
+): void {
+  const identity = identityAt(state, recordIndex)
+  state.tally.set(identity.state, countOf(state, identity.state) - 1)
+  state.tally.set(code, countOf(state, code) + 1)
+  identity.state = code
+  if (details !== undefined) identity.details = details
 }
 
-/** @throws MigrationError `bad_journal` if the source has no such record. */
-export function setAll(state: RunState, recordIndexes: string, code: IdentityCode): void {
-  for (const recordIndex of readRecordIndexes(recordIndexes, sizeOf(state)))
-    setIdentity(state, recordIndex, code)
-}
-
-/** @throws MigrationError `bad_journal` if the source has no such record. */
-export function setOne(state: RunState, recordIndex: number, code: IdentityCode): void {
-  assertRecordIndex(recordIndex, sizeOf(state))
-  setIdentity(state, recordIndex, code)
-}
-
-export const countOf = (state: RunState, ...codes: readonly IdentityCode[]): number =>
-  codes.reduce<number>((sum, code) => sum + (state.tally[code] ?? 0), 0)
+export const countOf = ({ tally }: RunState, ...codes: readonly IdentityCode[]): number =>
+  codes.reduce((sum, code) => sum + (tally.get(code) ?? 0), 0)
 
 export const NOTHING_COUNTED: MigrationCounts = {
   invalid: 0,
@@ -129,20 +126,8 @@ export const NOTHING_COUNTED: MigrationCounts = {
   left_out: 0,
 }
 
-export function countsOf(state: RunState): MigrationCounts {
+export function countsOf({ tally }: RunState): MigrationCounts {
   const counts: Record<keyof MigrationCounts, number> = { ...NOTHING_COUNTED }
-  REPORTED_STATE.forEach((name, code) => {
-    counts[name] += state.tally[code] ?? 0
-  })
+  for (const [code, count] of tally) counts[reportedState(code)] += count
   return counts
-}
-
-/** Rows may be waiting at the core again: the run must wait, collect and reconcile again. */
-export function markUnsettled(state: RunState): void {
-  state.phase = 'wait'
-}
-
-/** Identities must be looked up again, but no row waits at the core. */
-export function markUnreconciled(state: RunState): void {
-  if (state.phase === 'done') state.phase = 'reconcile'
 }

@@ -3,7 +3,7 @@ import type { Correction, OpenCorrections } from '../../source/corrections.js'
 import type { MigrationContext } from '../migration-context.js'
 import { MigrationError } from '../migration-error.js'
 import { type IndexedRecord, replacementsIn } from '../source-index.js'
-import { IDENTITY_STATE, type IdentityCode, numberOf } from '../state/identity-state.js'
+import type { IdentityCode } from '../state/identity-state.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
 import { identityCode } from '../state/run-state.js'
@@ -38,16 +38,12 @@ export async function checkCorrections(
   return { ...corrected, digest: open.digest() }
 }
 
-const WITHOUT_ACCOUNT: readonly IdentityCode[] = [
-  IDENTITY_STATE.invalid,
-  IDENTITY_STATE.failed,
-  IDENTITY_STATE.missing,
-]
+const WITHOUT_ACCOUNT: readonly IdentityCode[] = ['invalid', 'failed', 'missing']
 
 const FITTING: Readonly<Record<Correction['type'], readonly IdentityCode[]>> = {
   replace: WITHOUT_ACCOUNT,
   leaveOut: WITHOUT_ACCOUNT,
-  accept: [IDENTITY_STATE.differs, IDENTITY_STATE.shared],
+  accept: ['differs', 'shared'],
 }
 
 const FITTING_IN_WORDS: Readonly<Record<Correction['type'], string>> = {
@@ -127,7 +123,7 @@ export async function retryFailed(ctx: MigrationContext, codes: readonly string[
     (recordIndex) => !taken.has(recordIndex) && !twice.has(recordIndex),
   )
   const isHeldBack = ([recordIndex]: readonly [number, unknown]): boolean =>
-    identityCode(ctx.journaled.state, recordIndex) === IDENTITY_STATE.invalid
+    identityCode(ctx.journaled.state, recordIndex) === 'invalid'
   const conflicts = conflictEntries(ctx, {
     taken: new Map([...taken].filter(isHeldBack)),
     twice: new Map([...twice].filter(isHeldBack)),
@@ -149,22 +145,16 @@ function withCode(
   { journaled: { state } }: MigrationContext,
   codes: readonly string[],
 ): ReadonlySet<number> {
-  const numbers = new Set(codes.map(numberOf))
   const recordIndexes = new Set<number>()
-  state.failureCodes.forEach((number, recordIndex) => {
-    if (number === 0 || !numbers.has(number)) return
-    const now = identityCode(state, recordIndex)
-    if (now === IDENTITY_STATE.failed || now === IDENTITY_STATE.invalid)
-      recordIndexes.add(recordIndex)
-  })
+  for (const [recordIndex, { state: now, details }] of state.identities.entries()) {
+    if (details.code === undefined || !codes.includes(details.code)) continue
+    if (now === 'failed' || now === 'invalid') recordIndexes.add(recordIndex)
+  }
   return recordIndexes
 }
 
 /** States in which an identity gets no account from its current record. */
-const HOLDS_NO_LOGIN: ReadonlySet<IdentityCode> = new Set([
-  ...WITHOUT_ACCOUNT,
-  IDENTITY_STATE.left_out,
-])
+const HOLDS_NO_LOGIN: ReadonlySet<IdentityCode> = new Set([...WITHOUT_ACCOUNT, 'left_out'])
 
 /** Yields the current records whose account exists or will exist, except the records of `without`. */
 const recordsInUse = (

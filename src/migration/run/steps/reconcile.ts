@@ -5,7 +5,7 @@ import type { MigrationContext } from '../migration-context.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry } from '../state/journal-entry.js'
-import { identityCode, type RunState } from '../state/run-state.js'
+import { identityAt, identityCode, type RunState } from '../state/run-state.js'
 import { currentRecords, unrecordedRows } from './records.js'
 
 /** Looks up each identity that is due, then checks that the core has no unrecorded row of this run. */
@@ -45,9 +45,9 @@ function dueRecords(ctx: MigrationContext): AsyncGenerator<IndexedRecord> {
   const waiting = new Set([...state.stalledRows.values()].map(({ record }) => record))
   return currentRecords(ctx, (recordIndex) => {
     // An invalid record without a code failed validation, so the core would not accept it.
+    const { code } = identityAt(state, recordIndex).details
     const isInvalid =
-      identityCode(state, recordIndex) === IDENTITY_STATE.invalid &&
-      state.failureCodes[recordIndex] === 0
+      identityCode(state, recordIndex) === IDENTITY_STATE.invalid && code === undefined
     return DUE.has(identityCode(state, recordIndex)) && !waiting.has(recordIndex) && !isInvalid
   })
 }

@@ -4,6 +4,7 @@ import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { IndexedRecord } from '../source-index.js'
 import type { EntryOf } from '../state/journal-entry.js'
+import { identityAt } from '../state/run-state.js'
 
 /**
  * Yields the current record of each wanted identity: the record of the source, or of the last corrections that
@@ -15,7 +16,7 @@ export async function* currentRecords(
 ): AsyncGenerator<IndexedRecord> {
   for (let sourceNumber = 0; sourceNumber <= state.corrections.length; sourceNumber++) {
     const isDue = (recordIndex: number): boolean =>
-      state.recordSource[recordIndex] === sourceNumber && isWanted(recordIndex)
+      identityAt(state, recordIndex).source === sourceNumber && isWanted(recordIndex)
     if (!state.identities.some((_, recordIndex) => isDue(recordIndex))) continue
     for await (const record of sourceIndex.records(sourceNumber, signal))
       if (isDue(record.recordIndex)) yield record
@@ -27,7 +28,7 @@ export function recordPosition(
   { sourceIndex, journaled: { state } }: MigrationContext,
   recordIndex: number,
 ): string {
-  const corrections = state.corrections[(state.recordSource[recordIndex] ?? 0) - 1]
+  const corrections = state.corrections[identityAt(state, recordIndex).source - 1]
   return `Line ${sourceIndex.lineOf(recordIndex)} of ${corrections?.name ?? 'the source'}`
 }
 
@@ -50,7 +51,7 @@ export async function* unrecordedRows(
     const externalUserId = externalUserIdOf(row)
     if (externalUserId === undefined) continue
     const recordIndex = sourceIndex.recordIndexOf(externalUserId)
-    if (recordIndex === undefined || state.wasSent[recordIndex] !== 1) continue
+    if (recordIndex === undefined || !identityAt(state, recordIndex).wasSent) continue
     yield { row, recordIndex, externalUserId }
   }
 }

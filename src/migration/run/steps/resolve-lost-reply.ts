@@ -2,7 +2,7 @@ import type { CoreError } from '../../core/core-error.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { ResultOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
-import type { SentBatch, SentDeletion } from '../state/run-state.js'
+import { identityAt, type SentBatch, type SentDeletion } from '../state/run-state.js'
 import { findAccounts, unrecordedRows } from './records.js'
 
 interface LostReply {
@@ -92,7 +92,7 @@ async function newRowsOf(
   const withRow = new Set<number>()
   for await (const { recordIndex } of unrecordedRows(ctx)) {
     if (!inBatch.has(recordIndex)) continue
-    if (ctx.journaled.state.hadLostReply[recordIndex] === 0) return 'proof'
+    if (!identityAt(ctx.journaled.state, recordIndex).hadLostReply) return 'proof'
     withRow.add(recordIndex)
   }
   return withRow

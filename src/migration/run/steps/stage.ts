@@ -5,7 +5,7 @@ import { type IndexedRecord, userOf } from '../source-index.js'
 import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { lookedUpEntry, type ResultOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
-import { identityCode } from '../state/run-state.js'
+import { identityAt, identityCode } from '../state/run-state.js'
 import { currentRecords, findAccounts, unrecordedRows } from './records.js'
 import { sendCall } from './send-call.js'
 
@@ -80,7 +80,7 @@ async function skipExisting(ctx: MigrationContext, batch: Batch): Promise<Batch>
   const doubtful = batch.filter(
     ({ recordIndex }) =>
       identityCode(state, recordIndex) === IDENTITY_STATE.retry ||
-      state.hadLostReply[recordIndex] === 1,
+      identityAt(state, recordIndex).hadLostReply,
   )
   if (doubtful.length === 0) return batch
   const asked = new Set(doubtful.map(({ recordIndex }) => recordIndex))

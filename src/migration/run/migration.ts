@@ -83,23 +83,7 @@ export interface Migration {
   close(): Promise<void>
 }
 
-const CORE_FUNCTIONS = [
-  'stageUsers',
-  'importUser',
-  'listRows',
-  'rows',
-  'countRows',
-  'deleteRows',
-  'coreIdOf',
-  'user',
-  'usersWith',
-  'rolesOf',
-  'metadataOf',
-  'totpDevicesOf',
-  'tenants',
-  'roles',
-  'features',
-] satisfies readonly (keyof CoreClient)[]
+const CORE_FUNCTIONS = ['stageUsers', 'rows', 'coreIdOf'] satisfies readonly (keyof CoreClient)[]
 
 /** The range of a number option, and its default. */
 export interface NumberRange {

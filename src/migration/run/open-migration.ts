@@ -5,14 +5,17 @@ import { assertPhonePlans } from '../record-validation/phone-number.js'
 import {
   type Migration,
   type MigrationOptions,
-  type MigrationSettings,
   parseSettings,
   type StepOptions,
 } from './migration.js'
 import { type MigrationContext, SYSTEM_TIMING, type Timing } from './migration-context.js'
 import { type JournaledState, replayJournal } from './replay-journal.js'
-import type { MigrationReport } from './report.js'
-import { createReport, identityReports } from './report-of.js'
+import {
+  createReport,
+  type IdentityReport,
+  type MigrationReport,
+  type StepResult,
+} from './report.js'
 import {
   check,
   correctAndRun,
@@ -20,11 +23,18 @@ import {
   reverify,
   runSteps,
   runToResult,
-  type StepResult,
   unblock,
 } from './run-steps.js'
-import { assertSameCore, createSourceIndex, type SourceIndex } from './source-index.js'
-import { countsOf, mayRestart, sizeOf } from './state/run-state.js'
+import {
+  assertSameCore,
+  createSourceIndex,
+  type IndexedRecord,
+  type IndexedSettings,
+  type SourceIndex,
+  validateRecord,
+} from './source-index.js'
+import { reportedState } from './state/identity-state.js'
+import { countsOf, identityAt, mayRestart, sizeOf } from './state/run-state.js'
 
 /**
  * Opens a migration of `source` into `core`, which continues where `journal` ends. Opening reads only
@@ -64,40 +74,44 @@ export async function openMigrationWith(
   const settings = parseSettings(options)
   const journaled = await replayJournal(settings.journal)
   if (!mayRestart(journaled.state)) assertSameCore(journaled.state.begun, settings.core)
-  const emit = createEmitter(journaled, settings.onProgress)
-  const readIndex = once((signal) =>
-    createSourceIndex({ settings, journaled, now: timing.now }, signal),
-  )
-  return migrationOf({ settings, journaled, timing, emit, readIndex })
+  const { closing, readIndex, ...reader } = openReader(settings, journaled, timing)
+  const runAlone = createStepRunner({ settings, journaled, timing, readIndex }, closing.signal)
+  return Object.freeze({
+    ...reader,
+    check: (stepOptions) => runAlone(check, stepOptions),
+    run: (stepOptions) => runAlone((ctx) => runSteps(ctx, 'migrate'), stepOptions),
+    async correct(corrections, stepOptions) {
+      const request = parseCorrectionRequest(corrections)
+      return runAlone((ctx) => correctAndRun(ctx, request), stepOptions)
+    },
+    reconcile: (stepOptions) => runAlone(reverify, stepOptions),
+    unblock: (stepOptions) => runAlone(unblock, stepOptions),
+    async close() {
+      closing.abort(new Error('the migration is closed'))
+      await runAlone.ended()
+      await reader.close()
+    },
+  } satisfies Migration)
 }
 
-/** Reads the index on the first call. Concurrent calls wait for it, because two reads would begin the journal twice. */
-function once(
-  read: (signal: AbortSignal) => Promise<SourceIndex>,
-): (signal: AbortSignal) => Promise<SourceIndex> {
-  let index: SourceIndex | undefined
-  let lastRead: Promise<unknown> = Promise.resolve()
-  return (signal) => {
-    const reading = lastRead.then(async () => {
-      index ??= await read(signal)
-      return index
-    })
-    lastRead = reading.catch(() => {})
-    return reading
-  }
+type MigrationStep = (ctx: MigrationContext) => Promise<StepResult>
+
+interface OpenedMigration extends Pick<MigrationContext, 'settings' | 'journaled' | 'timing'> {
+  readonly readIndex: (signal: AbortSignal) => Promise<SourceIndex>
 }
 
-function migrationOf(opened: OpenedMigration): Migration {
-  const { settings, journaled, timing, readIndex } = opened
-  const closing = new AbortController()
+/** Returns a function that runs at most one step at a time, because two would stage the same users. */
+function createStepRunner(opened: OpenedMigration, closing: AbortSignal) {
   let inProgress: Promise<MigrationReport> | undefined
 
-  /** Runs at most one step at a time, because two would stage the same users. */
-  async function runAlone({ signal }: StepOptions, step: MigrationStep): Promise<MigrationReport> {
-    closing.signal.throwIfAborted()
+  async function runAlone(
+    step: MigrationStep,
+    { signal }: StepOptions = {},
+  ): Promise<MigrationReport> {
+    closing.throwIfAborted()
     if (inProgress !== undefined) throw new Error('a step of the migration is in progress')
     const controller = new AbortController()
-    const signals = signal === undefined ? [closing.signal] : [closing.signal, signal]
+    const signals = signal === undefined ? [closing] : [closing, signal]
     const stopListening = signals.map((each) => abortWith(controller, each))
     inProgress = runStep(opened, controller.signal, step)
     try {
@@ -108,50 +122,11 @@ function migrationOf(opened: OpenedMigration): Migration {
     }
   }
 
-  return Object.freeze({
-    check: (options = {}) => runAlone(options, check),
-    run: (options = {}) => runAlone(options, (ctx) => runSteps(ctx, 'migrate')),
-    async correct(corrections, options = {}) {
-      const request = parseCorrectionRequest(corrections)
-      return runAlone(options, (ctx) => correctAndRun(ctx, request))
-    },
-    reconcile: (options = {}) => runAlone(options, reverify),
-    unblock: (options = {}) => runAlone(options, unblock),
-    status: async () => createReport(journaled.state, { now: timing.now() }),
-    async *identities() {
-      const index = await readIndex(closing.signal)
-      yield* identityReports(journaled, index, closing.signal)
-    },
-    async close() {
-      closing.abort(new Error('the migration is closed'))
-      await inProgress?.catch(() => {})
-      await settings.journal.close()
-    },
-  } satisfies Migration)
+  return Object.assign(runAlone, {
+    /** Resolves once no step is in progress. */
+    ended: async (): Promise<void> => void (await inProgress?.catch(() => {})),
+  })
 }
-
-/** Returns a function that publishes progress events. An error of the observer is ignored. */
-const createEmitter =
-  ({ state }: JournaledState, observe: MigrationSettings['onProgress']): MigrationContext['emit'] =>
-  (type, about) =>
-    announceMigration<MigrationProgress>(observe, () => ({
-      by: 'migration',
-      type,
-      counts: countsOf(state),
-      identities: sizeOf(state),
-      ...about,
-    }))
-
-/** A migration whose journal has been read. */
-interface OpenedMigration {
-  readonly settings: MigrationSettings
-  readonly journaled: JournaledState
-  readonly timing: Timing
-  readonly emit: MigrationContext['emit']
-  readonly readIndex: (signal: AbortSignal) => Promise<SourceIndex>
-}
-
-type MigrationStep = (ctx: MigrationContext) => Promise<StepResult>
 
 /** Runs a step, journals its result and publishes it. */
 async function runStep(
@@ -159,36 +134,39 @@ async function runStep(
   signal: AbortSignal,
   step: MigrationStep,
 ): Promise<MigrationReport> {
-  const { settings, journaled, timing, emit } = opened
+  const { settings, journaled, timing } = opened
+  const { state } = journaled
+  const emit: MigrationContext['emit'] = (type, about) =>
+    announceMigration<MigrationProgress>(settings.onProgress, () => ({
+      by: 'migration',
+      type,
+      counts: countsOf(state),
+      identities: sizeOf(state),
+      ...about,
+    }))
   const result = await runToResult(signal, async () =>
     step({
       ...opened,
       core: patientClient(settings.core),
       sourceIndex: await readIndex(signal),
       signal,
+      emit,
       consecutiveLostReplies: 0,
-      lastExamination: {
-        failed: journaled.state.rows.size,
-        processing: 0,
-        at: timing.elapsedMs(),
-      },
+      lastExamination: { failed: state.rows.size, processing: 0, at: timing.elapsedMs() },
     }),
   )
-  if (journaled.state.begun !== undefined) {
+  if (state.begun !== undefined) {
     const findings = result.findings.map((finding) => ({ ...finding }))
     await journaled.write({ type: 'ended', ...result, findings })
   }
   emit('ended')
-  return createReport(journaled.state, { result, now: timing.now() })
+  return createReport(state, { result, now: timing.now() })
 }
-
-export type ReadMigrationOptions = Pick<
-  MigrationSettings,
-  'journal' | 'source' | 'corrections' | 'batchBytes'
->
 
 /** The functions of a migration that do not call the core. */
 export type MigrationReader = Pick<Migration, 'status' | 'identities' | 'close'>
+
+export type ReadMigrationOptions = Omit<IndexedSettings, 'core'> & Pick<MigrationOptions, 'journal'>
 
 /**
  * Opens a migration to read its reports. Only `identities` reads the source.
@@ -196,18 +174,66 @@ export type MigrationReader = Pick<Migration, 'status' | 'identities' | 'close'>
  * @throws MigrationError `bad_journal`.
  */
 export async function readMigration(settings: ReadMigrationOptions): Promise<MigrationReader> {
-  const { now } = SYSTEM_TIMING
-  const journaled = await replayJournal(settings.journal)
+  const { status, identities, close } = openReader(
+    settings,
+    await replayJournal(settings.journal),
+    SYSTEM_TIMING,
+  )
+  return { status, identities, close }
+}
+
+function openReader(
+  settings: IndexedSettings & Pick<MigrationOptions, 'journal'>,
+  journaled: JournaledState,
+  { now }: Pick<Timing, 'now'>,
+): MigrationReader & {
+  readonly closing: AbortController
+  readonly readIndex: (signal: AbortSignal) => Promise<SourceIndex>
+} {
+  const { state } = journaled
   const closing = new AbortController()
+  let index: Promise<SourceIndex> | undefined
+  /** Concurrent calls share one reading, because two would begin the journal twice. */
+  const readIndex = (signal: AbortSignal): Promise<SourceIndex> =>
+    (index ??= createSourceIndex({ settings, journaled, now }, signal).catch((error: unknown) => {
+      index = undefined
+      throw error
+    }))
   return {
-    status: async () => createReport(journaled.state, { now: now() }),
+    closing,
+    readIndex,
+    status: async () => createReport(state, { now: now() }),
     async *identities() {
-      const index = await createSourceIndex({ settings, journaled, now }, closing.signal)
-      yield* identityReports(journaled, index, closing.signal)
+      const sourceIndex = await readIndex(closing.signal)
+      for await (const record of sourceIndex.records(0, closing.signal)) {
+        yield reportOn(record, sourceIndex, journaled)
+      }
     },
     async close() {
       closing.abort(new Error('the migration is closed'))
       await settings.journal.close()
     },
   }
+}
+
+function reportOn(
+  record: IndexedRecord,
+  { lineOf }: SourceIndex,
+  { state }: JournaledState,
+): IdentityReport {
+  const { recordIndex, externalUserId } = record
+  const { details, source, state: code } = identityAt(state, recordIndex)
+  const corrections = state.corrections[source - 1]
+  const report: IdentityReport = {
+    externalUserId,
+    line: lineOf(recordIndex),
+    ...(corrections !== undefined && { corrections: corrections.name }),
+    state: reportedState(code),
+    ...details,
+  }
+  if (code !== 'invalid' || details.code !== undefined || details.errors !== undefined)
+    return report
+  // The journal has no reason, because the validation of the record gives it.
+  const validation = validateRecord(record)
+  return validation.ok ? report : { ...report, errors: validation.errors }
 }

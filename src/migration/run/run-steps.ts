@@ -1,14 +1,20 @@
 import { isObject } from '../../base/options.js'
-import { CoreError, type CoreErrorCode } from '../core/core-error.js'
+import { CoreError } from '../core/core-error.js'
 import { openCorrections } from '../source/corrections.js'
 import type { Source } from '../source/source.js'
 import { isSource } from './migration.js'
 import type { MigrationContext } from './migration-context.js'
 import { MigrationError } from './migration-error.js'
-import type { MigrationState, PreflightFinding } from './report.js'
+import type { PreflightFinding, StepResult } from './report.js'
 import { originOf } from './source-index.js'
 import { isFailureCode } from './state/identity-state.js'
-import { finalState, type Goal, nextStep, type RunStep } from './state/next-step.js'
+import {
+  finalState,
+  type Goal,
+  type MigrationState,
+  nextStep,
+  type RunStep,
+} from './state/next-step.js'
 import { countOf } from './state/run-state.js'
 import { collect } from './steps/collect.js'
 import { checkCorrections, retryFailed } from './steps/correct.js'
@@ -19,15 +25,6 @@ import { importDirectly, resolveIdentities } from './steps/resolve-identities.js
 import { resolveLostReply } from './steps/resolve-lost-reply.js'
 import { stage } from './steps/stage.js'
 import { waitForImport } from './steps/wait-for-import.js'
-
-/** The result of a step of a `Migration`, which may run several steps of `STEPS`. */
-export interface StepResult {
-  readonly state: MigrationState
-  readonly findings: readonly PreflightFinding[]
-  /** The message of the core error that ended the run. */
-  readonly fault?: string
-  readonly faultCode?: CoreErrorCode
-}
 
 /** Runs the steps of `nextStep` one after another, until none is left or one stops the run. */
 export async function runSteps(ctx: MigrationContext, goal: Goal): Promise<StepResult> {

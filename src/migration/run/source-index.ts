@@ -59,10 +59,12 @@ export interface SourceIndex {
   add(corrections: OpenCorrections): Promise<void>
 }
 
+/** `core` is missing for `readMigration`, which calls no core. */
+export type IndexedSettings = Pick<MigrationSettings, 'source' | 'corrections' | 'batchBytes'> &
+  Partial<Pick<MigrationSettings, 'core'>>
+
 interface IndexingContext {
-  /** `core` is missing for `readMigration`, which calls no core. */
-  readonly settings: Pick<MigrationSettings, 'source' | 'corrections' | 'batchBytes'> &
-    Partial<Pick<MigrationSettings, 'core'>>
+  readonly settings: IndexedSettings
   readonly journaled: JournaledState
   /** Milliseconds since the epoch. */
   readonly now: () => number

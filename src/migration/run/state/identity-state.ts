@@ -1,4 +1,7 @@
-import type { IdentityReport, IdentityState } from '../report.js'
+import type { MigrationCounts } from '../../../base/decision/migration-event.js'
+import type { UserFinding } from '../../record-validation/user-finding.js'
+
+type IdentityState = keyof MigrationCounts
 
 /**
  * The state of an identity in a run.
@@ -44,9 +47,24 @@ export const reportedState = (state: IdentityCode): IdentityState =>
     : (state as IdentityState)
 
 /** What the journal says of an identity: why it is in its state, or the account that it has. */
-export type IdentityDetails = Readonly<
-  Partial<Omit<IdentityReport, 'externalUserId' | 'state' | 'line' | 'corrections'>>
->
+export interface IdentityDetails {
+  /** The core's id of the account. */
+  readonly coreUserId?: string
+  /** The core's id of the row that failed. */
+  readonly rowId?: string
+  /** A code of the core, such as `E003`, or of this package, such as `chunk_failed` or `login_taken`. */
+  readonly code?: string
+  /** Why it failed, in the words of the core. */
+  readonly text?: string
+  /** The core's id of another account that has a login of this identity. */
+  readonly heldBy?: string
+  /** Why the record is invalid. */
+  readonly errors?: readonly UserFinding[]
+  /** Paths of the record in which the account differs, without values. */
+  readonly differences?: readonly string[]
+  /** Why a person accepted it or left it out. */
+  readonly reason?: string
+}
 
 /** One identity of the source. A million of them take about 200 MB. */
 export interface Identity {

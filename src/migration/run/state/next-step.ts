@@ -1,5 +1,21 @@
-import type { MigrationState } from '../report.js'
 import { countOf, type RunState, sizeOf } from './run-state.js'
+
+/** The state of a run. This list is closed. */
+export type MigrationState =
+  /** Each identity is reconciled, accepted or left out. */
+  | 'complete'
+  /** Records need corrections; see `identities()`. */
+  | 'to_correct'
+  /** Nothing waits at the core, but not every identity is verified. */
+  | 'to_reconcile'
+  /** Rows of this run still wait at the core, where nothing has changed for `stallMinutes`. */
+  | 'stalled'
+  /** The step ended early, for example by its signal; `run` continues. */
+  | 'interrupted'
+  /** The core lacks something that the source needs, or has rows that are not from this run. */
+  | 'preflight_failed'
+  /** The core cannot be reached, refuses a call or sends an unexpected reply. */
+  | 'core_fault'
 
 export type RunStep =
   | 'preflight'

@@ -7,8 +7,7 @@ import type { IdentityCode } from '../state/identity-state.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
 import { identityCode } from '../state/run-state.js'
-import { examine } from './examine.js'
-import { conflictEntries } from './preflight.js'
+import { conflictEntries, examine } from './preflight.js'
 import { currentRecords, recordPosition } from './records.js'
 
 type Corrected = Omit<EntryOf<'corrected'>, 'type' | 'source'>

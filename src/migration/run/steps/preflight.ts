@@ -1,10 +1,22 @@
+import { findTakenLogin } from '../../account/conflicting-account.js'
 import { CoreError } from '../../core/core-error.js'
-import { externalUserIdOf } from '../../record-validation/stored-form.js'
+import type { ImportUser } from '../../core/import-user.js'
+import { becomesPrimary, loginKeysOf } from '../../record-validation/login-keys.js'
+import {
+  coreTenantIds,
+  externalUserIdOf,
+  PUBLIC_TENANT,
+  trimmed,
+} from '../../record-validation/stored-form.js'
+import type { UserFinding } from '../../record-validation/user-finding.js'
+import type { Feature } from '../../record-validation/validate-user.js'
+import { createDigestTable } from '../../source/digest-table.js'
+import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { PreflightFinding } from '../report.js'
+import { type IndexedRecord, userOf, validateRecord } from '../source-index.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
-import { type Examination, examine } from './examine.js'
 import { recordPosition } from './records.js'
 
 /** The result of a preflight, with its entry for the journal, unless the core cannot import at all. */
@@ -111,4 +123,236 @@ async function findForeignRows({ core, sourceIndex, signal }: MigrationContext):
     if (sourceIndex.recordIndexOf(externalUserId) !== undefined) ids.push(row.id)
   }
   return ids
+}
+
+/** What keeps records from becoming accounts of their own, by record index. */
+interface Examination {
+  /** Objections to records, and what the core lacks. */
+  readonly findings: readonly PreflightFinding[]
+  /** Records that the core would refuse. */
+  readonly invalid: ReadonlySet<number>
+  /** Records that have their account. */
+  readonly accounts: ReadonlySet<number>
+  /** Records with a login that another account has, and the core's id of that account. */
+  readonly taken: ReadonlyMap<number, string>
+  /** Records with a login of an earlier record, and the record index of that one. */
+  readonly twice: ReadonlyMap<number, number>
+}
+
+interface ExaminedRecords {
+  /** Yields the same records each time: a source may be too large to keep. */
+  readonly records: () => AsyncIterable<IndexedRecord>
+  /** Records that have been validated already are only looked up. */
+  readonly areValid?: boolean
+  /** A fault, or another reason, stops the run, so that no record is looked up: that would be repeated. */
+  readonly isStopped?: boolean
+  /** Other records, which keep their logins. */
+  readonly others?: AsyncIterable<IndexedRecord>
+}
+
+/** Examines records of the source, or of corrections, before they are staged. Changes nothing at the core. */
+export async function examine(
+  ctx: MigrationContext,
+  { records, areValid = false, isStopped = false, others }: ExaminedRecords,
+): Promise<Examination> {
+  const { invalid, findings } = areValid ? NOT_VALIDATED : await validateAll(ctx, records())
+  const mayLookUp = !isStopped && findings.every(({ severity }) => severity === 'notice')
+  const logins = createDigestTable()
+  for await (const record of others ?? []) addLogins(logins, record)
+  const skipped = new Set(invalid)
+  const twice = new Map<number, number>()
+  if (others !== undefined) {
+    for await (const record of without(records(), skipped)) {
+      const other = ownerOf(logins, record)
+      if (other !== undefined) twice.set(record.recordIndex, other)
+    }
+  }
+  for (const recordIndex of twice.keys()) skipped.add(recordIndex)
+  const found = mayLookUp ? await lookUpLogins(ctx, without(records(), skipped)) : NOT_LOOKED_UP
+  for (const recordIndex of [...found.accounts, ...found.taken.keys()]) skipped.add(recordIndex)
+  // Only now: a login that no account can get from an earlier record is free for a later one.
+  for await (const record of without(records(), skipped)) {
+    const earlier = ownerOf(logins, record)
+    if (earlier === undefined) addLogins(logins, record)
+    else twice.set(record.recordIndex, earlier)
+  }
+  return { findings, invalid, ...found, twice }
+}
+
+/** Logins with the record index of the record that has each of them. */
+type Logins = ReturnType<typeof createDigestTable>
+
+function addLogins(logins: Logins, record: IndexedRecord): void {
+  for (const key of loginKeysOf(userOf(record))) logins.add(key, record.recordIndex)
+}
+
+/** Returns the record that has one of the record's logins. */
+function ownerOf(logins: Logins, record: IndexedRecord): number | undefined {
+  for (const key of loginKeysOf(userOf(record))) {
+    const owner = logins.find(key)
+    if (owner !== undefined) return owner
+  }
+  return undefined
+}
+
+const NOT_VALIDATED = { invalid: new Set<number>(), findings: [] }
+const NOT_LOOKED_UP = { accounts: new Set<number>(), taken: new Map<number, string>() }
+
+async function* without(
+  records: AsyncIterable<IndexedRecord>,
+  skipped: ReadonlySet<number>,
+): AsyncGenerator<IndexedRecord> {
+  for await (const record of records) if (!skipped.has(record.recordIndex)) yield record
+}
+
+/** Looks up the account and the logins of each record, `lookUps` records at a time. */
+async function lookUpLogins(
+  { core, settings, signal }: MigrationContext,
+  records: AsyncIterable<IndexedRecord>,
+): Promise<Pick<Examination, 'accounts' | 'taken'>> {
+  const accounts = new Set<number>()
+  const taken = new Map<number, string>()
+  await forEachConcurrently(records, settings.lookUps, async (record) => {
+    const { recordIndex, externalUserId } = record
+    const currentId = () => core.coreIdOf(externalUserId, { signal })
+    if ((await currentId()) !== undefined) return void accounts.add(recordIndex)
+    const heldBy = (await findTakenLogin(core, userOf(record), { signal }))?.heldBy
+    if (heldBy === undefined) return
+    // `migrationEndpoint` may have created the account between the two look-ups.
+    if ((await currentId()) === heldBy) accounts.add(recordIndex)
+    else taken.set(recordIndex, heldBy)
+  })
+  return { accounts, taken }
+}
+
+/** Validates each record, and compares what the valid ones need with what the core has. */
+async function validateAll(
+  { core, settings, signal }: MigrationContext,
+  records: AsyncIterable<IndexedRecord>,
+): Promise<Pick<Examination, 'invalid' | 'findings'>> {
+  const [tenants, roles, features] = await Promise.all([
+    core.tenants({ signal }),
+    core.roles({ signal }),
+    core.features({ signal }),
+  ])
+  const providers = new Map(tenants.map(({ tenantId, thirdPartyIds }) => [tenantId, thirdPartyIds]))
+  const present: Readonly<Record<Noun, ReadonlySet<string>>> = {
+    tenant: new Set([PUBLIC_TENANT, ...providers.keys()]),
+    role: new Set(roles),
+    feature: new Set([...features, ...(features.includes('mfa') ? ['account_linking'] : [])]),
+  }
+  const accepted = new Set<string>(settings.acceptWarnings)
+  const invalid = new Set<number>()
+  const tally = createTally()
+  for await (const record of records) {
+    const validation = validateRecord(record)
+    if (!validation.ok) {
+      // Its warnings count once a correction has made it valid.
+      invalid.add(record.recordIndex)
+      tally.addRecord('record_invalid', validation.errors, record)
+      continue
+    }
+    for (const [noun, name] of needsOf(validation.user)) {
+      if (!present[noun].has(name)) tally.addLack(noun, name, record)
+    }
+    for (const [provider, tenantId] of providersOf(validation.user)) {
+      if (providers.get(tenantId)?.includes(provider) !== false) continue
+      tally.addProvider(provider, tenantId, record)
+    }
+    for (const warning of validation.warnings) {
+      if (!accepted.has(warning.code)) tally.addRecord('warning_not_accepted', [warning], record)
+    }
+  }
+  return { invalid, findings: tally.findings() }
+}
+
+type Noun = 'tenant' | 'role' | 'feature'
+
+/** Yields what the core needs to import the user: names as the core stores them, and features of its licence. */
+function* needsOf({
+  loginMethods,
+  userRoles = [],
+  totpDevices,
+}: ImportUser): Generator<['feature', Feature] | ['tenant' | 'role', string]> {
+  const tenantIds = [...loginMethods, ...userRoles].flatMap((each) => each.tenantIds ?? [])
+  for (const tenantId of coreTenantIds(tenantIds)) yield ['tenant', tenantId]
+  for (const { role } of userRoles) yield ['role', trimmed(role)]
+  if (becomesPrimary(loginMethods)) yield ['feature', 'account_linking']
+  // Only the exact name is free: the core requires the feature for `Public`.
+  if (tenantIds.some((tenantId) => tenantId !== PUBLIC_TENANT)) yield ['feature', 'multi_tenancy']
+  if (totpDevices !== undefined) yield ['feature', 'mfa']
+}
+
+/** Yields the third-party providers by tenant. The backend may configure them instead of the core. */
+function* providersOf({
+  loginMethods,
+}: ImportUser): Generator<[provider: string, tenantId: string]> {
+  for (const { recipeId, tenantIds, thirdPartyId } of loginMethods) {
+    if (recipeId !== 'thirdparty' || thirdPartyId === undefined) continue
+    for (const tenantId of coreTenantIds(tenantIds)) yield [thirdPartyId, tenantId]
+  }
+}
+
+/** Above this number of kinds, records are counted by the code of their first finding. */
+const MAX_KINDS = 200
+
+/** Counts records by the kind of finding. The first record of a kind gives the message. */
+function createTally() {
+  const kinds = new Map<string, Required<PreflightFinding> & { readonly lastLine: number }>()
+
+  function add(kind: string, { line }: IndexedRecord, finding: () => Finding): void {
+    const before = kinds.get(kind)
+    if (before === undefined) kinds.set(kind, { ...finding(), line, records: 1, lastLine: line })
+    else if (before.lastLine !== line) {
+      kinds.set(kind, { ...before, records: before.records + 1, lastLine: line })
+    }
+  }
+
+  return {
+    addLack(noun: Noun, name: string, record: IndexedRecord): void {
+      add(`${noun} ${name}`, record, () => ({
+        code: `${noun}_missing`,
+        severity: 'fault',
+        message: `The core lacks the ${noun} ${name}.`,
+      }))
+    },
+    addProvider(provider: string, tenantId: string, record: IndexedRecord): void {
+      add(`provider ${provider}`, record, () => ({
+        code: 'provider_missing',
+        severity: 'notice',
+        message: `The core lacks the provider ${provider} in the tenant ${tenantId}, and maybe in others; the backend may configure it.`,
+      }))
+    },
+    addRecord(
+      code: 'record_invalid' | 'warning_not_accepted',
+      findings: readonly UserFinding[],
+      record: IndexedRecord,
+    ): void {
+      const kind = [...new Set(findings.map(findingKind))].join(' ')
+      const isCounted = kinds.size < MAX_KINDS || kinds.has(`${code} ${kind}`)
+      add(`${code} ${isCounted ? kind : findings[0]?.code}`, record, () => ({
+        code,
+        severity: code === 'record_invalid' ? 'notice' : 'fault',
+        message: describeFindings(findings),
+      }))
+    },
+    findings: (): PreflightFinding[] => [...kinds.values()].map(({ lastLine: _, ...each }) => each),
+  }
+}
+
+type Finding = Pick<PreflightFinding, 'code' | 'severity' | 'message'>
+
+/** Leaves out list indexes, so that findings on one member of different list items are of one kind. */
+const findingKind = ({ field, code }: UserFinding): string =>
+  `${code} ${field.replaceAll(/\[\d+\]/g, '[]')}`
+
+/** Maximum number of findings in one message. The report of the identity has all of them. */
+const MAX_TEXTS = 3
+
+function describeFindings(findings: readonly UserFinding[]): string {
+  const texts = findings
+    .slice(0, MAX_TEXTS)
+    .map(({ code, field, message }) => `${code} in ${field || 'the record'}: ${message}`)
+  const others = findings.length - texts.length
+  return [...texts, ...(others > 0 ? [`and ${others} more`] : [])].join('; ')
 }

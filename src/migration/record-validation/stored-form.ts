@@ -27,7 +27,7 @@ export const lowerCased = (text: string): string => trimmed(text).toLowerCase()
 /** The tenant that every app has. */
 export const PUBLIC_TENANT = 'public'
 
-export const ONLY_PUBLIC: readonly string[] = [PUBLIC_TENANT]
+const ONLY_PUBLIC: readonly string[] = [PUBLIC_TENANT]
 
 /** Returns a tenant id in the form that the core stores. */
 export const coreTenantId = (tenantId: string): string => lowerCased(tenantId)

@@ -66,7 +66,7 @@ export interface IdentityDetails {
   readonly reason?: string
 }
 
-/** One identity of the source. A million of them take about 200 MB. */
+/** One identity of the source. */
 export interface Identity {
   state: IdentityCode
   /** 0 if its record is in the source, n if it is in the n-th corrections. */

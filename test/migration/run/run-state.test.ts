@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { applyEntry } from '../../../src/migration/run/state/apply-entry.js'
 import { isFailureCode } from '../../../src/migration/run/state/identity-state.js'
@@ -7,7 +8,12 @@ import {
   type EntryOf,
   lookedUpEntry,
 } from '../../../src/migration/run/state/journal-entry.js'
-import { finalState, nextStep, runStatus } from '../../../src/migration/run/state/next-step.js'
+import {
+  finalState,
+  type Goal,
+  nextStep,
+  runStatus,
+} from '../../../src/migration/run/state/next-step.js'
 import {
   readRecordIndexes,
   writeRecordIndexes,
@@ -64,6 +70,24 @@ const retry = (results: Partial<EntryOf<'retry'>> = {}): Entry => ({
 const ALL_STAGED = [sent('0-3'), staged, rest('done')]
 /** The row of a record that has failed, and that is sent again. */
 const SENT_AGAIN = [row('failed', 'r', 0), sent('0')]
+
+const SENT = sent('0-3')
+const FAILED = row('failed', 'r', 0)
+const TWIN = row('duplicate', 's', 1)
+const AT_REST = [...STARTED, SENT, staged, rest('collect'), rest('reconcile')]
+const deleted = (...rows: string[]): Entry => settled({ outcome: 'deleted', rows })
+const lookedUp = (same: number[]): Entry =>
+  lookedUpEntry({ same: same.map((recordIndex) => [recordIndex, `core-${recordIndex}`]) })
+const SHARED: EntryOf<'looked_up'>['shared'] = [
+  [0, 'core-0'],
+  [1, 'core-0'],
+]
+const UNACCOUNTED = [
+  ...AT_REST,
+  TWIN,
+  deletionSent('s'),
+  settled({ outcome: 'unaccounted', deleted: [], open: ['s'] }),
+]
 
 function stateAfter(entries: readonly Entry[]): RunState {
   const state = createRunState()
@@ -362,12 +386,6 @@ describe('the state of a run', () => {
     expect(viewOf(stateAfter([...STARTED, ...entries]))).toMatchObject(view)
   })
 
-  it('is that of nothing at first', () => {
-    const nothing = { identities: '', isUnverified: false, blocked: false, phase: 'reconcile' }
-    expect(viewOf(createRunState())).toMatchObject(nothing)
-    expect(nextStep(createRunState(), 'verify')).toBe('end')
-  })
-
   it.each<[string, readonly Entry[]]>([
     ['it has no entry `begun`', [rest('wait')]],
     ['it has two entries `begun`', [...STARTED, begun()]],
@@ -401,37 +419,108 @@ describe('the state of a run', () => {
     expect(mayRestart(stateAfter(STARTED))).toBe(false)
     expect(mayRestart(stateAfter([begun(), corrected()]))).toBe(false)
   })
+})
 
-  it('ends as its last entry says, or as what is left says', () => {
+describe('the next step of a run', () => {
+  it.each<[string, readonly Entry[], string]>([
+    ['an empty journal', [], 'preflight'],
+    ['a preflight that has not passed', [begun(), preflight()], 'preflight'],
+    ['a preflight that has', STARTED, 'stage'],
+    ['a call without its end', [...STARTED, SENT], 'resolve_lost_reply'],
+    ['a call refused', [...STARTED, SENT, refused('x')], 'stage'],
+    [
+      'a call that never landed',
+      [...STARTED, SENT, settled({ outcome: 'absent', existing: '' })],
+      'stage',
+    ],
+    ['all staged', [...STARTED, SENT, staged], 'wait'],
+    ['nothing waiting', [...STARTED, SENT, staged, rest('collect')], 'collect'],
+    ['a twin', [...AT_REST, TWIN], 'delete_rows'],
+    ['a deletion without its end', [...AT_REST, TWIN, deletionSent('s')], 'resolve_lost_reply'],
+    ['a deletion that does not account for each row', UNACCOUNTED, 'end'],
+    [
+      'the same, and a request to reconcile',
+      [...UNACCOUNTED, rest('wait', true)],
+      'resolve_lost_reply',
+    ],
+    ['all at rest', AT_REST, 'reconcile'],
+    ['a round of look-ups ended', [...AT_REST, lookedUp([0, 1]), rest('done')], 'end'],
+    ['rows that appeared meanwhile', [...AT_REST, lookedUp([0, 1, 2, 3]), rest('wait')], 'wait'],
+    [
+      'a failure that is sent again: its row leaves first',
+      [...AT_REST, FAILED, rest('done'), retry()],
+      'delete_rows',
+    ],
+    [
+      'a twin of somebody who has failed: all of their rows leave',
+      [
+        ...[...AT_REST, FAILED, row('duplicate', 's', 0), rest('reconcile')],
+        ...[deletionSent('s'), deleted('s')],
+      ],
+      'delete_rows',
+    ],
+    [
+      'the account of somebody who has failed: their row leaves',
+      [...AT_REST, FAILED, lookedUp([0, 1, 2, 3])],
+      'delete_rows',
+    ],
+    [
+      'an account that somebody who has failed shares: their row leaves',
+      [...AT_REST, FAILED, lookedUpEntry({ shared: SHARED })],
+      'delete_rows',
+    ],
+    [
+      'somebody left out: their row leaves, and then what came meanwhile is looked for',
+      [
+        ...[...AT_REST, FAILED, lookedUp([1, 2, 3]), rest('done')],
+        ...[corrected({ leftOut: [[0, 1, 'x']] }), deletionSent('r'), deleted('r')],
+      ],
+      'reconcile',
+    ],
+    [
+      'a twin deleted after the look-ups',
+      [
+        ...[...AT_REST, TWIN, lookedUp([0, 1, 2, 3]), rest('done')],
+        ...[deletionSent('s'), deleted('s')],
+      ],
+      'reconcile',
+    ],
+    ['its row gone', [...AT_REST, FAILED, retry(), deletionSent('r'), deleted('r')], 'stage'],
+  ])('after %s', (_, entries, step) => {
+    expect(nextStep(stateAfter(entries), 'migrate')).toBe(step)
+  })
+
+  it.each<[string, Goal, readonly Entry[], string]>([
+    ['stages nothing', 'verify', STARTED, 'reconcile'],
+    ['does nothing before the first run', 'verify', [], 'end'],
+    [
+      'imports nobody directly',
+      'verify',
+      [...AT_REST, lookedUpEntry({ toImport: '1' }), rest('done')],
+      'end',
+    ],
+    [
+      'looks up whose row was deleted',
+      'unblock',
+      [...AT_REST, row('unresolved', 'r', 0), deletionSent('r'), deleted('r')],
+      'resolve_identities',
+    ],
+    ['waits for nobody', 'unblock', [...STARTED, sent('0'), staged], 'end'],
+  ])('%s for the goal %s', (_, goal, entries, step) => {
+    expect(nextStep(stateAfter(entries), goal)).toBe(step)
+  })
+
+  it.each<[string, readonly Entry[]]>([
+    ['to_reconcile', [...AT_REST, lookedUp([0, 1, 2]), rest('done')]],
+    ['complete', [...AT_REST, lookedUp([0, 1, 2, 3]), rest('done')]],
+    ['to_correct', [...AT_REST, FAILED, lookedUp([1, 2, 3]), rest('done')]],
+    ['stalled', [...AT_REST, row('stalled', 'r', 0)]],
+    ['to_reconcile', [...UNACCOUNTED, row('stalled', 't', 1)]],
+  ])('leaves the run %s', (status, entries) => {
+    expect(finalState(stateAfter(entries))).toBe(status)
     const ended: Entry = { type: 'ended', state: 'interrupted', findings: [] }
-    const proved = lookedUpEntry({ same: [0, 1, 2, 3].map((record) => [record, `core-${record}`]) })
-    const complete = [...STARTED, ...ALL_STAGED, proved, rest('done')]
-    expect(runStatus(stateAfter([...complete, ended]))).toBe('interrupted')
-    expect(runStatus(stateAfter(complete))).toBe('complete')
-    const blocked = [
-      ...[row('unresolved', 'r', 0), deletionSent('r')],
-      settled({ outcome: 'unaccounted', deleted: [], open: ['r'] }),
-      row('stalled', 's', 1),
-    ]
-    expect(finalState(stateAfter([...complete, ...blocked]))).toBe('to_reconcile')
-  })
-
-  it('has stalled while rows wait that it has given up', () => {
-    const state = stateAfter([...STARTED, ...ALL_STAGED, row('stalled', 'r', 0)])
-    expect(finalState(state)).toBe('stalled')
-  })
-
-  it('looks up whose row was deleted, and nobody else for somebody who only unblocks', () => {
-    const deleted = [deletionSent('r'), settled({ outcome: 'deleted', rows: ['r'] })]
-    const entries = [...STARTED, ...ALL_STAGED, row('unresolved', 'r', 0), ...deleted]
-    expect(nextStep(stateAfter(entries), 'unblock')).toBe('resolve_identities')
-    expect(nextStep(stateAfter([...STARTED, sent('0'), staged]), 'unblock')).toBe('end')
-  })
-
-  it('imports nobody directly for somebody who only looks', () => {
-    const entries = [...STARTED, ...ALL_STAGED, lookedUpEntry({ toImport: '1' }), rest('done')]
-    expect(nextStep(stateAfter(entries), 'migrate')).toBe('import_directly')
-    expect(nextStep(stateAfter(entries), 'verify')).toBe('end')
+    expect(runStatus(stateAfter([...entries, ended]))).toBe('interrupted')
+    expect(runStatus(stateAfter(entries))).toBe(status)
   })
 })
 
@@ -457,4 +546,54 @@ it.each<[unknown, boolean]>([
   [['E003'], false],
 ])('%j is a code of a failure: %s', (code, isCode) => {
   expect(isFailureCode(code)).toBe(isCode)
+})
+
+/** Any entries, one after the other: what a run could write, and a little more. */
+const anyEntry = fc.oneof(
+  ...[
+    ...[SENT, staged, refused('too_large'), settled({ outcome: 'absent', existing: '2' })],
+    ...[rest('collect'), rest('reconcile'), rest('done'), rest('wait', true)],
+    ...[FAILED, TWIN, retry(), deletionSent('r', 's')],
+    settled({ outcome: 'deleted', rows: ['r', 's'] }),
+    settled({ outcome: 'unaccounted', deleted: ['r'], open: ['s'] }),
+    lookedUpEntry({ shared: SHARED }),
+    lookedUpEntry({ missing: [[0, null]] }),
+  ].map((entry) => fc.constant(entry)),
+  fc.subarray([0, 1, 2, 3]).map(lookedUp),
+)
+
+/** Whether a call ends only once begun, as its kind ends, and begins only when none is unanswered. */
+function fits({ unanswered }: RunState, entry: Entry): boolean {
+  if (entry.type === 'sent') return unanswered === undefined
+  if (entry.type !== 'settled') return true
+  const { outcome } = entry.result
+  const isDeletion = outcome === 'deleted' || outcome === 'unaccounted'
+  return (
+    unanswered !== undefined &&
+    (outcome === 'refused' || isDeletion === (unanswered.kind === 'delete'))
+  )
+}
+
+describe('a journal cut off anywhere', () => {
+  it('counts each identity once, sends nothing while a call is unanswered, and is complete only when all are proved', () => {
+    fc.assert(
+      fc.property(fc.array(anyEntry, { maxLength: 30 }), (entries) => {
+        const state = stateAfter(STARTED)
+        for (const entry of entries) {
+          if (!fits(state, entry)) continue
+          applyEntry(state, entry)
+          const counts = countsOf(state)
+          expect(Object.values(counts).reduce((sum, each) => sum + each, 0)).toBe(4)
+          if (state.unanswered !== undefined || state.blocked) {
+            expect(['stage', 'delete_rows']).not.toContain(nextStep(state, 'migrate'))
+          }
+          if (finalState(state) !== 'complete') continue
+          expect(counts.reconciled + counts.accepted + counts.left_out).toBe(4)
+          expect(state.unanswered).toBeUndefined()
+          expect(state.rows.size).toBe(0)
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
 })

@@ -27,7 +27,6 @@ export default defineConfig({
     include: only ?? [
       'test/{base/decision,verification/{policy,token,credential,denylist}}/*.test.ts',
       'test/**/key-set/{key-set-state,key-set-state.properties,find-key-step,usable-keys,cache-control,refetch-budget}.test.ts',
-      'test/**/buffered-response/phase.test.ts',
       'test/**/leased/{record,resolution}.test.ts',
       'test/**/postgres/run/outcome.test.ts',
       'test/client/*/{retry-decision,attempt-outcome,token-state}.test.ts',

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 import * as errors from 'jose/errors'
 import { type Machine, type Simulation, Timer } from './clock.js'
-import { count, type Transitions } from './coverage.js'
+import { count } from './coverage.js'
 import type * as Entry from './entry.js'
 import { type Listener, type Network, SimulatedSocket } from './network.js'
 
@@ -70,9 +70,24 @@ const realRequire = createRequire(`${root}package.json`)
 /** Where the pure machines of the package count what they do. */
 const PROBES: readonly Mutation[] = [
   {
-    file: 'idempotency/buffered-response/phase.ts',
-    from: '  TRANSITIONS[phase][event] ?? phase',
-    to: "  probe('response', phase, event, TRANSITIONS[phase][event] ?? phase, TRANSITIONS)",
+    file: 'idempotency/buffered-response/buffer-response.ts',
+    from: "buffered.phase = 'waiting'",
+    to: "buffered.phase = probe('response', buffered.phase, 'asks the store', 'waiting')",
+  },
+  {
+    file: 'idempotency/buffered-response/buffer-response.ts',
+    from: "  buffered.phase = 'released'\n  try {",
+    to: "  buffered.phase = probe('response', buffered.phase, 'the store replies', 'released')\n  try {",
+  },
+  {
+    file: 'idempotency/buffered-response/buffer-response.ts',
+    from: "    abort(buffered)\n    buffered.phase = 'released'",
+    to: "    abort(buffered)\n    buffered.phase = probe('response', buffered.phase, 'is destroyed', 'released')",
+  },
+  {
+    file: 'idempotency/buffered-response/buffer-response.ts',
+    from: "buffered.phase = 'discarded'\n",
+    to: "buffered.phase = probe('response', buffered.phase, 'is discarded', 'discarded')\n",
   },
   {
     file: 'verification/denylist/list-state.ts',
@@ -189,8 +204,8 @@ const GLOBALS = {
   performance: { now: () => machine().monotonicMs() },
   Date: SimulatedDate,
   Math: simulatedMath,
-  probe: (name: string, from: string, event: string, to: string, table?: Transitions) => {
-    count(name, from, event, to, table)
+  probe: (name: string, from: string, event: string, to: string) => {
+    count(name, from, event, to)
     return to
   },
   process: Object.create(process, { emitWarning: { value: () => {} } }),

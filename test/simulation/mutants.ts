@@ -39,14 +39,18 @@ export const MUTANTS: Mutants = {
       "return settle({ type: 'released' }, 'result_too_large', response.statusCode)",
     ],
   }),
-  ...mutantsOf('idempotency/buffered-response/send-once-stored.ts', {
+  ...mutantsOf('idempotency/buffered-response/buffer-response.ts', {
     'a result is sent before it is stored': [
-      'sendAfter(buffered, observer.onComplete({ status, headers, body }), () => sendEnd(buffered, args))',
-      'void observer.onComplete({ status, headers, body }); sendAfter(buffered, Promise.resolve(), () => sendEnd(buffered, args))',
+      'wait(buffered, () => observer.onComplete({ status, headers, body }))',
+      'wait(buffered, async () => void observer.onComplete({ status, headers, body }))',
     ],
     'a stream begins before it is recorded': [
-      'sendAfter(buffered, observer.onStream(), () => startStreaming(buffered))',
-      'sendAfter(buffered, (void observer.onStream(), Promise.resolve()), () => startStreaming(buffered))',
+      'wait(buffered, () => buffered.observer.onStream())',
+      'wait(buffered, async () => void buffered.observer.onStream())',
+    ],
+    'a client that leaves ends the run': [
+      'watchClosing(response, buffered.sources, () => abort(buffered))',
+      "watchClosing(response, buffered.sources, () => abort(buffered)); response.once('close', () => abort(buffered))",
     ],
   }),
   ...mutantsOf('middleware/idempotency-key/idempotency-options.ts', {
@@ -259,12 +263,6 @@ export const MUTANTS: Mutants = {
     'a caller does not retry an unavailable receiver': [
       'const UNAVAILABLE = new Set([502, 503, 504])',
       'const UNAVAILABLE = new Set([502, 504])',
-    ],
-  }),
-  ...mutantsOf('idempotency/buffered-response/phase.ts', {
-    'a client that leaves ends the run': [
-      "    interrupted: 'orphaned',\n    destroyed: 'aborted',\n    discarded: 'discarded',\n  },\n  orphaned",
-      "    interrupted: 'orphaned',\n    disconnected: 'aborted',\n    destroyed: 'aborted',\n    discarded: 'discarded',\n  },\n  orphaned",
     ],
   }),
   ...mutantsOf('idempotency/fingerprint.ts', {

@@ -1,167 +1,407 @@
-import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { watchInterruption } from './client-connection.js'
-import * as discardingFunctions from './discarding-functions.js'
-import { clearDeferredHead, copyHeaders, isHeadSent } from './head.js'
-import { callOriginal, createReplacer, type Sender } from './original-functions.js'
-import { advance, isWritable } from './phase.js'
-import { keepHeadInOrder } from './queued-head.js'
-import * as replacementFunctions from './replacement-functions.js'
-import { writeDiscarded } from './replacement-functions.js'
+import { types } from 'node:util'
+import { isQueuedOnLostConnection, watchClosing } from './closing.js'
 import {
-  type BufferedResponse,
-  type BufferObserver,
-  type BufferOptions,
-  type DrainWatch,
-  deferDestroy,
-  dispatch,
-  handleSendError,
+  answerByApp,
+  type Callback,
   type InitialState,
-} from './send-once-stored.js'
+  type ResponseFunctions,
+  rejectWrite,
+  restore,
+} from './discard.js'
+import {
+  applyHead,
+  assertLength,
+  codedError,
+  type Head,
+  headersSent,
+  isEventStream,
+  isHeadSent,
+} from './head.js'
+import { keepHeadInOrder } from './queued-head.js'
+import { isBodyless, type StoredResult } from './stored-result.js'
 
-const replaceFunctions = createReplacer<BufferedResponse>(replacementFunctions)
+/** Callbacks of a buffered response. It does not matter whether their promises resolve or reject. */
+export interface BufferObserver {
+  /** The response is complete; no byte of it is sent before the promise settles. */
+  onComplete(result: StoredResult): Promise<void>
+  /** The response cannot be buffered; its first byte waits for the promise. */
+  onStream(): Promise<void>
+  /** Nothing is left that would end the response. If it still ends, `onComplete` follows. */
+  onAbort(): void
+  /**
+   * The response could not be sent, because an outer middleware or Node has thrown. If its head was not
+   * sent either, the app can answer instead.
+   */
+  onSendError(error: unknown): void
+}
+
+interface BufferOptions {
+  readonly response: ServerResponse
+  /** The largest body that is buffered. */
+  readonly maxBytes: number
+  /** The names of the headers to store, in lower case; `content-type` is one of them. */
+  readonly storedHeaders: ReadonlySet<string>
+  readonly isHead: boolean
+}
 
 /** Discards a buffered response. */
 interface BufferControl {
   /**
    * Discards the buffered answer and restores the head, a snapshot taken before `bufferResponse`, so that the app
-   * can answer again. Returns `false` if it cannot: the first byte has been sent, or the response is closed.
+   * can answer again. Returns `false` if it cannot: the first byte has been sent, or the handler has destroyed the
+   * response.
    */
   discard(before: InitialState): boolean
 }
 
 /**
- * Buffers a response until its observer has stored it. It replaces the functions of the response that
- * every way of sending ends in, so it does not matter how the handler sends.
+ * - `buffering`: nothing is sent; the handler is at work.
+ * - `waiting`: nothing is sent until the store has replied. The response is complete, or it cannot be buffered and the
+ *   handler may still write.
+ * - `released`: everything passes through to the original functions.
+ * - `discarded`: the app answers instead of the handler.
  */
+type Phase = 'buffering' | 'waiting' | 'released' | 'discarded'
+
+interface BufferedResponse extends BufferOptions {
+  readonly observer: BufferObserver
+  /** The functions that the response had before they were replaced: Node's, or those of an outer middleware. */
+  readonly originals: ResponseFunctions
+  /** The streams that are piped into the response. */
+  readonly sources: Set<NodeJS.ReadableStream>
+  phase: Phase
+  /** Set once the handler has written the head. */
+  head: Head | undefined
+  chunks: Uint8Array[]
+  bufferedBytes: number
+  /** Callbacks that wait until the body is sent. */
+  callbacks: Callback[]
+  isEnded: boolean
+  /** Whether `onAbort` was called. */
+  isAborted: boolean
+  hasSendFailed: boolean
+}
+
+const STATE = Symbol('express-service-auth response')
+
+/** A property, not a `WeakMap`, so that a proxy of the response, an object below it or a copy is buffered too. */
+type Carrier = ServerResponse & { [STATE]: BufferedResponse }
+
+type AnyFunction = (this: Carrier, ...args: unknown[]) => unknown
+
+/**
+ * The functions of a buffered response that every way of sending ends in, so it does not matter how the handler sends.
+ * They are the same for all responses, because closures for each response would cost more than everything else here.
+ */
+const FUNCTIONS = {
+  setHeader: changeHeaders('setHeader', 'set'),
+  setHeaders: changeHeaders('setHeaders', 'set'),
+  appendHeader: changeHeaders('appendHeader', 'append'),
+  removeHeader: changeHeaders('removeHeader', 'remove'),
+  writeHead,
+  flushHeaders,
+  write,
+  end,
+  destroy,
+} satisfies Record<keyof ResponseFunctions, AnyFunction>
+
+/** What the handler sees is as if its head and its end had been sent. */
+const VISIBLE_STATE = {
+  headersSent: {
+    configurable: true,
+    get(this: Carrier): boolean {
+      return isHeadHeld(this[STATE]) || isHeadSent(this)
+    },
+  },
+  writableEnded: {
+    configurable: true,
+    get(this: Carrier): boolean {
+      return isEndHeld(this[STATE]) || this.finished
+    },
+  },
+}
+
+const isHeld = ({ phase }: BufferedResponse): boolean =>
+  phase === 'buffering' || phase === 'waiting'
+const isHeadHeld = (buffered: BufferedResponse): boolean =>
+  buffered.head !== undefined && isHeld(buffered)
+const isEndHeld = (buffered: BufferedResponse): boolean => buffered.isEnded && isHeld(buffered)
+
+/** Buffers a response until its observer has stored it. */
 export function bufferResponse(options: BufferOptions, observer: BufferObserver): BufferControl {
   const { response } = options
   keepHeadInOrder(response)
-  const buffered = replaceFunctions(response, (originals): BufferedResponse => {
-    const pipes = watchInterruption({
-      response,
-      deferDestroy: (destroy) => deferDestroy(buffered, destroy),
-      onInterrupt: () => {
-        dispatch(buffered, 'interrupted')
-        // Code that called `end` of Node's prototype, not our replacement, has sent a body without its head.
-        if (response.finished && !isHeadSent(response)) response.req.socket.destroy()
-      },
-      onDisconnect: () => dispatch(buffered, 'disconnected'),
-    })
-    return {
-      ...options,
-      observer,
-      initialState: undefined,
-      ownWriteHead: response.writeHead,
-      onError: (error) => handleSendError(buffered, error),
-      originals,
-      callsInProgress: 0,
-      drain: watchDrain(response),
-      pipes,
-      phase: 'buffering',
-      head: undefined,
-      deferredHead: undefined,
-      isChunkingRemoved: false,
-      headArgsAfterStatus: [],
-      chunks: [],
-      bufferedBytes: 0,
-      endCallback: undefined,
-      isHandlerWriting: false,
-      hasSendFailed: false,
-      deferredDestroys: [],
-    }
-  })
-  buffered.ownWriteHead = response.writeHead
+  const carrier = response as unknown as ResponseFunctions
+  const { setHeader, setHeaders, appendHeader, removeHeader, writeHead } = carrier
+  const { flushHeaders, write, end, destroy } = carrier
+  const ofHead = { setHeader, setHeaders, appendHeader, removeHeader, writeHead, flushHeaders }
+  const buffered: BufferedResponse = {
+    ...options,
+    observer,
+    originals: { ...ofHead, write, end, destroy },
+    sources: new Set(),
+    phase: 'buffering',
+    head: undefined,
+    chunks: [],
+    bufferedBytes: 0,
+    callbacks: [],
+    isEnded: false,
+    isAborted: false,
+    hasSendFailed: false,
+  }
+  Object.assign(response, { [STATE]: buffered }, FUNCTIONS)
+  Object.defineProperties(response, VISIBLE_STATE)
+  watchClosing(response, buffered.sources, () => abort(buffered))
   return { discard: (before) => discard(buffered, before) }
 }
 
-// A second set of functions, because an inner middleware may still call the first set for the discarded
-// response.
-const replaceByDiscarding = createReplacer<BufferedResponse>(discardingFunctions)
+const callOriginal = (
+  { response, originals }: BufferedResponse,
+  name: keyof ResponseFunctions,
+  args: readonly unknown[],
+): unknown => Reflect.apply(originals[name], response, args)
 
-function discard(buffered: BufferedResponse, initialState: InitialState): boolean {
-  const { response, chunks, endCallback, pipes, drain, phase } = buffered
-  if (response.finished || isHeadSent(response)) return false
-  if (advance(phase, 'discarded') === phase) return false
-  buffered.isHandlerWriting = buffered.head !== undefined && isWritable(phase)
-  dispatch(buffered, 'discarded')
-  buffered.initialState = initialState
-  buffered.chunks = []
-  drain.stop()
-  pipes.unpipe()
-  replaceByDiscarding(response, () => buffered)
-  clearDeferredHead(buffered)
-  Reflect.deleteProperty(response, 'writableEnded')
-  restore(buffered, initialState)
-  for (const callback of [...chunks.map((each) => each.callback), endCallback]) {
-    if (callback !== undefined) process.nextTick(callback, writeDiscarded())
+function abort(buffered: BufferedResponse): void {
+  if (buffered.phase !== 'buffering' || buffered.isAborted) return
+  buffered.isAborted = true
+  buffered.observer.onAbort()
+}
+
+/** After `writeHead` the functions throw, as Node's do. */
+function changeHeaders(
+  name: 'setHeader' | 'setHeaders' | 'appendHeader' | 'removeHeader',
+  verb: string,
+): AnyFunction {
+  return function (...args) {
+    const buffered = this[STATE]
+    if (buffered.phase === 'discarded') return buffered.response
+    if (isHeadHeld(buffered)) throw headersSent(verb)
+    return callOriginal(buffered, name, args)
   }
+}
+
+function writeHead(this: Carrier, ...args: unknown[]): unknown {
+  const buffered = this[STATE]
+  const { response, phase, head } = buffered
+  if (phase === 'discarded') return response
+  if (phase === 'released') return callOriginal(buffered, 'writeHead', args)
+  if (head === undefined) holdHead(buffered, args)
+  // Middlewares that check Node's own state of the head (compression before 1.8 and express-session do) write it again
+  // with each part of the body.
+  else if (args.length !== 1 || args[0] !== response.statusCode) throw headersSent('write')
+  return response
+}
+
+function holdHead(buffered: BufferedResponse, args: readonly unknown[]): void {
+  buffered.head = applyHead(buffered.response, args, buffered.storedHeaders)
+  if (isEventStream(buffered.head)) streamOnceRecorded(buffered)
+}
+
+/** Calls `response.writeHead`, as Node does, because an inner middleware may add headers there. */
+function writeImplicitHead(buffered: BufferedResponse): Head {
+  const { response } = buffered
+  if (buffered.head === undefined) response.writeHead(response.statusCode)
+  // A middleware's `writeHead` may not have called ours.
+  if (buffered.head === undefined) holdHead(buffered, [response.statusCode])
+  return buffered.head as unknown as Head
+}
+
+function flushHeaders(this: Carrier): void {
+  const buffered = this[STATE]
+  if (buffered.phase === 'released') callOriginal(buffered, 'flushHeaders', [])
+  else if (buffered.phase !== 'discarded') writeImplicitHead(buffered)
+}
+
+function write(this: Carrier, ...args: unknown[]): unknown {
+  const buffered = this[STATE]
+  if (buffered.phase === 'released') return callOriginal(buffered, 'write', args)
+  if (buffered.isEnded || buffered.phase === 'discarded') return rejectWrite(args)
+  const { chunk, encoding, callback } = parseWriteArguments(args)
+  // Node throws its error for a chunk of another type.
+  if (!isContent(chunk)) return callOriginal(buffered, 'write', args)
+  const head = writeImplicitHead(buffered)
+  if (!hasBody(buffered, head)) {
+    if (callback !== undefined) process.nextTick(callback)
+    return true
+  }
+  bufferChunk(buffered, copyBytes(chunk, encoding), false)
+  if (buffered.phase === 'buffering') {
+    if (callback !== undefined) process.nextTick(callback)
+    return true
+  }
+  if (callback !== undefined) buffered.callbacks.push(callback)
+  return !isDrainHeard(buffered.response)
+}
+
+function end(this: Carrier, ...args: unknown[]): unknown {
+  const buffered = this[STATE]
+  const { response, observer } = buffered
+  if (buffered.phase === 'released') return endReleased(buffered, args)
+  if (buffered.isEnded || buffered.phase === 'discarded') {
+    rejectWrite(args)
+    return response
+  }
+  const { chunk, encoding, callback } = parseWriteArguments(args)
+  // Node throws its error for a chunk of another type.
+  if (chunk && !isContent(chunk)) return callOriginal(buffered, 'end', args)
+  const bytes = isContent(chunk) ? copyBytes(chunk, encoding) : NO_BYTES
+  const isImplicit = buffered.head === undefined
+  const head = writeImplicitHead(buffered)
+  head.isImplicit = isImplicit
+  if (hasBody(buffered, head)) bufferChunk(buffered, bytes, true)
+  buffered.isEnded = true
+  if (callback !== undefined) buffered.callbacks.push(callback)
+  if (buffered.phase === 'buffering') {
+    const { status, headers } = head
+    const body = joinChunks(buffered)
+    wait(buffered, () => observer.onComplete({ status, headers, body }))
+  }
+  return response
+}
+
+/**
+ * The app may answer instead of a response that could not be sent. If its answer fails too, that error is dropped:
+ * the app already has the cause, and Express would throw the error where nothing catches it.
+ */
+function endReleased(buffered: BufferedResponse, args: readonly unknown[]): unknown {
+  if (!buffered.hasSendFailed) return callOriginal(buffered, 'end', args)
+  try {
+    return callOriginal(buffered, 'end', args)
+  } catch {
+    return callOriginal(buffered, 'destroy', [])
+  }
+}
+
+function destroy(this: Carrier, ...args: unknown[]): unknown {
+  const buffered = this[STATE]
+  if (buffered.phase === 'buffering' && !isQueuedOnLostConnection(buffered.response, args[0])) {
+    abort(buffered)
+    buffered.phase = 'released'
+  }
+  return callOriginal(buffered, 'destroy', args)
+}
+
+const hasBody = ({ isHead }: BufferedResponse, { status }: Head): boolean =>
+  !isHead && !isBodyless(status)
+
+function bufferChunk(buffered: BufferedResponse, bytes: Uint8Array, isLast: boolean): void {
+  const { response, head, phase, chunks, maxBytes } = buffered
+  const length = buffered.bufferedBytes + bytes.byteLength
+  assertLength(response, head as Head, { length, isLast })
+  if (bytes.byteLength > 0) chunks.push(bytes)
+  buffered.bufferedBytes = length
+  if (phase === 'buffering' && length > maxBytes) streamOnceRecorded(buffered)
+}
+
+const streamOnceRecorded = (buffered: BufferedResponse): void =>
+  wait(buffered, () => buffered.observer.onStream())
+
+function joinChunks(buffered: BufferedResponse): Uint8Array {
+  const { chunks } = buffered
+  const [first] = chunks
+  const body = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
+  buffered.chunks = [body]
+  return body
+}
+
+/** Asks the store, and releases the response once it has replied. */
+function wait(buffered: BufferedResponse, askStore: () => Promise<void>): void {
+  buffered.phase = 'waiting'
+  const proceed = (): void => release(buffered)
+  askStore().then(proceed, proceed)
+}
+
+function release(buffered: BufferedResponse): void {
+  if (buffered.phase !== 'waiting') return
+  buffered.phase = 'released'
+  try {
+    send(buffered)
+  } catch (error) {
+    handleSendError(buffered, error)
+  }
+}
+
+/** Sends what is buffered by the original functions. */
+function send(buffered: BufferedResponse): void {
+  const { response, callbacks, bufferedBytes, isEnded } = buffered
+  const { status, statusMessage, isImplicit } = buffered.head as Head
+  // The handler may have changed them since, which changes no head that is sent.
+  response.statusCode = status
+  response.statusMessage = statusMessage
+  // Inner middlewares have already changed the head. Their `writeHead` would change it again.
+  response.writeHead = FUNCTIONS.writeHead as ServerResponse['writeHead']
+  if (!isImplicit) callOriginal(buffered, 'writeHead', [status])
+  const body = bufferedBytes === 0 ? undefined : joinChunks(buffered)
+  buffered.chunks = []
+  const callback = callbacks.length === 0 ? undefined : callAll(callbacks)
+  if (isEnded) {
+    callOriginal(buffered, 'end', [body, callback])
+    return
+  }
+  if (body === undefined) {
+    callOriginal(buffered, 'flushHeaders', [])
+    return
+  }
+  const isDrained = callOriginal(buffered, 'write', [body, callback]) === true
+  if (isDrained && isDrainHeard(response)) response.emit('drain')
+}
+
+const callAll =
+  (callbacks: readonly Callback[]): Callback =>
+  (error) => {
+    for (const callback of callbacks) callback(error)
+  }
+
+/**
+ * Whether listeners of the response's `drain` are where `emit` reaches them. An outer middleware that writes through
+ * another stream, as compression does, has replaced `on` and adds them to that stream.
+ */
+const isDrainHeard = (response: ServerResponse): boolean => !Object.hasOwn(response, 'on')
+
+/** Lets the app answer if it still can, and destroys the response if not. */
+function handleSendError(buffered: BufferedResponse, error: unknown): void {
+  const { response, observer, isEnded } = buffered
+  if (!isEnded || isHeadSent(response)) callOriginal(buffered, 'destroy', [])
+  buffered.hasSendFailed = true
+  try {
+    observer.onSendError(error)
+  } catch {
+    // The app's own answer has failed too, for example in an outer middleware.
+    callOriginal(buffered, 'destroy', [])
+  }
+}
+
+function discard(buffered: BufferedResponse, before: InitialState): boolean {
+  const { response, originals, sources, callbacks, head, isEnded } = buffered
+  if (!isHeld(buffered) || response.finished || isHeadSent(response)) return false
+  buffered.phase = 'discarded'
+  buffered.chunks = []
+  for (const source of sources) source.unpipe(response)
+  restore(response, originals, before)
+  // An inner middleware may still call the first functions, which now do nothing.
+  answerByApp(response, originals, head !== undefined && !isEnded)
+  const error = codedError('ERR_STREAM_DESTROYED', 'the response was discarded')
+  for (const callback of callbacks) process.nextTick(callback, error)
   return true
 }
 
-/** Returns what `discard` restores. */
-export function takeSnapshot(response: ServerResponse): InitialState {
-  const { statusCode, statusMessage, sendDate, strictContentLength, on } = response
-  const fields = { statusCode, statusMessage, sendDate, strictContentLength }
-  return { headers: copyHeaders(response), on, fields }
-}
-
-/** Restores a response by its original functions. */
-function restore(sender: Sender, { headers, on, fields }: InitialState): void {
-  const { response } = sender
-  const wasConnectionSet = response.hasHeader('connection')
-  // Removes all headers, to restore their order.
-  for (const name of response.getHeaderNames()) callOriginal(sender, 'removeHeader', [name])
-  for (const header of headers) callOriginal(sender, 'setHeader', header)
-  // Node no longer sets the header itself once it has been removed.
-  if (wasConnectionSet && !response.hasHeader('connection') && !response.shouldKeepAlive) {
-    callOriginal(sender, 'setHeader', ['Connection', 'close'])
-  }
-  Object.assign(response, fields)
-  if (response.on !== on) response.on = on
-  // Otherwise a later answer without trailers would send the trailers of the discarded answer.
-  response.addTrailers({})
-}
-
-type Listener = (...args: unknown[]) => void
-
-/**
- * Records the listeners of the response's `drain`. An outer middleware that writes through another
- * stream (as compression does) has replaced `response.on` and adds listeners to that stream, where
- * `response.emit` does not reach them.
- */
-export function watchDrain(response: ServerResponse): DrainWatch {
-  const { on } = response
-  if (on === EventEmitter.prototype.on) {
-    return { stop() {}, emitDrain: () => void response.emit('drain') }
-  }
-
-  const listenersElsewhere = new Set<Listener>()
-  let isWatching = true
-  const recordListener = function (
-    this: ServerResponse,
-    name: string | symbol,
-    listener: Listener,
-  ) {
-    if (!isWatching) return Reflect.apply(on, this, [name, listener])
-    const before = response.listenerCount(name)
-    const returned: unknown = Reflect.apply(on, this, [name, listener])
-    if (name === 'drain' && response.listenerCount(name) === before)
-      listenersElsewhere.add(listener)
-    return returned
-  } as typeof on
-  response.on = recordListener
-
+/** `write` and `end` accept their callback in any position. */
+function parseWriteArguments(args: readonly unknown[]) {
+  const callback = args.find((arg) => typeof arg === 'function') as Callback | undefined
+  const [chunk, encoding] = args
   return {
-    stop() {
-      isWatching = false
-      // An inner middleware may have replaced `response.on` since.
-      if (response.on === recordListener) response.on = on
-    },
-    emitDrain() {
-      response.emit('drain')
-      for (const listener of listenersElsewhere) Reflect.apply(listener, response, [])
-      listenersElsewhere.clear()
-    },
+    chunk: typeof chunk === 'function' ? undefined : chunk,
+    encoding: typeof encoding === 'string' ? (encoding as BufferEncoding) : undefined,
+    callback,
   }
 }
+
+const isContent = (chunk: unknown): chunk is string | Uint8Array =>
+  typeof chunk === 'string' || types.isUint8Array(chunk)
+
+const NO_BYTES = new Uint8Array()
+
+/** Copies the bytes, because a handler may reuse its buffer after its callback. */
+const copyBytes = (chunk: string | Uint8Array, encoding: BufferEncoding | undefined): Uint8Array =>
+  typeof chunk === 'string' ? Buffer.from(chunk, encoding) : Buffer.from(chunk)

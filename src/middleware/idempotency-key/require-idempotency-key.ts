@@ -5,7 +5,7 @@ import { toServiceAuthError, wrongWiring } from '../../base/decision/service-aut
 import { digestOfParts } from '../../base/digest.js'
 import { type KeyHeader, readKey } from '../../base/idempotency-key.js'
 import { headerValues } from '../../base/raw-headers.js'
-import { isDisconnected } from '../../idempotency/buffered-response/client-connection.js'
+import { isDisconnected } from '../../idempotency/buffered-response/closing.js'
 import {
   deriveRecordId,
   fingerprintOf,

@@ -3,8 +3,10 @@ import { bindToCurrentContext, type RunEnd } from '../../base/decision/idempoten
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
 import { callStore } from '../../base/decision/store-call.js'
 import { SignalOf } from '../../base/lazy-signal.js'
-import { bufferResponse } from '../../idempotency/buffered-response/buffer-response.js'
-import type { BufferObserver } from '../../idempotency/buffered-response/send-once-stored.js'
+import {
+  type BufferObserver,
+  bufferResponse,
+} from '../../idempotency/buffered-response/buffer-response.js'
 import { encodeResult } from '../../idempotency/buffered-response/stored-result.js'
 import type { IdempotencyContext } from '../../idempotency/idempotency-context.js'
 import {

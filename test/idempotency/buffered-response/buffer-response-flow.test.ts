@@ -85,6 +85,22 @@ describeReceivers('A response that is not held back', (bench) => {
     ])
   })
 
+  it.each([
+    ['text/event-stream', 'not_stored'],
+    ['Text/Event-Stream; charset=utf-8', 'not_stored'],
+    [' text/event-stream ;x', 'not_stored'],
+    ['text/event-streams', 'finished'],
+    ['text/event-stream-x', 'finished'],
+    ['x text/event-stream', 'finished'],
+  ])('is an event stream by its media type alone: %j', async (type, ending) => {
+    const receiver = await bench.start((_req, res) => {
+      res.setHeader('content-type', type)
+      res.end('data: 1')
+    })
+    await call(receiver.port, { key: newKey() })
+    expect(types()).toEqual([ending])
+  })
+
   it('is never rerun, also while it flows and after its caller hung up', async () => {
     let handled: Response | undefined
     const receiver = await bench.start(

@@ -18,7 +18,8 @@ const ACTS: Record<string, (res: Response, note: (value: unknown) => void) => vo
   'writes it twice with headers': (res) => res.writeHead(200).writeHead(200, { a: '1' }),
   'writes it with a status of none': (res) => res.writeHead(99),
   'writes it with a status of text': (res) => res.writeHead('x' as unknown as number),
-  'writes it with an invalid value': (res) => res.writeHead(200, { b: '1', a: INVALID }),
+  'writes it with an invalid value': (res) =>
+    res.setHeader('c', '1').writeHead(200, { b: '1', a: INVALID }),
   'writes it with an invalid name': (res) => res.writeHead(200, { 'a b': '1' }),
   'writes it with an invalid list': (res) => res.writeHead(200, ['a']),
   'writes it with an invalid message': (res) => res.writeHead(200, INVALID),
@@ -26,40 +27,12 @@ const ACTS: Record<string, (res: Response, note: (value: unknown) => void) => vo
     res.statusMessage = INVALID
     res.writeHead(200)
   },
-  'announces trailers behind a length': (res) => {
-    res.setHeader('Content-Length', 7)
-    res.setHeader('Trailer', 'x-a').writeHead(200)
-  },
-  'announces trailers and has taken Transfer-Encoding off': (res) => {
-    res.setHeader('Transfer-Encoding', 'chunked').removeHeader('Transfer-Encoding')
-    res.setHeader('Trailer', 'x-a').writeHead(200)
-  },
-  'announces trailers in writeHead and has taken Transfer-Encoding off': (res) => {
-    res.removeHeader('transfer-encoding')
-    res.setHeader('a', '1').writeHead(200, { Trailer: 'x-a' })
-  },
-  'announces trailers, has taken Transfer-Encoding off, and ends': (res) => {
-    res.removeHeader('Transfer-Encoding')
-    res.setHeader('Trailer', 'x-a').end('the end')
-  },
-  'announces trailers, has taken Transfer-Encoding off, and writes': (res) => {
-    res.removeHeader('Transfer-Encoding')
-    res.setHeader('Trailer', 'x-a').write('the')
-  },
-  'announces trailers, has taken Transfer-Encoding off, and flushes': (res) => {
-    res.removeHeader('Transfer-Encoding')
-    res.setHeader('Trailer', 'x-a').flushHeaders()
-  },
-  'announces trailers and has put Transfer-Encoding back': (res) => {
-    res.removeHeader('Transfer-Encoding')
-    res.setHeader('Transfer-Encoding', 'chunked').setHeader('Trailer', 'x-a').writeHead(200)
-  },
   'looks at it': (res, note) => {
     note(res.headersSent)
     const headers = { 'X-B': '1' }
     res.writeHead(202, 'Taken', headers)
     headers['X-B'] = '2'
-    note([res.headersSent, res.statusCode, res.statusMessage, res.getHeader('x-b')])
+    note([res.headersSent, res.statusCode, res.statusMessage])
     res.statusCode = 500
     res.statusMessage = 'changed'
   },
@@ -78,15 +51,12 @@ describe.each(EXPRESS_MAJORS)(
       try {
         ACTS[String(req.params['id'])]?.(res, (value) => seen.push(value))
       } catch (error) {
-        const { name, code, message } = error as NodeJS.ErrnoException
-        seen.push({ name, code, message })
+        const { name, code } = error as NodeJS.ErrnoException
+        seen.push({ name, code })
       }
-      seen.push([res.headersSent, res.statusCode, res.statusMessage, res.getHeaders()])
+      seen.push([res.headersSent, res.statusCode, res.statusMessage])
       noted.push(seen)
-      if (!res.headersSent) {
-        res.statusMessage = 'OK'
-        res.removeHeader('Trailer')
-      }
+      if (!res.headersSent) res.statusMessage = 'OK'
       if (!res.writableEnded) res.end('the end')
     }
     let bare: Receiver

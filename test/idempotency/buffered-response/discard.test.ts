@@ -164,21 +164,6 @@ describe.each(EXPRESS_MAJORS)('A discarded response, $major', ({ express }) => {
     expect(codes).toEqual(['ERR_STREAM_DESTROYED', 'ERR_STREAM_DESTROYED'])
   })
 
-  it('breaks its connection off only behind the answer of the app', async () => {
-    const expected = await bench.bare()
-    for (const breakOff of [
-      (res: Response) => res.destroy(),
-      (res: Response) => res.req.socket.destroy(),
-    ]) {
-      const handler: RequestHandler = (_req, res) => void breakOff(res.end(BODY))
-      const path = bench.mount({ moment: 'ended', answer: 'next', handler })
-      const exchange = openExchange(bench.port)
-      exchange.send({ path })
-      const received = withoutKeepAlive(withoutDate(await exchange.closed))
-      expect(received).toBe(withoutKeepAlive(expected.next))
-    }
-  })
-
   it('keeps its place among pipelined requests', async () => {
     const handler: RequestHandler = (_req, res) => void res.json({ body: BODY })
     const path = bench.mount({ moment: 'ended', answer: 'later', handler })

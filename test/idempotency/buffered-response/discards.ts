@@ -1,8 +1,6 @@
 import type { ErrorRequestHandler, Express, RequestHandler, Response } from 'express'
-import {
-  bufferResponse,
-  takeSnapshot,
-} from '../../../src/idempotency/buffered-response/buffer-response.js'
+import { bufferResponse } from '../../../src/idempotency/buffered-response/buffer-response.js'
+import { takeSnapshot } from '../../../src/idempotency/buffered-response/discard.js'
 import { rawRequest } from '../../support/network/raw-exchange.js'
 import type { ExpressModule } from '../../support/receiver/express-majors.js'
 import { serve } from '../../support/receiver/serve.js'

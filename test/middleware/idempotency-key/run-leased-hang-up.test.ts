@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
 import { PassThrough, pipeline } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Response } from 'express'
@@ -30,6 +32,34 @@ describeReceivers('A run whose caller or handler hangs up', (bench) => {
     const retry = await call(receiver.port, { key })
     expect(retry.body.toString()).toBe('held back')
     expect(receiver.handled).toBe(1)
+  })
+
+  it.each<[string, (caller: Socket, server: Server) => unknown]>([
+    ['its caller ends the connection', (caller) => caller.end()],
+    ['its caller resets the connection', (caller) => caller.resetAndDestroy()],
+    ['its caller sends no HTTP', (caller) => caller.write('what?\r\n\r\n')],
+    [
+      'its caller sends a request of another size than announced',
+      (caller) => caller.write('GET / HTTP/1.1\r\nhost: a\r\ncontent-length: x\r\n\r\n'),
+    ],
+    ['a timeout strikes', () => {}],
+    ['the server closes', (_caller, server) => [server.close(), server.closeAllConnections()]],
+  ])('goes on when %s', async (what, act) => {
+    const stages = makeStage()
+    const receiver = await bench.start(async (_req, res) => {
+      stages.enter(res)
+      await stages.left
+      res.json({ ran: true })
+    })
+    if (what === 'a timeout strikes') receiver.server.setTimeout(50)
+    const raw = await callRaw(receiver.port, { key: newKey() })
+    const res = await stages.entered
+    act(raw.socket, receiver.server)
+    if (!res.closed) await once(res, 'close')
+    await new Promise(setImmediate)
+    stages.leave()
+    await until('the end', async () => bench.store.endings.length > 0)
+    expect(bench.store.endings).toEqual([{ type: 'finished', answer: true }])
   })
 
   it.each<[string, (res: Response) => unknown]>([

@@ -44,17 +44,15 @@ export {
   type AcceptOneOfOptions,
   acceptOneOf,
 } from './middleware/accept-one-of/accept-one-of.js'
-export type {
-  AnyChoice,
-  Choice,
-  CredentialOf,
-  NoPromise,
-  ServiceChoice,
-} from './middleware/accept-one-of/choice.js'
 export {
+  type AnyChoice,
+  type Choice,
+  type CredentialOf,
+  type NoPromise,
+  type ServiceChoice,
   type ServiceCredential,
   serviceCredential,
-} from './middleware/accept-one-of/service-credential.js'
+} from './middleware/accept-one-of/choice.js'
 export {
   type FrontendSession,
   type SessionCredential,

@@ -15,8 +15,8 @@ import { decisionResult, refusalOf, sendRefusal } from '../refusal-table.js'
 import { requestIdOf } from '../request-id.js'
 import { type AcceptedCredential, assertBeforeKey, type RequestState } from '../request-state.js'
 import type { CheckedChoice } from './choice.js'
-import { CredentialRefused } from './credential-refused.js'
 import { type HandlerResult, type RequestAndResponse, runHandler } from './run-handler.js'
+import { CredentialRefused } from './session-credential.js'
 
 const BY = 'acceptOneOf'
 

@@ -1,6 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import { type Denial, deny } from '../../base/decision/reason.js'
+import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import {
   functionOf,
   hasFunctions,
@@ -19,7 +20,6 @@ import {
 import { type AnyRouteHandler, fitAnyRoute } from '../any-route.js'
 import { startPolling } from '../live-denylists.js'
 import type { NoPromise } from './choice.js'
-import { CredentialRefused } from './credential-refused.js'
 
 /** The default type of a session's identity. */
 export interface FrontendSession {
@@ -113,6 +113,19 @@ export function sessionCredential<Session extends NoPromise = FrontendSession>(
       return waiting.then(() => decide(request, response, next))
     }),
     identity: identity as (request: Request) => Session,
+  }
+}
+
+/**
+ * Makes `acceptOneOf` refuse the request if a verifier of this package passes it to `next`. Anywhere else it is an
+ * error of the wiring.
+ */
+export class CredentialRefused extends ServiceAuthError {
+  readonly denial: Denial
+
+  constructor(denial: Denial) {
+    super('wrong_wiring', 'the verify of sessionCredential is used outside acceptOneOf')
+    this.denial = denial
   }
 }
 

@@ -79,14 +79,13 @@ describe('the command', () => {
       'no command',
       [],
       'a command is missing: use one of doctor, deny, allow, denylist, check-store, settle, ' +
-        'migrate; see service-auth --help',
+        'migrate, before any option; see service-auth --help',
     ],
     [
       'a reason without quotes',
       [...deny('caller', 'billing', '--policy', 'policy.json'), 'key'],
-      'too many arguments besides the options: 3, but the command accepts at most 2: put quotes ' +
-        'around a value with spaces, and the name of an option before its value; see ' +
-        'service-auth deny --help',
+      'too many arguments besides the options: put quotes around a value with spaces, and the ' +
+        'name of an option before its value; see service-auth deny --help',
     ],
     [
       'one hyphen',

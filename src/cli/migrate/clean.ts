@@ -4,8 +4,15 @@ import { lstat, open, unlink } from 'node:fs/promises'
 import type { MigrationReport } from '../../migration/run/report.js'
 import type { CommandResult } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
-import type { OriginFile } from './migrate-session.js'
-import { EXIT_CODES, NOT_CONFIRMED } from './report-lines.js'
+import { EXIT_CODES, NOT_CONFIRMED } from './reports.js'
+
+/** A source or corrections file of a journal. */
+export interface OriginFile {
+  /** Absolute. */
+  readonly path: string
+  /** The SHA-256 of its bytes, in hexadecimal. */
+  readonly digest: string
+}
 
 /**
  * Lists the source and the corrections, and deletes them if `isConfirmed` is set. If a file has another digest

@@ -2,7 +2,7 @@ import { INSTALL_PHONE_LIBRARY } from '../../migration/record-validation/phone-p
 import type { Command } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
 import { MIGRATE_OPTION_GROUPS, MIGRATE_OPTIONS } from './migrate-options.js'
-import type { MigrateParts } from './migrate-session.js'
+import type { MigrateParts } from './run-step.js'
 
 /** Creates the command with the functions that it calls. */
 export const migrateWith = (parts: MigrateParts): Command => ({

@@ -1,6 +1,6 @@
 import type { MigrationProgress } from '../../base/decision/migration-event.js'
 import type { CommandContext } from '../frame/command.js'
-import { formatCounts, formatNumber } from './report-lines.js'
+import { formatCounts, formatNumber } from './reports.js'
 
 /** One line a second is enough for a log, ten a second for the eye. */
 const LINE_EVERY_MS = 1000

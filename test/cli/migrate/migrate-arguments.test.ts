@@ -36,11 +36,7 @@ describe('the command line', () => {
       'a step is missing: use one of check, run, status, correct, reconcile, unblock, clean',
     ],
     ['an unknown step', ['rum', ...WHERE], 'unknown step: use one of check'],
-    [
-      'two steps',
-      ['run', 'run'],
-      'too many arguments besides the options: 2, but the command accepts at most 1',
-    ],
+    ['two steps', ['run', 'run'], 'too many arguments besides the options: put quotes'],
     ['an unknown option', ['run', '--sauce', 'x'], 'unknown option;'],
     ['no core', ['run', '--source', 'a', '--journal', 'b'], '--core is missing'],
     ['no source', ['run', '--core', 'https://a', '--journal', 'b'], '--source is missing'],

@@ -128,7 +128,7 @@ describe('what names no record ends with 2', () => {
     ['a key', [randomUUID()], 'the name of a record has 24 characters'],
     ['a record that is too short', ['a'.repeat(23)], 'the name of a record has 24 characters'],
     ['a record with another character', [`${'a'.repeat(23)}/`], 'the name of a record has 24'],
-    ['two records', ['a'.repeat(24), 'b'.repeat(24)], 'too many arguments besides the options: 2'],
+    ['two records', ['a'.repeat(24), 'b'.repeat(24)], 'too many arguments besides the options'],
     ['both', ['a'.repeat(24), '--key-stdin', ...byName], 'either RECORD or --key-stdin'],
     ['no operation', ['--key-stdin', ...scope], 'either --operation NAME or --method'],
     [

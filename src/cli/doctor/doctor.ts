@@ -1,17 +1,22 @@
 import { withoutQuery } from '../../base/decision/key-set-event.js'
+import { pathOfTarget } from '../../verification/confirmation/http-uri.js'
 import { formatFailure } from '../../verification/key-set/fetch-key-set.js'
 import type { Policy } from '../../verification/policy/policy.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
-import { type Report, unreachableError } from '../frame/command-failure.js'
+import { type Report, unreachableError, usageError } from '../frame/command-failure.js'
 import { POLICY_OPTION, readPolicies } from '../input/policy-file.js'
+import { readStandardInput } from '../input/standard-input.js'
 import { columns, findingLines, INDENT } from '../output/columns.js'
 import { daysUntil, formatDuration, formatTime } from '../output/format-time.js'
 import { type Examination, examine } from './examine.js'
-import { type PublishedKey, UNUSABLE } from './published-key.js'
-import { type Credential, readCredential } from './read-credential.js'
-import type { KeySetReply } from './request-key-set.js'
-import { checkToken, checkTokenByIssuer, type TokenVerdict } from './token-verdict.js'
-import { verdictLines } from './verdict-lines.js'
+import { type KeySetReply, type PublishedKey, UNUSABLE } from './published-key-set.js'
+import {
+  checkToken,
+  checkTokenByIssuer,
+  type GivenProof,
+  type TokenVerdict,
+  verdictLines,
+} from './token-verdict.js'
 
 export const doctor: Command = {
   name: 'doctor',
@@ -181,4 +186,51 @@ function keyRow({ kid, kind, bits, ageSeconds, usable, reason }: PublishedKey): 
     ageSeconds === undefined ? '-' : `${formatDuration(ageSeconds)} old`,
     usable || reason === undefined ? 'usable' : `not usable: ${UNUSABLE[reason]}`,
   ]
+}
+
+const PROOF_OPTIONS = ['proof-stdin', 'method', 'url']
+
+/** The token to check and its DPoP proof, if given. */
+interface Credential {
+  readonly token?: string
+  readonly proof?: GivenProof
+}
+
+/**
+ * Reads the token and its proof from standard input, if the options say that they are there.
+ *
+ * @throws CommandFailure (2) if one of them is missing, or an option is given without the one it requires.
+ */
+async function readCredential(context: CommandContext): Promise<Credential> {
+  return context.arguments.flag('token-stdin') ? readFromInput(context) : withoutToken(context)
+}
+
+/** @throws CommandFailure (2) if an option is given that requires a token. */
+function withoutToken({ arguments: args }: CommandContext): Credential {
+  const stray = PROOF_OPTIONS.find((name) =>
+    name === 'proof-stdin' ? args.flag(name) : args.text(name) !== undefined,
+  )
+  if (stray !== undefined) throw usageError('usage', `--${stray} requires --token-stdin`)
+  return {}
+}
+
+async function readFromInput(context: CommandContext): Promise<Credential> {
+  const args = context.arguments
+  if (!args.flag('proof-stdin')) {
+    for (const name of ['method', 'url']) {
+      if (args.text(name) !== undefined)
+        throw usageError('usage', `--${name} requires --proof-stdin`)
+    }
+    return { token: await readStandardInput(context, 'the token') }
+  }
+  const [method, url] = [args.required('method'), args.required('url')]
+  if (pathOfTarget(method, url) === undefined) {
+    throw usageError('usage', '--url must be a path with query, or an absolute URL')
+  }
+  const lines = (await readStandardInput(context, 'the token and the proof')).split(/\r?\n/)
+  const [token = '', proof, ...more] = lines
+  if (proof === undefined || more.length > 0) {
+    throw usageError('input', 'standard input must be two lines: the token and the proof')
+  }
+  return { token, proof: { proof, method, url } }
 }

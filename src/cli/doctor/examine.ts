@@ -1,12 +1,19 @@
 import { isIP } from 'node:net'
 import { connect, type PeerCertificate, type TLSSocket } from 'node:tls'
+import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
 import { Unavailable } from '../../base/decision/unavailable.js'
-import type { KeySource } from '../../verification/key-set/key-set.js'
-import type { Policy } from '../../verification/policy/policy.js'
-import type { Findings } from '../output/columns.js'
-import { findingsOn, type KeySetFacts, type TlsFacts } from './key-set-findings.js'
-import { publishedKeys } from './published-key.js'
-import { type KeySetReply, type ObservedResponse, requestKeySet } from './request-key-set.js'
+import { KEY_SET_PATHS, type KeySource } from '../../verification/key-set/key-set.js'
+import type { Policy, TokenRules } from '../../verification/policy/policy.js'
+import type { Finding, Findings } from '../output/columns.js'
+import { daysUntil, formatDuration } from '../output/format-time.js'
+import {
+  type KeySetReply,
+  type ObservedResponse,
+  type PublishedKey,
+  publishedKeys,
+  requestKeySet,
+  UNUSABLE,
+} from './published-key-set.js'
 
 export interface Examination extends KeySetFacts {
   readonly findings: Findings
@@ -125,4 +132,187 @@ function issuerName(issuer: PeerCertificate['issuer'] | undefined): string {
 function tlsErrorCode(error: unknown): string {
   if (typeof error === 'string') return error
   return (error as NodeJS.ErrnoException | null)?.code ?? 'not trusted'
+}
+
+/** Facts about a server from a TLS handshake. */
+interface TlsFacts {
+  readonly protocol: string
+  /** Seconds since the epoch. */
+  readonly validUntil: number
+  readonly issuer: string
+  /** Node's error code if it does not trust the certificate. */
+  readonly fault?: string
+}
+
+interface KeySetFacts {
+  readonly answer: KeySetReply
+  readonly tls: TlsFacts | undefined
+  readonly keys: readonly PublishedKey[]
+  readonly clockOffsetSeconds: number | undefined
+  readonly policy: Policy
+  readonly nowMs: number
+}
+
+type KeySetFinding = Finding & { readonly isFault: boolean }
+
+const fault = (code: string, message: string): KeySetFinding[] => [{ code, message, isFault: true }]
+const warning = (code: string, message: string): KeySetFinding[] => [
+  { code, message, isFault: false },
+]
+
+/** Returns the faults and warnings. For an unreachable key set there are none: `doctor` fails with an error. */
+function findingsOn(facts: KeySetFacts): Findings {
+  const found = [
+    ...findingsOnAnswer(facts),
+    ...findingsOnTls(facts),
+    ...findingsOnKeys(facts),
+    ...findingsOnFreshness(facts),
+    ...findingsOnClock(facts),
+  ]
+  const pick = (isFault: boolean): Finding[] =>
+    found
+      .filter((finding) => finding.isFault === isFault)
+      .map(({ code, message }) => ({ code, message }))
+  return { faults: pick(true), warnings: pick(false) }
+}
+
+const ANSWER_FAULTS: Partial<Record<FetchFailureCode, string>> = {
+  too_large: 'the document is larger than 64 KiB',
+  malformed: 'the document is not JSON in UTF-8 with a list of keys',
+  too_many_keys: 'the document has more than 32 keys',
+}
+
+function findingsOnAnswer({ answer, policy }: KeySetFacts): KeySetFinding[] {
+  const { outcome, response } = answer
+  if (outcome.ok) return []
+  const { code } = outcome.failure
+  if (code === 'status' && response !== undefined) return findingsOnStatus(response, policy)
+  const message = ANSWER_FAULTS[code]
+  return message === undefined ? [] : fault(code, message)
+}
+
+/** Where the key set is, for each kind of token. */
+const WHERE_TO_LOOK: Record<TokenRules['kind'], string> = {
+  service: `check issuer, apiBasePath and jwksUri; ${KEY_SET_PATHS}`,
+  oauth2: 'check jwksUri: it is the jwks_uri in {issuer}/.well-known/openid-configuration',
+}
+
+function findingsOnStatus(
+  { status, headers }: ObservedResponse,
+  { tokens }: Policy,
+): KeySetFinding[] {
+  const location = headers.get('location')
+  if (location === null || status < 300 || status > 399) {
+    const hint = status === 404 ? `: ${WHERE_TO_LOOK[tokens.kind]}` : ''
+    return fault('status', `the server answers with status ${status} instead of 200${hint}`)
+  }
+  const target = URL.canParse(location) ? new URL(location) : undefined
+  const where = target === undefined ? '' : ` to ${target.origin}${target.pathname}`
+  return fault(
+    'redirected',
+    `the server redirects${where} (status ${status}), but receivers follow no redirects: set jwksUri to the final address`,
+  )
+}
+
+const MIN_CERTIFICATE_DAYS = 14
+
+function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): KeySetFinding[] {
+  const { protocol, hostname } = new URL(answer.jwksUri)
+  if (protocol === 'http:') {
+    const isLoopback = hostname === 'localhost' || /^(\[::1\]|127\.[\d.]+)$/.test(hostname)
+    if (isLoopback) return []
+    return warning('insecure_http', 'without TLS, an attacker in the network can replace the keys')
+  }
+  if (tls?.fault !== undefined) {
+    return fault('certificate_refused', `the certificate is not trusted (${tls.fault})`)
+  }
+  const days = tls && daysUntil(tls.validUntil, nowMs)
+  if (days === undefined || days >= MIN_CERTIFICATE_DAYS) return []
+  return warning('certificate_ending', `the certificate expires in ${days} days`)
+}
+
+function findingsOnKeys({ answer, keys, policy }: KeySetFacts): KeySetFinding[] {
+  if (!answer.outcome.ok) return []
+  const isExpected = ({ reason }: PublishedKey): boolean =>
+    policy.tokens.kind === 'oauth2' && KEYS_FOR_OTHER_USES.has(reason)
+  const ignored = keys.filter((key) => isUnusableUnderAnyPolicy(key) && !isExpected(key))
+  const unusable = ignored.flatMap(({ kid, reason }) => {
+    const because = reason === undefined ? '' : `: ${UNUSABLE[reason]}`
+    const message = `key ${kid ?? 'without an id'} is ignored${because}`
+    return reason === 'private' ? fault('key_private', message) : warning('key_unusable', message)
+  })
+  const good = keys.filter((key) => !isUnusableUnderAnyPolicy(key))
+  return [...unusable, ...findingsOnGoodKeys(good)]
+}
+
+/** An OAuth 2.0 issuer may publish keys for other algorithms and for encryption: Keycloak does. */
+const KEYS_FOR_OTHER_USES: ReadonlySet<unknown> = new Set([
+  'not_rsa',
+  'not_for_signatures',
+  'other_algorithm',
+])
+
+const isUnusableUnderAnyPolicy = ({ usable, reason }: PublishedKey): boolean =>
+  !usable && reason !== 'static_key_refused' && reason !== 'key_denied'
+
+function findingsOnGoodKeys(good: readonly PublishedKey[]): KeySetFinding[] {
+  if (good.length === 0) return fault('no_usable_key', 'no key can verify RS256 signatures')
+  if (good.every(({ kind }) => kind === 'static')) {
+    return good.some(({ reason }) => reason === 'static_key_refused')
+      ? fault(
+          'static_keys_only',
+          'all keys are static, and the policy refuses static keys: every token is refused',
+        )
+      : warning('static_keys_only', 'all keys are static, and static keys are never rotated')
+  }
+  if (good.every(({ usable }) => !usable)) {
+    return fault('keys_refused', 'the policy refuses every key: every token is refused')
+  }
+  if (good.length > 1) return []
+  return warning(
+    'one_key',
+    'there is only one key: if you deny it, every token is refused until the next rotation',
+  )
+}
+
+const SHORT_SECONDS = 60
+const BEFORE_ROTATION =
+  ' (this is normal in the last minute before the core rotates its key: check again afterwards)'
+/** The longest `max-age` that the core sends, because it rotates its keys weekly. */
+const LONG_SECONDS = 604_800
+
+function findingsOnFreshness({ answer: { outcome }, policy }: KeySetFacts): KeySetFinding[] {
+  if (!outcome.ok) return []
+  const { leftSeconds, maxAgeSeconds = 0 } = outcome.freshness
+  if (leftSeconds === undefined) {
+    return warning(
+      'no_max_age',
+      'no max-age: receivers refresh the key set every 5 min and, in an outage, use it for up to 1 h',
+    )
+  }
+  if (leftSeconds < SHORT_SECONDS) {
+    const left = formatDuration(leftSeconds)
+    return warning(
+      'max_age_short',
+      `fresh for only ${left}: receivers cannot survive a longer outage${policy.tokens.kind === 'service' ? BEFORE_ROTATION : ''}`,
+    )
+  }
+  if (maxAgeSeconds <= LONG_SECONDS) return []
+  return warning('max_age_long', 'max-age is more than a week: a cache may keep old keys')
+}
+
+function findingsOnClock({ clockOffsetSeconds: offset, policy }: KeySetFacts): KeySetFinding[] {
+  if (offset === undefined || Math.abs(offset) <= policy.clockToleranceSeconds) return []
+  const apart = formatDuration(Math.abs(offset))
+  const tolerance = `more than the tolerance of ${policy.clockToleranceSeconds} s`
+  if (offset < 0) {
+    return warning(
+      'clock_behind',
+      `the clock of the server is ${apart} behind this machine's, ${tolerance}: tokens expire early`,
+    )
+  }
+  return fault(
+    'clock_ahead',
+    `the clock of the server is ${apart} ahead of this machine's, ${tolerance}: new tokens are refused`,
+  )
 }

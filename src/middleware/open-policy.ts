@@ -1,12 +1,14 @@
 import { dependencyOf } from '../base/decision/dependency.js'
+import { ignoreRejection } from '../base/decision/observers.js'
 import type { Schemes } from '../base/decision/problem.js'
+import { ServiceAuthError } from '../base/decision/service-auth-error.js'
+import { Unavailable } from '../base/decision/unavailable.js'
 import { createVerifier, type TokenVerifier } from '../verification/admit.js'
-import type { DenylistHealth } from '../verification/denylist/live-denylist.js'
+import type { DenylistHealth, LiveDenylist } from '../verification/denylist/live-denylist.js'
 import { type KeySet, type KeySetHealth, keySourceOf } from '../verification/key-set/key-set.js'
 import { remoteKeySet } from '../verification/key-set/remote-key-set.js'
 import type { KeySetAddress, Policy } from '../verification/policy/policy.js'
 import type { TokenCacheHealth } from '../verification/token/accepted-tokens.js'
-import { denylistReady, startPolling } from './live-denylists.js'
 import type { Terms } from './request-state.js'
 
 /** The state of what a `serviceAuth` depends on. JSON-serialisable. */
@@ -73,4 +75,27 @@ function openKeySet(
   const { kind: _, ...options } = address
   const keySet = remoteKeySet({ ...options, clock })
   return { keySet, close: () => keySet.close() }
+}
+
+/**
+ * Calls the denylist before the first request, because it may begin to poll at its first call. The result of the call,
+ * or its failure, is ignored.
+ */
+export function startPolling(denylist: LiveDenylist, issuer: string): void {
+  try {
+    ignoreRejection(denylist.lists(issuer))
+  } catch {}
+}
+
+/** @throws ServiceAuthError `'unfit'` if the denylist rejects with it, otherwise `'unavailable'`. */
+export async function denylistReady(denylist: LiveDenylist): Promise<void> {
+  try {
+    await denylist.ready()
+  } catch (error) {
+    const isServiceAuthError = error instanceof ServiceAuthError
+    if (isServiceAuthError && (error.code === 'unavailable' || error.code === 'unfit')) throw error
+    throw new Unavailable('denylist', 'a live denylist of the policy is not ready', {
+      cause: error,
+    })
+  }
 }

@@ -156,7 +156,7 @@ interface Timer {
   cancel(): void
 }
 
-export function createTimer(work: () => void): Timer {
+function createTimer(work: () => void): Timer {
   let timeout: NodeJS.Timeout | undefined
   const fire = (): void => {
     try {

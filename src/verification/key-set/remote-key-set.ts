@@ -208,7 +208,7 @@ interface RefetchBudget {
 }
 
 /** `onExhausted` is called at the first refusal after a fetch that was allowed. */
-export function createRefetchBudget(onExhausted: () => void): RefetchBudget {
+function createRefetchBudget(onExhausted: () => void): RefetchBudget {
   let taken: number[] = []
   let isExhausted = false
   return {

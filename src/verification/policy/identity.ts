@@ -104,9 +104,6 @@ class Identity {
   }
 }
 
-Object.freeze(Identity)
-Object.freeze(Identity.prototype)
-
 /** Leads a proxy of the identity, or an object made from it, to the private fields that it lacks. */
 const SELF = Symbol('self')
 

@@ -1,16 +1,7 @@
 import { expect, it } from 'vitest'
-import type { DenylistEvent } from '../../../src/base/decision/denylist-event.js'
 import type { KeySetChange } from '../../../src/base/decision/key-set-event.js'
-import type { MigrationProgress } from '../../../src/base/decision/migration-event.js'
-import type { RunEnd, StoreEvent } from '../../../src/index.js'
-import {
-  lineOfDenylist,
-  lineOfIdempotency,
-  lineOfKeySet,
-  lineOfMigration,
-  lineOfPostgres,
-  lineOfStore,
-} from '../../../src/telemetry/log/line.js'
+import type { StoreEvent } from '../../../src/index.js'
+import { lineOfKeySet, lineOfPostgres, lineOfStore } from '../../../src/telemetry/log/line.js'
 
 const changes = { added: [], replaced: [], removed: [] }
 
@@ -35,42 +26,6 @@ it.each<[KeySetChange, string | undefined]>([
   }
 })
 
-it.each<[DenylistEvent, string]>([
-  [{ type: 'changed', version: 2, added: 1, removed: 0 }, 'info'],
-  [{ type: 'stale', reason: 'timeout' }, 'error'],
-  [{ type: 'expired', reason: 'network' }, 'error'],
-  [{ type: 'recovered' }, 'info'],
-  [{ type: 'regressed', kept: 3 }, 'error'],
-])('of a denylist, %o is %s', (event, level) => {
-  expect(lineOfDenylist(event)).toMatchObject({ level, reason: `denylist_${event.type}` })
-})
-
-it.each<[RunEnd | 'reserved', string]>([
-  ['reserved', 'info'],
-  ['result_kept', 'info'],
-  ['released', 'info'],
-  ['result_too_large', 'warn'],
-  ['abandoned', 'warn'],
-  ['key_lost', 'warn'],
-  ['result_lost', 'error'],
-])('of a run, %s is %s', (reason, level) => {
-  const event = { by: 'requireIdempotencyKey', caller: 'billing', fence: 1 } as const
-  expect(lineOfIdempotency({ ...event, outcome: 'accepted', reason })).toMatchObject({
-    level,
-    reason,
-    caller: 'billing',
-  })
-})
-
-it('of an answer that could not be sent is an error', () => {
-  const event = { by: 'requireIdempotencyKey', caller: 'billing', outcome: 'accepted' } as const
-  const reason = 'answer_unsent'
-  expect(lineOfIdempotency({ ...event, reason, status: 200 })).toMatchObject({
-    level: 'error',
-    reason,
-  })
-})
-
 it.each<[StoreEvent['operation'], boolean, string | undefined]>([
   ['renew', false, 'error'],
   ['renew', true, undefined],
@@ -86,19 +41,5 @@ it('of what a Postgres store does by itself, only a failed sweep is worth a line
   expect(lineOfPostgres({ type: 'sweep_failed', sqlState: '42501' })).toMatchObject({
     level: 'error',
     reason: 'sweep_failed',
-  })
-})
-
-it.each<[MigrationProgress['type'], string]>([
-  ['batch_staged', 'info'],
-  ['batch_rejected', 'warn'],
-  ['reply_lost', 'warn'],
-  ['row_failed', 'warn'],
-  ['ended', 'info'],
-])('of a migration, %s is %s', (type, level) => {
-  const counts = {} as MigrationProgress['counts']
-  expect(lineOfMigration({ by: 'migration', type, counts, identities: 1 })).toMatchObject({
-    level,
-    reason: `migration_${type}`,
   })
 })

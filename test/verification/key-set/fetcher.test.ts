@@ -3,7 +3,6 @@ import type { KeySetEvent } from '../../../src/base/decision/key-set-event.js'
 import { createFetcher, type Fetcher } from '../../../src/verification/key-set/refresher.js'
 import {
   type Behaviour,
-  hang,
   hangUp,
   type KeySetServer,
   respond,
@@ -57,16 +56,6 @@ it('waits a little between the tries, never the same', async () => {
   expect(new Set(waits.map(Math.round)).size).toBeGreaterThan(1)
 })
 
-it('keeps the keys that are still there as they are', async () => {
-  const { fetcher } = await fetcherOf(answer, serve({ keys: [shapeOfKey('new', 2048), good] }))
-  const first = await fetcher.fetch(undefined)
-  if (first.type !== 'fetched') throw new Error(first.type)
-  const second = await fetcher.fetch({ keys: first.keys, validators: undefined, maxAgeSeconds: 1 })
-  if (second.type !== 'fetched') throw new Error(second.type)
-  expect(second.keys.get('good')).toBe(first.keys.get('good'))
-  expect([...second.keys.keys()]).toEqual(['new', 'good'])
-})
-
 it('tells of a skipped key once for as long as it stays so, not per fetch', async () => {
   const small = shapeOfKey('small', 1024)
   const nameless = { ...good, kid: '' }
@@ -90,15 +79,6 @@ it('tells of it again when its reason changes, or it comes back', async () => {
     'not_for_signatures',
     'not_for_signatures',
   ])
-})
-
-it('gives up the exchange under way when it is closed, without another try', async () => {
-  const { server, fetcher } = await fetcherOf(hang)
-  const fetching = fetcher.fetch(undefined)
-  await server.requested(1)
-  fetcher.close()
-  await expect(fetching).rejects.toMatchObject({ code: 'closed' })
-  expect(server.requests).toHaveLength(1)
 })
 
 it('gives up between the tries when it is closed', async () => {

@@ -110,6 +110,32 @@ it('is not fetched any more once it is closed', async () => {
   expect(vi.getTimerCount()).toBe(0)
 })
 
+it('does not spin on a clock that stands still just before the refresh', async () => {
+  let now = Date.now()
+  const clock = vi.fn(() => now)
+  const { keySet, asked } = keySetOn(() => ok(), { clock })
+  await keySet.ready()
+  now += 299_999
+  await vi.advanceTimersByTimeAsync(300 * SECOND)
+  clock.mockClear()
+  await vi.advanceTimersByTimeAsync(SECOND)
+  expect(clock.mock.calls.length).toBeLessThanOrEqual(100)
+  expect(asked).toHaveLength(1)
+})
+
+it('is refreshed once the clock gives a time again', async () => {
+  let now = Date.now()
+  const { keySet, asked } = keySetOn(() => ok(), { clock: () => now })
+  await keySet.ready()
+  const later = now + 300 * SECOND
+  now = Number.NaN
+  await vi.advanceTimersByTimeAsync(310 * SECOND)
+  expect(asked).toHaveLength(1)
+  now = later
+  await vi.advanceTimersByTimeAsync(5 * SECOND)
+  expect(asked).toHaveLength(2)
+})
+
 /** Second by second, with room for the wait between two tries, which passes in real time. */
 async function passes(seconds: number): Promise<void> {
   for (let elapsed = 0; elapsed < seconds; elapsed++) {

@@ -168,6 +168,15 @@ describe('an unknown kid', () => {
     expect(server.requests).toHaveLength(1 + 2 + 1 + 1)
   })
 
+  it('is looked up again after the clock was set back', async () => {
+    const { clock, keySet, source } = await openKeySet([before])
+    await keySet.ready()
+    for (const kid of ['x', 'y']) expect(await source.find(kid)).toBeUndefined()
+    expect(await source.find('z')).toBe('not_looked_up')
+    clock.advance(-60)
+    expect(await source.find('z')).toBeUndefined()
+  })
+
   it('that objects inherit is as unknown as any', async () => {
     const { clock, keySet, source } = await openKeySet([before])
     await keySet.ready()

@@ -1,27 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { PermissionSet, permissionList } from '../../../src/verification/policy/identity.js'
-
-describe('a list of permissions', () => {
-  it('is the same one for the same names, whatever becomes of what it was made of', () => {
-    const names = ['a', 'b']
-    const list = permissionList(names)
-    names.push('c')
-    expect(list).toEqual(['a', 'b'])
-    expect(Object.isFrozen(list)).toBe(true)
-    expect(permissionList(['a', 'b'])).toBe(list)
-    expect(permissionList(['a,b'])).toEqual(['a,b'])
-    expect(permissionList(['b', 'a'])).toEqual(['b', 'a'])
-    expect(permissionList(['\ud800'])).not.toEqual(permissionList(['\\ud800']))
-  })
-
-  it('is kept for a few hundred lists, and no more', () => {
-    const first = permissionList(['kept for a while'])
-    expect(permissionList(['kept for a while'])).toBe(first)
-    for (let n = 0; n < 256; n += 1) permissionList([`another ${n}`])
-    expect(permissionList(['kept for a while'])).not.toBe(first)
-  })
-})
+import { PermissionSet } from '../../../src/verification/policy/identity.js'
 
 describe('a set of permissions', () => {
   it('is a Set that holds each name once, in the order given', () => {

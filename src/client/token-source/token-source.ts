@@ -175,8 +175,7 @@ export function tokenSource(options: TokenSourceOptions): CoreTokenSource {
   const minting = { core: { ...parsed.core, fetch }, ...terms, confirmation }
   const closing = new AbortController()
   const settings = { minting, clock, closing: closing.signal }
-  const cached = parsed.singleUse ? undefined : createCachedSource(settings)
-  const inner = cached ?? createSingleUseSource(settings)
+  const inner = (parsed.singleUse ? createSingleUseSource : createCachedSource)(settings)
 
   async function token({ after }: { readonly after?: string } = {}): Promise<string> {
     closing.signal.throwIfAborted()
@@ -187,7 +186,7 @@ export function tokenSource(options: TokenSourceOptions): CoreTokenSource {
   async function proof(request: ProofRequest): Promise<string> {
     const { method, uri, token: given } = parseProofRequest(request)
     const provenToken = given ?? (await token())
-    const current = cached?.current()
+    const current = inner.current?.()
     // Only a token of this source tells the time of the core.
     if (current === undefined || key === undefined)
       throw new TypeError('proof: the source has no token yet, call token() first')
@@ -219,12 +218,8 @@ function faultsOf(options: Readonly<Record<string, unknown>>): string[] {
 interface InnerSource {
   token(after: string | undefined): Promise<string>
   health(): TokenSourceHealth
-}
-
-/** The implementation that gives several calls one token. */
-interface CachedSource extends InnerSource {
-  /** The last token, and when it was requested, in milliseconds of the monotonic clock. */
-  current(): states.CurrentToken | undefined
+  /** The token that calls share, if they share one. */
+  current?(): states.CurrentToken | undefined
 }
 
 interface InnerOptions {
@@ -238,7 +233,7 @@ interface InnerOptions {
  * Caches one token and renews it if a renewal is due during a call: one request at a time, no timers.
  * Requests run in the async context in which the source was created, because all calls share the result.
  */
-function createCachedSource({ minting, clock, closing }: InnerOptions): CachedSource {
+function createCachedSource({ minting, clock, closing }: InnerOptions): InnerSource {
   let state = states.COLD
   let inFlight: Promise<string> | undefined
   const dispatch = (event: states.TokenStateEvent): void => {
@@ -329,36 +324,27 @@ function createSingleUseSource({ minting, clock, closing }: InnerOptions): Inner
   return {
     async token() {
       const calledAt = readClock(clock)
-      return limit.run(() => mintOne(calledAt))
+      return limit(() => mintOne(calledAt))
     },
     health: () => ({ state: 'single_use', ...states.failureHealth(lastFailure, readClock(clock)) }),
   }
 }
 
-/** Limits how many tasks run concurrently; further ones start in the order of their calls. */
-interface ConcurrencyLimit {
-  run<T>(work: () => Promise<T>): Promise<T>
-}
-
-function limitConcurrency(maxConcurrent: number): ConcurrencyLimit {
+/** Runs at most so many tasks concurrently; further ones start in the order of their calls. */
+function limitConcurrency(maxConcurrent: number) {
   const waiting: (() => void)[] = []
   let running = 0
 
-  function startNext(): void {
-    const start = waiting.shift()
-    if (start === undefined) running -= 1
-    else start()
-  }
-
-  return {
-    async run(work) {
-      if (running < maxConcurrent) running += 1
-      else await new Promise<void>((start) => waiting.push(start))
-      try {
-        return await work()
-      } finally {
-        startNext()
-      }
-    },
+  return async <T>(work: () => Promise<T>): Promise<T> => {
+    if (running < maxConcurrent) running += 1
+    else await new Promise<void>((start) => waiting.push(start))
+    try {
+      return await work()
+    } finally {
+      // The next task takes over the place of this one.
+      const startNext = waiting.shift()
+      if (startNext === undefined) running -= 1
+      else startNext()
+    }
   }
 }

@@ -5,15 +5,15 @@ import { isShortText } from '../../base/options.js'
 import type { DenylistReceiver } from '../../stores/redis/denylist/operations.js'
 import { type RedisDenylist, redisDenylist } from '../../stores/redis/denylist/redis-denylist.js'
 import type { OptionSpecs } from '../frame/arguments.js'
+import { formatExactDuration, parseDuration } from '../frame/arguments.js'
 import type { CommandContext, CommandResult } from '../frame/command.js'
+import { untilInterrupted } from '../frame/command.js'
 import {
   type Report,
   unreachableError,
   usageError,
   withOptionNames,
 } from '../frame/command-failure.js'
-import { formatExactDuration, parseDuration } from '../frame/duration.js'
-import { untilInterrupted } from '../frame/interrupt.js'
 import { ISSUER_OPTION, type NamedIssuer, POLICY_OPTION, readIssuer } from '../input/policy-file.js'
 import { REDIS_OPTIONS, withRedis } from '../redis/redis-client.js'
 

@@ -6,9 +6,9 @@ import {
   type DenylistEntry,
   MAX_LIST_LENGTH,
 } from '../../verification/denylist/denylist-entry.js'
+import { parseDuration } from '../frame/arguments.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, usageError } from '../frame/command-failure.js'
-import { parseDuration } from '../frame/duration.js'
 import { readTextFile } from '../input/private-file.js'
 import { columns } from '../output/columns.js'
 import { formatUntil, formatValue } from '../output/format-time.js'

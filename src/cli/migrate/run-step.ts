@@ -23,13 +23,13 @@ import type { MigrationReport } from '../../migration/run/report.js'
 import type { Origin } from '../../migration/run/state/journal-entry.js'
 import type { Arguments } from '../frame/arguments.js'
 import type { CommandContext, CommandResult } from '../frame/command.js'
+import { untilInterrupted } from '../frame/command.js'
 import {
   type FailureCode,
   unreachableError,
   usageError,
   withOptionNames,
 } from '../frame/command-failure.js'
-import { untilInterrupted } from '../frame/interrupt.js'
 import { readTextFile } from '../input/private-file.js'
 import { readStandardInput } from '../input/standard-input.js'
 import { cleanAway, isThere, type OriginFile } from './clean.js'

@@ -4,9 +4,9 @@ import { extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { clientFactory, type RedisClientLike } from '../../stores/redis/clients/client-factory.js'
 import type { OptionSpecs } from '../frame/arguments.js'
+import { parseDuration } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
-import { parseDuration } from '../frame/duration.js'
 
 export const REDIS_OPTIONS: OptionSpecs = {
   redis: {

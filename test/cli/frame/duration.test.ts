@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { formatExactDuration, parseDuration } from '../../../src/cli/frame/duration.js'
+import { formatExactDuration, parseDuration } from '../../../src/cli/frame/arguments.js'
 
 const RANGE = { minMs: 50, maxMs: 7 * 86_400_000 }
 

@@ -511,16 +511,4 @@ describe('a list of policies', () => {
     expect(object['error']).toMatchObject({ code: 'key_set_unavailable' })
     expect(object.policies.map(({ keySet }) => keySet['status'])).toEqual([200, null])
   })
-
-  it.each([
-    ['one policy', [POLICY], 'must be a list of 2 to 8 policies'],
-    ['the same twice', [POLICY, POLICY], 'have the same issuer and the same option tokens'],
-    ['a wrong one', [POLICY, { ...POLICY, audience: 5 }], '[1]'],
-    ['no policies', [1, 2], '[0]'],
-  ])('of %s is refused', async (_what, policies, message) => {
-    const path = await temporaryFile(JSON.stringify(policies), 0o644)
-    const { exitCode, stderr } = await runHere(['doctor', '--policy', path])
-    expect(exitCode).toBe(2)
-    expect(stderr).toContain(message)
-  })
 })

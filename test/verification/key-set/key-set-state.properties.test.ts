@@ -136,13 +136,6 @@ it('uses a set past its max-age only after a failed fetch, and for as long as st
   inEveryStory(look, lifespanWith([1, 60, 3600]))
 })
 
-it('never loses a good set to a failure', () => {
-  inEveryStory(() => ({ before, after, event, span }) => {
-    if (event.type !== 'failed') return
-    expect(after.current).toBe(usableAt(before, event.at, span))
-  })
-})
-
 it('never holds a key that the last good response lacked', () => {
   inEveryStory(() => {
     let published: ReadonlySet<string> = new Set(NAMES)
@@ -161,18 +154,6 @@ it('refreshes no sooner than 5 s after a success, and in time for the set to liv
     expect(dueAfterMs).toBeGreaterThanOrEqual(5000)
     expect(dueAfterMs).toBeLessThanOrEqual(span.refreshSeconds * 1000)
     expect(current.expiresAt - current.refreshAt).toBeGreaterThanOrEqual(5000)
-  })
-})
-
-it('backs off between half a second and half a minute after every failure, and after nothing else', () => {
-  inEveryStory(() => ({ after, event }) => {
-    if (event.type !== 'failed') return
-    const backOffMs = (after.lastFailure?.retryAt ?? 0) - event.at
-    expect(backOffMs).toBeGreaterThanOrEqual(500)
-    expect(backOffMs).toBeLessThanOrEqual(30_000)
-  })
-  inEveryStory(() => ({ after, event }) => {
-    if (event.type === 'fetched') expect(states.isBackingOff(after, event.at)).toBe(false)
   })
 })
 

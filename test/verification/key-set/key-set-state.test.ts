@@ -90,16 +90,6 @@ describe('max-age', () => {
     expect(state.health(expiry - 0.001).state).toBe('stale')
     expect(state.health(expiry).state).toBe('expired')
   })
-
-  it('never brings the next refresh nearer than 5 s', () => {
-    const hasty = states.lifespanOf({ ...DEFAULTS, refreshSeconds: 0.001, maxStaleSeconds: 0.001 })
-    const state = stateMachine(states.COLD, hasty)
-    state.fetched(0, ['a'], 10)
-    expect(state.health(4.999).state).toBe('fresh')
-    expect(state.health(5).state).toBe('stale')
-    expect(state.health(9.999).state).toBe('stale')
-    expect(state.health(10).state).toBe('expired')
-  })
 })
 
 it('applies the floors of refreshSeconds and maxStaleSeconds', () => {
@@ -156,15 +146,6 @@ describe('a failure', () => {
         expect(state.isRefreshDue(seconds)).toBe(true)
       }
     }
-  })
-
-  it('starts over after a success', () => {
-    const state = stateMachine()
-    for (let count = 0; count < 9; count++) state.failed(0)
-    state.fetched(0, ['a'])
-    expect(state.isBackingOff(0)).toBe(false)
-    state.failed(0)
-    expect(state.nextFetchAfterSeconds()).toBe(0.5)
   })
 })
 

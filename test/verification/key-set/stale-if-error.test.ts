@@ -140,16 +140,6 @@ describe('while a set is used past its max-age', () => {
     clock.advance(0.1)
     expect((await receiver.call(tokenOf(old, 'a'))).status).toBe(503)
   })
-
-  it('close() ends its use: nobody asks any more', async () => {
-    const { server, clock, auth, receiver, tokenOf } = await stage(600, 'policy')
-    server.behave(hangUp)
-    clock.advance(13)
-    expect((await receiver.call(tokenOf(old, 'a'))).status).toBe(200)
-    auth.close()
-    clock.advance(60)
-    expect((await receiver.call(tokenOf(old, 'a'))).status).toBe(503)
-  })
 })
 
 it('is a number of seconds from 0 to 3600, and does not stand beside keySet', () => {

@@ -29,7 +29,7 @@ export default defineConfig({
       'test/**/key-set/{key-set-state,key-set-state.properties,find-key-step,usable-keys,cache-control,refetch-budget}.test.ts',
       'test/**/leased/{record,resolution}.test.ts',
       'test/**/postgres/run/outcome.test.ts',
-      'test/client/*/{retry-decision,attempt-outcome,token-state}.test.ts',
+      'test/client/*/{retry-decision,token-state}.test.ts',
       'test/**/admit.test.ts',
       'test/**/{back-off,retry-after,raw-headers}.test.ts',
       'test/migration/run/{apply-entry,next-step,reconcile,lost-calls,refused-calls,failed-rows,blocked-rows,waiting}.test.ts',

@@ -88,7 +88,7 @@ export function startPolling(denylist: LiveDenylist, issuer: string): void {
 }
 
 /** @throws ServiceAuthError `'unfit'` if the denylist rejects with it, otherwise `'unavailable'`. */
-export async function denylistReady(denylist: LiveDenylist): Promise<void> {
+async function denylistReady(denylist: LiveDenylist): Promise<void> {
   try {
     await denylist.ready()
   } catch (error) {

@@ -278,9 +278,9 @@ async function writeIdentities(
 }
 
 /** In the folder of the journal. */
-export const REPORT_FILE = 'report.json'
-export const NEEDS_PERSON_FILE = 'report.ndjson'
-export const ACCOUNTS_FILE = 'accounts.ndjson'
+const REPORT_FILE = 'report.json'
+const NEEDS_PERSON_FILE = 'report.ndjson'
+const ACCOUNTS_FILE = 'accounts.ndjson'
 
 const OWNER_ONLY_MODE = 0o600
 

@@ -190,15 +190,12 @@ const helpOn = (command: Command): string[] => [
 ]
 
 function optionHelp({ options, optionGroups }: Command): string[] {
-  const lines = optionLines({ ...options, ...COMMON_OPTIONS })
-  if (optionGroups === undefined) return ['Options:', ...lines]
-  const names = [...Object.keys(options), ...Object.keys(COMMON_OPTIONS)]
+  if (optionGroups === undefined) {
+    return ['Options:', ...optionLines({ ...options, ...COMMON_OPTIONS })]
+  }
   const groups = [...optionGroups, { title: 'Every command', options: COMMON_OPTIONS }]
-  const blocks = groups.map((group) => [
-    `${group.title}:`,
-    ...lines.filter((_, place) => Object.hasOwn(group.options, names[place] ?? '')),
-  ])
-  return ['Options, grouped by step:', ...blocks.flatMap((block) => ['', ...block])]
+  const blocks = groups.flatMap((group) => ['', `${group.title}:`, ...optionLines(group.options)])
+  return ['Options, grouped by step:', ...blocks]
 }
 
 const optionLines = (specs: OptionSpecs): string[] =>

@@ -155,7 +155,7 @@ export type StoredRecord = IdempotencyRecord | UnreadableRecord
 export type ResolvedRecord = Extract<IdempotencyRecord, { readonly state: 'finished' | 'freed' }>
 
 /** A record as it was found. */
-export interface InspectedRecord extends RecordSnapshot {
+interface InspectedRecord extends RecordSnapshot {
   /** Whether its result, if it has one, can be read. */
   readonly isResultReadable: boolean
 }
@@ -185,7 +185,7 @@ function viewState(inspected: InspectedRecord): RecordView['state'] {
 }
 
 /** The view of a record for operators. */
-export function viewOf(inspected: InspectedRecord): RecordView {
+function viewOf(inspected: InspectedRecord): RecordView {
   const { record, now } = inspected
   const { expiresAt } = record
   const common = {
@@ -222,10 +222,7 @@ interface Settlement {
 }
 
 /** The record that a resolution leaves; `undefined` where nothing may change. */
-export function resolve(
-  inspected: InspectedRecord,
-  settlement: Settlement,
-): ResolvedRecord | undefined {
+function resolve(inspected: InspectedRecord, settlement: Settlement): ResolvedRecord | undefined {
   const { record, now } = inspected
   const { as, owner } = settlement
   const knownFence = record.state === 'unreadable' ? 0 : record.fence

@@ -1,24 +1,22 @@
 import { describe, expect, it } from 'vitest'
 import type { Ending, Run } from '../../../src/idempotency/leased/idempotency-store.js'
+import { type IdempotencyRecord, renew, settle } from '../../../src/idempotency/leased/record.js'
 import {
-  type IdempotencyRecord,
-  renew,
-  reserve,
-  settle,
-} from '../../../src/idempotency/leased/record.js'
-import {
-  type InspectedRecord,
+  createRecordKeeper,
   KEY_ID_FORM,
   keyIdOf,
   type RecordView,
   type Resolution,
-  resolve,
+  type ResolvedRecord,
+  type StoredRecord,
   sealedOwner,
-  viewOf,
 } from '../../../src/idempotency/leased/record-keeper.js'
 
 const NOW = 1000
 const DAY_MS = 86_400_000
+const FREED: Resolution = { type: 'freed' }
+const FINISHED: Resolution = { type: 'finished', result: Buffer.from('answer') }
+const FORGOTTEN: Resolution = { type: 'forgotten', reason: 'rolled back' }
 const RUN: Run = {
   recordId: 'k',
   owner: 'a',
@@ -27,47 +25,51 @@ const RUN: Run = {
   leaseMs: 100,
   retentionMs: 5000,
 }
-const FREED: Resolution = { type: 'freed' }
-const FINISHED: Resolution = { type: 'finished', result: Buffer.from('answer') }
-const FORGOTTEN: Resolution = { type: 'forgotten', reason: 'rolled back' }
-
 function recordAfter(ending?: Ending, run = RUN): IdempotencyRecord {
   const { record } = ending ? settle(undefined, { run, ending }, NOW) : renew(undefined, run, NOW)
   if (record === undefined) throw new Error('there is a record')
   return record
 }
 
-const found = (
-  record: InspectedRecord['record'],
-  { now = NOW, isResultReadable = true } = {},
-): InspectedRecord => ({ record, now, isResultReadable })
-
 const UNREADABLE = { state: 'unreadable', minFence: 77, expiresAt: NOW + 60_000 } as const
 
-const resolveAs = (finding: InspectedRecord, as: Resolution, fence = RUN.fence) =>
-  resolve(finding, { fence, as, owner: 'operator' })
+/** The keeper of one record, and what it has written. */
+function keeperOf(record: StoredRecord | undefined, now = NOW) {
+  const written: ResolvedRecord[] = []
+  const keeper = createRecordKeeper({
+    read: async () => record && { record, now },
+    async replace(_recordId, _snapshot, next) {
+      written.push(next)
+      return true
+    },
+  })
+  return { ...keeper, written }
+}
+
+const viewOf = (record: StoredRecord, now?: number): Promise<RecordView | undefined> =>
+  keeperOf(record, now).inspect('k')
+
+const finished = (text: string, run = RUN): IdempotencyRecord =>
+  recordAfter({ type: 'finished', result: Buffer.from(text) }, run)
+const READABLE = '[200,[],0]\n'
 
 describe('what an operator is shown', () => {
-  it.each<[string, InspectedRecord, Partial<RecordView>]>([
-    ['running', found(recordAfter()), { leaseLeftMs: 100, expiresInMs: 5100 }],
-    ['abandoned', found(recordAfter(), { now: NOW + 100 }), { expiresInMs: 5000 }],
-    ['abandoned', found(recordAfter({ type: 'abandoned' })), { expiresInMs: 5000 }],
+  it.each<[string, StoredRecord, number, Partial<RecordView>]>([
+    ['running', recordAfter(), NOW, { leaseLeftMs: 100, expiresInMs: 5100 }],
+    ['abandoned', recordAfter(), NOW + 100, { expiresInMs: 5000 }],
+    ['abandoned', recordAfter({ type: 'abandoned' }), NOW, { expiresInMs: 5000 }],
+    ['finished', finished(READABLE), NOW, { expiresInMs: 5000, resultBytes: 11 }],
+    ['unreadable', finished('12345'), NOW, { expiresInMs: 5000, resultBytes: 5 }],
+    ['not_stored', recordAfter({ type: 'not_stored' }), NOW, { expiresInMs: 5000 }],
+    ['freed', recordAfter({ type: 'released' }), NOW, { expiresInMs: 100 }],
     [
-      'finished',
-      found(recordAfter({ type: 'finished', result: Buffer.from('12345') })),
-      { expiresInMs: 5000, resultBytes: 5 },
+      'freed',
+      { ...recordAfter({ type: 'released' }), state: 'freed', reason: 'rolled back' },
+      NOW,
+      { expiresInMs: 100, reason: 'rolled back' },
     ],
-    [
-      'unreadable',
-      found(recordAfter({ type: 'finished', result: Buffer.from('12345') }), {
-        isResultReadable: false,
-      }),
-      { expiresInMs: 5000, resultBytes: 5 },
-    ],
-    ['not_stored', found(recordAfter({ type: 'not_stored' })), { expiresInMs: 5000 }],
-    ['freed', found(recordAfter({ type: 'released' })), { expiresInMs: 100 }],
-  ])('of a record that is %s', (state, finding, rest) => {
-    expect(viewOf(finding)).toStrictEqual({
+  ])('of a record that is %s', async (state, record, now, rest) => {
+    expect(await viewOf(record, now)).toStrictEqual({
       state,
       fence: RUN.fence,
       fingerprint: 'same',
@@ -76,121 +78,130 @@ describe('what an operator is shown', () => {
     })
   })
 
-  it('of one that cannot be read is little', () => {
-    expect(viewOf(found(UNREADABLE))).toStrictEqual({
+  it('of none is nothing', async () => {
+    expect(await keeperOf(undefined).inspect('k')).toBeUndefined()
+    expect(await keeperOf(undefined).resolve('k', 0, FREED)).toBe(false)
+  })
+
+  it('of one that cannot be read is little', async () => {
+    expect(await viewOf(UNREADABLE)).toStrictEqual({
       fence: 0,
       state: 'unreadable',
       expiresInMs: 60_000,
     })
-    expect(viewOf(found({ ...UNREADABLE, version: '2' })).recordVersion).toBe('2')
+    expect((await viewOf({ ...UNREADABLE, version: '2' }))?.recordVersion).toBe('2')
   })
 
-  it('has no end where the record has none, and no begin without a fence', () => {
-    const view = viewOf(
-      found({
-        ...recordAfter({ type: 'released' }),
-        fence: 0,
-        expiresAt: Number.POSITIVE_INFINITY,
-      }),
-    )
+  it('has no end where the record has none, and no begin without a fence', async () => {
+    const view = await viewOf({
+      ...recordAfter({ type: 'released' }),
+      fence: 0,
+      expiresAt: Number.POSITIVE_INFINITY,
+    })
     expect(view).toStrictEqual({ fence: 0, state: 'freed', fingerprint: 'same' })
     expect(JSON.parse(JSON.stringify(view))).toEqual(view)
   })
 
-  it('tells by which key a result is, or would be, encrypted', () => {
-    const header = (kid: string): string =>
+  it('tells by which key a result is, or would be, encrypted', async () => {
+    const header = (kid: unknown): string =>
       Buffer.from(JSON.stringify({ alg: 'dir', enc: 'A256GCM', kid })).toString('base64url')
     const run = { ...RUN, owner: sealedOwner('june', 'a') }
-    const keyId = (text: string, of = run): string | undefined =>
-      viewOf(found(recordAfter({ type: 'finished', result: Buffer.from(text) }, of))).keyId
-    expect(viewOf(found(recordAfter(undefined, run))).keyId).toBe('june')
-    expect(keyId(`${header('july')}..iv.text.tag`)).toBe('july')
-    expect(keyId(`${header('july')}..iv.text.tag`, RUN)).toBe('july')
-    expect(keyId('{}..iv.text.tag')).toBe('june')
-    for (const none of ['', 'plain', '[201,[],0]\n', `${header('not a key id')}..iv.text.tag`]) {
-      expect(keyId(none, RUN)).toBeUndefined()
+    const sealed = `${header('july')}..iv.text.tag`
+    expect((await viewOf(recordAfter(undefined, run)))?.keyId).toBe('june')
+    for (const of of [run, RUN]) {
+      expect(await viewOf(finished(sealed, of))).toMatchObject({ keyId: 'july', state: 'finished' })
     }
+    expect((await viewOf(finished('{}..iv.text.tag', run)))?.keyId).toBe('june')
+    const others = [header('not a key id'), header(['july']), header(undefined)]
+    const texts = ['', 'plain', READABLE, ...others.map((each) => `${each}..iv.text.tag`)]
+    for (const none of texts) {
+      expect((await viewOf(finished(none)))?.keyId).toBeUndefined()
+    }
+    expect((await viewOf(finished(header('july'))))?.keyId).toBeUndefined()
   })
 })
 
 describe('what an operator can end', () => {
-  const abandoned = recordAfter({ type: 'abandoned' })
-  const damaged = found(recordAfter({ type: 'finished', result: Buffer.from('x') }), {
-    isResultReadable: false,
-  })
+  async function resolved(record: StoredRecord, fence: number, as: Resolution) {
+    const { resolve, written } = keeperOf(record)
+    expect(await resolve('k', fence, as)).toBe(written.length > 0)
+    return written[0]
+  }
 
-  const late = { now: NOW + 100 }
-  it.each<[string, InspectedRecord, ...Resolution[]]>([
-    ['is running', found(recordAfter())],
-    ['is abandoned', found(abandoned), FREED, FINISHED],
-    ['has lost its lease', found(recordAfter(), late), FREED, FINISHED],
-    ['has a result', found(recordAfter(FINISHED as Ending)), FORGOTTEN],
-    ['has a result that cannot be read', damaged, FINISHED, FORGOTTEN],
-    [
-      'has a result that is not stored',
-      found(recordAfter({ type: 'not_stored' })),
-      FINISHED,
-      FORGOTTEN,
-    ],
-    ['is free', found(recordAfter({ type: 'released' }))],
-  ])('of a record that %s', (_, finding, ...possible) => {
+  it.each<[string, StoredRecord, ...Resolution[]]>([
+    ['is running', recordAfter()],
+    ['is abandoned', recordAfter({ type: 'abandoned' }), FREED, FINISHED],
+    ['has a result', finished(READABLE), FORGOTTEN],
+    ['has a result that cannot be read', finished('x'), FINISHED, FORGOTTEN],
+    ['has a result that is not stored', recordAfter({ type: 'not_stored' }), FINISHED, FORGOTTEN],
+    ['is free', recordAfter({ type: 'released' })],
+  ])('of a record that %s', async (_, record, ...possible) => {
     for (const as of [FREED, FINISHED, FORGOTTEN]) {
       const state = as.type === 'finished' ? 'finished' : 'freed'
-      expect(resolveAs(finding, as)?.state).toBe(possible.includes(as) ? state : undefined)
-    }
-    for (const fence of [0, RUN.fence - 1, RUN.fence + 1]) {
-      for (const as of [FREED, FINISHED, FORGOTTEN])
-        expect(resolveAs(finding, as, fence)).toBeUndefined()
+      const written = await resolved(record, RUN.fence, as)
+      expect(written?.state).toBe(possible.includes(as) ? state : undefined)
+      for (const fence of [0, RUN.fence - 1, RUN.fence + 1]) {
+        expect(await resolved(record, fence, as)).toBeUndefined()
+      }
     }
   })
 
-  it('of one that cannot be read is only that nothing has happened', () => {
-    expect(resolveAs(found(UNREADABLE), FREED, 0)).toEqual({
+  it('of one that cannot be read is only that nothing has happened', async () => {
+    expect(await resolved(UNREADABLE, 0, FREED)).toEqual({
       state: 'freed',
-      owner: 'operator',
+      owner: expect.any(String),
       fence: 77,
       fingerprint: '',
       retentionMs: DAY_MS,
       expiresAt: NOW + DAY_MS,
     })
-    expect(resolveAs(found(UNREADABLE), FINISHED, 0)).toBeUndefined()
-    expect(resolveAs(found(UNREADABLE), FREED, 77)).toBeUndefined()
-    expect(resolveAs(found(UNREADABLE), FORGOTTEN, 0)).toBeUndefined()
+    expect(await resolved(UNREADABLE, 77, FREED)).toBeUndefined()
+    for (const as of [FINISHED, FORGOTTEN]) {
+      expect(await resolved(UNREADABLE, 0, as)).toBeUndefined()
+    }
     for (const as of [FREED, FINISHED, FORGOTTEN]) {
-      expect(resolveAs(found({ ...UNREADABLE, version: '2' }), as, 0)).toBeUndefined()
+      expect(await resolved({ ...UNREADABLE, version: '2' }, 0, as)).toBeUndefined()
     }
   })
 
-  it('belongs to somebody else from then on, and keeps what it was', () => {
+  it.each([DAY_MS * 3, Number.POSITIVE_INFINITY])('lasts at least a day: %d', async (expiresAt) => {
+    const record = { ...recordAfter({ type: 'abandoned' }), expiresAt }
+    const freed = await resolved(record, RUN.fence, FREED)
+    expect(freed?.expiresAt).toBe(Number.isFinite(expiresAt) ? expiresAt : NOW + DAY_MS)
+    const finished = await resolved(record, RUN.fence, FINISHED)
+    expect(finished?.expiresAt).toBe(NOW + DAY_MS)
+  })
+
+  it('belongs to somebody else from then on, and keeps what it was', async () => {
     const { fence, fingerprint, retentionMs } = RUN
-    const kept = { owner: 'operator', fence, fingerprint, retentionMs }
-    expect(resolveAs(found(abandoned), FREED)).toMatchObject({ ...kept, state: 'freed' })
-    expect(resolveAs(found(abandoned), FINISHED)).toMatchObject({
-      ...kept,
-      ...{ result: Buffer.from('answer') },
-    })
-    const forgotten = resolveAs(found(recordAfter(FINISHED as Ending)), FORGOTTEN)
-    expect(forgotten).toMatchObject({ ...kept, state: 'freed', reason: 'rolled back' })
-    expect(forgotten && viewOf(found(forgotten)).reason).toBe('rolled back')
+    const forgotten = await resolved(recordAfter({ type: 'not_stored' }), fence, FORGOTTEN)
+    const kept = { fence, fingerprint, retentionMs, state: 'freed', reason: 'rolled back' }
+    expect(forgotten).toMatchObject(kept)
+    expect(forgotten?.owner).not.toBe(RUN.owner)
+  })
+
+  it('is for a result what the caller finds readable', async () => {
+    for (const [result, isReadable] of [
+      [finished('x'), true],
+      [finished(READABLE), false],
+    ] as const) {
+      const as = { ...FINISHED, canRead: () => isReadable } as Resolution
+      expect((await resolved(result, RUN.fence, as)) === undefined).toBe(isReadable)
+      const other = { ...FREED, canRead: () => isReadable } as Resolution
+      expect(await resolved(result, RUN.fence, other)).toBeUndefined()
+    }
   })
 
   it.each([
-    ['a short one', 5000, DAY_MS],
-    ['a long one', 3 * DAY_MS, 3 * DAY_MS],
-  ])('lasts a day, or as long as the record: %s', (_, retentionMs, lastsMs) => {
-    const record = recordAfter({ type: 'abandoned' }, { ...RUN, retentionMs })
-    for (const as of [FREED, FINISHED]) {
-      expect(resolveAs(found(record), as)?.expiresAt).toBe(NOW + lastsMs)
-    }
-    const endless = found({ ...record, expiresAt: Number.POSITIVE_INFINITY })
-    expect(resolveAs(endless, FREED)?.expiresAt).toBe(NOW + DAY_MS)
-  })
-
-  it('is above what it was for whoever comes next', () => {
-    const freed = resolveAs(found(abandoned), FREED)
-    const request = { ...RUN, owner: 'b', fingerprint: 'another', rerunAbandoned: false }
-    const { answer } = reserve(freed, request, { now: NOW, minFence: 1 })
-    expect(answer).toEqual({ outcome: 'reserved', fence: RUN.fence + 1 })
+    [undefined, 'as.type must be'],
+    [{ type: 'released' }, 'as.type must be'],
+    [{ type: 'finished', result: 'text' }, 'as.result must be'],
+    [{ type: 'freed', reason: '' }, 'as.reason must be'],
+    [{ type: 'freed', reason: 'x'.repeat(257) }, 'as.reason must be'],
+  ])('has the form of a resolution (%#)', async (as, fault) => {
+    const { resolve, written } = keeperOf(recordAfter({ type: 'abandoned' }))
+    await expect(resolve('k', RUN.fence, as as Resolution)).rejects.toThrow(fault)
+    expect(written).toEqual([])
   })
 })
 

@@ -113,7 +113,7 @@ async function growthOnPostgres(bench) {
     const few = await costOf(bench, contender)
     await server.query(
       `insert into service_auth.idempotency
-        select gen_random_uuid(), decode(md5(n::text), 'hex'), $1, false, n::text::xid8,
+        select gen_random_uuid(), decode(md5(n::text), 'hex'), $1, n::text::xid8,
           now() + interval '1 day' + n * interval '1 ms'
         from generate_series(1, ${RECORDS.postgres}) n`,
       [Buffer.alloc(BYTES_OF_RECORD)],

@@ -30,7 +30,7 @@ const documentsWith = (language: string): readonly string[] =>
 describe('the code in documents and doc comments', () => {
   it('is of languages that a test knows', () => {
     // Those without a language are drawings; `http` is what a test of its page compares.
-    const known = ['', 'console', 'haproxy', 'http', 'json', 'nginx', 'sh', 'sql', 'ts', 'yaml']
+    const known = ['', 'console', 'http', 'json', 'nginx', 'sh', 'sql', 'text', 'ts', 'yaml']
     const others = all.filter(({ text }) => languagesOf(text).some((one) => !known.includes(one)))
     expect(others.map(({ path }) => path)).toEqual([])
   })
@@ -51,7 +51,7 @@ describe('the code in documents and doc comments', () => {
 
   it('is run, all of SQL, of YAML and of a terminal', () => {
     // By examples.test.ts and operations-sql.test.ts.
-    expect(documentsWith('sql')).toEqual(['docs/operations.md', 'docs/outbox.md'])
+    expect(documentsWith('sql')).toEqual(['docs/operations.md', 'docs/stores/postgres.md'])
     // By openapi.test.ts.
     expect(documentsWith('yaml')).toEqual(['docs/openapi.md'])
     // By migration-run-book.test.ts and operations.test.ts.

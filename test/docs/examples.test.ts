@@ -20,8 +20,8 @@ import { type PlacedBlocks, placeBlocks, readDocument } from './blocks.js'
 import { keepRunning, type RunningApp, runBlock, startBlock } from './running-blocks.js'
 
 const PAGES = [
-  ...['denylist', 'errors', 'middleware-order', 'migration-endpoint'],
-  ...['opentelemetry', 'outbox', 'sessions', 'testing'],
+  ...['denylist', 'logging', 'middleware-order', 'migration-endpoint'],
+  ...['reasons', 'sessions', 'testing'],
   ...['stores/custom', 'stores/encryption', 'stores/postgres'],
 ].map((name) => `docs/${name}.md`)
 
@@ -167,7 +167,8 @@ describe.concurrent('the relay', () => {
   const ids = ['1', '2', '3'].map((end) => `00000000-0000-8000-8000-00000000000${end}`)
 
   it('delivers each effect under its id, tries again, and gives up in the end', async () => {
-    const [, tables = ''] = /^```sql\n(.*?)^```$/ms.exec(await readDocument('docs/outbox.md')) ?? []
+    const [, tables = ''] =
+      /^```sql\n(.*?)^```$/ms.exec(await readDocument('docs/stores/postgres.md')) ?? []
     await ask(tables)
     const keys: unknown[] = []
     const target = await serve((req, res) => {

@@ -11,7 +11,7 @@ import { masked } from './console.js'
 import { tableRows } from './markdown.js'
 
 const [text, runBook] = await Promise.all(
-  ['docs/how-it-decides.md', 'docs/operations.md'].map(readDocument),
+  ['docs/how-it-decides.md', 'docs/reasons.md'].map(readDocument),
 )
 
 const namesIn = (cell = ''): string[] =>

@@ -5,8 +5,8 @@ import type { Express } from 'express'
 import type { TestIssuer } from 'express-service-auth/testing'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
-import { type PlacedBlocks, placeBlocks, readDocument } from './blocks.js'
-import { tableRows } from './markdown.js'
+import { type PlacedBlocks, placeCode, readDocument } from './blocks.js'
+import { codeBlocks, tableRows } from './markdown.js'
 import {
   REQUESTS,
   type Scene,
@@ -49,9 +49,17 @@ async function openScene(file: string): Promise<OpenScene> {
   return { issuer, app, port: (server.address() as AddressInfo).port, close }
 }
 
-describe.each(['express-jwt', 'express-oauth2-jwt-bearer'])('docs/from-%s.md', async (peer) => {
-  const path = `docs/from-${peer}.md`
-  const rows = tableRows(await readDocument(path), 'What behaves otherwise')
+/** The chapters of the comparison that lead away from a peer. */
+const chapters = (await readDocument('docs/comparison.md')).split(/^## From /m)
+
+function chapterOf(peer: string): string {
+  const chapter = chapters.find((text) => text.startsWith(`\`${peer}\``))
+  if (chapter === undefined) throw new Error(`there is no chapter on ${peer}`)
+  return chapter
+}
+
+describe.each(['express-jwt', 'express-oauth2-jwt-bearer'])('the way from %s', (peer) => {
+  const rows = tableRows(chapterOf(peer), 'What behaves otherwise')
   const promises = rows.map(([name = '', before = '', after = '']) => ({
     name,
     Before: Number.parseInt(before, 10),
@@ -60,7 +68,7 @@ describe.each(['express-jwt', 'express-oauth2-jwt-bearer'])('docs/from-%s.md', a
   let placed: PlacedBlocks
 
   beforeAll(async () => {
-    placed = await placeBlocks(peer, path)
+    placed = await placeCode(peer, codeBlocks(chapterOf(peer)))
   })
 
   afterAll(() => placed.remove())
@@ -138,12 +146,12 @@ describe.each(['express-jwt', 'express-oauth2-jwt-bearer'])('docs/from-%s.md', a
   })
 })
 
-describe('docs/from-express-oauth2-jwt-bearer.md', () => {
+describe('what express-oauth2-jwt-bearer tells a caller', () => {
   let placed: PlacedBlocks
   let scene: OpenScene
 
   beforeAll(async () => {
-    placed = await placeBlocks('leaks', 'docs/from-express-oauth2-jwt-bearer.md')
+    placed = await placeCode('leaks', codeBlocks(chapterOf('express-oauth2-jwt-bearer')))
     scene = await openScene(placed.fileOf('Before'))
   })
 

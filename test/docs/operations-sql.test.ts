@@ -13,7 +13,7 @@ it('runs the SQL of the run-book', async () => {
   const blocks = [...text.matchAll(/^```sql\n(.*?)^```$/gms)].map(([, sql]) => sql ?? '')
   const { id, fingerprint } = recordIds('hN3vY0b2m8QfZx1uT5sWk7Lr', 'any')
   const insert =
-    "insert into service_auth.idempotency values ($1, decode($2, 'hex'), null, false, null, now())"
+    "insert into service_auth.idempotency values ($1, decode($2, 'hex'), null, null, now())"
   await postgres.query(insert, [id, fingerprint], name)
   const [transactions, tables, deleted] = await Promise.all(
     blocks.map((sql) => postgres.query(sql, [], name)),

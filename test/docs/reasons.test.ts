@@ -3,9 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { ROOT, readDocument } from './blocks.js'
 import { tableRows } from './markdown.js'
 
-const documents = await Promise.all(
-  ['docs/errors.md', 'docs/operations.md', 'docs/calling.md'].map(readDocument),
-)
+const documents = await Promise.all(['docs/reasons.md', 'docs/calling.md'].map(readDocument))
 const text = documents.join('\n')
 
 /** The names in the first column of the tables under a heading. */

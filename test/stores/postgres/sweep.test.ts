@@ -21,7 +21,7 @@ const LATER = "now() + interval '1 day'"
 
 async function fill(rows: number, expiresAt: string): Promise<void> {
   await pool.query(`insert into service_auth.idempotency
-    select gen_random_uuid(), '\\x00', null, false, null, ${expiresAt} from generate_series(1, ${rows}) g`)
+    select gen_random_uuid(), '\\x00', null, null, ${expiresAt} from generate_series(1, ${rows}) g`)
   await pool.query(`insert into service_auth.used_token
     select gen_random_uuid(), ${expiresAt} from generate_series(1, ${rows}) g`)
 }

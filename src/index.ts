@@ -17,15 +17,6 @@ export type { Reason, RefusalReason, UndecidedReason } from './base/decision/rea
 export { ServiceAuthError, type ServiceAuthErrorCode } from './base/decision/service-auth-error.js'
 export type { StoreEvent, StoreOperation } from './base/decision/store-call.js'
 export type {
-  CoupledEnding,
-  CoupledFinding,
-  CoupledOutcome,
-  CoupledRequest,
-  CoupledRun,
-  CoupledStore,
-} from './idempotency/coupled/coupled-store.js'
-export type { IdempotencyContext } from './idempotency/idempotency-context.js'
-export type {
   Ending,
   IdempotencyStore,
   Reservation,
@@ -38,7 +29,16 @@ export type {
   RecordView,
   Resolution,
 } from './idempotency/leased/record-keeper.js'
-export type { SingleUseStore } from './idempotency/single-use.js'
+export type {
+  CoupledStore,
+  Finding,
+  HandlerEnding,
+  HandlerRun,
+  IdempotencyContext,
+  RunOutcome,
+  RunRequest,
+} from './idempotency/run.js'
+export type { SingleUseStore, TokenUse } from './idempotency/single-use.js'
 export {
   type AcceptOneOf,
   type AcceptOneOfOptions,

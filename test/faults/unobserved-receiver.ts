@@ -108,20 +108,18 @@ const wrong: IdempotencyStore & { consume(): Promise<never> } = {
 app.post('/wrong-uses', auth, requireSingleUse({ store: wrong }), end)
 app.post('/wrong-writes', auth, express.json(), requireIdempotencyKey({ store: wrong }), end)
 
-const reserving = memoryStore()
-const reserve = reserving.reserve.bind(reserving)
-const wrongEnd: IdempotencyStore = { ...wrong, reserve, renew: async () => true }
-const wrongRenewal: IdempotencyStore = { ...wrong, reserve, settle: async () => true }
+const failing = async (): Promise<never> => {
+  throw new Error('the password is a-password')
+}
+const failingEnd: IdempotencyStore = { ...memoryStore(), settle: failing }
+const failingRenewal: IdempotencyStore = { ...memoryStore(), renew: failing }
 const keyIn = (store: IdempotencyStore) => requireIdempotencyKey({ store, leaseSeconds: 1 })
-app.post('/wrong-ends', auth, express.json(), keyIn(wrongEnd), end)
-app.post('/wrong-renewals', auth, express.json(), keyIn(wrongRenewal), async (_req, res) => {
+app.post('/failing-ends', auth, express.json(), keyIn(failingEnd), end)
+app.post('/failing-renewals', auth, express.json(), keyIn(failingRenewal), async (_req, res) => {
   await delay(600)
   res.json({})
 })
 
-const failing = async (): Promise<never> => {
-  throw new Error('the password is a-password')
-}
 const migrate = (
   changes: Partial<MigrationEndpointOptions> = {},
   tokens: MigrationIssuer['tokens'] = [HOOK_TOKEN],

@@ -9,35 +9,36 @@ export const MUTANTS: Mutants = {
       'const mayRenew = true',
     ],
   }),
-  ...mutantsOf('middleware/idempotency-key/run-leased.ts', {
-    'a lease is renewed forever after its run': [
-      'onComplete(result) {\n      lease.stopRenewing()',
-      'onComplete(result) {',
-    ],
+  ...mutantsOf('idempotency/leased/leased-run.ts', {
     'a failed store runs the handler': [
-      "    refuse(response, 'store_unavailable')\n    emit({ outcome: 'undecided', reason: 'store_unavailable', status: 503 })\n    return",
-      "    reply = { outcome: 'reserved', fence: 1 }",
+      "return { outcome: 'undone', reason: 'store_unavailable' }",
+      "reservation = { outcome: 'reserved', fence: 1 }",
     ],
     'a result is not stored': [
-      "return settle({ type: 'finished', result: encoded }, 'result_kept', result.status)",
-      'return Promise.resolve()',
+      ": settle({ type: 'finished', result: ending.result }, 'result_kept')",
+      ": Promise.resolve('result_kept' as const)",
     ],
-    'an aborted run keeps its lease': ["await settle({ type: 'abandoned' }, 'abandoned')", ''],
+    'an aborted run keeps its lease': [
+      "return settle({ type: 'abandoned' }, 'abandoned')",
+      "return Promise.resolve('abandoned' as const)",
+    ],
     'an aborted run is free again': [
-      "await settle({ type: 'abandoned' }, 'abandoned')",
-      "await settle({ type: 'released' }, 'abandoned')",
+      "return settle({ type: 'abandoned' }, 'abandoned')",
+      "return settle({ type: 'released' }, 'abandoned')",
     ],
-    'release is ignored': ['    isReleased = true\n', ''],
-    'an aborted run does not learn of it': ['lease.abandon()', 'lease.stopRenewing()'],
+    'an aborted run does not learn of it': ['await lease.abandon()\n', ''],
     'a stream is not recorded': [
-      "return settle({ type: 'not_stored' }, 'result_too_large', response.statusCode)",
-      'return Promise.resolve()',
+      "? settle({ type: 'not_stored' }, 'result_too_large')",
+      "? Promise.resolve('result_too_large' as const)",
     ],
-    'every run is released': ['let isReleased = false', 'let isReleased = true'],
     'a streamed result is free again': [
-      "return settle({ type: 'not_stored' }, 'result_too_large', response.statusCode)",
-      "return settle({ type: 'released' }, 'result_too_large', response.statusCode)",
+      "? settle({ type: 'not_stored' }, 'result_too_large')",
+      "? settle({ type: 'released' }, 'result_too_large')",
     ],
+  }),
+  ...mutantsOf('middleware/idempotency-key/run.ts', {
+    'release is ignored': ['      isReleased = true\n', ''],
+    'every run is released': ['let isReleased = false', 'let isReleased = true'],
   }),
   ...mutantsOf('idempotency/buffered-response/buffer-response.ts', {
     'a result is sent before it is stored': [
@@ -271,7 +272,7 @@ export const MUTANTS: Mutants = {
       'digestOfParts([issuer, audience, operation, key])',
     ],
   }),
-  ...mutantsOf('middleware/idempotency-key/idempotent-context.ts', {
+  ...mutantsOf('middleware/idempotency-key/answer.ts', {
     'a replay is not marked': ["response.setHeader('Idempotent-Replayed', 'true')", ''],
     'a replay may be cached': [
       "response.setHeader('Idempotent-Replayed', 'true')\n  response.setHeader('Cache-Control', 'no-store')",

@@ -1,4 +1,3 @@
-import { AsyncResource } from 'node:async_hooks'
 import { openChannel, publish } from './observers.js'
 
 /** Why the handler did not run, although the request was authenticated. */
@@ -138,17 +137,4 @@ export const isIdempotencyObserved = (): boolean => idempotency.hasSubscribers
 
 export function announceIdempotency(event: () => IdempotencyEvent): void {
   publish(idempotency, event)
-}
-
-/**
- * Binds `emit` to the current async context, if there are subscribers: a handler may answer in the context of
- * another request.
- */
-export function bindToCurrentContext<Arguments extends unknown[]>(
-  emit: (...args: Arguments) => void,
-): (...args: Arguments) => void {
-  if (!idempotency.hasSubscribers) return emit
-  const resource = new AsyncResource('express-service-auth:run')
-  // Not `bind`, which gives each function accessors (see base/lazy-signal.ts).
-  return (...args) => resource.runInAsyncScope(emit, undefined, ...args)
 }

@@ -1,7 +1,3 @@
-import { DependencyError, dependencyOf } from '../../base/decision/dependency.js'
-import { callStore } from '../../base/decision/store-call.js'
-import { isObject } from '../../base/options.js'
-
 /** A run of a handler under a reserved key, as its store knows it. */
 export interface Run {
   /** The digest of the key and its scope. */
@@ -41,44 +37,6 @@ export type Reservation =
   /** There is a record, but not one that this version can read. */
   | { readonly outcome: 'unreadable' }
 
-/** Why a reservation was not granted. */
-export type ExistingRecord = Exclude<Reservation, { readonly outcome: 'reserved' }>
-
-/**
- * The run that a reservation grants, or why the handler must not run.
- *
- * @throws DependencyError if the store has resolved to anything else.
- */
-export function checkReservation(
-  request: ReservationRequest,
-  reservation: Reservation,
-  store: IdempotencyStore,
-): { readonly run: Run } | { readonly existing: ExistingRecord } {
-  const fault = (must: string): DependencyError => wrongValue(store, 'reserve', must)
-  if (!isObject(reservation)) throw fault('an object')
-  switch (reservation.outcome) {
-    case 'reserved': {
-      const { fence } = reservation
-      if (!Number.isSafeInteger(fence)) throw fault('a safe integer as fence')
-      const { recordId, owner, fingerprint, leaseMs, retentionMs } = request
-      return { run: { recordId, owner, fence, fingerprint, leaseMs, retentionMs } }
-    }
-    case 'running':
-      if (!Number.isFinite(reservation.leaseLeftMs)) throw fault('a number as leaseLeftMs')
-      return { existing: reservation }
-    case 'finished':
-      if (!(reservation.result instanceof Uint8Array)) throw fault('a Uint8Array as result')
-      return { existing: reservation }
-    case 'result_not_stored':
-    case 'abandoned':
-    case 'mismatch':
-    case 'unreadable':
-      return { existing: reservation }
-    default:
-      throw fault('a known outcome')
-  }
-}
-
 /** How a run ends. */
 export type Ending =
   /** It has a result, which is stored for `retentionMs`. */
@@ -112,35 +70,3 @@ export interface IdempotencyStore {
    */
   settle(run: Run, ending: Ending): Promise<boolean>
 }
-
-/**
- * Extends the lease of a run. Resolves with whether the key still belongs to it.
- *
- * @throws DependencyError if the store has resolved to anything but a boolean.
- */
-export async function renewRun(store: IdempotencyStore, run: Run): Promise<boolean> {
-  const isRenewed = await callStore('renew', () => store.renew(run))
-  if (typeof isRenewed !== 'boolean') throw wrongValue(store, 'renew', 'a boolean')
-  return isRenewed
-}
-
-/**
- * Records how a run ended. Resolves with whether the store has recorded it.
- *
- * @throws DependencyError if the store has resolved to anything but a boolean.
- */
-export async function settleRun(
-  store: IdempotencyStore,
-  run: Run,
-  ending: Ending,
-): Promise<boolean> {
-  const isSettled = await callStore('settle', () => store.settle(run, ending))
-  if (typeof isSettled !== 'boolean') throw wrongValue(store, 'settle', 'a boolean')
-  return isSettled
-}
-
-const wrongValue = (store: IdempotencyStore, operation: string, must: string): DependencyError =>
-  new DependencyError(
-    dependencyOf('store', store),
-    `${operation} of the store must resolve to ${must}`,
-  )

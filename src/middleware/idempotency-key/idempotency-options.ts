@@ -1,21 +1,21 @@
 import type { Request } from 'express'
 import { z } from 'zod'
-import { type Dependency, dependencyOf } from '../../base/decision/dependency.js'
+import { type Dependency, DependencyError, dependencyOf } from '../../base/decision/dependency.js'
+import { isIdempotencyObserved } from '../../base/decision/idempotency-event.js'
 import {
   flag,
   functionOf,
   hasFunctions,
   integerBetween,
-  isObject,
   lazy,
   numberBetween,
   optionsObject,
   parseOptions,
-  storeWith,
 } from '../../base/options.js'
 import { NEVER_STORED_HEADERS } from '../../idempotency/buffered-response/stored-result.js'
-import type { CoupledStore } from '../../idempotency/coupled/coupled-store.js'
 import type { IdempotencyStore } from '../../idempotency/leased/idempotency-store.js'
+import { createLeasedRun } from '../../idempotency/leased/leased-run.js'
+import type { CoupledStore, RunOnce } from '../../idempotency/run.js'
 import type { SingleUseStore } from '../../idempotency/single-use.js'
 
 /** Returns a text that names the operation of a request (`operation`) or is equal in its retries (`fingerprint`). */
@@ -116,49 +116,66 @@ const headerName = () =>
 /** The largest body of a record in Postgres: it is a value of one column, in memory more than once. */
 const MAX_COUPLED_BYTES = 67_108_864
 
-const LEASED = ['reserve', 'renew', 'settle'] as const
-const COUPLED = ['run', 'consume'] as const
+const LEASED = ['reserve', 'renew', 'settle']
+const COUPLED = ['run', 'consume']
+/** Options that have no meaning in a transaction. */
+const LEASE_OPTIONS = ['leaseSeconds', 'maxRunSeconds', 'whenAbandoned']
 
-const common = () => ({
-  retentionSeconds: numberBetween(1, 31_536_000, 'seconds').default(86_400),
-  operation: z
-    .custom<string | RequestNamer>(
-      (value) => typeof value === 'function' || (typeof value === 'string' && value !== ''),
-      { error: 'must be a non-empty string or a function' },
-    )
-    .optional(),
-  fingerprint: functionOf<RequestNamer>().optional(),
-  storedHeaders: z
-    .array(headerName(), { error: 'must be a list of header names' })
-    .default(DEFAULT_STORED_HEADERS),
-  missingKey: z.enum(['refuse', 'run'], { error: "must be 'refuse' or 'run'" }).default('refuse'),
-  singleUse: flag().default(false),
-})
-
-const leasedSchema = lazy(() =>
+const schema = lazy(() =>
   optionsObject({
-    store: storeWith<IdempotencyStore>(LEASED),
-    ...common(),
+    store: z.custom<IdempotencyStore | CoupledStore>(
+      (store) => hasFunctions(store, LEASED) || hasFunctions(store, COUPLED),
+      {
+        error: `must be a store with ${LEASED.join(', ')}, such as redisStore(redis) returns, or with ${COUPLED.join(', ')}, such as postgresStore(runner) returns`,
+      },
+    ),
+    retentionSeconds: numberBetween(1, 31_536_000, 'seconds').default(86_400),
     leaseSeconds: numberBetween(1, 3600, 'seconds').default(30),
     maxRunSeconds: numberBetween(1, 86_400, 'seconds').default(3600),
     whenAbandoned: z
       .enum(['refuse', 'rerun'], { error: "must be 'refuse' or 'rerun'" })
       .default('refuse'),
     maxResponseBytes: integerBetween(0, Number.MAX_SAFE_INTEGER).default(262_144),
+    operation: z
+      .custom<string | RequestNamer>(
+        (value) => typeof value === 'function' || (typeof value === 'string' && value !== ''),
+        { error: 'must be a non-empty string or a function' },
+      )
+      .optional(),
+    fingerprint: functionOf<RequestNamer>().optional(),
+    storedHeaders: z
+      .array(headerName(), { error: 'must be a list of header names' })
+      .default(DEFAULT_STORED_HEADERS),
+    missingKey: z.enum(['refuse', 'run'], { error: "must be 'refuse' or 'run'" }).default('refuse'),
+    singleUse: flag().default(false),
   }),
 )
 
-const coupledSchema = lazy(() =>
-  optionsObject({
-    store: storeWith<CoupledStore>(COUPLED),
-    ...common(),
-    maxResponseBytes: integerBetween(0, MAX_COUPLED_BYTES).default(262_144),
-  }),
-)
+/** Finds options that contradict the kind of the store. */
+function contradictions(input: Readonly<Record<string, unknown>>): readonly string[] {
+  const { store, singleUse, maxResponseBytes } = input
+  if (singleUse === true && !hasFunctions(store, ['consume']))
+    return ['singleUse must not be true unless store has consume']
+  if (!hasFunctions(store, ['run'])) return []
+  if (LEASED.some((name) => hasFunctions(store, [name])))
+    return ['store must be leased or coupled, and this one is both']
+  const faults = LEASE_OPTIONS.filter((name) => input[name] !== undefined).map(
+    (name) => `${name} is not an option with a coupled store`,
+  )
+  if (typeof maxResponseBytes === 'number' && maxResponseBytes > MAX_COUPLED_BYTES)
+    faults.push(`maxResponseBytes must be at most ${MAX_COUPLED_BYTES} with a coupled store`)
+  return faults
+}
 
-interface CommonSettings {
+/** Checked options. Times in ms. */
+export interface IdempotencySettings {
+  readonly kind: 'leased' | 'coupled'
+  /** Runs a handler once for its key. */
+  readonly runOnce: RunOnce
   /** The store, as the dependency whose failures are reported. */
   readonly dependency: Dependency
+  /** Reports that the store has failed. Says what was wrong with a value, but quotes no error that the store threw. */
+  reportFailure(error?: unknown): void
   readonly retentionMs: number
   readonly maxBytes: number
   readonly operation: string | RequestNamer | undefined
@@ -169,66 +186,38 @@ interface CommonSettings {
   readonly usedTokens: SingleUseStore | undefined
 }
 
-/** Checked options for a store that leases keys, in milliseconds. */
-export interface LeasedSettings extends CommonSettings {
-  readonly kind: 'leased'
-  readonly store: IdempotencyStore
-  readonly leaseMs: number
-  readonly maxRunMs: number
-  readonly rerunAbandoned: boolean
-}
-
-/** Checked options for a coupled store. */
-export interface CoupledSettings extends CommonSettings {
-  readonly kind: 'coupled'
-  readonly store: CoupledStore
-}
-
-/** Checked options. */
-export type IdempotencySettings = LeasedSettings | CoupledSettings
-
 const milliseconds = (seconds: number): number => Math.round(seconds * 1000)
-const SUBJECT = 'requireIdempotencyKey options'
 
 /** @throws TypeError if an option is unknown, of the wrong type or out of its range. */
 export function parseIdempotencyOptions(input: unknown): IdempotencySettings {
-  const store = isObject(input) ? input['store'] : undefined
-  if (!hasFunctions(store, ['run'])) return leasedSettings(input)
-  if (!LEASED.some((name) => hasFunctions(store, [name]))) return coupledSettings(input)
-  throw new TypeError(`${SUBJECT}: store must be leased or coupled, and this one is both`)
-}
-
-const singleUseFaults = ({ store, singleUse }: Readonly<Record<string, unknown>>) =>
-  singleUse === true && !hasFunctions(store, ['consume'])
-    ? ['singleUse must not be true unless store has consume']
-    : []
-
-function leasedSettings(input: unknown): LeasedSettings {
-  const options = parseOptions(SUBJECT, leasedSchema, input, singleUseFaults)
-  return {
-    kind: 'leased',
-    ...commonSettings(options),
-    store: options.store,
+  const options = parseOptions('requireIdempotencyKey options', schema, input, contradictions)
+  const { store } = options
+  const dependency = dependencyOf('store', store)
+  const reportFailure = (error?: unknown): void => {
+    const isWrongValue = error instanceof DependencyError
+    const message = isWrongValue ? error.message : 'the store of requireIdempotencyKey failed'
+    dependency.failed({ message, isObserved: isIdempotencyObserved() })
+  }
+  const lease = {
     leaseMs: milliseconds(options.leaseSeconds),
     maxRunMs: milliseconds(options.maxRunSeconds),
     rerunAbandoned: options.whenAbandoned === 'rerun',
   }
+  return {
+    ...('run' in store
+      ? { kind: 'coupled', runOnce: (request, work) => store.run(request, work) }
+      : {
+          kind: 'leased',
+          runOnce: createLeasedRun(store, lease, reportFailure),
+        }),
+    dependency,
+    reportFailure,
+    retentionMs: milliseconds(options.retentionSeconds),
+    maxBytes: options.maxResponseBytes,
+    operation: options.operation,
+    fingerprint: options.fingerprint,
+    storedHeaders: new Set([...ALWAYS_STORED_HEADERS, ...options.storedHeaders]),
+    runsWithoutKey: options.missingKey === 'run',
+    usedTokens: options.singleUse ? (store as unknown as SingleUseStore) : undefined,
+  }
 }
-
-function coupledSettings(input: unknown): CoupledSettings {
-  const options = parseOptions(SUBJECT, coupledSchema, input)
-  return { kind: 'coupled', ...commonSettings(options), store: options.store }
-}
-
-const commonSettings = (
-  options: z.output<ReturnType<typeof coupledSchema>> | z.output<ReturnType<typeof leasedSchema>>,
-): CommonSettings => ({
-  dependency: dependencyOf('store', options.store),
-  retentionMs: milliseconds(options.retentionSeconds),
-  maxBytes: options.maxResponseBytes,
-  operation: options.operation,
-  fingerprint: options.fingerprint,
-  storedHeaders: new Set([...ALWAYS_STORED_HEADERS, ...options.storedHeaders]),
-  runsWithoutKey: options.missingKey === 'run',
-  usedTokens: options.singleUse ? (options.store as unknown as SingleUseStore) : undefined,
-})

@@ -15,30 +15,19 @@ import {
   type RequestBody,
   readRequestBody,
 } from '../../idempotency/fingerprint.js'
-import type { IdempotencyContext } from '../../idempotency/idempotency-context.js'
-import type { TokenUse } from '../../idempotency/single-use.js'
+import type { IdempotencyContext } from '../../idempotency/run.js'
 import { type AnyRouteHandler, fitAnyRoute } from '../any-route.js'
 import { requestIdOf } from '../request-id.js'
 import { type AdmittedState, admittedState, assertBeforeKey } from '../request-state.js'
 import { tokenUse } from '../require-single-use.js'
+import { type Emit, refuseKey, refuseToken } from './answer.js'
 import {
   type IdempotencyOptions,
   type IdempotencySettings,
-  type LeasedSettings,
   parseIdempotencyOptions,
   type RequestNamer,
 } from './idempotency-options.js'
-import {
-  type Emit,
-  type IdempotentContext,
-  type RequestKey,
-  refuseKey,
-  refuseToken,
-  reportStoreFailure,
-  useToken,
-} from './idempotent-context.js'
-import { runCoupled } from './run-coupled.js'
-import { runLeased } from './run-leased.js'
+import { run } from './run.js'
 
 declare global {
   namespace Express {
@@ -104,11 +93,7 @@ function handleRequest(
     header.type === 'key'
       ? { key: header.key, recordId: deriveRecordId(scope, header.key), fingerprint }
       : undefined
-  const publish = createEmitter(request, caller, key?.recordId)
-  const emit: Emit = (event) => {
-    reportStore(event, settings)
-    publish(event)
-  }
+  const emit = createEmitter({ request, caller, recordId: key?.recordId }, settings)
   const context = { state, request, response, next, emit }
   if (header.type === 'invalid' || (header.type === 'missing' && !settings.runsWithoutKey)) {
     refuseKey(context, header.type === 'missing' ? 'key_missing' : 'key_invalid')
@@ -120,45 +105,37 @@ function handleRequest(
     return undefined
   }
   const token = use?.value
-  if (settings.kind === 'coupled') return runCoupled(context, settings, { key, token })
-  return handleLeased(context, settings, { key, token })
+  return run(context, settings, { key, token })
 }
 
-/** Uses up the token, then runs the handler under the key. */
-async function handleLeased(
-  context: IdempotentContext,
-  settings: LeasedSettings,
-  { key, token }: { readonly key: RequestKey | undefined; readonly token: TokenUse | undefined },
-): Promise<void> {
-  if (!(await useToken(context, settings, token))) return
-  if (key === undefined) runWithoutKey(context)
-  else await runLeased({ ...context, ...key }, settings)
+interface EventSubject {
+  readonly request: Request
+  readonly caller: string
+  /** `undefined` without a key. */
+  readonly recordId: string | undefined
 }
 
-/** Runs the handler and stores nothing. The reservation makes guards fail that must come before this middleware. */
-function runWithoutKey({ state, next, emit }: IdempotentContext): void {
-  state.reservation = { release() {} }
-  emit({ outcome: 'accepted', reason: 'key_missing' })
-  next()
-}
-
-/** `recordId` is `undefined` without a key. */
-function createEmitter(request: Request, caller: string, recordId?: string): Emit {
-  return (event) =>
-    announceIdempotency(() => {
-      const requestId = requestIdOf(request)
-      return {
-        ...event,
-        by: MIDDLEWARE,
-        caller,
-        ...(recordId !== undefined && { record: recordId }),
-        ...(requestId !== undefined && { requestId }),
-      }
-    })
-}
-
-function reportStore({ reason }: Parameters<Emit>[0], settings: IdempotencySettings): void {
-  if (reason === 'store_unavailable' || reason === 'commit_unknown') reportStoreFailure(settings)
+function createEmitter(
+  { request, caller, recordId }: EventSubject,
+  { reportFailure }: IdempotencySettings,
+): Emit {
+  return (event) => {
+    if (event.reason === 'store_unavailable' || event.reason === 'commit_unknown') reportFailure()
+    try {
+      announceIdempotency(() => {
+        const requestId = requestIdOf(request)
+        return {
+          ...event,
+          by: MIDDLEWARE,
+          caller,
+          ...(recordId !== undefined && { record: recordId }),
+          ...(requestId !== undefined && { requestId }),
+        }
+      })
+    } catch {
+      // The app's request may throw when its id is read. The outcome is the same.
+    }
+  }
 }
 
 /** A request with its key, the scope of the key, and the fingerprint that recognises a retry. */

@@ -10,12 +10,6 @@ import {
   storeWith,
 } from '../../base/options.js'
 import { decodeResult } from '../../idempotency/buffered-response/stored-result.js'
-import type {
-  CoupledEnding,
-  CoupledFinding,
-  CoupledOutcome,
-  CoupledStore,
-} from '../../idempotency/coupled/coupled-store.js'
 import type { IdempotencyStore } from '../../idempotency/leased/idempotency-store.js'
 import {
   type CanRead,
@@ -24,6 +18,12 @@ import {
   type RecordKeeper,
   sealedOwner,
 } from '../../idempotency/leased/record-keeper.js'
+import type {
+  CoupledStore,
+  HandlerEnding,
+  RecordFinding,
+  RunOutcome,
+} from '../../idempotency/run.js'
 import { createResultCipher, type ResultCipher } from './result-cipher.js'
 
 /** Options of `encryptedStore`. */
@@ -163,8 +163,6 @@ function isCoupled(store: IdempotencyStore | CoupledStore): store is CoupledStor
 function encryptedRun(store: CoupledStore, cipher: ResultCipher): CoupledStore['run'] {
   return async (request, work) => {
     const { recordId, fingerprint } = request
-    // Without a key nothing is stored, so there is nothing to encrypt.
-    if (recordId === undefined) return store.run(request, work)
     const associatedData = { recordId, fingerprint }
     const seal = (result: Uint8Array) => cipher.seal(result, associatedData)
     const open = (stored: Uint8Array) => cipher.open(stored, associatedData)
@@ -176,17 +174,17 @@ function encryptedRun(store: CoupledStore, cipher: ResultCipher): CoupledStore['
 }
 
 function sealEnding(
-  ending: CoupledEnding,
+  ending: HandlerEnding,
   seal: (result: Uint8Array) => Uint8Array,
-): CoupledEnding {
-  if (ending.type === 'roll_back' || ending.result === undefined) return ending
-  return { type: ending.type, result: seal(ending.result) }
+): HandlerEnding {
+  if (ending.type !== 'answered' || ending.result === undefined) return ending
+  return { ...ending, result: seal(ending.result) }
 }
 
-function openOutcome<Outcome extends CoupledOutcome>(
+function openOutcome<Outcome extends RunOutcome>(
   outcome: Outcome,
   open: (stored: Uint8Array) => Uint8Array | undefined,
-): Outcome | (CoupledFinding & { readonly outcome: 'finished' | 'unreadable' }) {
+): Outcome | (RecordFinding & { readonly outcome: 'finished' | 'unreadable' }) {
   if (outcome.outcome !== 'finished') return outcome
   const result = open(outcome.result)
   return result === undefined ? { outcome: 'unreadable' } : { ...outcome, result }

@@ -4,8 +4,7 @@ import type { Row, TransactionLimits, TransactionRunner } from './runner.js'
 import { COMMENT, SCHEMA_VERSION } from './schema.js'
 import { onlyRow, textIn } from './sql/read-columns.js'
 import { recordIds } from './sql/record-ids.js'
-import { isEndedByHandler } from './sql/record-statements.js'
-import { createStatements } from './sql/statements.js'
+import { createStatements, isEndedByHandler } from './sql/statements.js'
 import { membersOf, sqlStateOf } from './sql-state.js'
 
 export interface PostgresCheckOptions {

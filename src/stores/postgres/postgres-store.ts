@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage } from 'node:http'
 import { ServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
 import { digestOfParts } from '../../base/digest.js'
-import type { CoupledStore } from '../../idempotency/coupled/coupled-store.js'
+import type { CoupledStore } from '../../idempotency/run.js'
 import { checkPostgres } from './check.js'
 import {
   assertRunner,
@@ -122,8 +122,8 @@ export function postgresStore<Tx>(
       if (typeof name !== 'string' || name === '') {
         throw new TypeError('effectId: name must be a non-empty string')
       }
-      const { recordId } = liveRuns.of(req, 'effectId')
-      if (recordId !== undefined) return effectIdOf(recordId, name)
+      const { request } = liveRuns.of(req, 'effectId')
+      if (request.hasKey) return effectIdOf(request.recordId, name)
       throw wrongWiring("effectId needs a request with an Idempotency-Key (missingKey: 'run')")
     },
     check: AsyncResource.bind(() => checkPostgres(runner, { schema, acquireMs, sweeps })),

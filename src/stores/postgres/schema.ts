@@ -1,8 +1,8 @@
 import { lazy, optionsObject, parseOptions } from '../../base/options.js'
 import { DEFAULT_SCHEMA, roleName, schemaName } from './schema-names.js'
-import { createBeginRun } from './sql/begin-statements.js'
 import { lockLiteral, quotedSchema } from './sql/literals.js'
 import { schemaLock } from './sql/record-ids.js'
+import { createBeginRun } from './sql/statements.js'
 
 /** Options of `migration`. All names match `[a-z_][a-z0-9_]{0,62}`. */
 export interface MigrationOptions {

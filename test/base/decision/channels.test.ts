@@ -1,10 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { announceDenylist } from '../../../src/base/decision/denylist-event.js'
-import {
-  bindToCurrentContext,
-  isIdempotencyObserved,
-} from '../../../src/base/decision/idempotency-event.js'
+import { isIdempotencyObserved } from '../../../src/base/decision/idempotency-event.js'
 import { areKeysObserved } from '../../../src/base/decision/key-set-event.js'
 import {
   announceMigration,
@@ -40,13 +37,6 @@ it.each([
   expect(isObserved()).toBe(false)
   collect(channel)
   expect(isObserved()).toBe(true)
-})
-
-it('a function that announces keys is bound to its context for subscribers only', () => {
-  const emit = (): void => {}
-  expect(bindToCurrentContext(emit)).toBe(emit)
-  collect('idempotency')
-  expect(bindToCurrentContext(emit)).not.toBe(emit)
 })
 
 it('events of a live denylist are computed for subscribers only, and frozen', () => {

@@ -9,12 +9,10 @@ describe('The options of requireIdempotencyKey', () => {
   it('have the defaults of the contract', () => {
     expect(parseIdempotencyOptions({ store })).toEqual({
       kind: 'leased',
-      store,
+      runOnce: expect.any(Function),
       dependency: expect.anything(),
+      reportFailure: expect.any(Function),
       retentionMs: 86_400_000,
-      leaseMs: 30_000,
-      maxRunMs: 3_600_000,
-      rerunAbandoned: false,
       maxBytes: 262_144,
       operation: undefined,
       fingerprint: undefined,
@@ -30,6 +28,7 @@ describe('The options of requireIdempotencyKey', () => {
         'link',
       ]),
       runsWithoutKey: false,
+      usedTokens: undefined,
     })
   })
 
@@ -76,6 +75,8 @@ describe('The options of requireIdempotencyKey', () => {
     ...['Transfer-Encoding', 'upgrade', 'Proxy-Authenticate', 'proxy-'].map(
       (name): [string, unknown] => ['storedHeaders[1]', { store, storedHeaders: ['etag', name] }],
     ),
+    ['missingKey', { store, missingKey: 'RUN' }],
+    ['singleUse', { store, singleUse: 1 }],
     ['ttl', { store, ttl: 5 }],
   ])('are refused when the middleware is made, naming %s: %j', (name, options) => {
     const make = (): unknown => requireIdempotencyKey(options as { store: typeof store })

@@ -3,7 +3,7 @@ import express from 'express'
 import supertest from 'supertest'
 import { describe, expect, it } from 'vitest'
 import type { StoredResult } from '../../../src/idempotency/buffered-response/stored-result.js'
-import { replayResult } from '../../../src/middleware/idempotency-key/idempotent-context.js'
+import { replayResult } from '../../../src/middleware/idempotency-key/answer.js'
 
 const replay = (over: Partial<StoredResult>, before: Record<string, string> = {}) => {
   const app = express().use((_req, res) => {

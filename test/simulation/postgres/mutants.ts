@@ -7,7 +7,7 @@ const LOOK_UP =
 
 /** Wrong versions of the coupled store, each without one rule of the protocol. */
 export const COUPLED_MUTANTS: Mutants = {
-  ...mutantsOf('stores/postgres/sql/record-statements.ts', {
+  ...mutantsOf('stores/postgres/sql/statements.ts', {
     'a record that is there is ignored': [
       '`${runSql}, ${timeFromNow(retentionMs)}`,',
       '`${runSql}, ${timeFromNow(retentionMs)} on conflict do nothing`,',
@@ -21,7 +21,7 @@ export const COUPLED_MUTANTS: Mutants = {
       '"on conflict (id) do update set expires_at = excluded.expires_at returning \'yes\' as consumed"',
     ],
   }),
-  ...mutantsOf('stores/postgres/sql/begin-statements.ts', {
+  ...mutantsOf('stores/postgres/sql/statements.ts', {
     'the lock and the look-up are one statement': [
       `${LOCK}\n    select ${LOOK_UP}`,
       "with locked as materialized (select pg_catalog.pg_try_advisory_xact_lock($3) as is_locked) select is_locked, found.record into is_locked, stored from locked left join lateral (select ${recordText('$2')} as record from ${schema}.idempotency where id OPERATOR(pg_catalog.=) $1) as found on true;",
@@ -36,7 +36,7 @@ export const COUPLED_MUTANTS: Mutants = {
       'into stored from ${schema}.idempotency where id OPERATOR(pg_catalog.=) $1 and expires_at OPERATOR(pg_catalog.>) pg_catalog.clock_timestamp();',
     ],
   }),
-  ...mutantsOf('stores/postgres/sql/begin-statements.ts', {
+  ...mutantsOf('stores/postgres/sql/statements.ts', {
     'a run begins with a used token': ["if not found then return '${USED}'; end if;", ''],
     'an idle transaction has no time limit': [
       "const TIMEOUTS = ['statement_timeout', 'idle_in_transaction_session_timeout']",
@@ -55,19 +55,37 @@ export const COUPLED_MUTANTS: Mutants = {
       'OPERATOR(pg_catalog.>) pg_catalog.statement_timestamp()',
     ],
   }),
-  ...mutantsOf('middleware/idempotency-key/run-coupled.ts', {
+  ...mutantsOf('middleware/idempotency-key/run.ts', {
     'an answer is sent before COMMIT': [
-      'return answer.ending\n',
-      'void answer.ending.then(() => answer.send())\n      return answer.ending\n',
+      'return answer.ending\n    })',
+      'const { ending, send } = answer\n      void ending.then(send)\n      return ending\n    })',
     ],
+    'whoever is overtaken sends its own answer': [
+      'if (!begun(answer).discard()) return',
+      'return void begun(answer).send()',
+    ],
+    'an undone run sends its answer': [
+      'if (answer === undefined || answer.discard())',
+      'answer?.send()\n      if (answer === undefined)',
+    ],
+    'a refused COMMIT sends the answer': [
+      'if (discard()) next(new ServiceAuthError(reason, message, { cause }))',
+      'if (message && cause && next && discard) answer?.send()',
+    ],
+    'a released key is kept': [
+      "resolveEnding(isReleased ? { type: 'released' } : handlerEnding)",
+      'resolveEnding(handlerEnding)',
+    ],
+  }),
+  ...mutantsOf('middleware/idempotency-key/answer.ts', {
     'a replay needs no token': [
-      "if (found.outcome === 'finished' && !(await useToken(context, settings, token))) return\n",
-      '',
+      "if (settings.kind === 'leased' || (await useToken(context, settings, token)))",
+      'if (settings && token !== null)',
     ],
   }),
   ...mutantsOf('stores/postgres/run/outcome.ts', {
     'a lost COMMIT is looked up without the lock': [
-      'await query(store, store.statements.awaitRun(commit.ids, { waitMs: leftMs }), limits)\n',
+      'await query(store, store.statements.awaitRun(run.ids, { waitMs: leftMs }), limits)\n',
       '',
     ],
     'a lost COMMIT counts as rolled back': [
@@ -75,12 +93,20 @@ export const COUPLED_MUTANTS: Mutants = {
       "'unavailable'",
     ],
     'a lost COMMIT counts as done': [
-      'const status = await resolveCommit(store, commit)',
+      'const status = await resolveCommit(store, run)',
       "const status: CommitStatus = { type: 'committed' }",
     ],
     'the record of another counts as the own': [
       'const isOwn = record.run === String(fence)',
       'const isOwn = true',
+    ],
+    'a failure is stored': [
+      "if (status < 500 && status !== TOO_MANY_REQUESTS) return { type: 'refuse', result }",
+      "return { type: 'refuse', result }",
+    ],
+    'an error commits': [
+      "if (status < 400) return { type: 'commit'",
+      "if (status < 600) return { type: 'commit'",
     ],
     'another body gets the answer': ["if (!isSame) return { outcome: 'mismatch' }", ''],
     'a failed COMMIT counts as a failed record': [
@@ -91,45 +117,13 @@ export const COUPLED_MUTANTS: Mutants = {
       'const used = token && { ...token, isRequired: needsToken }',
       'const used = needsToken ? undefined : token && { ...token, isRequired: needsToken }',
     ],
-    'a refusal is recorded although its token is used': [
-      'isRequired: needsToken }',
-      'isRequired: false }',
-    ],
     'a duplicate record counts as committed': [
-      "return overtakenOr(store, commit, { outcome: 'commit_refused', cause: error, ...state })",
-      "return { outcome: 'committed', usedTransaction: commit.usedTransaction }",
-    ],
-  }),
-  ...mutantsOf('middleware/idempotency-key/run-coupled.ts', {
-    'whoever is overtaken sends its own answer': [
-      "reason: 'conflict', fence })\n      if (answer.discard()) {",
-      "reason: 'conflict', fence })\n      answer.send()\n      if (Boolean(0)) {",
-    ],
-    'an undone run sends its answer': [
-      "if (answer.discard()) {\n        refuse(response, 'store_unavailable', outcome.retryAfterSeconds)\n      }",
-      'answer.send()',
-    ],
-    'a refused COMMIT sends the answer': [
-      "if (answer.discard()) next(new ServiceAuthError('commit_refused', message, { cause }))",
-      'answer.send()',
+      '(await findOvertaker(store, run, ending)) ??',
+      'committed(run, ending) ??',
     ],
   }),
   ...mutantsOf('stores/postgres/run/live-runs.ts', {
     'a handler keeps its transaction': ['if (at >= 0) entries.splice(at, 1)[0]?.stop()', ''],
-  }),
-  ...mutantsOf('idempotency/coupled/buffered-answer.ts', {
-    'a failure is stored': [
-      "if (status < 500 && status !== TOO_MANY_REQUESTS) return { type: 'refuse', result }",
-      "return { type: 'refuse', result }",
-    ],
-    'an error commits': [
-      "if (status < 400) return { type: 'commit'",
-      "if (status < 600) return { type: 'commit'",
-    ],
-    'a released key is kept': [
-      "resolveEnding(answer.isReleased ? { type: 'roll_back' } : answerEnding)",
-      'resolveEnding(answerEnding)',
-    ],
   }),
   ...mutantsOf('stores/postgres/run/run.ts', {
     'a refusal commits its writes': [
@@ -157,10 +151,11 @@ export const COUPLED_MUTANTS: Mutants = {
       'this.#startTimer(this.#store.limits.transactionMs)',
       'clearTimeout(this.#timer)',
     ],
-    'the record is not written': [
-      'recordId === undefined\n        ?',
-      'recordId !== undefined\n        ?',
+    'a failed statement of the server counts as an answer': [
+      'if (!isRolledBack && serverFailure === undefined) return undefined',
+      'if (ending) return undefined',
     ],
+    'the record is not written': ['const last = hasKey\n', 'const last = !hasKey\n'],
   }),
   ...mutantsOf('stores/postgres/adapters/pg.ts', {
     'a client that comes late is kept': [
@@ -170,12 +165,6 @@ export const COUPLED_MUTANTS: Mutants = {
     'a connection in a transaction goes back to the pool': [
       'client.release(isLost || !isReusable)',
       'client.release()',
-    ],
-  }),
-  ...mutantsOf('stores/postgres/run/transaction-state.ts', {
-    'a failed statement of the server counts as an answer': [
-      'if (!isRolledBack && serverFailure === undefined) return undefined',
-      'if (ending) return undefined',
     ],
   }),
   ...mutantsOf('stores/postgres/postgres-store.ts', {

@@ -1,9 +1,6 @@
 import { Pool, type PoolClient } from 'pg'
 import { onTestFinished } from 'vitest'
-import type {
-  CoupledOutcome,
-  CoupledStore,
-} from '../../../src/idempotency/coupled/coupled-store.js'
+import type { CoupledStore, RunOutcome } from '../../../src/idempotency/run.js'
 import { fromPg } from '../../../src/stores/postgres/adapters/pg.js'
 import { createLiveRuns } from '../../../src/stores/postgres/run/live-runs.js'
 import { createRun } from '../../../src/stores/postgres/run/run.js'
@@ -18,7 +15,7 @@ export interface MutatedStore extends CoupledStore {
   /** The transaction of a run. */
   transactionOf(requester: object): PoolClient
   /** A run whose handler writes one effect under the key. */
-  write(key: string, body: string): Promise<CoupledOutcome>
+  write(key: string, body: string): Promise<RunOutcome>
   /** How often a handler has begun. */
   readonly handled: number
 }
@@ -70,13 +67,14 @@ export function openMutated(url: string, mutation: Mutation, isolation?: Isolati
     },
     write(key, body) {
       const requester = {}
-      const request = { recordId: key, fingerprint: body, retentionMs: 60_000, requester }
+      const record = { recordId: key, fingerprint: body, hasKey: true }
+      const request = { ...record, retentionMs: 60_000, requester }
       return run(request, async (handling) => {
         handled += 1
         const tx = live.of(requester, 'the test').transaction()
         await tx.query('insert into effect (key) values ($1)', [key])
         handling.answered()
-        return { type: 'commit', result: Buffer.from('["a result"]') }
+        return { type: 'answered', status: 201, result: Buffer.from('["a result"]') }
       })
     },
   }

@@ -1,13 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import express, { type RequestHandler } from 'express'
-import type { CoupledStore } from 'express-service-auth'
+import type { RequestHandler } from 'express'
 import { Client } from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { createLedger, openCoupled } from '../../support/receiver/coupled-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
-import { openOrders } from '../../support/receiver/order-receiver.js'
 
 const postgres = await sharedPostgres()
 
@@ -86,24 +84,3 @@ it.each<[string, RequestHandler]>([
   const answer = await Promise.race([call(receiver.port, { key: newKey() }), delay(2000, 'none')])
   expect(answer).toHaveProperty('status')
 })
-
-it.each([undefined, null, {}, { outcome: 'running' }, { outcome: 'overtaken' }])(
-  'a store whose run resolves to %j after a handler: the caller is answered',
-  async (outcome) => {
-    const store = {
-      consume: async () => true,
-      async run(_request: unknown, work: (run: object) => Promise<unknown>) {
-        await work({ fence: 1, signal: new AbortController().signal, answered() {} })
-        return outcome
-      },
-    }
-    const receiver = await openOrders({
-      express,
-      store: store as unknown as CoupledStore,
-      handler: (_request, response) => void response.sendStatus(201),
-    })
-    onTestFinished(() => receiver.close())
-    const answer = await Promise.race([call(receiver.port, { key: newKey() }), delay(2000, 'none')])
-    expect(answer).toMatchObject({ status: 500 })
-  },
-)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { recordText } from '../../../src/stores/postgres/sql/record-statements.js'
+import { recordText } from '../../../src/stores/postgres/sql/statements.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { createLedger } from '../../support/receiver/coupled-receiver.js'
 import { newKey } from '../../support/receiver/order-calls.js'
@@ -57,7 +57,7 @@ it('no handler runs for nothing: the look-up begins after the lock is taken', as
     const key = newKey()
     const first = slow.write(key, 'equal')
     await paused()
-    expect(await quick.write(key, 'equal')).toMatchObject({ outcome: 'committed' })
+    expect(await quick.write(key, 'equal')).toMatchObject({ end: 'result_kept' })
     const outcome = await first
     expect(await ledger.effects(key)).toBe(1)
     return { outcome: outcome.outcome, inVain: slow.handled }

@@ -1,6 +1,6 @@
 import { setImmediate as nextImmediate } from 'node:timers/promises'
 import type { Row, Statement, TransactionRunner } from '../runner.js'
-import { isEndedByHandler } from '../sql/record-statements.js'
+import { isEndedByHandler } from '../sql/statements.js'
 import { libraryRunner, type Open, queryOn } from './library-runner.js'
 
 /** `sql` of postgres.js 3.4; `T` is the object that `sql.begin` passes to its callback. */

@@ -1,12 +1,11 @@
 import { wrongWiring } from '../../../base/decision/service-auth-error.js'
-import type { CoupledRequest } from '../../../idempotency/coupled/coupled-store.js'
+import type { RunRequest } from '../../../idempotency/run.js'
 import { type GuardedTransaction, guardTransaction } from '../guard.js'
 import { sqlStateOf } from '../sql-state.js'
 
 /** A handler that runs inside its transaction. */
 export interface LiveRun<Tx> {
-  /** The digest of the key and its scope; `undefined` without a key. */
-  readonly recordId: string | undefined
+  readonly request: RunRequest
   readonly tx: Tx
   /** Returns the handler's guard of the transaction object. */
   transaction(): Tx
@@ -28,11 +27,9 @@ interface ServerFailure {
   isUndone: boolean
 }
 
-type BegunRequest = Pick<CoupledRequest, 'requester' | 'recordId' | 'onLateUse'>
-
 /** The runs whose handlers have not answered yet. */
 export interface LiveRuns<Tx> {
-  begin({ requester, recordId, onLateUse }: BegunRequest, tx: Tx): LiveRun<Tx>
+  begin(request: RunRequest, tx: Tx): LiveRun<Tx>
   /** Ends a run's handler: its later calls on the transaction are not sent. */
   end(requester: object): void
   /**
@@ -46,10 +43,10 @@ export interface LiveRuns<Tx> {
 export function createLiveRuns<Tx>(): LiveRuns<Tx> {
   // A list, no longer than the pool has connections. V8 keeps the outgrown tables of a `Map`, and what they refer
   // to, until a full collection.
-  const entries: { readonly requester: object; readonly run: LiveRun<Tx>; stop(): void }[] = []
+  const entries: { readonly run: LiveRun<Tx>; stop(): void }[] = []
 
   return {
-    begin({ requester, recordId, onLateUse }, tx) {
+    begin(request, tx) {
       let guarded: GuardedTransaction<Tx> | undefined
       let wasUsedLate = false
       const observer = {
@@ -60,12 +57,12 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
           if (run.serverFailure) run.serverFailure.isUndone = true
         },
         refused() {
-          if (!wasUsedLate) onLateUse?.()
+          if (!wasUsedLate) request.onLateUse?.()
           wasUsedLate = true
         },
       }
       const run = {
-        recordId,
+        request,
         tx,
         usedTransaction: false,
         serverFailure: undefined as ServerFailure | undefined,
@@ -81,15 +78,15 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
         },
         revoke: () => guarded?.revoke(),
       }
-      entries.push({ requester, run, stop: () => guarded?.stop() })
+      entries.push({ run, stop: () => guarded?.stop() })
       return run
     },
     end(requester) {
-      const at = entries.findIndex((each) => each.requester === requester)
+      const at = entries.findIndex(({ run }) => run.request.requester === requester)
       if (at >= 0) entries.splice(at, 1)[0]?.stop()
     },
     of(requester, caller) {
-      const entry = entries.find((each) => each.requester === requester)
+      const entry = entries.find(({ run }) => run.request.requester === requester)
       if (entry !== undefined) return entry.run
       throw wrongWiring(
         `${caller} needs an unanswered request whose requireIdempotencyKey uses this store`,

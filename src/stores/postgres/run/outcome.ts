@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Undone } from '../../../base/decision/idempotency-event.js'
+import type { RunEnd, Undone } from '../../../base/decision/idempotency-event.js'
 import type {
-  CoupledEnding,
-  CoupledOutcome,
-  CoupledRequest,
+  HandlerEnding,
   RecordFinding,
-} from '../../../idempotency/coupled/coupled-store.js'
+  RunOutcome,
+  RunRequest,
+} from '../../../idempotency/run.js'
 import type { RecordIds } from '../sql/record-ids.js'
-import { isEndedByHandler, type RecordRow, type TokenValues } from '../sql/record-statements.js'
+import { isEndedByHandler, type RecordRow, type TokenValues } from '../sql/statements.js'
 import {
   LOCK_NOT_AVAILABLE,
   READ_ONLY_SQL_TRANSACTION,
@@ -25,8 +25,29 @@ export type TransactionSettlement =
   /** It has not settled in time. */
   | { readonly type: 'pending' }
 
+/** What becomes of a handler's writes, and of its answer. */
+export type TransactionEnding =
+  /** Commits the writes with the answer. */
+  | { readonly type: 'commit'; readonly result: Uint8Array | undefined }
+  /** Rolls the writes back, unless the handler called `keepWrites`; stores the answer. */
+  | { readonly type: 'refuse'; readonly result: Uint8Array | undefined }
+  /** Rolls the writes back and stores nothing. */
+  | { readonly type: 'roll_back'; readonly isReleased: boolean }
+
 /** An ending whose answer can be committed with the handler's writes. */
-export type RecordedEnding = Exclude<CoupledEnding, { readonly type: 'roll_back' }>
+export type RecordedEnding = Exclude<TransactionEnding, { readonly type: 'roll_back' }>
+
+const TOO_MANY_REQUESTS = 429
+
+/** Decides by the status alone, because frameworks turn thrown errors into answers. */
+export function transactionEnding(ending: HandlerEnding): TransactionEnding {
+  if (ending.type !== 'answered')
+    return { type: 'roll_back', isReleased: ending.type === 'released' }
+  const { status, result } = ending
+  if (status < 400) return { type: 'commit', result }
+  if (status < 500 && status !== TOO_MANY_REQUESTS) return { type: 'refuse', result }
+  return { type: 'roll_back', isReleased: false }
+}
 
 /**
  * What decides the outcome of a run.
@@ -39,15 +60,19 @@ export type RecordedEnding = Exclude<CoupledEnding, { readonly type: 'roll_back'
  * - `committing`: COMMIT may have been sent; without a reply, its outcome is unknown.
  */
 export type Decision =
-  | { readonly type: 'found'; readonly outcome: CoupledOutcome }
+  | { readonly type: 'found'; readonly outcome: RunOutcome }
   | { readonly type: 'timed_out'; readonly reason: 'store_unavailable' | 'timed_out' }
   | { readonly type: 'server_failed' }
-  | { readonly type: 'rolled_back'; readonly ending: CoupledEnding; readonly isUncoupled: boolean }
+  | {
+      readonly type: 'rolled_back'
+      readonly ending: TransactionEnding
+      readonly isUncoupled: boolean
+    }
   | { readonly type: 'committing'; readonly ending: RecordedEnding }
 
 /** A run whose transaction has settled, or is out of time. */
 export interface EndedRun {
-  readonly request: Pick<CoupledRequest, 'recordId' | 'retentionMs'>
+  readonly request: Pick<RunRequest, 'hasKey' | 'retentionMs'>
   readonly ids: RecordIds
   /** The token that the run uses up. */
   readonly token: TokenValues | undefined
@@ -68,7 +93,7 @@ export async function determineOutcome<Tx>(
   store: StoreContext<Tx>,
   run: EndedRun,
   settlement: TransactionSettlement,
-): Promise<CoupledOutcome> {
+): Promise<RunOutcome> {
   const { decision, recording } = run
   switch (decision?.type) {
     case 'found':
@@ -81,7 +106,7 @@ export async function determineOutcome<Tx>(
       assertRolledBack(settlement)
       return rolledBack(store, run, decision)
     case 'committing':
-      if (settlement.type === 'committed') return { outcome: 'committed', ...usageOf(run) }
+      if (settlement.type === 'committed') return committed(run, decision.ending)
       return failedToCommit(store, run, { step: 'commit', ending: decision.ending, settlement })
     case undefined:
       if (recording === undefined) return unavailable(settlement)
@@ -90,8 +115,17 @@ export async function determineOutcome<Tx>(
   }
 }
 
-const usageOf = ({ live }: EndedRun): { readonly usedTransaction: boolean } => ({
-  usedTransaction: live?.usedTransaction === true,
+const committed = ({ request, live }: EndedRun, ending: RecordedEnding): RunOutcome => ({
+  ...answered(request.hasKey ? endOf(ending) : undefined),
+  isTransactionUnused: ending.type === 'commit' && live?.usedTransaction !== true,
+})
+
+const endOf = ({ result }: RecordedEnding): RunEnd =>
+  result === undefined ? 'result_too_large' : 'result_kept'
+
+const answered = (end: RunEnd | undefined): RunOutcome & { readonly outcome: 'answered' } => ({
+  outcome: 'answered',
+  end,
 })
 
 interface UncommittedRun {
@@ -104,24 +138,15 @@ async function failedToCommit<Tx>(
   store: StoreContext<Tx>,
   run: EndedRun,
   { step, ending, settlement }: UncommittedRun,
-): Promise<CoupledOutcome> {
-  const { request, ids, fence = 0, answeredAt = 0 } = run
-  const commit: AttemptedCommit = {
-    ids,
-    isRecorded: request.recordId !== undefined,
-    expiresAt: answeredAt + request.retentionMs,
-    ending,
-    fence,
-    ...usageOf(run),
-  }
-  if (settlement.type === 'pending') return resolveUnansweredCommit(store, commit)
+): Promise<RunOutcome> {
+  if (settlement.type === 'pending') return resolveUnansweredCommit(store, run, ending)
   const { error } = settlement
   if (isEndedByHandler(error)) return uncoupled(store, run, ending.result)
-  return resolveFailedCommit(store, commit, { step, error })
+  return resolveFailedCommit(store, run, { step, ending, error })
 }
 
 /** The outcome of a request that did nothing, because the database could not be queried. */
-function unavailable(settlement: TransactionSettlement): CoupledOutcome {
+function unavailable(settlement: TransactionSettlement): RunOutcome {
   if (settlement.type === 'committed') {
     throw new TypeError('TransactionRunner.transaction must run its work before it resolves')
   }
@@ -145,14 +170,12 @@ async function rolledBack<Tx>(
   store: StoreContext<Tx>,
   run: EndedRun,
   { ending, isUncoupled }: Decision & { readonly type: 'rolled_back' },
-): Promise<CoupledOutcome> {
+): Promise<RunOutcome> {
   const isRefusal = ending.type !== 'roll_back'
   if (isUncoupled) return uncoupled(store, run, isRefusal ? ending.result : undefined)
-  if (!isRefusal || run.request.recordId === undefined) return { outcome: 'rolled_back' }
-  const inserted = await insertRecord(store, run, { result: ending.result, needsToken: true })
-  return inserted === 'kept'
-    ? { outcome: 'refusal_kept' }
-    : { outcome: 'refusal_lost', to: inserted }
+  if (!isRefusal) return answered(ending.isReleased ? 'released' : 'rolled_back')
+  if (!run.request.hasKey) return answered('rolled_back')
+  return answered(await insertRecord(store, run, { result: ending.result, needsToken: true }))
 }
 
 /** The handler ended its transaction itself. Its record prevents a retry, which would repeat committed writes. */
@@ -160,10 +183,9 @@ async function uncoupled<Tx>(
   store: StoreContext<Tx>,
   run: EndedRun,
   result: Uint8Array | undefined,
-): Promise<CoupledOutcome> {
-  if (run.request.recordId !== undefined)
-    await insertRecord(store, run, { result, needsToken: false })
-  return { outcome: 'uncoupled' }
+): Promise<RunOutcome> {
+  if (run.request.hasKey) await insertRecord(store, run, { result, needsToken: false })
+  return answered('uncoupled')
 }
 
 interface SeparateRecord {
@@ -177,44 +199,43 @@ async function insertRecord<Tx>(
   store: StoreContext<Tx>,
   { ids, request: { retentionMs }, token }: EndedRun,
   { result, needsToken }: SeparateRecord,
-): Promise<'kept' | 'overtaken' | 'failure'> {
+): Promise<'refusal_kept' | 'conflict' | 'result_lost'> {
   const { statements } = store
   const used = token && { ...token, isRequired: needsToken }
   const statement = statements.insertRecordSeparately(ids, { result, retentionMs }, used)
   try {
-    return statements.readKept(await query(store, statement)) ? 'kept' : 'overtaken'
+    return statements.readKept(await query(store, statement)) ? 'refusal_kept' : 'conflict'
   } catch (error) {
-    return sqlStateOf(error) === UNIQUE_VIOLATION ? 'overtaken' : 'failure'
+    return sqlStateOf(error) === UNIQUE_VIOLATION ? 'conflict' : 'result_lost'
   }
-}
-
-/** A transaction whose record or COMMIT failed, or got no reply. */
-interface AttemptedCommit {
-  readonly ids: RecordIds
-  /** Whether it writes a record, by which its outcome can be found. */
-  readonly isRecorded: boolean
-  /** Until then, by `performance.now`, its record does not expire. */
-  readonly expiresAt: number
-  readonly ending: RecordedEnding
-  /** The transaction's id. */
-  readonly fence: number
-  readonly usedTransaction: boolean
 }
 
 /** What failed: the insert of the record before any COMMIT, or a step after which COMMIT may have been sent. */
 type CommitStep = 'record' | 'commit'
 
+interface FailedCommit {
+  readonly step: CommitStep
+  readonly ending: RecordedEnding
+  readonly error: unknown
+}
+
 /** Returns the outcome of a transaction whose record or COMMIT failed. */
 export async function resolveFailedCommit<Tx>(
   store: StoreContext<Tx>,
-  commit: AttemptedCommit,
-  { step, error }: { readonly step: CommitStep; readonly error: unknown },
-): Promise<CoupledOutcome> {
+  run: EndedRun,
+  { step, ending, error }: FailedCommit,
+): Promise<RunOutcome> {
   const sqlState = sqlStateOf(error)
   const state = sqlState === undefined ? {} : { sqlState }
   switch (classifyFailure(step, sqlState)) {
     case 'duplicate':
-      return overtakenOr(store, commit, { outcome: 'commit_refused', cause: error, ...state })
+      return (
+        (await findOvertaker(store, run, ending)) ?? {
+          outcome: 'commit_refused',
+          cause: error,
+          ...state,
+        }
+      )
     case 'retryable':
       return { ...conflict, ...state }
     case 'unavailable':
@@ -222,7 +243,7 @@ export async function resolveFailedCommit<Tx>(
     case 'refused':
       return { outcome: 'commit_refused', cause: error, ...state }
     case 'unclear':
-      return { ...(await resolveUnansweredCommit(store, commit)), ...state }
+      return { ...(await resolveUnansweredCommit(store, run, ending)), ...state }
   }
 }
 
@@ -266,15 +287,17 @@ export function classifyFailure(step: CommitStep, sqlState: string | undefined):
 /** Returns the outcome of a transaction whose COMMIT got no reply. */
 export async function resolveUnansweredCommit<Tx>(
   store: StoreContext<Tx>,
-  commit: AttemptedCommit,
-): Promise<CoupledOutcome> {
-  if (!commit.isRecorded) return undone('commit_unknown')
-  const status = await resolveCommit(store, commit)
+  run: EndedRun,
+  ending: RecordedEnding,
+): Promise<RunOutcome> {
+  // Without a record nothing tells.
+  if (!run.request.hasKey) return undone('commit_unknown')
+  const status = await resolveCommit(store, run)
   switch (status.type) {
     case 'committed':
-      return { outcome: 'committed', usedTransaction: commit.usedTransaction }
+      return committed(run, ending)
     case 'overtaken':
-      return overtaken(commit, status.by)
+      return overtaken(ending, status.by)
     case 'not_committed':
       return undone('store_unavailable')
     case 'unknown':
@@ -294,10 +317,7 @@ const PAUSE_MS = 50
  * Finds out whether a COMMIT without a reply took effect: waits for the run's lock, then looks for the record.
  * These are two statements, because the snapshot of a single one would be older than the lock.
  */
-async function resolveCommit<Tx>(
-  store: StoreContext<Tx>,
-  commit: AttemptedCommit,
-): Promise<CommitStatus> {
+async function resolveCommit<Tx>(store: StoreContext<Tx>, run: EndedRun): Promise<CommitStatus> {
   const { acquireMs, resolveMs } = store.limits
   const until = performance.now() + resolveMs
   for (;;) {
@@ -305,8 +325,8 @@ async function resolveCommit<Tx>(
     if (leftMs <= 0) return { type: 'unknown' }
     const limits = { acquireMs: Math.min(acquireMs, leftMs), statementMs: leftMs }
     try {
-      await query(store, store.statements.awaitRun(commit.ids, { waitMs: leftMs }), limits)
-      return await commitStatus(store, commit)
+      await query(store, store.statements.awaitRun(run.ids, { waitMs: leftMs }), limits)
+      return await commitStatus(store, run)
     } catch (error) {
       if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return { type: 'unknown' }
       await delay(PAUSE_MS, undefined, { ref: false })
@@ -316,12 +336,13 @@ async function resolveCommit<Tx>(
 
 async function commitStatus<Tx>(
   store: StoreContext<Tx>,
-  { ids, expiresAt, fence }: AttemptedCommit,
+  { ids, request, answeredAt = 0, fence }: EndedRun,
 ): Promise<CommitStatus> {
   const record = await findRecord(store, ids)
-  // A record that has expired says nothing.
   if (record === undefined) {
-    return { type: performance.now() < expiresAt ? 'not_committed' : 'unknown' }
+    // A record that has expired says nothing.
+    const isExpired = performance.now() >= answeredAt + request.retentionMs
+    return { type: isExpired ? 'unknown' : 'not_committed' }
   }
   const isOwn = record.run === String(fence)
   return isOwn ? { type: 'committed' } : { type: 'overtaken', by: findingOf(record) }
@@ -334,27 +355,25 @@ async function findRecord<Tx>(
   return store.statements.readRecord(await query(store, store.statements.findRecord(ids)))
 }
 
-/** Returns the outcome after a unique violation: `otherwise` if it was not in the table of records. */
-async function overtakenOr<Tx>(
+/** Returns the outcome after a unique violation, or `undefined` if it was not in the table of records. */
+async function findOvertaker<Tx>(
   store: StoreContext<Tx>,
-  commit: AttemptedCommit,
-  otherwise: CoupledOutcome,
-): Promise<CoupledOutcome> {
+  { ids }: EndedRun,
+  ending: RecordedEnding,
+): Promise<RunOutcome | undefined> {
   try {
-    const record = await findRecord(store, commit.ids)
-    return record === undefined ? otherwise : overtaken(commit, findingOf(record))
+    const record = await findRecord(store, ids)
+    return record && overtaken(ending, findingOf(record))
   } catch {
     return undone('store_unavailable')
   }
 }
 
 /** A refusal is sent anyway: it is true that nothing was written. */
-const overtaken = ({ ending }: AttemptedCommit, by: RecordFinding): CoupledOutcome =>
-  ending.type === 'refuse'
-    ? { outcome: 'refusal_lost', to: 'overtaken' }
-    : { outcome: 'overtaken', by }
+const overtaken = ({ type }: RecordedEnding, by: RecordFinding): RunOutcome =>
+  type === 'refuse' ? answered('conflict') : { outcome: 'overtaken', by }
 
-const undone = (reason: Undone): CoupledOutcome & { readonly outcome: 'undone' } => ({
+const undone = (reason: Undone): RunOutcome & { readonly outcome: 'undone' } => ({
   outcome: 'undone',
   reason,
 })

@@ -1,38 +1,32 @@
 import { AsyncResource } from 'node:async_hooks'
-import { randomUUID } from 'node:crypto'
+import { withDeadline } from '../../../base/deadline.js'
 import { LazySignal, SignalOf } from '../../../base/lazy-signal.js'
-import type {
-  CoupledEnding,
-  CoupledOutcome,
-  CoupledRequest,
-  CoupledStore,
-} from '../../../idempotency/coupled/coupled-store.js'
-import type { BeginResult } from '../sql/begin-statements.js'
+import type { RunOnce, RunOutcome, RunRequest } from '../../../idempotency/run.js'
+import { noAnswer } from '../runner.js'
 import { type RecordIds, recordIds, tokenIds } from '../sql/record-ids.js'
-import type { TokenValues } from '../sql/record-statements.js'
+import { type BeginResult, isEndedByHandler, type TokenValues } from '../sql/statements.js'
+import { IN_FAILED_SQL_TRANSACTION, sqlStateOf } from '../sql-state.js'
 import type { StoreContext } from '../store-context.js'
 import type { LiveRun, LiveRuns } from './live-runs.js'
 import {
+  classifyFailure,
   type Decision,
   determineOutcome,
   type EndedRun,
   findingOf,
   type RecordedEnding,
+  type TransactionEnding,
   type TransactionSettlement,
+  transactionEnding,
 } from './outcome.js'
-import { findFailure } from './transaction-state.js'
 
 /** Creates the `run` function of a coupled store. */
-export function createRun<Tx>(
-  store: StoreContext<Tx>,
-  liveRuns: LiveRuns<Tx>,
-): CoupledStore['run'] {
+export function createRun<Tx>(store: StoreContext<Tx>, liveRuns: LiveRuns<Tx>): RunOnce {
   /** The keys whose handlers run here, so that one retrying caller does not use up the pool. */
   const running = new Set<string>()
 
   return async (request, work) => {
-    // Without a key, the ids are random, so that no other request has them, and no record is written.
-    const ids = recordIds(request.recordId ?? randomUUID(), request.fingerprint, store.schema)
+    const ids = recordIds(request.recordId, request.fingerprint, store.schema)
     if (running.has(ids.id)) return { outcome: 'running' }
     const run = new Run(store, { request, ids, work, liveRuns })
     run.onHandlerStart = () => running.add(ids.id)
@@ -47,9 +41,9 @@ export function createRun<Tx>(
 
 /** A request and its handler. */
 interface RunInput<Tx> {
-  readonly request: CoupledRequest
+  readonly request: RunRequest
   readonly ids: RecordIds
-  readonly work: Parameters<CoupledStore['run']>[1]
+  readonly work: Parameters<RunOnce>[1]
   readonly liveRuns: LiveRuns<Tx>
 }
 
@@ -69,7 +63,7 @@ const SERVER_GRACE_MS = 500
 
 /** One transaction: begins, checks whether the handler may run, runs it, and writes the record. */
 class Run<Tx> implements EndedRun {
-  readonly request: CoupledRequest
+  readonly request: RunRequest
   readonly ids: RecordIds
   readonly token: TokenValues | undefined
   live: LiveRun<Tx> | undefined
@@ -184,14 +178,14 @@ class Run<Tx> implements EndedRun {
     return statements.readBeginResult(await runner.query(tx, text, values))
   }
 
-  async #runHandler(live: LiveRun<Tx>, fence: number): Promise<CoupledEnding> {
+  async #runHandler(live: LiveRun<Tx>, fence: number): Promise<TransactionEnding> {
     const { work, liveRuns } = this.#input
     try {
       const answered = (): void => liveRuns.end(this.request.requester)
       const ending = await work(Object.assign(new SignalOf(this.#control), { fence, answered }))
       // Calls that the handler did not await must not continue in the next request's transaction.
       await live.endCalls()
-      return ending
+      return transactionEnding(ending)
     } catch (error) {
       this.#workError = { error }
       throw ROLLBACK
@@ -201,12 +195,11 @@ class Run<Tx> implements EndedRun {
   /** Without a key, the last statement only checks the transaction, like the one that writes the record. */
   async #writeRecord(tx: Tx, ending: RecordedEnding, fence: number): Promise<void> {
     const { runner, statements } = this.#store
-    const { recordId, retentionMs } = this.request
+    const { hasKey, retentionMs } = this.request
     const record = { fence: String(fence), result: ending.result, retentionMs }
-    const last =
-      recordId === undefined
-        ? statements.assertInTransaction(record.fence)
-        : statements.insertRecord(this.ids, record)
+    const last = hasKey
+      ? statements.insertRecord(this.ids, record)
+      : statements.assertInTransaction(record.fence)
     await this.#within(runner.query(tx, last.text, last.values))
     // From here on COMMIT may be sent: by `transaction` once this function has resolved.
     if (this.#decision !== undefined) throw ROLLBACK
@@ -243,7 +236,7 @@ class Run<Tx> implements EndedRun {
 }
 
 /** The record comes first: every one of many simultaneous replays finds it, but only one gets the lock. */
-function foundIn(begun: Exclude<BeginResult, { found: 'nothing' }>): CoupledOutcome {
+function foundIn(begun: Exclude<BeginResult, { found: 'nothing' }>): RunOutcome {
   switch (begun.found) {
     case 'record':
       return findingOf(begun.record)
@@ -261,4 +254,79 @@ function safeFence(text: string): number {
   const fence = Number(text)
   if (Number.isSafeInteger(fence)) return fence
   throw new TypeError('the id of a transaction must be a safe integer')
+}
+
+/** A run whose handler has answered. */
+interface AnsweredRun<Tx> {
+  readonly run: LiveRun<Tx>
+  /** The id of the run's transaction. */
+  readonly fence: number
+  readonly ending: TransactionEnding
+  /** Whether the handler's writes are to be committed. */
+  readonly isKept: boolean
+}
+
+/**
+ * A transaction in which the answer cannot be committed.
+ *
+ * - `ended`: the run's transaction is no longer open, so its handler ended it.
+ * - `server_failed`: the connection was lost, or the server failed a statement whose error the handler
+ *   passed on, or swallowed without a rollback to a savepoint.
+ */
+interface TransactionFailure {
+  readonly type: 'ended' | 'server_failed'
+  readonly error: unknown
+}
+
+/**
+ * Finds out whether the transaction has failed. Queries its state only in two cases: before a rollback, because a
+ * handler may have committed its writes itself, and after a failure of the server, because the handler may
+ * have answered it with any status.
+ */
+async function findFailure<Tx>(
+  store: StoreContext<Tx>,
+  answered: AnsweredRun<Tx>,
+): Promise<TransactionFailure | undefined> {
+  const { run, ending, isKept } = answered
+  const { serverFailure } = run
+  const isRolledBack = !isKept && run.usedTransaction
+  if (!isRolledBack && serverFailure === undefined) return undefined
+  const state = await queryState(store, answered)
+  if (state.type === 'ended') return { type: 'ended', error: state.error }
+  if (state.type === 'lost') return { type: 'server_failed', error: (serverFailure ?? state).error }
+  const isPassedOn = ending.type === 'roll_back'
+  const counts = state.type === 'aborted' || (isPassedOn && serverFailure?.isUndone === false)
+  return serverFailure && counts ? { type: 'server_failed', error: serverFailure.error } : undefined
+}
+
+/**
+ * - `ended`: the run's transaction is no longer open.
+ * - `aborted`: a statement failed; only a rollback is possible.
+ * - `lost`: the connection or its server is not available.
+ * - `unknown`: the server did not answer in time, or with another error.
+ */
+type TransactionState =
+  | { readonly type: 'open' | 'aborted' | 'unknown' }
+  | { readonly type: 'ended' | 'lost'; readonly error: unknown }
+
+const STATE_MS = 500
+
+/** Queries the state. The handler's calls have ended, so only a lost connection is slow to answer. */
+async function queryState<Tx>(
+  { runner, statements }: StoreContext<Tx>,
+  { run, fence }: AnsweredRun<Tx>,
+): Promise<TransactionState> {
+  const { text, values } = statements.assertInTransaction(String(fence))
+  const timeout = noAnswer(STATE_MS)
+  const limit = { timeoutMs: STATE_MS, timeoutError: () => timeout }
+  try {
+    await withDeadline(limit, runner.query(run.tx, text, values))
+    return { type: 'open' }
+  } catch (error) {
+    if (isEndedByHandler(error)) return { type: 'ended', error }
+    const sqlState = sqlStateOf(error)
+    if (sqlState === IN_FAILED_SQL_TRANSACTION) return { type: 'aborted' }
+    const isLost = error !== timeout && classifyFailure('record', sqlState) === 'unavailable'
+    return isLost ? { type: 'lost', error } : { type: 'unknown' }
+  }
 }

@@ -40,17 +40,17 @@ describe.each([...ADAPTERS, ELSEWHERE])('on $name', ({ open }) => {
     const seen: (number | undefined)[] = []
     const runs = [0, 1, 2, 3, 4].map((request) =>
       context.run(request, async () => {
-        const asked = { recordId: randomUUID(), fingerprint: 'f', retentionMs: 1000, requester: {} }
+        const requester = {}
+        const key = { recordId: randomUUID(), fingerprint: 'f', hasKey: true }
+        const asked = { ...key, retentionMs: 1000, requester }
         const outcome = await store.run(asked, async () => {
           seen[request] = context.getStore()
-          return { type: 'commit', result: undefined }
+          return { type: 'answered', status: 200, result: undefined }
         })
         return [outcome.outcome, context.getStore()]
       }),
     )
-    expect(await Promise.all(runs)).toEqual(
-      [0, 1, 2, 3, 4].map((request) => ['committed', request]),
-    )
+    expect(await Promise.all(runs)).toEqual([0, 1, 2, 3, 4].map((request) => ['answered', request]))
     expect(seen).toEqual([0, 1, 2, 3, 4])
     store.close()
     await opened.close()

@@ -4,10 +4,7 @@ import { postgresStore, TransactionEndedError } from 'express-service-auth/postg
 import { Pool, Query } from 'pg'
 import { DataSource, EntitySchema } from 'typeorm'
 import { expect, it, onTestFinished } from 'vitest'
-import type {
-  CoupledEnding,
-  CoupledStore,
-} from '../../../../src/idempotency/coupled/coupled-store.js'
+import type { CoupledStore, HandlerEnding } from '../../../../src/idempotency/run.js'
 import { fromPg } from '../../../../src/stores/postgres/adapters/pg.js'
 import { fromPrisma } from '../../../../src/stores/postgres/adapters/prisma.js'
 import { fromTypeOrm } from '../../../../src/stores/postgres/adapters/type-orm.js'
@@ -20,7 +17,7 @@ const server = await sharedPostgres()
 const ledger = await createLedger(server)
 await ledger.query(CREATE_PAYMENT)
 
-const COMMIT: CoupledEnding = { type: 'commit', result: Buffer.from('made') }
+const COMMIT: HandlerEnding = { type: 'answered', status: 201, result: Buffer.from('made') }
 const RUNS = 5
 
 /** What Prisma makes of the model, where the test's own type does not have it. */
@@ -48,10 +45,11 @@ const payments = new EntitySchema<Payment>({
 async function run(
   store: CoupledStore,
   handler: (requester: never) => unknown,
-  ending: CoupledEnding = COMMIT,
+  ending: HandlerEnding = COMMIT,
 ) {
   const requester = {}
-  const request = { recordId: randomUUID(), fingerprint: 'same', retentionMs: 60_000, requester }
+  const key = { recordId: randomUUID(), fingerprint: 'same', hasKey: true }
+  const request = { ...key, retentionMs: 60_000, requester }
   return store.run(request, async (coupled) => {
     await handler(requester as never)
     coupled.answered()
@@ -111,9 +109,9 @@ it("Prisma's lazy queries of one row fail after the answer", async () => {
   expect(await made(id)).toEqual({ rows: 0, transactions: 0 })
 })
 
-it.each<[CoupledEnding, object]>([
+it.each<[HandlerEnding, object]>([
   [COMMIT, { rows: 4, transactions: 1 }],
-  [{ type: 'roll_back' }, { rows: 0, transactions: 0 }],
+  [{ type: 'aborted' }, { rows: 0, transactions: 0 }],
 ])(
   'what Prisma does in several statements ends before the transaction: %j',
   async (ending, expected) => {
@@ -176,7 +174,7 @@ it("a query runner of one's own can be ended and given back", async () => {
       await runner.commitTransaction()
       await runner.release()
     })
-    expect(outcome).toMatchObject({ outcome: 'committed' })
+    expect(outcome).toMatchObject({ outcome: 'answered', end: 'result_kept' })
   }
 })
 

@@ -3,8 +3,11 @@ import { isServerFailure } from '../../../../src/stores/postgres/run/live-runs.j
 import {
   type CommitFailure,
   classifyFailure,
+  type EndedRun,
+  type RecordedEnding,
   resolveFailedCommit,
   resolveUnansweredCommit,
+  transactionEnding,
 } from '../../../../src/stores/postgres/run/outcome.js'
 import type { StatementLimits, TransactionRunner } from '../../../../src/stores/postgres/runner.js'
 import { createStatements } from '../../../../src/stores/postgres/sql/statements.js'
@@ -50,6 +53,22 @@ const TABLE: readonly (readonly [string | undefined, CommitFailure, CommitFailur
   ['55000', 'refused', 'refused'],
   ['0A000', 'refused', 'refused'],
 ]
+
+it('an answer below 400 commits, a 4xx refuses, and 429 and 5xx roll back', () => {
+  const result = Buffer.from('the answer')
+  const endings = Array.from({ length: 900 }, (_none, index) => 100 + index).map((status) => ({
+    status,
+    ending: transactionEnding({ type: 'answered', status, result }),
+  }))
+  const of = (type: string) =>
+    endings.flatMap(({ status, ending }) => (ending.type === type ? [status] : []))
+  const between = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_none, at) => from + at)
+  expect(of('commit')).toEqual(between(100, 400))
+  expect(of('refuse')).toEqual(between(400, 500).filter((status) => status !== 429))
+  expect(of('roll_back')).toEqual([429, ...between(500, 1000)])
+  expect(transactionEnding({ type: 'aborted' })).toMatchObject({ type: 'roll_back' })
+})
 
 describe('A transaction that failed at its end', () => {
   it.each(TABLE)('with %s: %s at the record, %s at COMMIT', (sqlState, atRecord, atCommit) => {
@@ -133,21 +152,27 @@ function storeOf(
   }
 }
 
-const attempted = (
-  type: 'commit' | 'refuse' = 'commit',
-  kept: Uint8Array | undefined = result,
-) => ({
+/** A run whose COMMIT was attempted. */
+const RUN: EndedRun = {
+  request: { hasKey: true, retentionMs: Number.POSITIVE_INFINITY },
   ids: { id: '00000000000000000000000000000000', fingerprint: 'ab', keyLock: '1' },
-  isRecorded: true,
-  expiresAt: Number.POSITIVE_INFINITY,
-  ending: { type, result: kept },
+  token: undefined,
+  decision: undefined,
+  live: { usedTransaction: true },
   fence: 7,
-  usedTransaction: true,
-})
+  answeredAt: performance.now(),
+  recording: undefined,
+}
+const COMMIT: RecordedEnding = { type: 'commit', result }
+
+const resolve = (
+  store: StoreContext<never>,
+  { run = RUN, ending = COMMIT }: { run?: EndedRun; ending?: RecordedEnding } = {},
+) => resolveUnansweredCommit(store, run, ending)
 
 const unavailable = { outcome: 'undone', reason: 'store_unavailable' }
 const unknown = { ...unavailable, reason: 'commit_unknown' }
-const committed = { outcome: 'committed', usedTransaction: true }
+const committed = { outcome: 'answered', end: 'result_kept', isTransactionUnused: false }
 const finished = { outcome: 'finished', result }
 const other = Buffer.from('another answer')
 
@@ -187,32 +212,32 @@ describe('A COMMIT without a reply', () => {
     ['is unknown while the transaction holds its lock', { lock: fail('55P03') }, unknown],
     ['is unknown if the database cannot be reached', { lock: fail() }, unknown],
   ])('%s', async (_name, answers, outcome) => {
-    expect(await resolveUnansweredCommit(storeOf(answers), attempted())).toEqual(outcome)
+    expect(await resolve(storeOf(answers))).toEqual(outcome)
   })
 
   it('is unknown without a record, and nothing is looked up', async () => {
     const lock = vi.fn()
-    const commit = { ...attempted(), isRecorded: false }
-    expect(await resolveUnansweredCommit(storeOf({ lock }), commit)).toEqual(unknown)
+    const run = { ...RUN, request: { ...RUN.request, hasKey: false } }
+    expect(await resolve(storeOf({ lock }), { run })).toEqual(unknown)
     expect(lock).not.toHaveBeenCalled()
   })
 
   it('is unknown without a record that may have expired', async () => {
-    const commit = { ...attempted(), expiresAt: performance.now() }
-    expect(await resolveUnansweredCommit(storeOf({}), commit)).toEqual(unknown)
+    const run = { ...RUN, request: { hasKey: true, retentionMs: 0 } }
+    expect(await resolve(storeOf({}), { run })).toEqual(unknown)
     const store = storeOf({ record: () => stored('same', OWN, result) })
-    expect(await resolveUnansweredCommit(store, commit)).toEqual(committed)
+    expect(await resolve(store, { run })).toEqual(committed)
   })
 
   it('is unknown when the lock is not free in time, and does not wait for it again', async () => {
     const lock = vi.fn(fail('55P03'))
-    expect(await resolveUnansweredCommit(storeOf({ lock }), attempted())).toEqual(unknown)
+    expect(await resolve(storeOf({ lock }))).toEqual(unknown)
     expect(lock).toHaveBeenCalledTimes(1)
   })
 
   it.each([50, 10_000])('is looked up within the time that is left: %d ms', async (acquireMs) => {
     const lock = vi.fn()
-    await resolveUnansweredCommit(storeOf({ lock }, { acquireMs }), attempted())
+    await resolve(storeOf({ lock }, { acquireMs }))
     const [limits] = lock.mock.lastCall as [StatementLimits]
     expect(limits.acquireMs).toBe(Math.min(acquireMs, limits.statementMs))
     expect(limits.statementMs).toBeLessThanOrEqual(150)
@@ -221,7 +246,7 @@ describe('A COMMIT without a reply', () => {
   it('is not looked up with a limit of 0, which Postgres takes for none', async () => {
     const lock = vi.fn()
     const store = storeOf({ lock }, { resolveMs: 0.9 })
-    expect(await resolveUnansweredCommit(store, attempted())).toEqual(unknown)
+    expect(await resolve(store)).toEqual(unknown)
     expect(lock).not.toHaveBeenCalled()
   })
 
@@ -229,7 +254,7 @@ describe('A COMMIT without a reply', () => {
     const timers = () =>
       process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const before = timers()
-    const outcome = resolveUnansweredCommit(storeOf({ lock: fail() }), attempted())
+    const outcome = resolve(storeOf({ lock: fail() }))
     // Runs what is due, and no timer.
     await new Promise(process.nextTick)
     expect(timers()).toBe(before)
@@ -239,21 +264,21 @@ describe('A COMMIT without a reply', () => {
   it('is looked up again after a failed query', async () => {
     const lock = vi.fn(firstFails(() => {}))
     const store = storeOf({ lock, record: () => stored('same', OWN, result) })
-    expect(await resolveUnansweredCommit(store, attempted())).toEqual(committed)
+    expect(await resolve(store)).toEqual(committed)
     expect(lock).toHaveBeenCalledTimes(2)
   })
 
   it('of a refusal leaves the answer to the caller if another run committed', async () => {
     const store = storeOf({ record: () => stored('other', '8') })
-    const outcome = { outcome: 'refusal_lost', to: 'overtaken' }
-    expect(await resolveUnansweredCommit(store, attempted('refuse'))).toEqual(outcome)
+    const ending: RecordedEnding = { type: 'refuse', result }
+    expect(await resolve(store, { ending })).toEqual({ outcome: 'answered', end: 'conflict' })
   })
 
   it('of a run without a result took effect if that run wrote the record', async () => {
-    const commit = { ...attempted(), ending: { type: 'commit', result: undefined } as const }
+    const ending: RecordedEnding = { type: 'commit', result: undefined }
     const look = (run: string) =>
-      resolveUnansweredCommit(storeOf({ record: () => stored('same', run) }), commit)
-    expect(await look(OWN)).toEqual(committed)
+      resolve(storeOf({ record: () => stored('same', run) }), { ending })
+    expect(await look(OWN)).toEqual({ ...committed, end: 'result_too_large' })
     expect(await look('8')).toEqual({ outcome: 'overtaken', by: { outcome: 'result_not_stored' } })
   })
 })
@@ -292,7 +317,7 @@ describe('A failed record or COMMIT', () => {
     ],
     ['record', '23505', { record: fail() }, unavailable],
   ])('%s with %s', async (step, sqlState, answers, outcome) => {
-    const failed = { step, error: failure(sqlState) }
-    expect(await resolveFailedCommit(storeOf(answers), attempted(), failed)).toStrictEqual(outcome)
+    const failed = { step, ending: COMMIT, error: failure(sqlState) }
+    expect(await resolveFailedCommit(storeOf(answers), RUN, failed)).toStrictEqual(outcome)
   })
 })

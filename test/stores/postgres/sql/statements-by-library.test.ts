@@ -3,8 +3,10 @@ import { checkPostgres } from '../../../../src/stores/postgres/check.js'
 import type { Statement } from '../../../../src/stores/postgres/runner.js'
 import { migration } from '../../../../src/stores/postgres/schema.js'
 import { recordIds, tokenIds } from '../../../../src/stores/postgres/sql/record-ids.js'
-import { isEndedByHandler } from '../../../../src/stores/postgres/sql/record-statements.js'
-import { createStatements } from '../../../../src/stores/postgres/sql/statements.js'
+import {
+  createStatements,
+  isEndedByHandler,
+} from '../../../../src/stores/postgres/sql/statements.js'
 import { sweep } from '../../../../src/stores/postgres/sweep.js'
 import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
 import { ADAPTERS } from '../adapters/libraries.js'

@@ -3,8 +3,10 @@ import { afterAll, describe, expect, it } from 'vitest'
 import type { Statement } from '../../../../src/stores/postgres/runner.js'
 import { migration } from '../../../../src/stores/postgres/schema.js'
 import { recordIds, tokenIds } from '../../../../src/stores/postgres/sql/record-ids.js'
-import { isEndedByHandler } from '../../../../src/stores/postgres/sql/record-statements.js'
-import { createStatements } from '../../../../src/stores/postgres/sql/statements.js'
+import {
+  createStatements,
+  isEndedByHandler,
+} from '../../../../src/stores/postgres/sql/statements.js'
 import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
 
 const statements = createStatements('service_auth')

@@ -1,11 +1,6 @@
 import type { NextFunction, Request, Response } from 'express'
 import { announceDecision, isObserved } from '../../base/decision/decision-event.js'
-import { DependencyError } from '../../base/decision/dependency.js'
-import {
-  type IdempotencyEvent,
-  type IdempotencyRefusal,
-  isIdempotencyObserved,
-} from '../../base/decision/idempotency-event.js'
+import type { IdempotencyEvent, IdempotencyRefusal } from '../../base/decision/idempotency-event.js'
 import type { Denial } from '../../base/decision/reason.js'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { Unavailable } from '../../base/decision/unavailable.js'
@@ -15,8 +10,7 @@ import {
   isBodyless,
   type StoredResult,
 } from '../../idempotency/buffered-response/stored-result.js'
-import type { CoupledFinding } from '../../idempotency/coupled/coupled-store.js'
-import type { ExistingRecord } from '../../idempotency/leased/idempotency-store.js'
+import type { Finding } from '../../idempotency/run.js'
 import { consume, type TokenUse } from '../../idempotency/single-use.js'
 import { eventOf, reportFailure, undecided } from '../guard.js'
 import { refusalOf, refuse, sendRefusal } from '../refusal-table.js'
@@ -25,7 +19,7 @@ import type { AdmittedState } from '../request-state.js'
 import { tokenReplayed } from '../require-single-use.js'
 import type { IdempotencySettings } from './idempotency-options.js'
 
-/** Publishes the events of a request. */
+/** Publishes the events of a request. Never throws. */
 export type Emit = (event: RequestEvent) => void
 /** The event fields that vary within one request. `Omit` of the union itself would keep only the common fields. */
 type RequestEvent = IdempotencyEvent extends infer Event
@@ -55,19 +49,26 @@ export interface RequestKey {
 /** `Retry-After` while a run of a coupled store is in progress: it has no lease. */
 const RUNNING_RETRY_MS = 1000
 
-/** Answers a request whose key another run has, or had. */
-export function answerExisting(
+interface Found {
+  readonly found: Finding
+  /** The token of this request, if it may be used only once. */
+  readonly token: TokenUse | undefined
+}
+
+/** Answers a request whose handler must not run. */
+export async function answerFinding(
   context: IdempotentContext,
-  existing: ExistingRecord | Exclude<CoupledFinding, { outcome: 'token_used' }>,
-): void {
-  switch (existing.outcome) {
-    case 'running': {
-      const waitMs = 'leaseLeftMs' in existing ? existing.leaseLeftMs : RUNNING_RETRY_MS
-      refuseKey(context, 'request_in_progress', waitMs)
+  settings: IdempotencySettings,
+  { found, token }: Found,
+): Promise<void> {
+  switch (found.outcome) {
+    case 'running':
+      refuseKey(context, 'request_in_progress', found.leaseLeftMs ?? RUNNING_RETRY_MS)
       return
-    }
     case 'finished':
-      replay(context, existing.result)
+      // A coupled store uses the token up in the transaction of a run, and here was none.
+      if (settings.kind === 'leased' || (await useToken(context, settings, token)))
+        replay(context, found.result)
       return
     case 'mismatch':
       refuseKey(context, 'key_reused')
@@ -75,14 +76,16 @@ export function answerExisting(
     case 'result_not_stored':
       refuseKey(context, 'result_not_stored')
       return
-    case 'abandoned':
-    case 'unreadable':
-      refuseUnknownOutcome(context, existing.outcome)
+    case 'token_used':
+      refuseToken(context, tokenReplayed(context.state.admission))
+      return
+    default:
+      refuseUnknownOutcome(context, found.outcome)
   }
 }
 
 /** Answers with a stored result, or with a problem if it cannot be read. */
-export function replay(context: IdempotentContext, encoded: Uint8Array): void {
+function replay(context: IdempotentContext, encoded: Uint8Array): void {
   const { response, emit } = context
   const result = decodeResult(encoded)
   if (result === undefined) {
@@ -111,12 +114,9 @@ export function reportUnsentAnswer(
   { next, emit }: Pick<IdempotentContext, 'next' | 'emit'>,
   { error, ...fields }: Unsent,
 ): void {
-  try {
-    emit({ outcome: 'accepted', reason: 'answer_unsent', ...fields })
-  } finally {
-    const message = 'requireIdempotencyKey could not send the answer'
-    next(new ServiceAuthError('internal', message, { cause: error }))
-  }
+  emit({ outcome: 'accepted', reason: 'answer_unsent', ...fields })
+  const message = 'requireIdempotencyKey could not send the answer'
+  next(new ServiceAuthError('internal', message, { cause: error }))
 }
 
 /** Answers with a problem, and with `Retry-After` if `retryAfterMs` is given. */
@@ -129,9 +129,8 @@ export function refuseKey(
   emit({ outcome: 'refused', reason, status: refuse(response, reason, seconds) })
 }
 
-/** At least one second, also for a wait that a custom store gives as no number. */
-const wholeSeconds = (waitMs: number): number =>
-  Number.isFinite(waitMs) ? Math.max(1, Math.ceil(waitMs / 1000)) : 1
+/** At least one. */
+const wholeSeconds = (waitMs: number): number => Math.max(1, Math.ceil(waitMs / 1000))
 
 function refuseUnknownOutcome(
   { response, emit }: IdempotentContext,
@@ -139,13 +138,6 @@ function refuseUnknownOutcome(
 ): void {
   const reason = 'outcome_unknown'
   emit({ outcome: 'refused', reason, found, status: refuse(response, reason) })
-}
-
-/** Reports what is wrong with a value that the store resolved to, but does not quote an error that the store threw. */
-export function reportStoreFailure({ dependency }: IdempotencySettings, error?: unknown): void {
-  const isWrongValue = error instanceof DependencyError
-  const message = isWrongValue ? error.message : 'the store of requireIdempotencyKey failed'
-  dependency.failed({ message, isObserved: isIdempotencyObserved() })
 }
 
 /**
@@ -164,7 +156,7 @@ export async function useToken(
     refuseToken(context, tokenReplayed(context.state.admission))
   } catch (error) {
     if (!(error instanceof Unavailable)) {
-      reportStoreFailure(settings, error)
+      settings.reportFailure(error)
       throw error
     }
     refuseToken(context, undecided(error, [dependency]))

@@ -149,17 +149,6 @@ describe('what belongs to a run needs one', () => {
       expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
     }
   })
-
-  it('a second key behind a key', async () => {
-    const receiver = await openCoupled({
-      url: ledger.url,
-      more: { inner: [requireIdempotencyKey({ store: store() })] },
-      handler: () => (_request, response) => void response.sendStatus(200),
-    })
-    expect((await call(receiver.port, { key: newKey() })).status).toBe(500)
-    expect(receiver.errors).toEqual([expect.objectContaining(WRONG)])
-    expect(receiver.handled).toBe(0)
-  })
 })
 
 describe('events', () => {

@@ -246,7 +246,7 @@ function sendAnswer(
   { end, isTransactionUnused }: RunOutcome & { readonly outcome: 'answered' },
 ): void {
   send()
-  const accepted = { outcome: 'accepted', fence, ...(status !== undefined && { status }) } as const
-  if (end !== undefined) emit({ ...accepted, reason: end })
-  if (isTransactionUnused) emit({ ...accepted, reason: 'transaction_unused' })
+  const facts = { fence, ...(status !== undefined && { status }) }
+  if (end !== undefined) emit({ outcome: 'accepted', reason: end, ...facts })
+  if (isTransactionUnused) emit({ outcome: 'accepted', reason: 'transaction_unused', ...facts })
 }

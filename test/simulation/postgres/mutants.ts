@@ -72,10 +72,6 @@ export const COUPLED_MUTANTS: Mutants = {
       'if (discard()) next(new ServiceAuthError(reason, message, { cause }))',
       'if (message && cause && next && discard) answer?.send()',
     ],
-    'a released key is kept': [
-      "resolveEnding(isReleased ? { type: 'released' } : handlerEnding)",
-      'resolveEnding(handlerEnding)',
-    ],
   }),
   ...mutantsOf('middleware/idempotency-key/answer.ts', {
     'a replay needs no token': [

@@ -51,7 +51,7 @@ const sent = z.strictObject({
 })
 
 const stageResults = [
-  /** `by`: `row` if a row exists that only this call can have staged; `accounts` if each user has an account or a row. */
+  /** `by`: without a reply, each user has a row or an account; `accounts` if none has a row. */
   z.strictObject({
     outcome: z.literal('staged'),
     by: z.enum(['reply', 'row', 'accounts']),

@@ -71,22 +71,18 @@ export const rowEntry = (
 
 type Identity = Pick<IndexedRecord, 'recordIndex' | 'externalUserId'>
 
-/** Returns the identities that have an account. With `untilOneHasNone`, stops at the first that has none. */
+/** Returns the identities that have an account. */
 export async function findAccounts(
   { core, settings, signal }: MigrationContext,
   identities: Iterable<Identity> | AsyncIterable<Identity>,
-  { untilOneHasNone = false }: { readonly untilOneHasNone?: boolean } = {},
 ): Promise<ReadonlySet<number>> {
   const found = new Set<number>()
-  let oneHasNone = false
   await forEachConcurrently(
     identities,
     settings.lookUps,
     async ({ recordIndex, externalUserId }) => {
-      if (untilOneHasNone && oneHasNone) return
       const coreUserId = await core.coreIdOf(externalUserId, { signal })
-      if (coreUserId === undefined) oneHasNone = true
-      else found.add(recordIndex)
+      if (coreUserId !== undefined) found.add(recordIndex)
     },
   )
   return found

@@ -13,107 +13,65 @@ interface LostReply {
 }
 
 /**
- * Determines whether a call without a reply took effect. Only after `settleSeconds` is the core assumed to
- * have ended the call, so before that nothing counts as proof that it had no effect.
+ * Determines whether a call without a reply took effect. Waits until `settleSeconds` have passed, because only then
+ * is the core assumed to have ended the call.
  */
 export async function resolveLostReply(
   ctx: MigrationContext,
   { abandonedAt, error }: LostReply,
 ): Promise<void> {
-  const { timing, settings, journaled } = ctx
+  const { timing, settings, journaled, signal } = ctx
   const call = journaled.state.unanswered
   if (call === undefined) return
   if (error !== undefined && call.kind === 'stage') {
     ctx.emit('reply_lost', { batch: call.batch, users: call.recordIndexes.length })
   }
   const settledAt = abandonedAt + settings.settleSeconds * 1000
-  let hasEnded = timing.elapsedMs() >= settledAt
-  let result = await findResult(ctx, call, hasEnded)
-  while (result === undefined) {
-    await timing.sleep(Math.max(0, settledAt - timing.elapsedMs()), ctx.signal)
-    hasEnded = true
-    result = await findResult(ctx, call, hasEnded)
-  }
-  await journaled.write({ type: 'settled', result })
-  if (result.outcome === 'staged') ctx.consecutiveLostReplies = 0
-  if (call.kind === 'stage') {
-    const users = result.outcome === 'staged' ? call.recordIndexes.length : 0
-    ctx.emit('reply_resolved', { batch: call.batch, users })
-  }
-  if (result.outcome === 'deleted') ctx.emit('rows_deleted', { users: result.rows.length })
-  const wasIncomplete =
-    result.outcome === 'absent' ||
-    (call.kind === 'delete' &&
-      result.outcome === 'deleted' &&
-      result.rows.length < call.rows.length)
-  if (wasIncomplete) countLostReply(ctx, error)
-}
-
-type Resolved = ResultOf<'staged' | 'absent' | 'deleted'>
-
-/** Returns `undefined` if the call may still take effect. */
-const findResult = (
-  ctx: MigrationContext,
-  call: SentBatch | SentDeletion,
-  hasEnded: boolean,
-): Promise<Resolved | undefined> =>
-  call.kind === 'stage' ? batchResult(ctx, call, hasEnded) : deletionResult(ctx, call, hasEnded)
-
-/**
- * A call stages all of its users or none, and a staged user has a row or an account. So one new row proves
- * that all were staged, unless an earlier call without a reply may have staged it. A user with neither
- * proves that none was staged.
- */
-async function batchResult(
-  ctx: MigrationContext,
-  { recordIndexes }: SentBatch,
-  hasEnded: boolean,
-): Promise<Resolved | undefined> {
-  const existing = await newRowsOf(ctx, recordIndexes)
-  if (existing === 'proof') return { outcome: 'staged', by: 'row' }
-  const others = recordIndexes.filter((recordIndex) => !existing.has(recordIndex))
-  const identities = ctx.sourceIndex.externalIdsOf(others, ctx.signal)
-  const accounts = await findAccounts(ctx, identities, { untilOneHasNone: !hasEnded })
-  if (accounts.size === others.length) return { outcome: 'staged', by: 'accounts' }
-  if (!hasEnded) return undefined
-  const isThere = (recordIndex: number) => existing.has(recordIndex) || accounts.has(recordIndex)
-  return { outcome: 'absent', existing: writeRecordIndexes(recordIndexes.filter(isThere)) }
+  await timing.sleep(Math.max(0, settledAt - timing.elapsedMs()), signal)
+  const hadFullEffect =
+    call.kind === 'stage' ? await resolveBatch(ctx, call) : await resolveDeletion(ctx, call)
+  if (!hadFullEffect) countLostReply(ctx, error)
+  else if (call.kind === 'stage') ctx.consecutiveLostReplies = 0
 }
 
 /**
- * Returns the users of the batch that have a row, or `proof` if only this call can have staged a row. Rows are read
- * before accounts, so that a user who is imported between the two reads is not missed.
+ * Looks for each user of a batch, first for its row and then for its account, so that a user who is imported between
+ * the two reads is not missed. Returns whether the core has all of them. Those that it lacks are sent again.
  */
-async function newRowsOf(
+async function resolveBatch(
   ctx: MigrationContext,
-  recordIndexes: readonly number[],
-): Promise<ReadonlySet<number> | 'proof'> {
-  const inBatch = new Set(recordIndexes)
-  const withRow = new Set<number>()
-  for await (const { recordIndex } of unrecordedRows(ctx)) {
-    if (!inBatch.has(recordIndex)) continue
-    if (!identityAt(ctx.journaled.state, recordIndex).hadLostReply) return 'proof'
-    withRow.add(recordIndex)
-  }
-  return withRow
+  { batch, recordIndexes }: SentBatch,
+): Promise<boolean> {
+  const rows = new Set<number>()
+  for await (const { recordIndex } of unrecordedRows(ctx)) rows.add(recordIndex)
+  const others = recordIndexes.filter((recordIndex) => !rows.has(recordIndex))
+  const accounts = await findAccounts(ctx, ctx.sourceIndex.externalIdsOf(others, ctx.signal))
+  const isThere = (recordIndex: number) => rows.has(recordIndex) || accounts.has(recordIndex)
+  const isStaged = accounts.size === others.length
+  const by = others.length < recordIndexes.length ? 'row' : 'accounts'
+  const result: ResultOf<'staged' | 'absent'> = isStaged
+    ? { outcome: 'staged', by }
+    : { outcome: 'absent', existing: writeRecordIndexes(recordIndexes.filter(isThere)) }
+  await ctx.journaled.write({ type: 'settled', result })
+  ctx.emit('reply_resolved', { batch, users: isStaged ? recordIndexes.length : 0 })
+  return isStaged
 }
 
 /**
- * A missing row counts as deleted immediately, because only this call removes failed rows, and the identities
- * of all other rows are looked up next.
+ * Looks for the rows of a deletion, and returns whether all are gone. A missing row counts as deleted, because only
+ * this call removes failed rows, and the identities of all other rows are looked up next.
  */
-async function deletionResult(
-  { core, signal }: MigrationContext,
-  { rows }: SentDeletion,
-  hasEnded: boolean,
-): Promise<Resolved | undefined> {
+async function resolveDeletion(ctx: MigrationContext, { rows }: SentDeletion): Promise<boolean> {
+  const { core, journaled, signal } = ctx
   const left = new Set<string>()
-  const sent = new Set(rows)
   if (rows.length > 0) {
+    const sent = new Set(rows)
     for await (const { id } of core.rows(undefined, { signal })) if (sent.has(id)) left.add(id)
   }
-  if (left.size > 0 && !hasEnded) return undefined
-  return { outcome: 'deleted', rows: rows.filter((row) => !left.has(row)) }
+  const result = { outcome: 'deleted' as const, rows: rows.filter((row) => !left.has(row)) }
+  await journaled.write({ type: 'settled', result })
+  ctx.emit('rows_deleted', { users: result.rows.length })
+  return left.size === 0
 }
 
 /** Number of consecutive calls without a reply that end a run. The next run continues. */

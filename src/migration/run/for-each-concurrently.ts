@@ -1,30 +1,19 @@
 /**
- * Calls `work` for each item, at most `limit` at a time, in no guaranteed order. After a failure no
- * further item is started; once the calls in progress have ended, it rejects with the first failure.
+ * Calls `work` for each item, at most `limit` at a time, in no guaranteed order. A failure ends the reading of items;
+ * once the calls in progress have ended, it rejects with the failure.
  */
 export async function forEachConcurrently<Item>(
   items: Iterable<Item> | AsyncIterable<Item>,
   limit: number,
   work: (item: Item) => Promise<void>,
 ): Promise<void> {
-  const iterator = generatorOf(items)
-  const faults: unknown[] = []
+  const shared = generatorOf(items)
   const runWorker = async (): Promise<void> => {
-    while (faults.length === 0) {
-      const next = await iterator.next()
-      if (next.done === true) return
-      await work(next.value)
-    }
+    // Leaving the loop closes the generator, so the other workers end too.
+    for await (const item of shared) await work(item)
   }
-  const workers = Array.from({ length: limit }, () =>
-    runWorker().catch((fault: unknown) => {
-      faults.push(fault)
-    }),
-  )
-  await Promise.all(workers)
-  if (faults.length === 0) return
-  await iterator.return()
-  throw faults[0]
+  const ends = await Promise.allSettled(Array.from({ length: limit }, runWorker))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
 }
 
 /** Number of results that are written together. */

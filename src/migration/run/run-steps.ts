@@ -16,12 +16,11 @@ import {
   type RunStep,
 } from './state/next-step.js'
 import { countOf } from './state/run-state.js'
-import { collect } from './steps/collect.js'
 import { checkCorrections, retryFailed } from './steps/correct.js'
 import { decideDeletion, deleteRows } from './steps/delete-rows.js'
 import { preflight } from './steps/preflight.js'
 import { reconcile } from './steps/reconcile.js'
-import { importDirectly, resolveIdentities } from './steps/resolve-identities.js'
+import { collect, importDirectly, resolveIdentities } from './steps/resolve-identities.js'
 import { resolveLostReply } from './steps/resolve-lost-reply.js'
 import { stage } from './steps/stage.js'
 import { waitForImport } from './steps/wait-for-import.js'

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import type { StagedRow } from '../../../src/migration/core/core-client.js'
-import { ok, replies, type ScriptedCore, startScriptedCore, tooLarge } from './scripted-core.js'
+import { ok, type ScriptedCore, startScriptedCore, tooLarge } from './scripted-core.js'
 
 const cores: ScriptedCore[] = []
 afterAll(() => Promise.all(cores.map(({ close }) => close())))
@@ -148,11 +148,4 @@ describe('a row', () => {
     const { users } = await core.client().listRows()
     expect(users[0]?.loginMethods).toEqual([{ recipeId: 'webauthn', superTokensUserId: 'core-1' }])
   })
-})
-
-it('a limit that the core does not take is said in its words', async () => {
-  const core = await started([replies(400, 'Max limit allowed is 500\n')])
-  await expect(core.client().listRows({ limit: 501 })).rejects.toThrow(
-    /400: Max limit allowed is 500$/,
-  )
 })

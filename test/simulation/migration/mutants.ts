@@ -49,7 +49,7 @@ export const MIGRATION_MUTANTS: Mutants = {
       to: 'if (doubtful) return batch',
     },
   ],
-  ...mutantsOf('migration/run/steps/collect.ts', {
+  ...mutantsOf('migration/run/steps/resolve-identities.ts', {
     'whom the job blames has failed': [
       'if (error !== undefined && isBelieved(error))',
       'if (error !== undefined)',

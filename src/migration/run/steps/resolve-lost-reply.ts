@@ -2,7 +2,7 @@ import type { CoreError } from '../../core/core-error.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { ResultOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
-import { identityAt, type SentBatch, type SentDeletion } from '../state/run-state.js'
+import type { SentBatch, SentDeletion } from '../state/run-state.js'
 import { findAccounts, unrecordedRows } from './records.js'
 
 interface LostReply {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { fileOf } from '../source/sources.js'
 import { memoryJournal } from './support/memory-journal.js'
-import { people, person, sourceOf } from './support/people.js'
+import { people, sourceOf } from './support/people.js'
 import { listOf, scene, USERS } from './support/scene.js'
 
 describe('a journal', () => {
@@ -47,20 +47,6 @@ describe('a reconciliation before the first run', () => {
     })
     expect(journal.lines).toEqual(before)
     expect(await migration.run()).toMatchObject({ state: 'complete' })
-  })
-})
-
-describe('an invalid record', () => {
-  it('is told without what its texts quote of account data', async () => {
-    const userRoles = [{ role: 'admin', tenantIds: ['ada@example.com'] }]
-    const { open } = scene({}, { source: sourceOf([person('user-0', { userRoles })]) })
-    const [identity] = await listOf(
-      await open().then(async (migration) => {
-        await migration.check()
-        return migration.identities()
-      }),
-    )
-    expect(identity?.errors?.[0]?.message).toBe('No login method of the user is in this tenant.')
   })
 })
 

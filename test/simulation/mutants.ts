@@ -165,12 +165,12 @@ export const MUTANTS: Mutants = {
       "redis.call('DEL', KEYS[1])\nlocal written = {}",
     ],
     'compensation is tried once': [
-      'tryOnce(id, entry).then(schedule, schedule)',
-      'tryOnce(id, entry).then(schedule, () => {})',
+      'await undoUntilDone(work, forMs)',
+      'await undo(work).catch(() => {}); return',
     ],
     'compensation ends with its first success': [
-      'if (now >= entry.until) pending.delete(id)',
-      'pending.delete(id)',
+      'if (isClosed || begunAt - startedAt >= forMs) return',
+      'return',
     ],
     'compensation takes the run that was granted': [' or record.fence == mine.fence', ''],
   }),

@@ -112,9 +112,9 @@ describe('what is to be taken back', () => {
       }),
     )
     onTestFinished(() => compensation.close())
-    context.run({ name: 'request' }, () => compensation.add('a', 'work', 0))
+    context.run({ name: 'request' }, () => compensation.add('work', 0))
     await until('it is taken back', async () => tried.length === 4)
-    expect(tried).toEqual(['request', 'maker', 'maker', 'maker'])
+    expect(new Set(tried)).toEqual(new Set(['maker']))
   })
 })
 

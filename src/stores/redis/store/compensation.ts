@@ -5,85 +5,64 @@ import { PRELUDE, recordTail, wholeMs } from './idempotency-scripts.js'
 
 /** Undoes reservations that may reach Redis late. */
 interface Compensation<T> {
-  /** Undoes `work` now, and again for `forMs`, because `work` may reach Redis after the first undo. */
-  add(id: string, work: T, forMs: number): void
+  /** Undoes `work` now, and again until `forMs` have passed, because `work` may reach Redis after the first undo. */
+  add(work: T, forMs: number): void
   close(): void
 }
 
-/** The pause after a failed undo and after the first successful one. Each further success doubles it. */
-const RETRY_INTERVAL_MS = 250
-/** With so many entries, about 20 MB, a new one replaces the oldest. */
-const MAX_PENDING = 100_000
-/** The number of concurrent undos, so that a store that has just recovered is not overloaded. */
-const BATCH = 200
-
-interface Pending<T> {
-  readonly work: T
-  /** The time of the last undo, by `performance.now`, like `dueAt`. */
-  readonly until: number
-  dueAt: number
-  pauseMs: number
-}
+/** When to undo, as parts of the time. */
+const UNDO_AT = [0, 1 / 16, 1 / 4, 1] as const
+/** The pause after a failed undo. It doubles with each further one, up to the longest. */
+const RETRY_MS = 250
+const MAX_RETRY_MS = 4000
+/** With so many in progress, about 50 MB, a new one is undone only once. */
+const MAX_PENDING = 50_000
 
 /**
- * `undo` rejects while the store cannot be reached. The timer never holds the process open, and runs in the
- * async context of this call.
+ * `undo` rejects while the store cannot be reached, and is then repeated until it succeeds. The timers never hold
+ * the process open, and everything runs in the async context of this call.
  */
 export function createCompensation<T>(undo: (work: T) => Promise<unknown>): Compensation<T> {
-  const pending = new Map<string, Pending<T>>()
-  let timer: NodeJS.Timeout | undefined
+  let pending = 0
   let isClosed = false
 
-  async function tryOnce(id: string, entry: Pending<T>): Promise<void> {
-    const now = performance.now()
-    entry.dueAt = Number.POSITIVE_INFINITY
-    try {
-      await undo(entry.work)
-    } catch (error) {
-      entry.dueAt = now
-      // Moved to the end: entries of a cluster node that is down must not delay those of other nodes.
-      if (pending.delete(id)) pending.set(id, entry)
-      throw error
+  const pause = (ms: number): Promise<void> =>
+    new Promise((resolve) => setTimeout(resolve, ms).unref())
+
+  async function undoUntilDone(work: T, forMs: number): Promise<void> {
+    const maxPauseMs = Math.max(RETRY_MS, Math.min(MAX_RETRY_MS, forMs / 4))
+    for (let pauseMs = RETRY_MS; !isClosed; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
+      try {
+        await undo(work)
+        return
+      } catch {
+        await pause(pauseMs)
+      }
     }
-    if (now >= entry.until) pending.delete(id)
-    entry.dueAt = Math.min(now + entry.pauseMs, entry.until)
-    entry.pauseMs *= 2
   }
 
-  /** Sends batch after batch, without a pause while the store answers. */
-  async function sweep(): Promise<void> {
-    const now = performance.now()
-    const due = [...pending].filter(([, { dueAt }]) => dueAt <= now)
-    for (let start = 0; start < due.length; start += BATCH) {
-      const batch = due.slice(start, start + BATCH)
-      const tries = await Promise.allSettled(batch.map(([id, entry]) => tryOnce(id, entry)))
-      if (tries.some(({ status }) => status === 'rejected')) break
+  async function undoRepeatedly(work: T, forMs: number): Promise<void> {
+    const startedAt = performance.now()
+    for (const part of UNDO_AT) {
+      const dueInMs = startedAt + part * forMs - performance.now()
+      // The timer may fire slightly early, and nothing is undone after the last time.
+      if (part > 0) await pause(Math.max(0, Math.ceil(dueInMs) + 1))
+      const begunAt = performance.now()
+      await undoUntilDone(work, forMs)
+      if (isClosed || begunAt - startedAt >= forMs) return
     }
-    timer = undefined
-    schedule()
   }
-
-  const schedule = AsyncResource.bind((): void => {
-    if (timer !== undefined || pending.size === 0 || isClosed) return
-    timer = setTimeout(() => void sweep(), RETRY_INTERVAL_MS)
-    timer.unref()
-  })
 
   return {
-    add(id, work, forMs) {
+    add: AsyncResource.bind((work, forMs) => {
       if (isClosed) return
-      const [oldest] = pending.keys()
-      if (pending.size >= MAX_PENDING && oldest !== undefined) pending.delete(oldest)
-      const now = performance.now()
-      const entry = { work, until: now + forMs, dueAt: now, pauseMs: RETRY_INTERVAL_MS }
-      pending.set(id, entry)
+      if (pending >= MAX_PENDING) return void undo(work).catch(() => {})
+      pending += 1
       // Sent now, on the connection of the reservation, so that Redis runs the undo right after it.
-      tryOnce(id, entry).then(schedule, schedule)
-    },
+      void undoRepeatedly(work, forMs).finally(() => (pending -= 1))
+    }),
     close() {
       isClosed = true
-      clearTimeout(timer)
-      pending.clear()
     },
   }
 }

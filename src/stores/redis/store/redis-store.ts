@@ -92,7 +92,7 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
   )
   /** Assumes that an attempt reaches Redis at most one lease late. */
   const undo = (request: ReservationRequest, granted = 0): void =>
-    compensation.add(request.owner, { request, granted }, request.leaseMs)
+    compensation.add({ request, granted }, request.leaseMs)
 
   return {
     ...createRecordKeeper(createRecordAccess(connection, { timeoutMs, keyOf: redisKeyOf })),

@@ -190,10 +190,11 @@ export const MUTANTS: Mutants = {
       'const count = entry.call.isReserved(value) ? await acknowledged : min',
       'const count = min',
     ],
-    'WAIT comes first': ['String(min), String(timeoutMs)', 'String(0), String(timeoutMs)'],
+    'WAIT comes first': ['wait(min, timeoutMs)', 'wait(0, timeoutMs)'],
     'the source of a script comes after WAIT': [
-      'enqueue({ ...entry, withSource: true })',
-      'link.sendSource(entry.call).then(entry.resolve, entry.reject)',
+      "entry.command = 'eval'\n      enqueue(entry)",
+      "const source = commandOf('eval', entry.call, entry.state)\n" +
+        '      link.current()?.runScript(source).then(entry.resolve, entry.reject)',
     ],
   }),
   ...mutantsOf('idempotency/single-use.ts', {

@@ -1,11 +1,12 @@
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
-import { clientFactory } from '../../stores/redis/clients/client-factory.js'
-import type { RedisNode } from '../../stores/redis/clients/redis-client.js'
 import {
   checkNode,
+  checkPermissions,
   type NodeCheckOptions,
   readInfo,
 } from '../../stores/redis/connection/check-nodes.js'
+import type { RedisNode } from '../../stores/redis/connection/client.js'
+import { ownClients } from '../../stores/redis/connection/own-clients.js'
 import {
   retryUntilDeadline,
   startRedisCall,
@@ -36,13 +37,16 @@ interface CheckedNode extends NodeFindings {
 }
 
 async function checkAll({ client, prefix, timeoutMs }: RedisAccess): Promise<CommandResult> {
-  const connection = openConnection(clientFactory('check-store', client), timeoutMs)
+  const connection = openConnection(ownClients('check-store', client), timeoutMs)
   try {
     const masters = await connection.masters().catch((error: Error) => {
       throw unreachableError('store_unavailable', error.message, reportNodes([]))
     })
     const nodes = await Promise.all(
-      masters.map((node) => checkOne(node, { connection, prefix, timeoutMs, sendsWait: false })),
+      masters.map((node, index) => {
+        const options = { connection, prefix, timeoutMs, sendsWait: false }
+        return checkOne(node, { ...options, triesScripts: index === 0 })
+      }),
     )
     const report = reportNodes(nodes)
     const outage = nodes.find((node) => node.outage !== undefined)?.outage
@@ -53,7 +57,12 @@ async function checkAll({ client, prefix, timeoutMs }: RedisAccess): Promise<Com
   }
 }
 
-async function checkOne(node: RedisNode, options: NodeCheckOptions): Promise<CheckedNode> {
+interface OneCheck extends NodeCheckOptions {
+  /** Whether to check the user's rights with it: one node is enough. */
+  readonly triesScripts: boolean
+}
+
+async function checkOne(node: RedisNode, options: OneCheck): Promise<CheckedNode> {
   const { isBehindSentinel } = node
   const name = isBehindSentinel ? `${node.address} via Sentinel` : node.address
   let unfit: readonly ServiceAuthError[] = []
@@ -62,6 +71,7 @@ async function checkOne(node: RedisNode, options: NodeCheckOptions): Promise<Che
   try {
     info = await readInfo(node, options)
     warnings = await checkNode(node, options, info)
+    if (options.triesScripts) await checkPermissions(node, options)
   } catch (error) {
     if (!(error instanceof ServiceAuthError)) throw error
     if (error.code !== 'unfit') return unreachableNode(name, error.message)

@@ -2,7 +2,8 @@ import type { EventEmitter } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { clientFactory, type RedisClientLike } from '../../stores/redis/clients/client-factory.js'
+import type { RedisClientLike } from '../../stores/redis/connection/client.js'
+import { ownClients } from '../../stores/redis/connection/own-clients.js'
 import type { OptionSpecs } from '../frame/arguments.js'
 import { parseDuration } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
@@ -85,7 +86,7 @@ async function exportedClient(path: string): Promise<RedisClientLike> {
     throw usageError('file', `the --redis file cannot be loaded (${why}): run it with node`)
   })
   try {
-    clientFactory('default export of the --redis file', loaded.default)
+    ownClients('default export of the --redis file', loaded.default)
   } catch (error) {
     throw usageError('redis_options', `the ${(error as Error).message}`)
   }

@@ -4,7 +4,7 @@
  * @module express-service-auth/redis
  */
 
-export type { IoredisLike, NodeRedisLike, RedisClientLike } from './clients/client-factory.js'
+export type { IoredisLike, NodeRedisLike, RedisClientLike } from './connection/client.js'
 export {
   type AllowResult,
   type DeniedEntry,

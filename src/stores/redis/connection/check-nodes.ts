@@ -1,13 +1,14 @@
 import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
-import type { RedisNode } from '../clients/redis-client.js'
+import type { RedisNode } from './client.js'
 import {
+  type CallState,
   errorText,
   retryUntilDeadline,
   type Script,
   startRedisCall,
   untilDeadline,
 } from './redis-call.js'
-import type { Connection } from './redis-connection.js'
+import { type Connection, sendScript } from './redis-connection.js'
 import { missingPermission, refusedRight, tryScript } from './rights.js'
 
 /** The properties of the store that a check depends on. */
@@ -20,7 +21,8 @@ export interface NodeCheckOptions {
 }
 
 /**
- * Checks every node that accepts writes. Persistence is the operator's choice and is not checked.
+ * Checks the settings of every node that accepts writes, and the user's rights on one. Persistence is the operator's
+ * choice and is not checked.
  *
  * @returns warnings
  * @throws ServiceAuthError `unavailable` if a node cannot be reached or is not ready, `unfit` if it
@@ -32,18 +34,22 @@ export async function checkMasters(options: NodeCheckOptions): Promise<readonly 
   })
   const check = async (node: RedisNode): Promise<readonly string[]> =>
     checkNode(node, options, await readInfo(node, options))
-  return (await Promise.all(masters.map(check))).flat()
+  const warnings = await Promise.all(masters.map(check))
+  const [first] = masters
+  if (first !== undefined) await checkPermissions(first, options)
+  return warnings.flat()
 }
 
 /** Returns the reply to `INFO`; `undefined` if the user may not run it. */
 export function readInfo(node: RedisNode, options: NodeCheckOptions): Promise<string | undefined> {
-  return runOn(node, options, async () => String(await node.command('INFO'))).catch((error) => {
+  const name = nodeName(node)
+  return runOn(name, options, async () => String(await node.command('INFO'))).catch((error) => {
     if (error instanceof ServiceAuthError && error.code === 'unfit') return undefined
     throw error
   })
 }
 
-/** Checks one node as `checkMasters` does, with its reply to `INFO`. */
+/** Checks the settings of one node as `checkMasters` does, with its reply to `INFO`. */
 export async function checkNode(
   node: RedisNode,
   options: NodeCheckOptions,
@@ -51,13 +57,12 @@ export async function checkNode(
 ): Promise<readonly string[]> {
   const name = nodeName(node)
   const warnings = checkInfo(name, info)
-  if (options.connection.cluster || info?.includes('cluster_enabled:1')) {
-    const state = await runOn(node, options, () => node.command('CLUSTER', 'INFO'))
+  if (options.connection.clients.isCluster || info?.includes('cluster_enabled:1')) {
+    const state = await runOn(name, options, () => node.command('CLUSTER', 'INFO'))
     if (!String(state).includes('cluster_state:ok')) {
       throw unavailable(`${name} says that its cluster is down`)
     }
   }
-  await checkPermissions(node, options)
   return warnings
 }
 
@@ -88,51 +93,34 @@ export const TRY_COMMANDS: Script = tryScript(`
   { 'PEXPIRE', KEYS[1], 1 }, { 'DEL', KEYS[1] }, { 'TIME' },
 `)
 
-async function checkPermissions(node: RedisNode, options: NodeCheckOptions): Promise<void> {
+/** In a cluster, the rights are those on the node of the key. */
+export async function checkPermissions(node: RedisNode, options: NodeCheckOptions): Promise<void> {
   const { connection, prefix, sendsWait } = options
-  const key = keyOn(node, connection, prefix)
-  // The prefix has a hash tag of another node, or this node has no slots: the store never writes to it.
-  if (key === undefined) return
-  const call = { script: TRY_COMMANDS, key, args: [] }
+  const name = connection.clients.isCluster ? 'the cluster' : nodeName(node)
+  const call = { script: TRY_COMMANDS, keys: [`${prefix}t:check`], args: [] }
   // The store sends scripts by source and by digest, and a user may be denied either.
-  await runOn(node, options, () => connection.link.sendSource(call))
-  const refused = await runOn(node, options, () => connection.link.sendDigest(call))
+  const source = { ...call, sendsSource: true }
+  await runOn(name, options, (state) => sendScript(connection.link, source, state))
+  const refused = await runOn(name, options, (state) => sendScript(connection.link, call, state))
   const missing = missingPermission(refused)
-  if (missing !== undefined) throw unfit(`${nodeName(node)} does not let the user ${missing}`)
-  if (sendsWait) await runOn(node, options, () => node.command('WAIT', '0', '1'))
-}
-
-const MAX_CANDIDATES = 20_000
-
-/** Returns a key with the prefix that the node serves; `undefined` if none is found. */
-function keyOn(
-  { address }: RedisNode,
-  { cluster }: Connection,
-  prefix: string,
-): string | undefined {
-  const base = `${prefix}t:check`
-  if (cluster === undefined) return base
-  for (let count = 0; count < MAX_CANDIDATES; count++) {
-    const key = `${base}-${count}`
-    if (cluster.addressOf(key) === address) return key
-  }
-  return undefined
+  if (missing !== undefined) throw unfit(`${name} does not let the user ${missing}`)
+  if (sendsWait) await runOn(name, options, () => node.command('WAIT', '0', '1'))
 }
 
 async function runOn<T>(
-  node: RedisNode,
-  options: NodeCheckOptions,
-  send: () => Promise<T>,
+  name: string,
+  { connection, timeoutMs, prefix }: NodeCheckOptions,
+  send: (state: CallState) => Promise<T>,
 ): Promise<T> {
-  const { connection, timeoutMs, prefix } = options
   const state = startRedisCall(timeoutMs)
   try {
-    return await connection.watch(retryUntilDeadline(state, () => untilDeadline(send(), state)))
+    const reply = retryUntilDeadline(state, () => untilDeadline(send(state), state))
+    return await connection.track(reply)
   } catch (error) {
     const { message } = error as Error
     const right = refusedRight(message, prefix)
-    if (right !== undefined) throw unfit(`${nodeName(node)} does not let the user ${right}`)
-    throw unavailable(`${nodeName(node)} is unreachable: ${errorText(error as Error)}`)
+    if (right !== undefined) throw unfit(`${name} does not let the user ${right}`)
+    throw unavailable(`${name} is unreachable: ${errorText(error as Error)}`)
   }
 }
 

@@ -1,12 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import { setImmediate as endOfTick } from 'node:timers/promises'
-import type {
-  ClientFactory,
-  ClusterClient,
-  OpenClient,
-  ServerClient,
-} from '../clients/redis-client.js'
-import { stallTimeoutFor } from '../clients/time-limits.js'
+import type { ClusterMap, OpenClient, OwnClient } from './client.js'
 import {
   type CallState,
   errorText,
@@ -19,7 +13,7 @@ import {
   startRedisCall,
   untilDeadline,
 } from './redis-call.js'
-import { type Connection, openLink } from './redis-connection.js'
+import { type Connection, commandOf, type Link, openLink } from './redis-connection.js'
 
 /** The number of replicas that must acknowledge a reservation, and the time limit for that. */
 interface Replicas {
@@ -40,27 +34,21 @@ interface ReplicatedOptions {
 }
 
 /** Runs reservations that count only if enough replicas have acknowledged them. */
-export function openReplicated(
-  clients: ClientFactory,
-  connection: Connection,
-  { timeoutMs, replicas }: ReplicatedOptions,
-) {
+export function openReplicated(connection: Connection, { timeoutMs, replicas }: ReplicatedOptions) {
+  const { clients } = connection
   const longestReplyMs = timeoutMs + replicas.timeoutMs
   // In a cluster, the first request that needs a connection opens it, and the connection outlives that request.
-  const open = AsyncResource.bind(
-    (openClient: OpenClient<ServerClient>): GroupCommit =>
-      openGroupCommit(openClient, { replicas, longestReplyMs }),
-  )
-  const { cluster } = connection
-  const groupCommits =
-    cluster === undefined
-      ? open(clients.open as OpenClient<ServerClient>)
-      : openClusterCommits(cluster, connection, open)
+  const open = AsyncResource.bind((openClient: OpenClient): GroupCommit => {
+    const own = { isCluster: false, database: clients.database, longestReplyMs }
+    const link = openLink(openClient, { ...own, texts: 'buffers' })
+    return openGroupCommit(link, { ...replicas, longestReplyMs })
+  })
+  const groupCommits = clients.isCluster ? openClusterCommits(connection, open) : open(clients.open)
 
   return {
     /** @throws NotConfirmed if the replicas do not acknowledge in time, or an Error with the error reply of Redis. */
     run(call: ReservingCall, state: CallState = startRedisCall(longestReplyMs)): Promise<unknown> {
-      return connection.watch(retryUntilDeadline(state, () => groupCommits.commit(call, state)))
+      return connection.track(retryUntilDeadline(state, () => groupCommits.commit(call, state)))
     },
     close: groupCommits.close,
   }
@@ -68,37 +56,41 @@ export function openReplicated(
 
 /** Opens a connection to each master that has a key, by address. */
 function openClusterCommits(
-  cluster: ClusterClient,
   { link }: Connection,
-  open: (openClient: OpenClient<ServerClient>) => GroupCommit,
+  open: (openClient: OpenClient) => GroupCommit,
 ): GroupCommit {
   const groupCommits = new Map<string, GroupCommit>()
-  const refreshSlots = AsyncResource.bind(() => cluster.refresh())
 
-  cluster.onNodeGone((address) => {
-    groupCommits.get(address)?.close()
-    groupCommits.delete(address)
-  })
-
-  function groupCommitFor(key: string): GroupCommit {
-    const address = cluster.addressOf(key)
-    const existing = address === undefined ? undefined : groupCommits.get(address)
+  function groupCommitFor(key: string, cluster: ClusterMap): GroupCommit {
+    const slot = slotOf(key)
+    const address = cluster.masterOf(slot)?.address
+    if (address === undefined) throw new Error('the master is not known')
+    const existing = groupCommits.get(address)
     if (existing !== undefined) return existing
-    const openMaster = address === undefined ? undefined : cluster.masterAt(address)
-    if (openMaster === undefined || address === undefined) throw new Error('the master has gone')
-    const groupCommit = open(openMaster)
+    // The client that knows the cluster may be another one when the connection is opened again.
+    const groupCommit = open((options) => {
+      const master = link.current()?.cluster?.masterOf(slot)
+      if (master?.address === address) return master.open(options)
+      groupCommits.delete(address)
+      groupCommit.close()
+      return GONE
+    })
     groupCommits.set(address, groupCommit)
     return groupCommit
   }
 
   async function commit(call: ReservingCall, state: CallState): Promise<unknown> {
     await link.untilReady(state)
+    const [key = ''] = call.keys
     try {
-      return await groupCommitFor(call.key).commit(call, state)
+      const cluster = link.current()?.cluster
+      if (cluster === undefined) throw new Error('the connection was lost')
+      const fullKey = (await cluster.keyPrefix(key)) + key
+      return await groupCommitFor(fullKey, cluster).commit({ ...call, keys: [fullKey] }, state)
     } catch (error) {
       const isUnacknowledged = error instanceof NotConfirmed && error.mayHaveRun
       // Any other error may mean that the key has moved to another node, for example by a failover.
-      if (!isUnacknowledged) refreshSlots()
+      if (!isUnacknowledged) link.refresh()
       if (isReplyError(error) && /^(MOVED|ASK|READONLY) /.test(error.message)) {
         throw new Error('the key has moved')
       }
@@ -114,6 +106,16 @@ function openClusterCommits(
   }
 }
 
+const gone = () => Promise.reject(new Error('the master has gone'))
+const GONE: OwnClient = {
+  connect: gone,
+  isTlsUnanswered: () => false,
+  runScript: gone,
+  wait: gone,
+  masters: gone,
+  close() {},
+}
+
 /** A connection to one master, used only for reservations and `WAIT`. */
 interface GroupCommit {
   /** @throws NotConfirmed if the reservation is not acknowledged in time. */
@@ -121,21 +123,11 @@ interface GroupCommit {
   close(): void
 }
 
-interface GroupCommitOptions {
-  readonly replicas: Replicas
-  /** The longest time limit of a reply, in milliseconds. */
-  readonly longestReplyMs: number
-}
-
-class TooFewReplicas extends NotConfirmed {
-  override readonly name: string = 'TooFewReplicas'
-}
-
 interface Entry {
   readonly call: ReservingCall
   readonly state: CallState
-  /** Whether to send the source, because the server did not have the script. */
-  readonly withSource: boolean
+  /** `eval` once the server did not have the script. */
+  command: 'evalsha' | 'eval'
   resolve(reply: unknown): void
   reject(error: unknown): void
 }
@@ -143,17 +135,12 @@ interface Entry {
 /**
  * Commits reservations in groups. `WAIT` covers the earlier writes of its connection, and blocks that
  * connection. So one `WAIT` follows all pending reservations, and those that arrive meanwhile form the
- * next group. The client must be used for nothing else.
+ * next group. A client never reconnects, so its count is about the reservations that it has sent.
  */
 function openGroupCommit(
-  open: OpenClient<ServerClient>,
-  { replicas, longestReplyMs }: GroupCommitOptions,
+  link: Link,
+  { min, timeoutMs, longestReplyMs }: Replicas & { readonly longestReplyMs: number },
 ): GroupCommit {
-  const { min, timeoutMs } = replicas
-  const link = openLink(
-    (listener) => open(longestReplyMs, listener),
-    stallTimeoutFor(longestReplyMs),
-  )
   let queue: Entry[] = []
   let isSending = false
 
@@ -170,36 +157,39 @@ function openGroupCommit(
       // A reservation that has timed out must not be sent, because nothing would undo it.
       const group = queue.filter(({ state }) => !isExpired(state))
       queue = []
-      await send(group)
+      const client = link.current()
+      if (client !== undefined) await send(group, client)
+      else for (const { reject } of group) reject(new Error('the connection was lost'))
     }
     isSending = false
   })
 
-  async function send(group: readonly Entry[]): Promise<void> {
+  async function send(group: readonly Entry[], client: OwnClient): Promise<void> {
     if (group.length === 0) return
     const replies = group.map((entry) => {
+      const { command, call, state } = entry
       // Sending the source repeats nothing, because the server has refused the digest.
-      if (!entry.withSource) entry.state.isRepeated = entry.state.mayHaveRun
-      entry.state.mayHaveRun = true
-      return entry.withSource ? link.sendSource(entry.call) : link.sendDigest(entry.call)
+      if (command === 'evalsha') state.isRepeated = state.mayHaveRun
+      state.mayHaveRun = true
+      return link.use(client, ({ runScript }) => runScript(commandOf(command, call, state)))
     })
-    const acknowledged = countReplicas()
-    acknowledged.catch(() => {})
-    await Promise.all(group.map((entry, index) => conclude(entry, replies[index], acknowledged)))
-    await acknowledged.catch(() => {})
+    const acknowledged = countReplicas(client)
+    await Promise.allSettled([
+      acknowledged,
+      ...group.map((entry, index) => conclude(entry, replies[index], acknowledged)),
+    ])
   }
 
-  async function countReplicas(): Promise<number> {
+  /** Without a reply in time nothing more can be sent on the connection, so it is replaced. */
+  async function countReplicas(client: OwnClient): Promise<number> {
+    const state = { ...startRedisCall(longestReplyMs), mayHaveRun: true }
     try {
-      const waiting = link.client.command('WAIT', String(min), String(timeoutMs))
-      return Number(await link.watch(waiting))
+      const reply = link.use(client, ({ wait }) => wait(min, timeoutMs))
+      return await untilDeadline(reply, state, () => link.replace(client))
     } catch (error) {
       if (!isReplyError(error)) throw error
-      throw new TooFewReplicas(
-        `Redis cannot wait for replicas: ${errorText(error)}`,
-        true,
-        'server',
-      )
+      const text = `Redis cannot wait for replicas: ${errorText(error)}`
+      throw new NotConfirmed(text, true, 'server')
     }
   }
 
@@ -211,15 +201,15 @@ function openGroupCommit(
     try {
       const value = await reply
       const count = entry.call.isReserved(value) ? await acknowledged : min
-      if (count >= min) entry.resolve(value)
-      else
-        entry.reject(
-          new TooFewReplicas(`${count} of ${min} replicas have acknowledged`, true, 'server'),
-        )
+      if (count >= min) return entry.resolve(value)
+      entry.reject(
+        new NotConfirmed(`${count} of ${min} replicas have acknowledged`, true, 'server'),
+      )
     } catch (error) {
+      if (!isUnknownScript(error) || entry.command === 'eval') return entry.reject(error)
       // The source goes into the next group: sent now, it would follow the `WAIT`, which would not cover it.
-      if (isUnknownScript(error) && !entry.withSource) enqueue({ ...entry, withSource: true })
-      else entry.reject(error)
+      entry.command = 'eval'
+      enqueue(entry)
     }
   }
 
@@ -228,10 +218,34 @@ function openGroupCommit(
       const becomingReady = link.untilReady(state)
       if (becomingReady !== undefined) await becomingReady
       const committed = new Promise((resolve, reject) => {
-        enqueue({ call, state, withSource: false, resolve, reject })
+        enqueue({ call, state, command: 'evalsha', resolve, reject })
       })
       return await untilDeadline(committed, state)
     },
     close: link.close,
   }
+}
+
+const SLOTS = 16_384
+/** CRC-16/XMODEM. */
+const POLYNOMIAL = 0x1021
+
+/** Returns the cluster slot of a key (Redis cluster specification: key distribution). */
+export function slotOf(key: string): number {
+  let crc = 0
+  for (const byte of Buffer.from(hashedPart(key))) {
+    crc ^= byte << 8
+    for (let bit = 0; bit < 8; bit++) {
+      crc = (crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ POLYNOMIAL
+    }
+    crc &= 0xffff
+  }
+  return crc % SLOTS
+}
+
+/** Returns the hash tag, between the first `{` and the next `}`; if it is empty or missing, the key. */
+function hashedPart(key: string): string {
+  const start = key.indexOf('{')
+  const end = start === -1 ? -1 : key.indexOf('}', start + 1)
+  return end > start + 1 ? key.slice(start + 1, end) : key
 }

@@ -3,6 +3,26 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startTimer } from '../../../base/deadline.js'
 import type { StoreFault } from '../../store-health.js'
 
+/** A Lua script, which Redis runs atomically. */
+export interface Script {
+  readonly source: string
+  readonly sha: string
+}
+
+export const script = (source: string): Script => ({
+  source,
+  sha: createHash('sha1').update(source).digest('hex'),
+})
+
+/** A script with its keys and arguments. */
+export interface RedisCall {
+  readonly script: Script
+  readonly keys: readonly string[]
+  readonly args: readonly (string | Buffer)[]
+  /** Whether to send the source even if Redis has the script, because `EVAL` needs another right than `EVALSHA`. */
+  readonly sendsSource?: boolean | undefined
+}
+
 /** The state of one Redis call, including its retries. */
 export interface CallState {
   /** The time of `performance.now` at which the operation times out; `-Infinity` once the timer has fired. */
@@ -47,19 +67,29 @@ export const isReplyError = (error: unknown): error is ReplyError =>
  * Returns the message of a client's error without anything that was sent. ioredis attaches the command,
  * and Redis quotes the arguments of unknown commands, including passwords.
  */
-export const errorText = ({ message }: Error): string =>
-  message.replace(/,? with args beginning with:.*$/s, '')
+export function errorText({ message }: Error): string {
+  const text = message.replace(/,? with args beginning with:.*$/s, '')
+  return UNAUTHENTICATED.test(text) ? `NOAUTH Authentication required (${text})` : text
+}
 
-const noReplyError = ({ mayHaveRun }: CallState): NotConfirmed =>
+/** To a client without a login, Redis replies NOAUTH only to short commands; its reply to long ones has this word. */
+const UNAUTHENTICATED = /\bunauthenticated\b/
+
+export const noReplyError = ({ mayHaveRun }: CallState): NotConfirmed =>
   new NotConfirmed('Redis gave no reply in time', mayHaveRun)
 
-/** @throws NotConfirmed at the deadline. */
-export function untilDeadline<T>(work: Promise<T>, state: CallState): Promise<T> {
+/** Calls `onTimeout` and rejects at the deadline. @throws NotConfirmed */
+export function untilDeadline<T>(
+  work: Promise<T>,
+  state: CallState,
+  onTimeout: () => void = () => {},
+): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const cancel = atDeadline(state, () => {
       // The timer may fire slightly early, and nothing may be sent after the rejection.
       state.deadline = Number.NEGATIVE_INFINITY
       reject(noReplyError(state))
+      onTimeout()
     })
     work.then(
       (value) => {
@@ -75,107 +105,35 @@ export function untilDeadline<T>(work: Promise<T>, state: CallState): Promise<T>
 }
 
 /**
- * Calls `expire` at the deadline, with a time: all data that arrived before it has been read. Returns a
- * function that cancels the timer, which does not keep the process alive.
+ * Calls `expire` at the deadline, once all data has been read that arrived before it. Returns a function that
+ * cancels the timer, which does not keep the process alive.
  */
-export function atDeadline(
-  { deadline }: Pick<CallState, 'deadline'>,
-  expire: (readUntil: number) => void,
-): () => void {
-  // The timer may fire slightly early.
-  return startTimer(Math.max(0, deadline - performance.now()), (firedAt) =>
-    expire(Math.max(deadline, firedAt)),
-  )
-}
+export const atDeadline = ({ deadline }: CallState, expire: () => void): (() => void) =>
+  startTimer(Math.max(0, deadline - performance.now()), expire)
 
 /** The delay before a retry while the client reconnects. */
 const RETRY_DELAY_MS = 10
 
 /**
- * Repeats `tryOnce` until it succeeds, or until `pause` throws; `pause` resolves when the next attempt
- * may begin. A repeated `tryOnce` must have no further effect.
+ * Repeats `tryOnce` while connections break; any other error ends the retries. A repeated `tryOnce` must have no
+ * further effect.
+ *
+ * @throws NotConfirmed if there was no reply in time, or an Error with the error reply of Redis.
  */
 export async function retryUntilDeadline<T>(
   state: CallState,
   tryOnce: () => Promise<T>,
-  pause: (error: unknown, state: CallState) => Promise<unknown> = untilReconnected,
 ): Promise<T> {
   for (;;) {
     try {
       return await tryOnce()
     } catch (error) {
-      await pause(error, state)
+      if (error instanceof NotConfirmed) throw error
+      if (isReplyError(error)) throw new Error(errorText(error))
+      await untilDeadline(sleep(RETRY_DELAY_MS, undefined, { ref: false }), state)
     }
   }
-}
-
-/**
- * Pauses before a retry if a connection broke; any other error ends the retries.
- *
- * @throws NotConfirmed if there was no reply in time, or an Error with the error reply of Redis.
- */
-async function untilReconnected(error: unknown, state: CallState): Promise<void> {
-  if (error instanceof NotConfirmed) throw error
-  if (isReplyError(error)) throw new Error(errorText(error))
-  await untilDeadline(sleep(RETRY_DELAY_MS, undefined, { ref: false }), state)
-}
-
-/** A script with its key and arguments. */
-export interface RedisCall {
-  readonly script: Script
-  readonly key: string
-  readonly args: readonly (string | Buffer)[]
-}
-
-/** Sends scripts on one connection. */
-export interface ScriptSender<C> {
-  /** Returns `undefined` if it is ready. @throws NotConfirmed if it is not ready in time. */
-  untilReady(state: CallState): Promise<void> | undefined
-  /** Sends the call with the script's digest; the commands of one tick are sent together. */
-  sendDigest(call: C): Promise<unknown>
-  /** Sends the call with the script's source. */
-  sendSource(call: C): Promise<unknown>
-  /** Whether it also sends the source after the deadline, so that Redis has the script for the next call. */
-  readonly sendsLate?: boolean
 }
 
 export const isUnknownScript = (error: unknown): boolean =>
   isReplyError(error) && error.message.startsWith('NOSCRIPT')
-
-/**
- * Sends the call once the sender is ready. If Redis does not have the script, sends it with its source.
- *
- * @throws NotConfirmed if there is no reply in time, or the error of the client.
- */
-export async function sendScript<C>(
-  sender: ScriptSender<C>,
-  call: C,
-  state: CallState,
-): Promise<unknown> {
-  const readiness = sender.untilReady(state)
-  if (readiness !== undefined) await readiness
-  state.isRepeated = state.mayHaveRun
-  state.mayHaveRun = true
-  try {
-    return await untilDeadline(sender.sendDigest(call), state)
-  } catch (error) {
-    if (!isUnknownScript(error)) throw error
-    if (isExpired(state) && sender.sendsLate !== true) {
-      // This attempt has not run; an earlier one may have.
-      state.mayHaveRun = state.isRepeated
-      throw noReplyError(state)
-    }
-    return await untilDeadline(sender.sendSource(call), state)
-  }
-}
-
-/** A Lua script, which Redis runs atomically. */
-export interface Script {
-  readonly source: string
-  readonly sha: string
-}
-
-export const script = (source: string): Script => ({
-  source,
-  sha: createHash('sha1').update(source).digest('hex'),
-})

@@ -1,19 +1,14 @@
 import { AsyncResource } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ClientFactory, DedicatedClient } from '../clients/redis-client.js'
-import { DENYLIST_CONNECT_TIMEOUT_MS } from '../clients/time-limits.js'
-import { connectionErrorText } from '../connection/connection-error.js'
-import type { Script } from '../connection/redis-call.js'
+import type { OwnClients } from '../connection/client.js'
 import {
   errorText,
   isReplyError,
   NotConfirmed,
-  retryUntilDeadline,
-  type ScriptSender,
-  sendScript,
+  type Script,
   startRedisCall,
-  untilDeadline,
 } from '../connection/redis-call.js'
+import { openLink, sendScript } from '../connection/redis-connection.js'
 
 /** A denylist script with its arguments. */
 export interface ScriptCall {
@@ -30,11 +25,7 @@ interface TimedCall extends ScriptCall {
 
 /** A connection for the scripts of a denylist, opened on demand. */
 export interface DenylistConnection {
-  /**
-   * Calls a script once. Closes the connection if the call fails.
-   *
-   * @throws NotConfirmed
-   */
+  /** Calls a script once. @throws NotConfirmed */
   runScript(call: TimedCall): Promise<unknown>
   close(): void
 }
@@ -45,112 +36,28 @@ interface ConnectionOptions {
   readonly timeoutMs: number
 }
 
-/** To a client without a login, Redis replies NOAUTH only to short commands; its reply to long ones has this word. */
-const UNAUTHENTICATED = /\bunauthenticated\b/
-
-const replyErrorText = (error: Error): string =>
-  UNAUTHENTICATED.test(error.message)
-    ? `NOAUTH Authentication required (${errorText(error)})`
-    : errorText(error)
-
 export function openDenylistConnection(
-  clients: ClientFactory,
-  { keys, timeoutMs }: ConnectionOptions,
+  clients: OwnClients,
+  { keys, timeoutMs: longestReplyMs }: ConnectionOptions,
 ): DenylistConnection {
-  const openClient = clients.forDenylist(timeoutMs)
-  let client: DedicatedClient | undefined
-  let connecting: Promise<DedicatedClient> | undefined
-  let isClosed = false
+  const link = openLink(clients.open, { ...clients, longestReplyMs, texts: 'strings' })
 
-  async function connect(): Promise<DedicatedClient> {
-    if (isClosed) throw new NotConfirmed('the denylist is closed', false, 'closed')
-    const opened = openClient()
-    client = opened
-    const state = startRedisCall(DENYLIST_CONNECT_TIMEOUT_MS)
-    try {
-      await untilDeadline(opened.connect(), state)
-      return opened
-    } catch (error) {
-      const cause = causeOf(error, opened)
-      const text = connectionErrorText(opened, cause instanceof Error ? cause : undefined)
-      closeClient(opened)
-      throw notConfirmed(cause, { mayHaveRun: false, text })
-    }
-  }
-
-  function connected(): Promise<DedicatedClient> {
-    if (connecting !== undefined) return connecting
-    if (client?.isReady()) return Promise.resolve(client)
-    if (client !== undefined) closeClient(client)
-    const opening = connect().finally(() => (connecting = undefined))
-    connecting = opening
-    return opening
-  }
-
-  function closeClient(failed: DedicatedClient): void {
-    // If many calls failed on the same connection, the first of them has closed it already.
-    if (client !== failed) return
-    client = undefined
-    failed.close()
-  }
-
-  async function runScript({ timeoutMs, ...call }: TimedCall): Promise<unknown> {
-    const ready = await connected()
+  async function runScript({ args = [], timeoutMs, ...call }: TimedCall): Promise<unknown> {
     const state = startRedisCall(timeoutMs)
     try {
-      return await sendScript(createSender(ready, keys), call, state)
+      return await sendScript(link, { ...call, keys, args }, state)
     } catch (error) {
-      closeClient(ready)
-      throw notConfirmed(causeOf(error, ready), state)
+      if (error instanceof NotConfirmed) throw error
+      const text = errorText(error as Error)
+      if (isReplyError(error)) throw new NotConfirmed(text, false, 'server')
+      throw new NotConfirmed(text, state.mayHaveRun, 'network')
     }
   }
 
-  /** Prefers the last error of the client: that of a pending call says only that the connection was closed. */
-  const causeOf = (error: unknown, failed: DedicatedClient): unknown =>
-    isReplyError(error) ? error : (failed.lastError() ?? error)
-
-  return {
-    runScript: AsyncResource.bind(runScript),
-    close() {
-      isClosed = true
-      if (client !== undefined) closeClient(client)
-    },
-  }
-
-  function notConfirmed(
-    error: unknown,
-    { mayHaveRun, text }: { readonly mayHaveRun: boolean; readonly text?: string },
-  ): NotConfirmed {
-    if (isClosed) return new NotConfirmed('the denylist is closed', mayHaveRun, 'closed')
-    if (isReplyError(error)) return new NotConfirmed(text ?? replyErrorText(error), false, 'server')
-    const code = error instanceof NotConfirmed ? 'timeout' : 'network'
-    return new NotConfirmed(text ?? errorText(error as Error), mayHaveRun, code)
-  }
+  return { runScript: AsyncResource.bind(runScript), close: link.close }
 }
 
-/** Sends scripts with the keys of the denylist on a client that is connected. */
-function createSender(client: DedicatedClient, keys: readonly string[]): ScriptSender<ScriptCall> {
-  const sendSource = ({ script, args = [] }: ScriptCall): Promise<unknown> =>
-    client.runScript({ command: 'eval', script: script.source, keys, args, texts: 'strings' })
-  return {
-    untilReady: () => undefined,
-    sendDigest(call) {
-      const { script, args = [], sendsSource } = call
-      if (sendsSource) return sendSource(call)
-      return client.runScript({
-        command: 'evalsha',
-        script: script.sha,
-        keys,
-        args,
-        texts: 'strings',
-      })
-    },
-    sendSource,
-    sendsLate: true,
-  }
-}
-
-/** If a call gets no reply for this time, its connection is replaced and the call is sent again. */
+/** If a call gets no reply for this time, it is sent again. */
 const TRY_TIMEOUT_MS = 500
 const RETRY_DELAY_MS = 50
 /** A retry with less time than this would only make the outcome uncertain. */
@@ -168,23 +75,27 @@ export function retryScript(
   call: ScriptCall,
   timeoutMs: number,
 ): Promise<unknown> {
-  const state = startRedisCall(timeoutMs)
+  const deadline = performance.now() + timeoutMs
   let leftMs = timeoutMs
+  let mayHaveRun = false
 
-  const tryOnce = (): Promise<unknown> =>
-    connection.runScript({ ...call, timeoutMs: Math.min(TRY_TIMEOUT_MS, leftMs) })
-
-  async function pause(error: unknown): Promise<void> {
-    const { code, message, mayHaveRun } = error as NotConfirmed
-    state.mayHaveRun ||= mayHaveRun
-    const isOver = performance.now() + RETRY_DELAY_MS + MIN_TRY_MS >= state.deadline
-    const isFinal = code === 'closed' || (code === 'server' && !TRANSIENT.test(message))
-    if (isOver || isFinal) throw new NotConfirmed(message, state.mayHaveRun, code)
-    await sleep(RETRY_DELAY_MS)
-    leftMs = Math.max(MIN_TRY_MS, state.deadline - performance.now())
+  async function tryUntilDeadline(): Promise<unknown> {
+    for (;;) {
+      try {
+        return await connection.runScript({ ...call, timeoutMs: Math.min(TRY_TIMEOUT_MS, leftMs) })
+      } catch (error) {
+        const { code, message, mayHaveRun: mayHaveRunNow } = error as NotConfirmed
+        mayHaveRun ||= mayHaveRunNow
+        const isOver = performance.now() + RETRY_DELAY_MS + MIN_TRY_MS >= deadline
+        const isFinal = code === 'closed' || (code === 'server' && !TRANSIENT.test(message))
+        if (isOver || isFinal) throw new NotConfirmed(message, mayHaveRun, code)
+      }
+      await sleep(RETRY_DELAY_MS)
+      leftMs = Math.max(MIN_TRY_MS, deadline - performance.now())
+    }
   }
 
-  return keepProcessAlive(() => retryUntilDeadline(state, tryOnce, pause))
+  return keepProcessAlive(tryUntilDeadline)
 }
 
 /** Any time would do, because the callback of the timer does nothing. */

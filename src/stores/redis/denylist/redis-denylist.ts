@@ -11,8 +11,8 @@ import {
 } from '../../../base/options.js'
 import type { LiveDenylist } from '../../../verification/denylist/live-denylist.js'
 import { createLocalDenylist } from '../../../verification/denylist/local-denylist.js'
-import { clientFactory, type RedisClientLike } from '../clients/client-factory.js'
-import { slotOf } from '../clients/hash-slot.js'
+import type { RedisClientLike } from '../connection/client.js'
+import { ownClients } from '../connection/own-clients.js'
 import { missingPermission, refusedRight } from '../connection/rights.js'
 import { keepProcessAlive, openDenylistConnection } from './denylist-connection.js'
 import { createOperations, type DenylistOperations } from './operations.js'
@@ -85,7 +85,7 @@ export function redisDenylist(
   redis: RedisClientLike,
   options: RedisDenylistOptions = {},
 ): RedisDenylist {
-  const clients = clientFactory('redisDenylist', redis)
+  const clients = ownClients('redisDenylist', redis)
   const settings = parseOptions('redisDenylist options', schema, options)
   const keys = keysOf(clients.keyPrefix, settings.prefix)
   const polling = openDenylistConnection(clients, { ...settings, keys })
@@ -146,10 +146,10 @@ export function redisDenylist(
 
 /** Returns the keys, which share a hash tag so that they are in one slot of a cluster. */
 function keysOf(keyPrefix: string, prefix: string): readonly string[] {
-  const parts = ['version', 'entries', 'reasons', 'marks', 'receivers']
-  const keys = parts.map((part) => `${prefix}{denylist}:${part}`)
-  if (new Set(keys.map((key) => slotOf(keyPrefix + key))).size > 1) {
+  // With an empty hash tag first, Redis hashes the whole key.
+  if (/^[^{]*\{\}/.test(keyPrefix + prefix)) {
     throw new TypeError('redisDenylist options: prefix must not begin a hash tag that is empty')
   }
-  return keys
+  const parts = ['version', 'entries', 'reasons', 'marks', 'receivers']
+  return parts.map((part) => `${prefix}{denylist}:${part}`)
 }

@@ -27,7 +27,7 @@ export function createRecordAccess(
 ): RecordAccess<RedisSnapshot> {
   return {
     async read(recordId) {
-      const call = { script: INSPECT, key: keyOf(recordId), args: [] }
+      const call = { script: INSPECT, keys: [keyOf(recordId)], args: [] }
       const reply = await connection.run(call).catch((error) => {
         // The script only reads, so nothing was written even if it ran.
         throw error instanceof NotConfirmed ? notWrittenError(error) : error
@@ -36,7 +36,7 @@ export function createRecordAccess(
     },
     async replace(recordId, { digest }, next) {
       const args = [digest, encodeRecord(next), String(Math.ceil(next.expiresAt))]
-      const call = { script: RESOLVE, key: keyOf(recordId), args }
+      const call = { script: RESOLVE, keys: [keyOf(recordId)], args }
       const state = startRedisCall(timeoutMs)
       const reply = await connection.run(call, state).catch((error: Error) => {
         throw state.isRepeated ? uncertainError(error.message) : error

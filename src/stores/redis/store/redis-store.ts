@@ -5,9 +5,10 @@ import { integerBetween, lazy, optionsObject, parseOptions } from '../../../base
 import type { ReservationRequest } from '../../../idempotency/leased/idempotency-store.js'
 import { createRecordKeeper } from '../../../idempotency/leased/record-keeper.js'
 import type { Store } from '../../memory-store.js'
-import { clientFactory, type RedisClientLike } from '../clients/client-factory.js'
 import { checkMasters } from '../connection/check-nodes.js'
+import type { RedisClientLike } from '../connection/client.js'
 import { openReplicated } from '../connection/group-commit.js'
+import { ownClients } from '../connection/own-clients.js'
 import { NotConfirmed, type Script, script, startRedisCall } from '../connection/redis-call.js'
 import { openConnection } from '../connection/redis-connection.js'
 import { createCompensation, UNDO_RESERVE, undoArguments } from './compensation.js'
@@ -72,20 +73,18 @@ const schema = lazy(() =>
  * ```
  */
 export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = {}): Store {
-  const clients = clientFactory('redisStore', redis)
+  const clients = ownClients('redisStore', redis)
   const { prefix, timeoutMs, replicas } = parseOptions('redisStore options', schema, options)
   const connection = openConnection(clients, timeoutMs)
   const reservations =
-    replicas === undefined
-      ? connection
-      : openReplicated(clients, connection, { timeoutMs, replicas })
+    replicas === undefined ? connection : openReplicated(connection, { timeoutMs, replicas })
   const tokenKey = (id: string): string => `${prefix}t:${id}`
   const redisKeyOf = (recordId: string): string => `${prefix}k:${recordId}`
   const compensation = createCompensation(({ request, granted }: LateReservation) =>
     // On the connection of the reservation, which the undo must not overtake.
     reservations.run({
       script: UNDO_RESERVE,
-      key: redisKeyOf(request.recordId),
+      keys: [redisKeyOf(request.recordId)],
       args: undoArguments(request, granted),
       isReserved: () => false,
     }),
@@ -98,13 +97,18 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
     ...createRecordKeeper(createRecordAccess(connection, { timeoutMs, keyOf: redisKeyOf })),
     async consume(id, ttlMs) {
       const args = [randomUUID(), String(Math.max(MIN_TTL_MS, Math.ceil(ttlMs)))]
-      const call = { script: CONSUME, key: tokenKey(id), args, isReserved: isConsumed }
+      const call = { script: CONSUME, keys: [tokenKey(id)], args, isReserved: isConsumed }
       return isConsumed(await reservations.run(call))
     },
     async reserve(request) {
       const args = scripts.reserveArguments(request)
       const { isReserved } = scripts
-      const call = { script: scripts.RESERVE, key: redisKeyOf(request.recordId), args, isReserved }
+      const call = {
+        script: scripts.RESERVE,
+        keys: [redisKeyOf(request.recordId)],
+        args,
+        isReserved,
+      }
       const state = startRedisCall(timeoutMs + (replicas?.timeoutMs ?? 0))
       try {
         const reply = await reservations.run(call, state)
@@ -122,12 +126,12 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
     },
     async renew(run) {
       const args = scripts.renewArguments(run)
-      const call = { script: scripts.RENEW, key: redisKeyOf(run.recordId), args }
+      const call = { script: scripts.RENEW, keys: [redisKeyOf(run.recordId)], args }
       return (await connection.run(call)) === 1
     },
     async settle(run, ending) {
       const args = scripts.settleArguments(run, ending)
-      const call = { script: scripts.SETTLE, key: redisKeyOf(run.recordId), args }
+      const call = { script: scripts.SETTLE, keys: [redisKeyOf(run.recordId)], args }
       return (await connection.run(call)) === 1
     },
     // `check` may open connections, which must not keep the async context of its caller.

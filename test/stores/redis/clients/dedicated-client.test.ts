@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { Cluster, RedisOptions } from 'ioredis'
+import type { RedisOptions } from 'ioredis'
 import { describe, expect, it } from 'vitest'
-import { duplicateClient } from '../../../../src/stores/redis/clients/ioredis-duplicates.js'
 import { until } from '../../../support/until.js'
 import {
   answers,
   begin,
-  MAJORS,
   openIoredisStore,
   proxyOf,
   requestFor,
@@ -93,20 +91,3 @@ describe('whatever the user’s client is doing', () => {
     expect(await store.consume(randomUUID(), 1000)).toBe(true)
   })
 })
-
-it.each(MAJORS)(
-  'a client of a cluster keeps the user’s password and the rest, through $major',
-  ({ ClusterOfRelease }) => {
-    const users = new ClusterOfRelease([{ host: '127.0.0.1', port: 1 }], {
-      lazyConnect: true,
-      scaleReads: 'slave',
-      maxRedirections: 1,
-      redisOptions: { password: 'secret-of-cluster', tls: {}, commandTimeout: 1 },
-    })
-    const { options } = duplicateClient(users, 250) as Cluster
-    expect(options.redisOptions).toMatchObject({ password: 'secret-of-cluster', tls: {} })
-    expect(options.redisOptions?.commandTimeout).toBeUndefined()
-    expect(options).toMatchObject({ scaleReads: 'master', enableOfflineQueue: false })
-    expect(options.maxRedirections).toBeGreaterThan(1)
-  },
-)

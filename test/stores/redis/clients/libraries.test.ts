@@ -57,13 +57,15 @@ describe.each(LIBRARIES)('through $library', ({ library, connect, connectCluster
 
   it('a store is fit for its purpose, has the prefix and database of the client, and its name', async () => {
     const name = randomUUID()
-    const options = { port: server.port, db: 5, keyPrefix: 'app:', name }
+    // node-redis 5 has no prefix of keys.
+    const keyPrefix = library === 'node-redis 5' ? '' : 'app:'
+    const options = { port: server.port, db: 5, keyPrefix, name }
     const own = storeOn(connect(options), { timeoutMs: 5000 })
     await expect(own.check()).resolves.toEqual([])
     const id = randomUUID()
     expect(await own.consume(id, 60_000)).toBe(true)
     const fifth = new Redis({ port: server.port, db: 5 })
-    expect(await fifth.exists(`app:esa:t:${id}`)).toBe(1)
+    expect(await fifth.exists(`${keyPrefix}esa:t:${id}`)).toBe(1)
     fifth.disconnect()
     await until('it is named', async () =>
       (await server.command('CLIENT', 'LIST')).includes(`name=${name}`),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
-import { type AddressInfo, connect as connectTcp, createServer } from 'node:net'
+import { type AddressInfo, connect as connectTcp } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream'
@@ -219,24 +219,6 @@ describe.each(NODE_REDIS)('a client of $major', ({ createClient, createCluster }
     ])('logs in to a root node with %s, and elsewhere as all', async (_, login, defaults) => {
       const rootNodes = [{ url: `redis://${login}${locked.host}:${locked.port}` }]
       await expectWorks(storeOn(createCluster({ rootNodes, defaults }), PATIENT))
-    })
-
-    it('sends nothing in plain text where the defaults ask for TLS', async () => {
-      const firstBytes = new Set<number | undefined>()
-      const server = createServer((socket) => {
-        socket.on('error', silent).once('data', ([first]) => {
-          firstBytes.add(first)
-          socket.destroy()
-        })
-      }).listen(0, host)
-      await once(server, 'listening')
-      const { port } = server.address() as AddressInfo
-      const rootNodes = [{ url: `redis://finder:found@${host}:${port}` }]
-      const store = storeOn(createCluster({ rootNodes, defaults: { socket: { tls: true } } }))
-      await expect(store.consume(randomUUID(), 60_000)).rejects.toThrow()
-      server.close()
-      const handshake = 0x16
-      expect([...firstBytes]).toEqual([handshake])
     })
 
     it('finds records in a slot while it moves, and after that', async () => {

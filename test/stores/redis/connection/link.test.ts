@@ -1,16 +1,9 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { PassThrough } from 'node:stream'
-import { setImmediate as nextTick } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { Redis } from 'ioredis'
-import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { wrap } from '../../../../src/stores/redis/clients/ioredis.js'
-import { script } from '../../../../src/stores/redis/connection/redis-call.js'
-import { openLink } from '../../../../src/stores/redis/connection/redis-connection.js'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { compileText } from '../../../support/process/compile.js'
 import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
@@ -152,42 +145,3 @@ function heapUsed(): number {
   runInNewContext('gc')()
   return process.memoryUsage().heapUsed
 }
-
-describe('commands of one tick', () => {
-  it.each([2, 70])('leave together (%i)', async (count) => {
-    const client = new Redis({ port: server.port })
-    onTestFinished(() => client.disconnect())
-    await once(client, 'ready')
-    const { stream } = client
-    const uncork = vi.spyOn(stream, 'uncork')
-    const link = openLink((listener) => wrap(client, listener), 1000)
-    const echo = script('return ARGV[1]')
-    await client.script('LOAD', echo.source)
-    uncork.mockClear()
-    const replies = Array.from({ length: count }, (_, index) =>
-      link.sendDigest({ script: echo, key: 'k', args: [String(index)] }),
-    )
-    expect(stream.writableCorked).toBe(1)
-    expect((await Promise.all(replies)).map(String)).toEqual(replies.map((_, index) => `${index}`))
-    expect(uncork).toHaveBeenCalledTimes(1)
-    expect(stream.writableCorked).toBe(0)
-  })
-
-  it('leave on the connection that there is, also where another was there before', async () => {
-    const [first, second] = [new PassThrough(), new PassThrough()]
-    const client = { on() {}, options: {}, stream: first, evalshaBuffer: async () => 'OK' }
-    const link = openLink((listener) => wrap(client as unknown as Redis, listener), 1000)
-    const call = { script: script('return 1'), key: 'k', args: [] }
-    const corked = () => [first.writableCorked, second.writableCorked]
-    await link.sendDigest(call)
-    expect(corked()).toEqual([1, 0])
-    client.stream = second
-    for (let sent = 0; sent < 40; sent += 1) await link.sendDigest(call)
-    expect(corked()).toEqual([1, 1])
-    client.stream = first
-    await link.sendDigest(call)
-    expect(corked()).toEqual([2, 1])
-    await nextTick()
-    expect(corked()).toEqual([0, 0])
-  })
-})

@@ -6,8 +6,6 @@ import {
   isReplyError,
   NotConfirmed,
   retryUntilDeadline,
-  type ScriptSender,
-  sendScript,
   startRedisCall,
   untilDeadline,
 } from '../../../../src/stores/redis/connection/redis-call.js'
@@ -103,31 +101,4 @@ it('an error is the server’s answer by its name alone', () => {
   expect(isReplyError(serversAnswer('LOADING'))).toBe(true)
   expect(isReplyError(new Error('ReplyError'))).toBe(false)
   expect(isReplyError({ name: 'ReplyError' })).toBe(false)
-})
-
-describe('a script that Redis does not have', () => {
-  const late = async (more: Partial<ScriptSender<undefined>>): Promise<unknown> => {
-    const state = startRedisCall(5)
-    const sender: ScriptSender<undefined> = {
-      untilReady: () => undefined,
-      async sendDigest() {
-        // As after a stall of the event loop, during which the reply came.
-        while (!isExpired(state));
-        throw serversAnswer('NOSCRIPT No matching script.')
-      },
-      sendSource: async () => 'loaded',
-      ...more,
-    }
-    return await sendScript(sender, undefined, state)
-  }
-
-  it('is not sent after the deadline, when its effect would have to be undone', async () => {
-    const error = await late({}).catch((reason: unknown) => reason)
-    expect(error).toBeInstanceOf(NotConfirmed)
-    expect(error).toMatchObject({ code: 'timeout', mayHaveRun: false })
-  })
-
-  it('is sent after the deadline by a sender whose next call needs it', async () => {
-    expect(await late({ sendsLate: true })).toBe('loaded')
-  })
 })

@@ -188,9 +188,9 @@ describe('a receiver that is closed while Redis is unreachable', () => {
 
 it('a receiver that is closed while it comes back does not list itself again', async () => {
   const server = await ownRedis()
-  const proxy = await proxyOf(server)
   const desk = openDenylist(server)
   for (let turn = 0; turn < 5; turn += 1) {
+    const proxy = await proxyOf(server)
     const receiver = openDenylist(proxy)
     await receiver.ready()
     await proxy.fail('refused')

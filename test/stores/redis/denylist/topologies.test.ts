@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RedisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { slotOf } from '../../../../src/stores/redis/clients/hash-slot.js'
 import type { RedisServer } from '../../../support/redis/redis.js'
 import { startCluster } from '../../../support/redis/redis-cluster.js'
 import { isPrimary } from '../../../support/redis/redis-replica.js'
@@ -120,7 +119,8 @@ describe.each(CHOSEN_LIBRARIES)('in a cluster, through $library', ({ connectClus
   it('it goes on with the replica of a master that was killed', async () => {
     const cluster = await started(startCluster())
     const connect = (nodes = cluster.startupNodes) => connectCluster(nodes)
-    const index = Math.floor((slotOf('{denylist}') * 3) / 16_384)
+    const slot = Number(await cluster.masters[0]?.command('CLUSTER', 'KEYSLOT', '{denylist}'))
+    const index = Math.floor((slot * 3) / 16_384)
     const master = cluster.masters[index] as RedisServer
     const replica = cluster.replicas[index] as RedisServer
     // One that knows only the node that will be gone.

@@ -1,0 +1,262 @@
+import {
+  closedError,
+  MAX_REDIRECTIONS,
+  type OpenOptions,
+  type OwnClient,
+  type ScriptCommand,
+} from './client.js'
+import { isReplyError } from './redis-call.js'
+
+/** A client of node-redis 5 or 6: what `createClient` returns. */
+export interface NodeRedis {
+  readonly options?: NodeRedisOptions
+  duplicate(overrides: object): NodeRedis
+  connect(): Promise<unknown>
+  destroy(): void
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'connect', listener: () => void): unknown
+  sendCommand(words: readonly string[]): Promise<unknown>
+  withCommandOptions(options: object): NodeRedisScripts & NodeRedis
+}
+
+interface NodeRedisScripts {
+  wait(replicas: number, timeoutMs: number): Promise<number>
+  evalSha(digest: string, options: NodeRedisArguments): Promise<unknown>
+  eval(source: string, options: NodeRedisArguments): Promise<unknown>
+}
+
+interface NodeRedisArguments {
+  readonly keys: readonly string[]
+  readonly arguments: readonly (string | Buffer)[]
+}
+
+/** Options of node-redis that matter here. */
+interface NodeRedisOptions {
+  readonly database?: number | undefined
+  readonly name?: string | undefined
+  readonly keyPrefix?: string | Buffer | undefined
+  readonly socket?: {
+    readonly host?: string | undefined
+    readonly port?: number | undefined
+    readonly path?: string | undefined
+    readonly tls?: boolean | undefined
+  }
+}
+
+/** Values of `RESP_TYPES` of node-redis. */
+const SIMPLE_STRING = 43
+const BLOB_STRING = 36
+
+const TYPE_MAPPINGS = {
+  strings: {},
+  buffers: { [SIMPLE_STRING]: Buffer, [BLOB_STRING]: Buffer },
+} as const
+
+const runOn = (
+  client: NodeRedisScripts,
+  { command, script, keys, args }: ScriptCommand,
+): Promise<unknown> => {
+  const run = command === 'evalsha' ? client.evalSha : client.eval
+  return run.call(client, script, { keys, arguments: args }).catch(throwReplyError)
+}
+
+/** Error replies begin with a word in capitals; errors of Node and node-redis do not. */
+const REPLY_ERROR = /^[A-Z][A-Z\d]+ /
+
+function asReplyError(error: Error): Error {
+  if (isReplyError(error) || !REPLY_ERROR.test(error.message)) return error
+  const replyError = new Error(error.message)
+  replyError.name = 'ReplyError'
+  return replyError
+}
+
+function throwReplyError(error: Error): never {
+  throw asReplyError(error)
+}
+
+/** The options of the app's client that would break the store's time limits, or the order of its commands. */
+const nodeRedisOptions = (options: NodeRedisOptions, socket: object): object => ({
+  // The other options have the parts of the URL.
+  url: undefined,
+  socket: { ...options.socket, socketTimeout: undefined, ...socket },
+  RESP: 2,
+  // Sent once the login is done, because a user may lack the right.
+  name: undefined,
+  disableClientInfo: true,
+  disableOfflineQueue: true,
+  commandsQueueMaxLength: undefined,
+  // May hold an abort signal of the app.
+  commandOptions: undefined,
+  readonly: false,
+  pingInterval: undefined,
+  // These need RESP 3.
+  clientSideCache: undefined,
+  emitInvalidate: undefined,
+  maintNotifications: 'disabled',
+})
+
+export function openNodeRedis(
+  source: () => NodeRedis | Promise<NodeRedis>,
+  { connectTimeoutMs, texts, onLost }: OpenOptions,
+): OwnClient {
+  const aborter = new AbortController()
+  let client: NodeRedis | undefined
+  let scripts: NodeRedisScripts | undefined
+  let lastError: Error | undefined
+  let hasConnected = false
+  let isEnded = false
+
+  function end(): void {
+    isEnded = true
+    try {
+      client?.destroy()
+    } catch {
+      // node-redis 5 throws if the client has ended already.
+    }
+    // Also cancels a pending connection attempt, which `destroy` does not.
+    aborter.abort()
+  }
+
+  function fail(error: Error): void {
+    if (isEnded) return
+    lastError = asReplyError(error)
+    end()
+    onLost(lastError)
+  }
+
+  const reconnectStrategy = (_retries: number, cause: Error): false => {
+    fail(cause)
+    return false
+  }
+
+  async function connect(): Promise<void> {
+    const app = await source()
+    const { options = {} } = app
+    const { signal } = aborter
+    const socket = { connectTimeout: connectTimeoutMs, signal, reconnectStrategy }
+    if (isEnded) throw closedError()
+    client = app.duplicate(nodeRedisOptions(options, socket))
+    client.on('error', fail)
+    client.on('connect', () => (hasConnected = true))
+    await client.connect().catch(fail)
+    if (isEnded) throw lastError ?? closedError()
+    scripts = client.withCommandOptions({ typeMapping: TYPE_MAPPINGS[texts] })
+    if (options.name) node.command('CLIENT', 'SETNAME', options.name).catch(() => {})
+  }
+
+  const node = {
+    get address() {
+      const { path, host = 'localhost', port = 6379 } = client?.options?.socket ?? {}
+      return path ?? `${host}:${port}`
+    },
+    isBehindSentinel: false,
+    async command(...words: readonly string[]) {
+      if (client === undefined || isEnded) throw closedError()
+      const plain = client.withCommandOptions({ typeMapping: TYPE_MAPPINGS.strings })
+      return plain.sendCommand(words).catch(throwReplyError)
+    },
+  }
+  return {
+    connect,
+    isTlsUnanswered: () => !hasConnected && client?.options?.socket?.tls === true,
+    async runScript(command) {
+      if (scripts === undefined || isEnded) throw closedError()
+      return runOn(scripts, command)
+    },
+    async wait(replicas, timeoutMs) {
+      if (scripts === undefined || isEnded) throw closedError()
+      return scripts.wait(replicas, timeoutMs).catch(throwReplyError)
+    },
+    masters: async () => [node],
+    close: end,
+  }
+}
+
+interface NodeRedisMaster {
+  readonly address: string
+}
+
+/** A cluster client of node-redis 5 or 6: what `createCluster` returns. */
+export interface NodeRedisCluster {
+  readonly slots: readonly ({ readonly master: NodeRedisMaster } | undefined)[]
+  readonly masters: readonly NodeRedisMaster[]
+  duplicate(overrides: object): NodeRedisCluster
+  connect(): Promise<unknown>
+  destroy(): void
+  on(event: 'error', listener: (error: Error) => void): unknown
+  nodeClient(node: NodeRedisMaster): Promise<NodeRedis>
+  withCommandOptions(options: object): NodeRedisScripts
+}
+
+const RETURN_KEY = { command: 'eval', script: 'return KEYS[1]', args: [], timeoutMs: 1000 } as const
+
+/** After this time without a node, node-redis 6 asks the others where its slots are. */
+const TOPOLOGY_REFRESH_MS = 250
+
+/** The nodes reconnect as the app's `defaults` say: no other option of them can be known. */
+export function openNodeRedisCluster(app: NodeRedisCluster, { texts }: OpenOptions): OwnClient {
+  const cluster = app.duplicate({
+    RESP: 2,
+    commandOptions: undefined,
+    clientSideCache: undefined,
+    useReplicas: false,
+    // Otherwise one node that is down would keep the client from connecting.
+    minimizeConnections: true,
+    maxCommandRedirections: MAX_REDIRECTIONS,
+    topologyRefreshOnReconnectionAttemptStrategy: TOPOLOGY_REFRESH_MS,
+  })
+  let lastError: Error | undefined
+  let keyPrefix: string | undefined
+  cluster.on('error', (error) => (lastError = asReplyError(error)))
+
+  function runScript(command: ScriptCommand): Promise<unknown> {
+    // A node that is reconnecting keeps commands in a queue.
+    const abortSignal = AbortSignal.timeout(Math.max(1, Math.ceil(command.timeoutMs)))
+    const typeMapping = TYPE_MAPPINGS[texts]
+    return runOn(cluster.withCommandOptions({ typeMapping, abortSignal }), command)
+  }
+
+  return {
+    async connect() {
+      await cluster.connect().catch((error) => {
+        throw lastError ?? error
+      })
+    },
+    isTlsUnanswered: () => false,
+    runScript,
+    wait: () => Promise.reject(new TypeError('a cluster has no WAIT of its own')),
+    masters: async () =>
+      cluster.masters.map((master) => ({
+        address: master.address,
+        isBehindSentinel: false,
+        async command(...words) {
+          const client = await cluster.nodeClient(master)
+          const plain = client.withCommandOptions({ typeMapping: TYPE_MAPPINGS.strings })
+          return plain.sendCommand(words).catch(throwReplyError)
+        },
+      })),
+    close() {
+      try {
+        cluster.destroy()
+      } catch {
+        // node-redis 5 throws if one of its nodes has ended already.
+      }
+    },
+    cluster: {
+      // Only the server tells what the library puts before a key.
+      async keyPrefix(key) {
+        keyPrefix ??= String(await runScript({ ...RETURN_KEY, keys: [key] })).slice(0, -key.length)
+        return keyPrefix
+      },
+      masterOf(slot) {
+        const master = cluster.slots[slot]?.master
+        if (master === undefined) return undefined
+        const { address } = master
+        return {
+          address,
+          open: (options) => openNodeRedis(() => cluster.nodeClient(master), options),
+        }
+      },
+    },
+  }
+}

@@ -1,4 +1,5 @@
 import { EventEmitter, once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
 import { createServer, IncomingMessage, OutgoingMessage, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, Socket } from 'node:net'
 import { Duplex, Readable, Stream, Writable } from 'node:stream'
@@ -184,5 +185,61 @@ describe('What the package does not own', () => {
       500,
     )
     expect(errors).toEqual([expect.objectContaining({ code: 'wrong_wiring' })])
+  })
+})
+
+/** How code reaches what another library or Node does not document, by what it looks like in the source. */
+const PRIVATE_PARTS: Readonly<Record<string, RegExp>> = {
+  'a member that begins with _': /(?:\.|\breadonly |\{ ?)_[a-z]\w*(?![\w(]| =>)/i,
+  'the defaults of node-redis': /\b(?:app|client|cluster|redis)\.defaults\b/,
+  'what ioredis declares with @ignore':
+    /\.(?:stream|commandQueue|condition|refreshSlotsCache|delayUntilReady)\b/,
+  'the connection of pg':
+    /\b(?:client|tx)\.connection\b|\.connection\.(?:stream|parse|bind|execute|sync)\b/,
+  'a stand-in of a class of Node':
+    /\bnew (?:\w+\.)?(?:ServerResponse|IncomingMessage|OutgoingMessage|Socket)\(|Object\.create\(\w+\.prototype/,
+}
+
+/** Where code does so nevertheless, and why. */
+const ALLOWED: readonly string[] = [
+  // body-parser 1 documents no other sign that it has read a body.
+  'idempotency/fingerprint.ts: a member that begins with _',
+  // Until the buffered response writes its heads by itself.
+  'idempotency/buffered-response/head.ts: a stand-in of a class of Node',
+]
+
+const withoutCommentsAndTexts = (source: string): string =>
+  source
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/^\s*\/\/.*$/gm, '')
+    .replace(/'(?:[^'\\\n]|\\.)*'/g, "''")
+
+const privatePartsIn = (source: string): string[] =>
+  Object.entries(PRIVATE_PARTS).flatMap(([part, pattern]) =>
+    pattern.test(withoutCommentsAndTexts(source)) ? [part] : [],
+  )
+
+describe('A private part of another library', () => {
+  it.each([
+    ['const { _options } = cluster', 'a member that begins with _'],
+    ['cluster._options.rootNodes', 'a member that begins with _'],
+    ['interface Cluster { readonly _slots: unknown }', 'a member that begins with _'],
+    ['Object.assign(cluster.defaults, login)', 'the defaults of node-redis'],
+    ['redis.stream.cork()', 'what ioredis declares with @ignore'],
+    ['client.connection.parse(query)', 'the connection of pg'],
+    ['new http.ServerResponse(request)', 'a stand-in of a class of Node'],
+  ])('is recognised in %j', (source, part) => {
+    expect(privatePartsIn(source)).toEqual([part])
+  })
+
+  it('is neither read nor written anywhere in the package', () => {
+    const root = new URL('../src/', import.meta.url)
+    const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    const found = files
+      .filter((name) => name.endsWith('.ts'))
+      .flatMap((name) =>
+        privatePartsIn(readFileSync(new URL(name, root), 'utf8')).map((part) => `${name}: ${part}`),
+      )
+    expect(found.filter((each) => !ALLOWED.includes(each))).toEqual([])
   })
 })

@@ -125,11 +125,27 @@ function openIoredis(create: () => Ioredis, { texts, onLost }: OpenOptions): Own
   let client: Ioredis | undefined
   let lastError: Error | undefined
   let hasConnected = false
+  let isCorked = false
   let isClosed = false
 
   const made = (): Ioredis => {
     if (client === undefined) throw closedError()
     return client
+  }
+
+  /**
+   * Until the turn of the event loop ends, so that all commands of the turn need one system call: without it, the two
+   * scripts of a write cost 7 µs more. A pipeline of ioredis costs as much as it saves.
+   */
+  function corkForThisTurn(): void {
+    const { stream } = made() as Partial<Redis>
+    if (isCorked || stream === undefined) return
+    isCorked = true
+    stream.cork()
+    setImmediate(() => {
+      isCorked = false
+      stream.uncork()
+    })
   }
 
   return {
@@ -155,6 +171,7 @@ function openIoredis(create: () => Ioredis, { texts, onLost }: OpenOptions): Own
     },
     isTlsUnanswered: () => !hasConnected && Boolean((client as Redis | undefined)?.options.tls),
     async runScript({ command, script, keys, args }) {
+      corkForThisTurn()
       const words = [script, keys.length, ...keys, ...args]
       return texts === 'strings' ? made().call(command, words) : made().callBuffer(command, words)
     },

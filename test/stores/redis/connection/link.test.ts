@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { pipeline } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { compileText } from '../../../support/process/compile.js'
 import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
@@ -145,3 +148,23 @@ function heapUsed(): number {
   runInNewContext('gc')()
   return process.memoryUsage().heapUsed
 }
+
+it('commands of one turn leave together', async () => {
+  const chunks: Buffer[] = []
+  const front = createServer((client) => {
+    const inner = connect(server.port, server.host)
+    client.on('data', (chunk) => chunks.push(chunk))
+    pipeline(client, inner, client, () => {})
+  }).listen(0, '127.0.0.1')
+  await once(front, 'listening')
+  onTestFinished(() => void front.close())
+  const { port } = front.address() as AddressInfo
+  const { store } = openStore({ host: '127.0.0.1', port })
+  const consumeMany = () =>
+    Promise.all(Array.from({ length: 50 }, () => store.consume(randomUUID(), 1000)))
+  await consumeMany()
+  await consumeMany()
+  chunks.length = 0
+  await consumeMany()
+  expect(chunks).toHaveLength(1)
+})

@@ -60,6 +60,7 @@ function openClusterCommits(
   open: (openClient: OpenClient) => GroupCommit,
 ): GroupCommit {
   const groupCommits = new Map<string, GroupCommit>()
+  let keyPrefix: string | undefined
 
   function groupCommitFor(key: string, cluster: ClusterMap): GroupCommit {
     const slot = slotOf(key)
@@ -85,7 +86,8 @@ function openClusterCommits(
     try {
       const cluster = link.current()?.cluster
       if (cluster === undefined) throw new Error('the connection was lost')
-      const fullKey = (await cluster.keyPrefix(key)) + key
+      keyPrefix ??= await untilDeadline(cluster.keyPrefix(key), state)
+      const fullKey = keyPrefix + key
       return await groupCommitFor(fullKey, cluster).commit({ ...call, keys: [fullKey] }, state)
     } catch (error) {
       const isUnacknowledged = error instanceof NotConfirmed && error.mayHaveRun

@@ -206,7 +206,6 @@ export function openNodeRedisCluster(app: NodeRedisCluster, { texts }: OpenOptio
     topologyRefreshOnReconnectionAttemptStrategy: TOPOLOGY_REFRESH_MS,
   })
   let lastError: Error | undefined
-  let keyPrefix: string | undefined
   cluster.on('error', (error) => (lastError = asReplyError(error)))
 
   function runScript(command: ScriptCommand): Promise<unknown> {
@@ -245,8 +244,8 @@ export function openNodeRedisCluster(app: NodeRedisCluster, { texts }: OpenOptio
     cluster: {
       // Only the server tells what the library puts before a key.
       async keyPrefix(key) {
-        keyPrefix ??= String(await runScript({ ...RETURN_KEY, keys: [key] })).slice(0, -key.length)
-        return keyPrefix
+        const prefixed = String(await runScript({ ...RETURN_KEY, keys: [key] }))
+        return prefixed.slice(0, -key.length)
       },
       masterOf(slot) {
         const master = cluster.slots[slot]?.master

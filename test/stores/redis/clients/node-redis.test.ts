@@ -117,14 +117,9 @@ describe.each(NODE_REDIS)('a client of $major', ({ createClient, createCluster }
 
   const STATES: [string, boolean, (client: Client) => unknown][] = [
     ['never connected', false, silent],
-    ['connecting', true, (client) => void client.connect()],
     ['connected', true, (client) => client.connect()],
-    ['closed', false, async (client) => (await client.connect()).close()],
     ['destroyed', false, async (client) => (await client.connect()).destroy()],
-    ['ended by quit()', false, async (client) => (await client.connect()).quit()],
-    ['ended by disconnect()', false, async (client) => (await client.connect()).disconnect()],
     ['in subscriber mode', true, async (client) => (await client.connect()).subscribe('n', silent)],
-    ['in monitor mode', true, async (client) => (await client.connect()).monitor(silent)],
     ['blocked', true, async (client) => void (await client.connect()).blPop('n', 0).catch(silent)],
   ]
 
@@ -142,14 +137,6 @@ describe.each(NODE_REDIS)('a client of $major', ({ createClient, createCluster }
     const transaction = client.multi().set('watched', '1')
     await expectWorks(store)
     expect(await transaction.exec()).toEqual(['OK'])
-  })
-
-  it('that ends does not end the store', async () => {
-    const client = await newClient().connect()
-    const store = storeOn(client, PATIENT)
-    await expectWorks(store)
-    await client.close()
-    await expectWorks(store)
   })
 
   it('may be a view of one with other options of commands', async () => {

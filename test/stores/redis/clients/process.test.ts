@@ -20,7 +20,7 @@ beforeAll(async () => {
   return () => Promise.all([hanging.stop(), cluster.stop()])
 })
 
-it.each(['ioredis5', 'redis', 'redis5', 'iovalkey', 'iovalkey03'])(
+it.each(['ioredis', 'ioredis5', 'redis', 'redis5', 'iovalkey', 'iovalkey03'])(
   'a process ends once its stores and denylists are closed, with %s',
   async (library) => {
     const ports = [server.port, 1, hanging.port, cluster.masters[0]?.port]

@@ -9,7 +9,6 @@ import { runInNewContext } from 'node:vm'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { compileText } from '../../../support/process/compile.js'
 import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
-import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
 import { openStore, sharedRedis } from '../kit.js'
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
@@ -60,41 +59,19 @@ async function runProgram({
   })
 }
 
-const single = (port: number): string => `new Redis({ port: ${port}, lazyConnect: true })`
-
-// For other libraries, and older releases: clients/process.test.ts.
+// What ends at once with every library: clients/process.test.ts.
 describe('a process that closes the store', () => {
   let hanging: RedisServer
-  let cluster: RedisCluster
   beforeAll(async () => {
     hanging = await startRedis()
     hanging.pause()
-    cluster = await startCluster()
-    return () => Promise.all([hanging.stop(), cluster.stop()])
-  })
-
-  it.concurrent('ends at once', async () => {
-    const { output, ms } = await runProgram({
-      client: single(server.port),
-      body: `await store.check(); console.log(await store.consume('${randomUUID()}', 1000))`,
-    })
-    expect(output).toContain('true')
-    expect(ms).toBeLessThan(AT_ONCE_MS)
-  })
-
-  it.concurrent('learns that Redis is down, and ends at once', async () => {
-    const { output, ms } = await runProgram({
-      client: single(1),
-      body: 'await store.check().catch((error) => console.log(error.message))',
-    })
-    expect(output).toContain('unreachable')
-    expect(ms).toBeLessThan(AT_ONCE_MS)
+    return () => hanging.stop()
   })
 
   it.concurrent('ends at once while Redis hangs and a reservation is to be taken back', async () => {
     const request = JSON.stringify({ key: 'k', owner: 'o', fingerprint: 'f', leaseMs: 9e5 })
     const { output, ms } = await runProgram({
-      client: single(hanging.port),
+      client: `new Redis({ port: ${hanging.port}, lazyConnect: true })`,
       body: `await store.reserve(${request}).catch((error) => console.log(error.message))`,
     })
     expect(output).toContain('Redis')
@@ -113,18 +90,6 @@ describe('a process that closes the store', () => {
       expect(ms).toBeLessThan(SENTINEL_MS)
     },
   )
-
-  it.concurrent('ends at once when the store is a cluster’s', async () => {
-    const { output, ms } = await runProgram({
-      client: `new Cluster(${JSON.stringify(cluster.startupNodes)}, { lazyConnect: true })`,
-      body: `for (let first; first === undefined;) {
-        first = await store.consume(crypto.randomUUID(), 1000).catch(() => undefined)
-        console.log(first)
-      }`,
-    })
-    expect(output).toContain('true')
-    expect(ms).toBeLessThan(AT_ONCE_MS)
-  })
 })
 
 describe('an outage', () => {

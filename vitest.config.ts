@@ -37,8 +37,6 @@ const OF_THE_SYSTEM = [
   'test/{faults,example-app,docs}/**/*.test.ts',
   'test/readme.test.ts',
   'test/simulation/all-stories.test.ts',
-  'test/control-room/{page,start}-*.test.ts',
-  'test/control-room/{calls-processes,tour}.test.ts',
   'test/stores/redis/{denylist/faults,denylist/topologies,connection/{replicated-runs,sentinel}}.test.ts',
   'test/stores/postgres/{races,races-mutants,pools,answers-on-the-wire,effects}*.test.ts',
   'test/stores/postgres/check.test.ts',
@@ -51,6 +49,7 @@ const OF_THE_SYSTEM = [
   'test/core/{bad-users,direct-import,job,look-ups,operations}.test.ts',
   // The tests' own support.
   'test/support/**/{apt,planted,secret-search}.test.ts',
+  'test/support/core/**/*.test.ts',
 ]
 
 /** A migration that is killed again and again: minutes, and a run of its own. */

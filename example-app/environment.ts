@@ -1,57 +1,62 @@
-import { StartError } from './start-error.js'
-
-/** The key that the example's services share. It only gives access to a core on this machine. */
-const EXAMPLE_API_KEY = 'example-key-for-development-only'
-
-export const DEFAULT_PORTS = {
-  identityCore: 3567,
-  issuer: 3568,
-  controlRoom: 4400,
-  orders: 4001,
-  billing: 4002,
-} as const
-
-export type PortName = keyof typeof DEFAULT_PORTS
-
-export const PORT_VARIABLES: Readonly<Record<PortName, string>> = {
-  identityCore: 'IDENTITY_CORE_PORT',
-  issuer: 'ISSUER_PORT',
-  controlRoom: 'CONTROL_ROOM_PORT',
-  orders: 'ORDERS_PORT',
-  billing: 'BILLING_PORT',
+/** An error that whoever starts a service can fix. The command line prints its message alone, in one line. */
+export class StartError extends Error {
+  override readonly name = 'StartError'
 }
 
-/** Reads a TCP port from the environment; 0 selects a free one. */
-export const portOf = (name: PortName): number =>
-  integerFrom(PORT_VARIABLES[name], DEFAULT_PORTS[name], { min: 0, max: 65_535 })
+/** The key of the example's core, which is that of the README. */
+export const EXAMPLE_API_KEY = 'local-development-key'
 
-export function integerFrom(
-  name: string,
-  fallback: number,
-  { min, max }: { min: number; max: number },
-): number {
+/** Where the services usually are. Each variable names another port; 0 is a free one. */
+const USUAL_PORTS = { CORE_PORT: 3567, ORDERS_PORT: 4001, BILLING_PORT: 4002, ROOM_PORT: 4400 }
+
+export type PortName = keyof typeof USUAL_PORTS
+
+/** Reads a variable; an empty one counts as not set. */
+export const textFrom = (name: string): string | undefined => process.env[name] || undefined
+
+/** @throws {StartError} */
+export function integerFrom(name: string, { max }: { max: number }): number | undefined {
   const text = textFrom(name)
-  if (text === undefined) return fallback
-  const value = Number(text)
-  if (/^\d+$/.test(text) && value >= min && value <= max) return value
-  throw new StartError(`${name} must be a whole number from ${min} to ${max}`)
+  if (text === undefined) return undefined
+  if (/^\d+$/.test(text) && Number(text) <= max) return Number(text)
+  throw new StartError(`${name} must be a whole number from 0 to ${max}`)
 }
 
-/** Reads an `http(s)` address without a trailing slash, path, query or fragment. */
+/** Reads an `http(s)` address without a path. @throws {StartError} */
 export function addressFrom(name: string, fallback: string): string {
   const text = textFrom(name) ?? fallback
-  if (URL.canParse(text)) {
-    const { origin, protocol } = new URL(text)
-    if (/^https?:$/.test(protocol) && text === origin) return text
-  }
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url && /^https?:$/.test(url.protocol) && text === url.origin) return text
   throw new StartError(`${name} must be an address such as ${fallback}, without a path`)
 }
 
-export function apiKeyFrom(name: string): string {
-  return textFrom(name) ?? EXAMPLE_API_KEY
+export const usualAddress = (name: PortName): string => `http://127.0.0.1:${USUAL_PORTS[name]}`
+
+/**
+ * Opens a server at the port of its variable, or else at its usual one, or else, where that is in use, at a free one.
+ * @throws {StartError} if the port that the variable names cannot be used
+ */
+export async function atPort<Opened>(
+  name: PortName,
+  open: (port: number) => Promise<Opened>,
+): Promise<Opened> {
+  const given = integerFrom(name, { max: 65_535 })
+  try {
+    return await open(given ?? USUAL_PORTS[name])
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'EADDRINUSE' && code !== 'EACCES') throw error
+    if (given === undefined) return open(0)
+    throw new StartError(`port ${given} cannot be used (${code}); set ${name} to another one`)
+  }
 }
 
-/** Reads a variable; an empty one counts as not set. */
-export function textFrom(name: string): string | undefined {
-  return process.env[name] || undefined
+/** Calls `make` with options from the environment; turns a `TypeError` into a `StartError`. */
+export function explainingOptions<Made>(make: () => Made): Made {
+  try {
+    return make()
+  } catch (error) {
+    if (error instanceof TypeError) throw new StartError(error.message)
+    throw error
+  }
 }

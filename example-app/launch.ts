@@ -1,20 +1,15 @@
-import { StartError } from './start-error.js'
-
-/**
- * Keeps the process alive during the start. The timers of the package do not, so a start that waits
- * for nothing else (a retry for the key set, for example) would end silently.
- */
-const HOLD_OPEN_MS = 1000
+import { StartError } from './environment.js'
 
 interface Service {
-  /** Called once signal handlers, which close the service, are installed. */
-  begin?(): void
   close(): Promise<void>
 }
 
+/** The timers of the package keep no process alive, so a start that waits for a retry would end silently. */
+const HOLD_OPEN_MS = 1000
+
 /**
- * Runs the command line of a service. An error that the user can fix is one line on standard error
- * and exit code 1; only a programming error shows its stack.
+ * Runs the command line of a service, and closes it at Ctrl-C. An error that the user can fix is one line; only a fault
+ * of the program shows its stack.
  */
 export async function launch(
   name: string,
@@ -24,19 +19,13 @@ export async function launch(
   try {
     const service = await start()
     if (service) closeOnSignal(service)
-    service?.begin?.()
   } catch (error) {
-    complain(name, error)
+    const isUsersToFix = error instanceof StartError
+    console.error(isUsersToFix ? `${name}: ${error.message.replace(/\s+/g, ' ')}` : error)
     process.exit(1)
   } finally {
     clearInterval(holdOpen)
   }
-}
-
-/** Reports in one line why the start failed. */
-function complain(name: string, error: unknown): void {
-  const isUsersToFix = error instanceof StartError
-  console.error(isUsersToFix ? `${name}: ${error.message.replace(/\s+/g, ' ')}` : error)
 }
 
 function closeOnSignal(service: Service): void {

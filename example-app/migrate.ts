@@ -1,9 +1,9 @@
 import { migration } from 'express-service-auth/postgres'
-import { textFrom } from './environment.js'
+import { Pool } from 'pg'
+import { StartError, textFrom } from './environment.js'
 import { launch } from './launch.js'
-import { connect, explained } from './orders/connect.js'
+import { explained } from './orders/open-storage.js'
 import { installOutbox } from './orders/outbox.js'
-import { StartError } from './start-error.js'
 
 const ORDERS = `create table if not exists orders (
   id text primary key,
@@ -13,19 +13,18 @@ const ORDERS = `create table if not exists orders (
 )`
 
 await launch('migrate', async () => {
-  const databaseUrl = textFrom('DATABASE_URL')
-  if (databaseUrl === undefined) {
+  const connectionString = textFrom('DATABASE_URL')
+  if (connectionString === undefined) {
     throw new StartError('set DATABASE_URL, such as postgres://localhost:5432/orders')
   }
-  const pool = await connect(databaseUrl)
   try {
+    const pool = new Pool({ connectionString })
     await pool.query(migration())
     await pool.query(ORDERS)
-    await installOutbox(databaseUrl)
+    await pool.end()
+    await installOutbox(connectionString)
   } catch (error) {
     throw explained(error)
-  } finally {
-    await pool.end()
   }
   console.log('migrate: the tables of orders, express-service-auth and pg-boss are there')
   return undefined

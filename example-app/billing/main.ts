@@ -1,24 +1,32 @@
-import { addressFrom, apiKeyFrom, DEFAULT_PORTS, portOf } from '../environment.js'
+import {
+  addressFrom,
+  atPort,
+  EXAMPLE_API_KEY,
+  explainingOptions,
+  StartError,
+  textFrom,
+  usualAddress,
+} from '../environment.js'
 import { launch } from '../launch.js'
-import { assertPortsFree, listen } from '../listen.js'
-import { explainingOptions, StartError } from '../start-error.js'
+import { listen } from '../listen.js'
+import { POLICY } from '../orders/policy.js'
 import { createBilling } from './billing.js'
 import { createOrdersClient } from './orders-client.js'
 import { createPlacedOrders } from './placed-orders.js'
 
 await launch('billing', async () => {
-  await assertPortsFree(['billing'])
-  const port = portOf('billing')
-  const coreUrl = addressFrom('IDENTITY_CORE_URL', `http://127.0.0.1:${DEFAULT_PORTS.identityCore}`)
-  const issuer = addressFrom('ISSUER', `http://127.0.0.1:${DEFAULT_PORTS.issuer}`)
-  const ordersUrl = addressFrom('ORDERS_URL', `http://127.0.0.1:${DEFAULT_PORTS.orders}`)
-  const apiKey = apiKeyFrom('IDENTITY_CORE_API_KEY')
+  const coreUrl = addressFrom('CORE_URL', usualAddress('CORE_PORT'))
+  const ordersUrl = addressFrom('ORDERS_URL', usualAddress('ORDERS_PORT'))
+  const issuer = textFrom('ISSUER') ?? POLICY.issuer
+  const apiKey = textFrom('CORE_API_KEY') ?? EXAMPLE_API_KEY
   const orders = explainingOptions(() => createOrdersClient({ coreUrl, issuer, apiKey, ordersUrl }))
   await orders.ready().catch(({ message }: Error) => {
-    throw new StartError(`${message} (the identity core is ${coreUrl})`)
+    throw new StartError(`${message} (the core is ${coreUrl})`)
   })
-  const { router: placedOrders } = createPlacedOrders({ issuer })
-  const server = await listen(createBilling({ orders, placedOrders }), port)
+  const jwksUri = `${coreUrl}/.well-known/jwks.json`
+  const { router: placedOrders } = createPlacedOrders({ issuer, jwksUri })
+  const app = createBilling({ orders, placedOrders })
+  const server = await atPort('BILLING_PORT', (port) => listen(app, port))
   console.log(`billing: ${server.url}`)
   return server
 })

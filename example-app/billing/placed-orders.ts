@@ -8,9 +8,9 @@ import {
 } from 'express-service-auth'
 
 /** Billing as a receiver: orders sends it each order at least once, and billing records it once. */
-export function createPlacedOrders({ issuer }: { issuer: string }) {
+export function createPlacedOrders(core: { issuer: string; jwksUri: string }) {
   const auth = serviceAuth({
-    issuer,
+    ...core,
     audience: 'billing',
     source: 'microservice',
     tokenType: 'service-access',

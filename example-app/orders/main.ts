@@ -2,18 +2,18 @@ import { createServer } from 'node:http'
 import { logDecisions } from 'express-service-auth'
 import {
   addressFrom,
-  apiKeyFrom,
-  DEFAULT_PORTS,
+  atPort,
+  EXAMPLE_API_KEY,
+  explainingOptions,
   integerFrom,
-  portOf,
   textFrom,
+  usualAddress,
 } from '../environment.js'
 import { launch } from '../launch.js'
-import { assertPortsFree, bind } from '../listen.js'
-import { explainingOptions } from '../start-error.js'
+import { bind } from '../listen.js'
 import { jsonLines } from './json-lines.js'
 import { notifyBilling } from './notify-billing.js'
-import { openPersistence } from './open-persistence.js'
+import { openStorage } from './open-storage.js'
 import { createOrders } from './orders.js'
 import { POLICY } from './policy.js'
 import { serveUntilSignal } from './serve-until-signal.js'
@@ -22,37 +22,34 @@ import { openSessions } from './sessions.js'
 const MAX_SHUTDOWN_MS = 600_000
 
 await launch('orders', async () => {
-  await assertPortsFree(['orders'])
-  const port = portOf('orders')
-  const issuer = addressFrom('ISSUER', POLICY.issuer)
-  const coreUrl = addressFrom('IDENTITY_CORE_URL', `http://127.0.0.1:${DEFAULT_PORTS.identityCore}`)
-  const serveOnMs = integerFrom('ORDERS_SERVE_ON_MS', 5000, { min: 0, max: MAX_SHUTDOWN_MS })
-  const waitMs = integerFrom('ORDERS_WAIT_MS', 20_000, { min: 0, max: MAX_SHUTDOWN_MS })
-  const billingUrl = addressFrom('BILLING_URL', `http://127.0.0.1:${DEFAULT_PORTS.billing}`)
-  const apiKey = apiKeyFrom('IDENTITY_CORE_API_KEY')
-  const addresses = { databaseUrl: textFrom('DATABASE_URL'), redisUrl: textFrom('REDIS_URL') }
-  const complain = (complaint: string) => console.error(`orders: ${complaint}`)
-  const opened = await openPersistence(addresses, { warn: complain, goOnWithout: complain })
-  const { persistence, denylist, postgres } = opened
-  const verifySession = openSessions({ coreUrl, issuer })
-  const { app, ready, health, ...policy } = explainingOptions(() =>
-    createOrders({ ...persistence, issuer, denylist, verifySession }),
+  const coreUrl = addressFrom('CORE_URL', usualAddress('CORE_PORT'))
+  const apiKey = textFrom('CORE_API_KEY') ?? EXAMPLE_API_KEY
+  const billingUrl = addressFrom('BILLING_URL', usualAddress('BILLING_PORT'))
+  const warn = (warning: string) => console.error(`orders: ${warning}`)
+  const opened = await openStorage(warn, { goesOnWithoutRedis: true })
+  const { storage, denylist, database } = opened
+
+  // An API domain of its own publishes the keys of the core itself.
+  const issuer = textFrom('ISSUER') && addressFrom('ISSUER', POLICY.issuer)
+  const policy = { ...POLICY, denylist, ...(issuer && { issuer, jwksUri: undefined }) }
+  const verifySession = openSessions({ coreUrl, issuer: policy.issuer })
+  const orders = explainingOptions(() => createOrders({ policy, storage, verifySession }))
+  const notify = explainingOptions(() =>
+    notifyBilling({ coreUrl, issuer: policy.issuer, apiKey, billingUrl }),
   )
-  const notify = explainingOptions(() => notifyBilling({ coreUrl, issuer, apiKey, billingUrl }))
-  await postgres?.outbox.deliver(notify)
+  await database?.outbox.deliver(notify)
   logDecisions(jsonLines)
   const server = createServer()
   serveUntilSignal(server, {
-    app,
-    ready,
-    health,
+    ...orders,
     close() {
-      policy.close()
+      orders.close()
       return opened.close()
     },
-    serveOnMs,
-    waitMs,
+    serveOnMs: integerFrom('ORDERS_SERVE_ON_MS', { max: MAX_SHUTDOWN_MS }),
+    waitMs: integerFrom('ORDERS_WAIT_MS', { max: MAX_SHUTDOWN_MS }),
   })
-  console.log(`orders: ${await bind(server, port)} (store: ${opened.name})`)
+  const url = await atPort('ORDERS_PORT', (port) => bind(server, port))
+  console.log(`orders: ${url} (store: ${opened.name})`)
   return undefined
 })

@@ -1,19 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import express, { type RequestHandler } from 'express'
 import {
-  type DecisionObserver,
-  type KeySet,
-  type LiveDenylist,
+  acceptOneOf,
   requirePermissions,
-  type SenderConstraintOption,
+  type ServiceAuthPolicy,
   type SessionVerifier,
   serviceAuth,
+  serviceCredential,
   serviceOf,
+  sessionCredential,
 } from 'express-service-auth'
 import type { SessionContainer } from 'supertokens-node/recipe/session'
-import type { OrderBook, Persistence } from './persistence.js'
-import { POLICY } from './policy.js'
-import { createTracking } from './tracking.js'
+import type { OrderBook, Storage } from './storage.js'
 
 /** Ordered, but never answered: so that there is a write whose outcome nobody knows. */
 const BREAKS_ON_ITS_WAY = 'glass'
@@ -21,31 +19,41 @@ const BREAKS_ON_ITS_WAY = 'glass'
 /** Without control characters: Postgres has no room for all of them. */
 const ITEM = /^\P{Cc}*$/u
 
-export interface OrdersOptions extends Persistence {
-  /** The API domain, where it is not the one in the file of the policy. */
-  readonly issuer?: string
-  /** Default: that of the issuer, refreshed as the package does by itself. */
-  readonly keySet?: KeySet | undefined
-  /** What is shut out while the receiver runs. */
-  readonly denylist?: LiveDenylist | undefined
+export interface OrdersOptions {
+  readonly policy: ServiceAuthPolicy
+  readonly storage: Storage
+  /** Verifies the sessions of users. */
   readonly verifySession: SessionVerifier<SessionContainer>
-  readonly onDecision?: DecisionObserver
-  /** How bound tokens are checked. Default: they are refused. */
-  readonly senderConstraint?: SenderConstraintOption
 }
 
 /** The receiver: reads take `orders:read`, writes `orders:write`, a fresh token and a key. */
-export function createOrders(options: OrdersOptions) {
-  const { issuer = POLICY.issuer, keySet, denylist, verifySession, onDecision } = options
-  const { book, once, storeHealth, senderConstraint } = options
-  const auth = serviceAuth({ ...POLICY, issuer, keySet, denylist, onDecision, senderConstraint })
+export function createOrders({ policy, storage, verifySession }: OrdersOptions) {
+  const { book, once, storeHealth } = storage
+  const auth = serviceAuth(policy)
+  const { issuer, denylist, onDecision } = policy
+  const either = acceptOneOf(
+    [
+      { name: 'service', ...serviceCredential(auth), authorize: requirePermissions('orders:read') },
+      { name: 'user', ...sessionCredential(verifySession, { denylist, issuer }) },
+    ],
+    { onDecision },
+  )
 
   const app = express().disable('x-powered-by')
-  app.use(createTracking({ auth, verifySession, denylist, issuer, onDecision, book }))
+
+  // The one endpoint that people ask, too. It stands before `auth`, which would refuse a user's session.
+  app.get('/orders/:id/tracking', either, async (req, res) => {
+    const order = await book.find(String(req.params['id']))
+    const { name, identity } = either.credentialOf(req)
+    const asker = name === 'service' ? identity.name : identity.getUserId()
+    if (order) res.json({ id: order.id, state: 'packed', askedBy: `${name} ${asker}` })
+    else res.sendStatus(404)
+  })
+
   app.use(auth)
 
   app.get('/orders/:id', requirePermissions('orders:read'), async (req, res) => {
-    const order = await book.find(req.params.id)
+    const order = await book.find(String(req.params['id']))
     if (order) res.json(order)
     else res.sendStatus(404)
   })
@@ -64,7 +72,7 @@ export function createOrders(options: OrdersOptions) {
 
 function takeOrderInto(book: OrderBook): RequestHandler {
   return async (req, res) => {
-    const { item, quantity } = req.body ?? {}
+    const { item, quantity = 1 } = req.body ?? {}
     if (typeof item !== 'string' || !ITEM.test(item) || !Number.isSafeInteger(quantity)) {
       res.sendStatus(400)
       return

@@ -27,14 +27,16 @@ export interface Outbox {
 
 /**
  * Opens the queue that `installOutbox` has made. It has connections of its own, so that handlers and
- * deliveries do not wait for each other. `complain` gets the code of an error in the background.
+ * deliveries do not wait for each other. `warn` is told of an error in the background.
  */
 export async function openOutbox(
   connectionString: string,
-  complain: (code: unknown) => void,
+  warn: (warning: string) => void,
 ): Promise<Outbox> {
   const boss = new PgBoss({ connectionString, max: 2, migrate: false, schedule: false })
-  boss.on('error', (error) => complain(Reflect.get(error, 'code')))
+  boss.on('error', (error) => {
+    warn(`the outbox has failed (${Reflect.get(error, 'code') ?? 'no code'}), and goes on`)
+  })
   await boss.start()
   if ((await boss.getQueue(QUEUE)) === null) throw new Error('the queue is missing')
   return {

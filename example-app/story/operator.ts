@@ -8,6 +8,8 @@ export interface Operator {
   startLooking(): void
   /** Why the last request was turned away, if it was. */
   reason(): string | undefined
+  /** How often a key set was asked for. */
+  keySetRequests(): number
   /** What was seen, in one line. */
   summary(): string
 }
@@ -41,6 +43,8 @@ export function createOperator(): Operator {
       const event = last()
       return event?.outcome === 'accepted' ? undefined : event?.reason
     },
+    keySetRequests: () =>
+      keySets.filter(({ type }) => type === 'fetched' || type === 'failed').length,
     summary() {
       const event = last()
       if (event === undefined) return 'nothing'

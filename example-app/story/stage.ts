@@ -1,35 +1,38 @@
+import type { RequestListener } from 'node:http'
+import type { DecisionObserver, DenylistOption, ServiceAuthPolicy } from 'express-service-auth'
 import { tokenSource } from 'express-service-auth/client'
-import supertokens from 'supertokens-node'
-import session from 'supertokens-node/recipe/session'
+import { createTestCore, type TestCore } from 'express-service-auth/testing'
 import { createBilling } from '../billing/billing.js'
 import { createOrdersClient } from '../billing/orders-client.js'
 import { createPlacedOrders } from '../billing/placed-orders.js'
-import { type IdentityCore, startIdentityCore } from '../identity-core/identity-core.js'
+import { atPort, EXAMPLE_API_KEY } from '../environment.js'
 import { listen, type RunningServer } from '../listen.js'
 import { notifyBilling } from '../orders/notify-billing.js'
-import { type Addresses, openPersistence } from '../orders/open-persistence.js'
+import { type OpenStorage, openStorage } from '../orders/open-storage.js'
 import type { Order } from '../orders/order.js'
 import { createOrders } from '../orders/orders.js'
+import { POLICY } from '../orders/policy.js'
 import { openSessions } from '../orders/sessions.js'
-import { cutting } from './cut-connection.js'
-import type { Operator } from './operator.js'
-import { withProbes } from './probes.js'
+import type { OrderBook } from '../orders/storage.js'
+import { deniedCallers } from './denied-callers.js'
+import { startSignIn } from './sign-in.js'
 
-/** The three services, running in this process, and what the story does to them. */
+/** The three services, running in this process, and what the story and the page do to them. */
 export interface Stage {
-  readonly core: IdentityCore
+  readonly core: TestCore
   readonly ordersUrl: string
   readonly billingUrl: string
   readonly storeName: string
-  /** Whether its store and its denylist are in Redis, within reach of `service-auth`. */
-  readonly isOnRedis: boolean
+  /** Callers that orders shuts out while it runs. */
+  readonly deniedCallers: Set<string>
   /** How many orders are on the books: the side effects. */
   countOrders(): Promise<number>
+  /** A new token of the core. */
   tokenOf(caller: string, permissions: readonly string[], audience?: string): Promise<string>
-  /** Logs a user in, as the service that frontends talk to does; resolves with the session's token. */
-  sessionOf(user: string): Promise<string>
-  /** Another instance of orders, which has not fetched a key set yet. */
-  startFreshReceiver(): Promise<RunningServer>
+  /** Logs a user in; returns the session's token. */
+  sessionOf(user: string): string
+  /** Another instance of orders on the same storage, which has not fetched a key set yet. */
+  startOrders(changes?: Partial<ServiceAuthPolicy>): Promise<RunningServer>
   /** Lets billing lose the next answer of orders, after orders has done the work. */
   loseNextAnswer(): void
   /** Ends the connection of the next order before its COMMIT, where orders is on Postgres. */
@@ -38,83 +41,107 @@ export interface Stage {
 }
 
 export interface StageOptions {
-  readonly ports: Readonly<Record<'identityCore' | 'issuer' | 'orders' | 'billing', number>>
-  readonly apiKey: string
-  readonly addresses: Addresses
-  readonly operator: Operator
+  /** What orders has decided, of each request. */
+  readonly onDecision: DecisionObserver
+  /** Stands around orders, to see which requests it gets. */
+  readonly around?: (app: RequestListener) => RequestListener
 }
 
 /** An order that was there before the story begins. */
 const FIRST_ORDER: Order = { id: 'o-1', item: 'chair', quantity: 4, orderedBy: 'billing' }
 
-export async function setStage({
-  ports,
-  apiKey,
-  addresses,
-  operator,
-}: StageOptions): Promise<Stage> {
-  const opened = await openPersistence(addresses, { warn: console.error })
-  const { denylist, name: storeName, postgres } = opened
-  const core = await startIdentityCore({
-    port: ports.identityCore,
-    issuerPort: ports.issuer,
-    apiKey,
-  })
-  const { url: coreUrl, issuer } = core
-  await opened.persistence.book.seed(FIRST_ORDER)
-  const wrapped = postgres && cutting(opened.persistence.book, postgres)
-  const book = wrapped?.book ?? opened.persistence.book
-  const persistence = { ...opened.persistence, book }
-  const { onDecision } = operator
-  const verifySession = openSessions({ coreUrl, issuer, apiKey })
-  const receiver = { ...persistence, issuer, denylist, verifySession, onDecision }
-  const orders = createOrders(receiver)
-  await orders.ready()
-  const ordersServer = await listen(withProbes(orders.app, orders.health), ports.orders)
+export async function setStage(options: StageOptions): Promise<Stage> {
+  const { onDecision, around = (app) => app } = options
+  const { issuer } = POLICY
+  const apiKey = EXAMPLE_API_KEY
+  const opened = await openStorage(console.error)
+  await opened.storage.book.seed(FIRST_ORDER)
+  const core = await atPort('CORE_PORT', (port) => createTestCore({ port, apiKey, issuer }))
+  const jwksUri = `${core.url}/.well-known/jwks.json`
+  const { storage, cutNextCommit } = cuttable(opened)
+  const signIn = await startSignIn(issuer)
+  const verifySession = openSessions({ coreUrl: signIn.url, issuer })
+  const denied = deniedCallers()
+  const denylist: DenylistOption = opened.denylist
+    ? [opened.denylist, denied.denylist]
+    : denied.denylist
+  const policy = { ...POLICY, jwksUri, denylist, onDecision }
+
+  const instances: { close(): void }[] = []
+  async function startOrders(changes: Partial<ServiceAuthPolicy> = {}, port = 0) {
+    const orders = createOrders({ policy: { ...policy, ...changes }, storage, verifySession })
+    instances.push(orders)
+    return listen(around(withProbes(orders.app, orders.health)), port)
+  }
+  const orders = await atPort('ORDERS_PORT', (port) => startOrders({}, port))
 
   const wire = lossyFetch()
-  const client = { coreUrl, issuer, apiKey, ordersUrl: ordersServer.url, fetch: wire.fetch }
-  const placed = createPlacedOrders({ issuer })
-  const billing = createBilling({ orders: createOrdersClient(client), placedOrders: placed.router })
-  const billingServer = await listen(billing, ports.billing)
-  const options = { coreUrl, issuer, apiKey, billingUrl: billingServer.url }
-  await postgres?.outbox.deliver(notifyBilling(options))
+  const client = { coreUrl: core.url, issuer, apiKey }
+  const placed = createPlacedOrders({ issuer, jwksUri })
+  const app = createBilling({
+    orders: createOrdersClient({ ...client, ordersUrl: orders.url, fetch: wire.fetch }),
+    placedOrders: placed.router,
+  })
+  const billing = await atPort('BILLING_PORT', (port) => listen(app, port))
+  await opened.database?.outbox.deliver(notifyBilling({ ...client, billingUrl: billing.url }))
 
   return {
     core,
-    ordersUrl: ordersServer.url,
-    billingUrl: billingServer.url,
-    storeName,
-    isOnRedis: denylist !== undefined,
-    countOrders: book.count,
+    ordersUrl: orders.url,
+    billingUrl: billing.url,
+    storeName: opened.name,
+    deniedCallers: denied.callers,
+    countOrders: storage.book.count,
     tokenOf: (sub, permissions, aud = 'orders') =>
       tokenSource({
-        core: { baseUrl: coreUrl, apiKey },
+        core: { baseUrl: core.url, apiKey },
         apiDomain: issuer,
         claims: { sub, aud, permissions, source: 'microservice', token_type: 'service-access' },
       }).token(),
-    sessionOf,
-    async startFreshReceiver() {
-      const fresh = createOrders(receiver)
-      const server = await listen(fresh.app, 0)
-      return { url: server.url, close: () => server.close().finally(fresh.close) }
-    },
+    sessionOf: signIn.sessionOf,
+    startOrders: (changes) => startOrders(changes),
     loseNextAnswer: wire.loseNextAnswer,
-    cutNextCommit: wrapped?.cutNextCommit,
+    cutNextCommit,
     async close() {
-      await ordersServer.close()
-      await opened.close()
-      await Promise.all([billingServer.close(), core.close()])
-      orders.close()
+      await orders.close()
+      for (const instance of instances) instance.close()
       placed.close()
+      await opened.close()
+      await Promise.all([billing.close(), core.close(), signIn.close()])
     },
   }
 }
 
-async function sessionOf(user: string): Promise<string> {
-  const id = supertokens.convertToRecipeUserId(user)
-  const made = await session.createNewSessionWithoutRequestResponse('public', id)
-  return made.getAccessToken()
+/** Puts `/livez` and `/readyz` before the app, as `serveUntilSignal` does for a process of its own. */
+function withProbes(app: RequestListener, health: () => object): RequestListener {
+  return (request, response) => {
+    const { url } = request
+    if (url === '/livez' || url === '/readyz') {
+      response.end(JSON.stringify({ phase: 'ready', ...(url === '/readyz' && health()) }))
+    } else app(request, response)
+  }
+}
+
+/** A storage that can lose the connection of an order that is written, before it is committed. */
+function cuttable({ storage, database }: OpenStorage) {
+  if (database === undefined) return { storage, cutNextCommit: undefined }
+  const { pool, store } = database
+  let isCutting = false
+  const book: OrderBook = {
+    ...storage.book,
+    async add(order, request) {
+      await storage.book.add(order, request)
+      if (!isCutting) return
+      isCutting = false
+      const transaction = store.transactionOf(request)
+      const { rows } = await transaction.query('select pg_backend_pid() as pid')
+      await pool.query('select pg_terminate_backend($1)', [rows[0].pid])
+    },
+  }
+  const cutNextCommit = () => {
+    isCutting = true
+  }
+  return { storage: { ...storage, book }, cutNextCommit }
 }
 
 function lossyFetch() {

@@ -27,6 +27,8 @@ export interface Expected {
 export interface Step {
   readonly title: string
   readonly request: string
+  /** What there is to be seen, in one sentence. */
+  readonly about: string
   readonly expected: Expected
   send(): Promise<Answer>
 }
@@ -43,14 +45,14 @@ export async function play(
   step: Step,
   { stage, operator, answers }: { stage: Stage; operator: Operator; answers: Map<string, Answer> },
 ): Promise<Outcome> {
-  const before = { orders: await stage.countOrders(), fetches: stage.core.keySetRequests() }
+  const before = await stage.countOrders()
   operator.startLooking()
   try {
     const answer = await step.send()
     answers.set(step.title, answer)
     const happened = {
-      newOrders: (await stage.countOrders()) - before.orders,
-      keySetRequests: stage.core.keySetRequests() - before.fetches,
+      newOrders: (await stage.countOrders()) - before,
+      keySetRequests: operator.keySetRequests(),
       reason: operator.reason(),
     }
     const faults = [

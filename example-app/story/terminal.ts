@@ -1,29 +1,28 @@
-import { type Colour, createPrinter } from './printer.js'
+import { styleText } from 'node:util'
 import type { Outcome, Step } from './step.js'
 
-export interface Terminal {
-  heading(text: string): void
-  header(): void
-  row(step: Step, outcome: Outcome): void
-  line(text?: string): void
-}
+type Colour = Parameters<typeof styleText>[0]
 
-/** Prints the story as aligned columns, coloured where the terminal can and nobody objects. */
-export function createTerminal(steps: readonly Step[]): Terminal {
-  const { heading, line, paint } = createPrinter()
-  const titleWidth = widest(['step', ...steps.map(({ title }) => title)])
-  const requestWidth = widest(['request', ...steps.map(({ request }) => request)])
+const isColoured = process.stdout.isTTY === true && !process.env['NO_COLOR']
+const paint = (colour: Colour, text: string) => (isColoured ? styleText(colour, text) : text)
+
+export const line = (text = ''): void => console.log(text)
+export const heading = (text: string): void => line(paint('bold', text))
+
+/** Prints the steps as aligned columns, coloured where the terminal can and nobody objects. */
+export function createTable(steps: readonly Step[]) {
+  const titleWidth = Math.max(...steps.map(({ title }) => title.length))
+  const requestWidth = Math.max(...steps.map(({ request }) => request.length))
   const columns = (title: string, request: string) =>
     `${title.padEnd(titleWidth)}  ${request.padEnd(requestWidth)}`
 
   return {
-    line,
-    heading,
     header: () => line(paint('dim', `    ${columns('step', 'request')}  status  the operator saw`)),
-    row({ title, request }, { status, seen, faults }) {
+    row({ title, request, about }: Step, { status, seen, faults }: Outcome) {
       const verdict = faults.length === 0 ? paint('green', 'ok') : paint('red', 'NO')
       const shown = paint(colourOf(status), String(status ?? '---').padEnd('status'.length))
-      line(`${verdict}  ${columns(title, request)}  ${shown}  ${paint('dim', seen)}`)
+      line(`${verdict}  ${columns(title, request)}  ${shown}  ${seen}`)
+      line(paint('dim', `    ${about}`))
       for (const fault of faults) line(paint('red', `    NOT AS EXPECTED: ${fault}`))
     },
   }
@@ -32,8 +31,4 @@ export function createTerminal(steps: readonly Step[]): Terminal {
 function colourOf(status: number | undefined): Colour {
   if (status === undefined || status >= 500) return 'magenta'
   return status < 400 ? 'green' : 'yellow'
-}
-
-function widest(texts: readonly string[]): number {
-  return Math.max(...texts.map((text) => text.length))
 }

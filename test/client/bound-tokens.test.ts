@@ -9,7 +9,7 @@ import {
 } from 'express-service-auth'
 import { type DpopTokenSource, ServiceCallError, serviceFetch } from 'express-service-auth/client'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
+import { startIdentityCore } from '../support/core/identity-core/identity-core.js'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { freePort } from '../support/network/free-port.js'
 import { EXPRESS_MAJORS, type ExpressModule } from '../support/receiver/express-majors.js'

@@ -13,7 +13,7 @@ import {
   serviceFetch,
 } from 'express-service-auth/client'
 import { afterAll, describe, expect, it } from 'vitest'
-import { startIdentityCore } from '../../example-app/identity-core/identity-core.js'
+import { startIdentityCore } from '../support/core/identity-core/identity-core.js'
 import { manualClock } from '../support/manual-clock.js'
 import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.js'
 import { openReceiver, type Receiver } from '../support/receiver/open-receiver.js'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
-import type { CoreVersion } from '../../example-app/identity-core/interface-version.js'
+import type { CoreVersion } from '../support/core/identity-core/interface-version.js'
 import { runJobToEnd, type StandInCore, startStandInCore } from '../support/core/stand-in-core.js'
 import { ALL_FEATURES } from '../support/migration/bad-users/index.js'
 

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { CoreVersion } from '../../example-app/identity-core/interface-version.js'
+import type { CoreVersion } from '../support/core/identity-core/interface-version.js'
 
 /** What is taken already, or that a user was staged beside others who conflict. */
 export type Conflict = 'provider' | 'passwordless' | 'external_id' | 'beside'

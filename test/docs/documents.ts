@@ -11,6 +11,7 @@ export async function allDocuments(): Promise<readonly string[]> {
     'SECURITY.md',
     'CHANGELOG.md',
     'bench/README.md',
+    'example-app/README.md',
   ]
   return ['README.md', ...others, ...found.sort()]
 }

@@ -3,11 +3,11 @@ import { migration } from 'express-service-auth/postgres'
 import { redisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { API_KEY, mintedBy, sessionOf } from '../support/core/core-client.js'
 import {
   type IdentityCore,
   startIdentityCore,
-} from '../../example-app/identity-core/identity-core.js'
-import { API_KEY, mintedBy, sessionOf } from '../example-app/core-client.js'
+} from '../support/core/identity-core/identity-core.js'
 import {
   createDatabase,
   type PostgresDatabase,

@@ -5,14 +5,14 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DenylistHealth } from 'express-service-auth'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { POLICY } from '../../example-app/orders/policy.js'
+import { compileCommand } from '../cli/kit.js'
+import { type Running, run } from '../example-app/run.js'
+import { API_KEY, fetchKeySet, serviceTokenBy } from '../support/core/core-client.js'
 import {
   type IdentityCore,
   startIdentityCore,
-} from '../../example-app/identity-core/identity-core.js'
-import { POLICY } from '../../example-app/orders/policy.js'
-import { compileCommand } from '../cli/kit.js'
-import { API_KEY, fetchKeySet, serviceTokenBy } from '../example-app/core-client.js'
-import { type Running, run } from '../example-app/run.js'
+} from '../support/core/identity-core/identity-core.js'
 import { type RedisServer, startRedis } from '../support/redis/redis.js'
 import { knowToken } from '../support/secret-search/index.js'
 import { until } from '../support/until.js'
@@ -36,7 +36,7 @@ beforeAll(async () => {
     startIdentityCore({ apiKey: API_KEY }),
     startRedis({ config: { appendonly: 'yes' } }),
   ])
-  const addresses = { IDENTITY_CORE_URL: core.url, ISSUER: core.issuer, REDIS_URL: redis.url }
+  const addresses = { CORE_URL: core.url, ISSUER: core.issuer, REDIS_URL: redis.url }
   const env = { ...addresses, ORDERS_SERVE_ON_MS: '0' }
   orders = await run('orders/main.ts', [], env)
   orders.child.stdout?.on('data', (chunk) => {
@@ -45,7 +45,10 @@ beforeAll(async () => {
   ordersUrl = /http:\S+/.exec(await orders.printed('(store: '))?.[0] ?? ''
   await until('orders is ready', async () => (await fetch(`${ordersUrl}/readyz`)).status === 200)
   folder = await mkdtemp(join(tmpdir(), 'run-book-'))
-  await writeFile(join(folder, 'policy.json'), JSON.stringify({ ...POLICY, issuer: core.issuer }))
+  await writeFile(
+    join(folder, 'policy.json'),
+    JSON.stringify({ ...POLICY, issuer: core.issuer, jwksUri: undefined }),
+  )
   await putCommandOnPath()
   here.set('http://127.0.0.1:4001', ordersUrl)
   here.set('http://127.0.0.1:3568', core.issuer)

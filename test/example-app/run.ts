@@ -4,15 +4,14 @@ import { fileURLToPath } from 'node:url'
 import { compile } from '../support/process/compile.js'
 import { knowEnvironment } from '../support/secret-search/index.js'
 
-export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Of the services and of the page. */
 export const FREE_PORTS = {
-  IDENTITY_CORE_PORT: '0',
-  ISSUER_PORT: '0',
+  CORE_PORT: '0',
   ORDERS_PORT: '0',
   BILLING_PORT: '0',
-  CONTROL_ROOM_PORT: '0',
+  ROOM_PORT: '0',
 }
 
 interface Finished {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { listen, type RunningServer } from '../../example-app/listen.js'
+import { listen, type RunningServer } from '../support/core/listen.js'
 
 export interface ScriptedAnswer {
   readonly status: number

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { CoreVersion } from '../../example-app/identity-core/interface-version.js'
+import type { CoreVersion } from '../support/core/identity-core/interface-version.js'
 import { type StandInCore, startStandInCore } from '../support/core/stand-in-core.js'
 import { prepare, replayJob, stageOne } from './job.js'
 import { LEFT_OPEN } from './left-open.js'
@@ -71,7 +71,7 @@ it('lists only differences that are recorded', () => {
 })
 
 it('says in the README of the stand-in why a difference stays', async () => {
-  const readme = new URL('../../example-app/identity-core/README.md', import.meta.url)
+  const readme = new URL('../support/core/identity-core/README.md', import.meta.url)
   const lines = (await readFile(readme, 'utf8')).split('\n')
   const reasons = lines.filter((line) => line.startsWith('- ')).map((line) => line.slice(2))
   expect(reasons).toEqual(LEFT_OPEN.map(({ reason }) => reason))

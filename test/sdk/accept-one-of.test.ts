@@ -1,8 +1,6 @@
 import cookieParser from 'cookie-parser'
 import type { Express, RequestHandler } from 'express'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import type { IdentityCore } from '../../example-app/identity-core/identity-core.js'
-import { decodeToken } from '../example-app/decode-token.js'
 import {
   type AntiCsrf,
   type BackendSdk,
@@ -11,6 +9,8 @@ import {
   openBackendSdks,
   startCore,
 } from '../support/core/backend-sdk.js'
+import { decodeToken } from '../support/core/decode-token.js'
+import type { IdentityCore } from '../support/core/identity-core/identity-core.js'
 import { EXPRESS_MAJORS, type ExpressMajor } from '../support/receiver/express-majors.js'
 import { openSessionReceiver } from '../support/receiver/session-receiver.js'
 import { until } from '../support/until.js'

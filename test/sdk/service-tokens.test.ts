@@ -1,6 +1,5 @@
 import type { ServiceAuthPolicy } from 'express-service-auth'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { IdentityCore } from '../../example-app/identity-core/identity-core.js'
 import {
   API_DOMAIN,
   type BackendSdk,
@@ -10,6 +9,7 @@ import {
   SHORT_VALIDITY_SECONDS,
   startCore,
 } from '../support/core/backend-sdk.js'
+import type { IdentityCore } from '../support/core/identity-core/identity-core.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { authFor, type Receiver, startReceiver } from '../support/receiver/receiver.js'
 import { INVALID_TOKEN } from '../support/receiver/refusal-bytes.js'

@@ -50,7 +50,7 @@ async function startCore(database: string): Promise<{ child: ChildProcess; url: 
     IDENTITY_CORE_DATABASE: database,
     BULK_IMPORT_INTERVAL_MS: '1000',
   }
-  const program = ['--import', 'tsx', pathOf('example-app/identity-core/main.ts')]
+  const program = ['--import', 'tsx', pathOf('test/support/core/identity-core/main.ts')]
   const child = spawn(process.execPath, program, { env, stdio: ['ignore', 'pipe', 'inherit'] })
   await once(child.stdout, 'data')
   return { child, url: `http://127.0.0.1:${port}` }

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { startIdentityCore } from '../../../example-app/identity-core/identity-core.js'
+import { startIdentityCore } from '../../support/core/identity-core/identity-core.js'
 import { manualClock } from '../../support/manual-clock.js'
 import { API_KEY } from '../claims.js'
 import { failure, sourceAt, tokenOf } from '../kit.js'

@@ -54,7 +54,7 @@ interface KilledCore {
 async function startKilledCore(database: string): Promise<KilledCore> {
   const port = await freePort()
   const program = await compile(
-    new URL('../../../example-app/identity-core/main.ts', import.meta.url),
+    new URL('../../support/core/identity-core/main.ts', import.meta.url),
   )
   let kills = 0
   let isOver = false

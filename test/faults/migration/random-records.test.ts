@@ -2,14 +2,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import type { CoreVersion } from '../../../example-app/identity-core/interface-version.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import { USER_WARNING_CODES } from '../../../src/migration/record-validation/user-finding.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import type { IdentityReport, MigrationReport } from '../../../src/migration/run/report.js'
-import { signIn } from '../../example-app/core-client.js'
+import { signIn } from '../../support/core/core-client.js'
+import type { CoreVersion } from '../../support/core/identity-core/interface-version.js'
 import {
   accountsByExternalId,
   type StandInCore,

@@ -1,11 +1,8 @@
 import { createRequire } from 'node:module'
 import type { Express, RequestHandler } from 'express'
 import type { SessionContainer } from 'supertokens-node/recipe/session'
-import {
-  type IdentityCore,
-  startIdentityCore,
-} from '../../../example-app/identity-core/identity-core.js'
 import { knowSecret, knowToken } from '../secret-search/index.js'
+import { type IdentityCore, startIdentityCore } from './identity-core/identity-core.js'
 
 export const API_DOMAIN = 'https://api.example'
 const API_KEY = 'the-key-of-the-backend-sdk'

@@ -5,17 +5,14 @@ import { mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import {
-  type IdentityCore,
-  startIdentityCore,
-} from '../../../example-app/identity-core/identity-core.js'
-import type { CoreVersion } from '../../../example-app/identity-core/interface-version.js'
-import { openDatabase } from '../../../example-app/identity-core/users/database.js'
-import { lockFolder } from '../../../example-app/identity-core/users/folder-lock.js'
-import { SCHEMA } from '../../../example-app/identity-core/users/schema.js'
-import type { UsersOptions } from '../../../example-app/identity-core/users/users.js'
-import { removeTemporaryFolder, temporaryFolder } from '../../../example-app/temporary-folder.js'
 import { CACHE } from '../process/cache.js'
+import { removeTemporaryFolder, temporaryFolder } from '../process/temporary-folder.js'
+import { type IdentityCore, startIdentityCore } from './identity-core/identity-core.js'
+import type { CoreVersion } from './identity-core/interface-version.js'
+import { openDatabase } from './identity-core/users/database.js'
+import { lockFolder } from './identity-core/users/folder-lock.js'
+import { SCHEMA } from './identity-core/users/schema.js'
+import type { UsersOptions } from './identity-core/users/users.js'
 
 const CORE_API_KEY = 'the-key-of-the-stand-in-core'
 

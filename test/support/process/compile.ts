@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BuildOptions, build, type Plugin } from 'esbuild'
-import { PROGRAM_OPTIONS } from '../../../scripts/program-options.js'
 import { CACHE, writeCached } from './cache.js'
 import { packedPackages } from './packed-packages.js'
+import { PROGRAM_OPTIONS } from './program-options.js'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 

@@ -1,7 +1,7 @@
 import { chmod } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename } from 'node:path'
-import { removeTemporaryFolder, temporaryFolder } from '../../../example-app/temporary-folder.js'
+import { removeTemporaryFolder, temporaryFolder } from '../process/temporary-folder.js'
 
 export const PREFIX = 'esa-tests-'
 

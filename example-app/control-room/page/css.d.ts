@@ -1,2 +1,0 @@
-/** The bundler puts what is imported so into the page's style sheet. */
-declare module '*.css' {}

@@ -1,7 +1,10 @@
 import { type Logger, logDecisions } from 'express-service-auth'
-import { StartError } from './environment.js'
+import { atPort, StartError } from './environment.js'
 import { launch } from './launch.js'
 import { jsonLines } from './orders/json-lines.js'
+import { openRoom } from './room/room.js'
+import { serveRoom } from './room/serve.js'
+import { startWatch } from './room/watch.js'
 import { createOperator } from './story/operator.js'
 import { setStage } from './story/stage.js'
 import { type Answer, play } from './story/step.js'
@@ -20,7 +23,9 @@ await launch('start', async () => {
     throw new StartError(`unknown option ${unknown}; there are ${FLAGS.join(' and ')}`)
   }
   const operator = createOperator()
-  const stage = await setStage({ onDecision: operator.onDecision })
+  const watch = startWatch()
+  const { onDecision } = operator
+  const stage = await setStage({ onDecision, around: watch.around })
   heading('express-service-auth: a story of three services')
   line(
     `core     ${stage.core.url}   mints tokens and publishes keys; its API key is ${stage.core.apiKey}`,
@@ -47,14 +52,17 @@ await launch('start', async () => {
     return undefined
   }
   line()
-  heading(
-    'The services stay up; Ctrl-C ends them. What the receiver logs, a line for each refusal:',
-  )
+  const room = words.includes('--no-page') ? undefined : await openRoom(stage, watch)
+  const page = room && (await atPort('ROOM_PORT', (port) => serveRoom(room, port)))
+  heading('The services stay up; Ctrl-C ends them. From here on, a line for each refusal.')
+  if (page) line(`See it in a browser, and keep this address to yourself: ${page.address}`)
   const stopLog = logDecisions(refusals)
   return {
-    close() {
+    async close() {
       stopLog()
-      return stage.close()
+      await page?.close()
+      await room?.close()
+      await stage.close()
     },
   }
 })

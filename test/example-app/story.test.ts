@@ -1,4 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
+import { placeBlocks } from '../docs/blocks.js'
+import { runBlock } from '../docs/running-blocks.js'
 import { startRedis } from '../support/redis/redis.js'
 import { run } from './run.js'
 
@@ -55,4 +57,21 @@ it('goes as expected with Redis, also a second time on the same records', LONG, 
     expect(stdout).toContain(`store: Redis at 127.0.0.1:${redis.port}`)
     expect(stepsOf(stdout)).toHaveLength(STEPS.length)
   }
+})
+
+it('stays up for the client of the README, without a page, until Ctrl-C', async () => {
+  const placed = await placeBlocks('story', 'README.md')
+  onTestFinished(placed.remove)
+  const story = await run('start.ts', ['--no-page'])
+  onTestFinished(() => void story.child.kill('SIGKILL'))
+  const printed = await story.printed('The services stay up')
+  const addressOf = (name: string) => new RegExp(`^${name} +(\\S+)`, 'm').exec(printed)?.[1]
+  const environment = { CORE_URL: addressOf('core'), ORDERS_URL: addressOf('orders') }
+  expect(await runBlock(placed, 'Calling', environment)).toBe('201 new\n')
+  expect(await runBlock(placed, 'Calling', environment)).toBe('201 replayed\n')
+  story.child.kill('SIGINT')
+  const { code, stdout, stderr } = await story.finished
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).not.toContain('in a browser')
+  expect(stdout).not.toContain('key_set_fetched')
 })

@@ -105,7 +105,7 @@ it('starts the example in a fresh clone', { timeout: LONG }, async () => {
   const [start = ''] = TRY.split('\n')
   const [, calls] = /explains (\d+) calls/.exec(start) ?? []
   const running = asNobody(start)
-  await running.shows('See all of it in a browser')
+  await running.shows('See it in a browser')
   await running.interrupt()
   expect(running.printed()).toContain(`${calls} of ${calls} steps went as expected`)
 })

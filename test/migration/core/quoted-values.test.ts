@@ -11,6 +11,7 @@ import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import { logDecisions } from '../../../src/telemetry/log/log-decisions.js'
+import { recordOutput } from '../../support/secret-search/index.js'
 import { sourceOf } from '../run/support/people.js'
 import { QUICK_TIMING } from '../run/support/quick-timing.js'
 
@@ -294,7 +295,10 @@ async function runWith(users: readonly Marked[], text: string, status: number): 
   const core = startQuotingCore(users, texts)
   const { output, records } = core
   const folder = await mkdtemp(join(tmpdir(), 'esa-quoted-'))
-  const log = (...line: unknown[]): unknown => output.push(line)
+  const log = (...line: unknown[]): void => {
+    recordOutput('a log line', line)
+    output.push(line)
+  }
   const stopLog = logDecisions({ info: log, warn: log, error: log }, { accepted: true })
   try {
     const migration = await openMigrationWith(

@@ -131,8 +131,8 @@ class Run<Tx> implements EndedRun {
     const settlement = await this.#within(settling).catch(
       (): TransactionSettlement => ({ type: 'pending' }),
     )
-    // A client that lost its connection may reject while the handler is still running.
-    if (settlement.type === 'failed' && !this.#isSettled) this.#decide({ type: 'server_failed' })
+    // A client that lost its connection may reject while the handler is still running, or before it has begun.
+    if (settlement.type !== 'pending' && !this.#isSettled) this.#decide({ type: 'server_failed' })
     if (!this.#hasAnswered) this.#control.abort()
     clearTimeout(this.#timer)
     this.#input.liveRuns.end(this.request.requester)
@@ -146,6 +146,7 @@ class Run<Tx> implements EndedRun {
     this.#isCalled = true
     const begun = await this.#within(this.#begin(tx))
     if (begun.found !== 'nothing') throw this.#decide({ type: 'found', outcome: foundIn(begun) })
+    if (this.#decision !== undefined) throw ROLLBACK
     const fence = safeFence(begun.fence)
     this.fence = fence
     this.#startTimer(this.#store.limits.transactionMs)

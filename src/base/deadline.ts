@@ -1,4 +1,4 @@
-import { onAbort } from './on-abort.js'
+import { setMaxListeners } from 'node:events'
 
 /** The limits of some work. */
 export interface Limit {
@@ -93,4 +93,42 @@ export function startTimer(ms: number, expire: (firedAt: number) => void): () =>
     clearTimeout(timer)
     clearImmediate(immediate)
   }
+}
+
+/**
+ * Waits; rejects with the signal's reason when the signal aborts. The timer keeps the process alive, because a program
+ * that only awaits a call would otherwise end before the call does.
+ */
+export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const stopListening = signal && onAbort(signal, abort)
+    const timer = setTimeout(() => {
+      stopListening?.()
+      resolve()
+    }, ms)
+    function abort(): void {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+  })
+}
+
+/** Calls `listener` when the signal aborts, not if it has aborted already. Returns a function that removes it. */
+export function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  // Node warns of more than ten listeners, and an app may pass one signal to any number of calls.
+  setMaxListeners(0, signal)
+  signal.addEventListener('abort', listener, { once: true })
+  return () => signal.removeEventListener('abort', listener)
+}
+
+/**
+ * Aborts the controller when the signal aborts, or immediately if it has aborted. Returns a function that
+ * disconnects the two. Replaces `AbortSignal.any`, which on Node 20 loses a timeout signal that nothing else
+ * refers to, and leaks memory on a long-lived signal.
+ */
+export function abortWith(controller: AbortController, signal: AbortSignal): () => void {
+  const abort = (): void => controller.abort(signal.reason)
+  if (signal.aborted) abort()
+  return onAbort(signal, abort)
 }

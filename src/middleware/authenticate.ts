@@ -8,8 +8,11 @@ import {
   type RefusalReason,
   type UndecidedReason,
 } from '../base/decision/reason.js'
-import { toServiceAuthError, wrongWiring } from '../base/decision/service-auth-error.js'
-import { Unavailable } from '../base/decision/unavailable.js'
+import {
+  toServiceAuthError,
+  Unavailable,
+  wrongWiring,
+} from '../base/decision/service-auth-error.js'
 import { hasFunctions, isObject } from '../base/options.js'
 import type { WireHeaders } from '../base/raw-headers.js'
 import type { SingleUseStore } from '../idempotency/single-use.js'

@@ -1,6 +1,6 @@
 import type { SingleUseStore } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
-import { Unavailable } from '../../src/base/decision/unavailable.js'
+import { Unavailable } from '../../src/base/decision/service-auth-error.js'
 import { consume, useOfToken } from '../../src/idempotency/single-use.js'
 
 const NOW = 1_800_000_000

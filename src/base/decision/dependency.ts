@@ -1,5 +1,4 @@
-import { ServiceAuthError } from './service-auth-error.js'
-import type { Unavailable } from './unavailable.js'
+import { ServiceAuthError, type Unavailable } from './service-auth-error.js'
 
 type DependencyKind = Unavailable['what'] | 'core' | 'tokens' | 'limiter' | 'users'
 
@@ -79,22 +78,14 @@ const WARNINGS: Record<DependencyKind, { readonly code: string; readonly remedy:
   },
 }
 
-const dependencies: Record<DependencyKind, WeakMap<object, Dependency>> = {
-  key_set: new WeakMap(),
-  denylist: new WeakMap(),
-  store: new WeakMap(),
-  core: new WeakMap(),
-  tokens: new WeakMap(),
-  limiter: new WeakMap(),
-  users: new WeakMap(),
-}
+const dependencies = new WeakMap<object, Map<DependencyKind, Dependency>>()
 
 /** The dependency of this object. Middlewares with the same object share its warnings. */
 export function dependencyOf(kind: DependencyKind, object: object): Dependency {
-  const known = dependencies[kind].get(object)
-  if (known !== undefined) return known
-  const dependency = createDependency(kind)
-  dependencies[kind].set(object, dependency)
+  const ofObject = dependencies.get(object) ?? new Map<DependencyKind, Dependency>()
+  dependencies.set(object, ofObject)
+  const dependency = ofObject.get(kind) ?? createDependency(kind)
+  ofObject.set(kind, dependency)
   return dependency
 }
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { connect, type PeerCertificate, type TLSSocket } from 'node:tls'
 import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
-import { Unavailable } from '../../base/decision/unavailable.js'
+import { Unavailable } from '../../base/decision/service-auth-error.js'
 import { KEY_SET_PATHS, type KeySource } from '../../verification/key-set/key-set.js'
 import type { Policy, TokenRules } from '../../verification/policy/policy.js'
 import type { Finding, Findings } from '../output/columns.js'

@@ -1,5 +1,5 @@
 import { type Denial, deny, type Reason } from '../../base/decision/reason.js'
-import { Unavailable } from '../../base/decision/unavailable.js'
+import { Unavailable } from '../../base/decision/service-auth-error.js'
 import { decisionResult } from '../../middleware/refusal-table.js'
 import {
   type Admit,

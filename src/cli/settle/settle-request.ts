@@ -1,4 +1,4 @@
-import { readKey } from '../../base/idempotency-key.js'
+import { readKey } from '../../base/raw-headers.js'
 import {
   decodeResult,
   encodeResult,

@@ -1,9 +1,6 @@
 import { growingDelayMs } from '../../base/back-off.js'
-import { connectionFault } from '../../base/connection-fault.js'
-import { withDeadline } from '../../base/deadline.js'
-import { pause } from '../../base/pause.js'
-import { readResponseBody } from '../../base/response-body.js'
-import { retryAfterMs } from '../../base/retry-after.js'
+import { pause, withDeadline } from '../../base/deadline.js'
+import { connectionFault, readResponseBody, retryAfterMs } from '../../base/fetch.js'
 import { CoreFailure } from './core-failure.js'
 import { type ApiKey, currentKey, operationUrl } from './core-options.js'
 

@@ -1,4 +1,4 @@
-import type { ConnectionFault } from '../../base/connection-fault.js'
+import type { ConnectionFault } from '../../base/fetch.js'
 
 /**
  * The reason why the core gave no answer: a closed list.

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { addressFault } from '../../base/http-address.js'
+import { addressFault } from '../../base/fetch.js'
 import { CoreFailure } from './core-failure.js'
 
 /** An API key of the core, or a function that returns one and is called before each request. */

@@ -1,5 +1,5 @@
-import { systemCodeOf } from '../../base/connection-fault.js'
 import { notify } from '../../base/decision/observers.js'
+import { systemCodeOf } from '../../base/fetch.js'
 import { TokenSourceError } from '../token-source/token-source-error.js'
 
 /**

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { readKey } from '../../base/idempotency-key.js'
+import { readKey } from '../../base/raw-headers.js'
 import { type ByteReader, cancel, readBytes } from './receive-response.js'
 import type { FetchSettings } from './service-fetch-options.js'
 

@@ -1,5 +1,5 @@
-import { systemCodeOf } from '../../base/connection-fault.js'
-import { onAbort } from '../../base/on-abort.js'
+import { onAbort } from '../../base/deadline.js'
+import { systemCodeOf } from '../../base/fetch.js'
 import type { ClassifiedResponse } from './retry-decision.js'
 
 /** A response, as far as it is read within its attempt. */

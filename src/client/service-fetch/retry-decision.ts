@@ -1,8 +1,8 @@
 import { growingDelayMs } from '../../base/back-off.js'
 import { INVALID_TOKEN, PROBLEM_MEDIA_TYPE, problemType } from '../../base/decision/problem.js'
+import { retryAfterMs } from '../../base/fetch.js'
 import { parseJson } from '../../base/json.js'
 import { isObject } from '../../base/options.js'
-import { retryAfterMs } from '../../base/retry-after.js'
 
 /** The outcome of an attempt, as far as it matters for the retry decision. */
 export type AttemptOutcome =

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { addressFault } from '../../base/http-address.js'
+import { addressFault } from '../../base/fetch.js'
 import {
   flag,
   functionOf,

@@ -1,5 +1,4 @@
-import { type Limit, withDeadline } from '../../base/deadline.js'
-import { pause } from '../../base/pause.js'
+import { type Limit, pause, withDeadline } from '../../base/deadline.js'
 import type { TokenSource } from '../token-source/token-source.js'
 import { isTransient } from '../token-source/token-source-error.js'
 import {

@@ -2,8 +2,7 @@ import type { NextFunction, Request, Response } from 'express'
 import { announceDecision, isObserved } from '../../base/decision/decision-event.js'
 import type { IdempotencyEvent, IdempotencyRefusal } from '../../base/decision/idempotency-event.js'
 import type { Denial } from '../../base/decision/reason.js'
-import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
-import { Unavailable } from '../../base/decision/unavailable.js'
+import { ServiceAuthError, Unavailable } from '../../base/decision/service-auth-error.js'
 import { keepHeadInOrder } from '../../idempotency/buffered-response/queued-head.js'
 import {
   decodeResult,

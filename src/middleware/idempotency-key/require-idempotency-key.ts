@@ -3,8 +3,7 @@ import { announceIdempotency } from '../../base/decision/idempotency-event.js'
 import { ignoreRejection } from '../../base/decision/observers.js'
 import { toServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
 import { digestOfParts } from '../../base/digest.js'
-import { type KeyHeader, readKey } from '../../base/idempotency-key.js'
-import { headerValues } from '../../base/raw-headers.js'
+import { headerValues, type KeyHeader, readKey } from '../../base/raw-headers.js'
 import { isDisconnected } from '../../idempotency/buffered-response/closing.js'
 import {
   deriveRecordId,

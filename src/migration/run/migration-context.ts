@@ -1,5 +1,5 @@
+import { pause } from '../../base/deadline.js'
 import type { MigrationProgress } from '../../base/decision/migration-event.js'
-import { pause } from '../../base/pause.js'
 import type { CoreClient } from '../core/core-client.js'
 import type { MigrationSettings } from './migration.js'
 import type { JournaledState } from './replay-journal.js'

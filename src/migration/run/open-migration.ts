@@ -1,5 +1,5 @@
+import { abortWith } from '../../base/deadline.js'
 import { announceMigration, type MigrationProgress } from '../../base/decision/migration-event.js'
-import { abortWith } from '../../base/on-abort.js'
 import { patientClient } from '../core/open-core-client.js'
 import { assertPhonePlans } from '../record-validation/phone-number.js'
 import {

@@ -1,5 +1,5 @@
 import { readClock } from '../../base/clock.js'
-import { sentMethod } from '../../base/sent-method.js'
+import { sentMethod } from '../../base/fetch.js'
 import type { KeySet } from '../../verification/key-set/key-set.js'
 import { remoteKeySet } from '../../verification/key-set/remote-key-set.js'
 import type { OAuth2Policy, ServiceAuthPolicy } from '../../verification/policy/policy-options.js'

@@ -1,8 +1,7 @@
 import { readClock } from '../../base/clock.js'
-import { systemCodeOf } from '../../base/connection-fault.js'
 import { withDeadline } from '../../base/deadline.js'
 import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
-import { readResponseBody } from '../../base/response-body.js'
+import { readResponseBody, systemCodeOf } from '../../base/fetch.js'
 import { type Freshness, freshnessOf } from './cache-control.js'
 import { KEY_SET_PATHS } from './key-set.js'
 

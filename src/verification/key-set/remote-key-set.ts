@@ -1,8 +1,8 @@
 import { AsyncResource } from 'node:async_hooks'
 import { z } from 'zod'
 import { announceKeySet, withoutQuery } from '../../base/decision/key-set-event.js'
-import { Unavailable } from '../../base/decision/unavailable.js'
-import { addressFault } from '../../base/http-address.js'
+import { Unavailable } from '../../base/decision/service-auth-error.js'
+import { addressFault } from '../../base/fetch.js'
 import {
   flag,
   functionOf,

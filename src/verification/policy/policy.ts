@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isStaticKeyId } from '../../base/compact-jws.js'
 import type { DecisionObserver } from '../../base/decision/decision-event.js'
-import { addressFault } from '../../base/http-address.js'
+import { addressFault } from '../../base/fetch.js'
 import {
   flag,
   functionOf,

@@ -1,6 +1,6 @@
 import { hostileTokens } from 'express-service-auth/testing'
 import { afterAll, describe, expect, it } from 'vitest'
-import { Unavailable } from '../../../src/base/decision/unavailable.js'
+import { Unavailable } from '../../../src/base/decision/service-auth-error.js'
 import { checkToken, type TokenVerdict } from '../../../src/cli/doctor/token-verdict.js'
 import { stepOf, stepsOf, type VerdictStep } from '../../../src/cli/doctor/verdict-step.js'
 import { createAdmit, createVerifier } from '../../../src/verification/admit.js'

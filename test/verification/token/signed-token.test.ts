@@ -1,7 +1,7 @@
 import { createPublicKey, verify } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it, vi } from 'vitest'
-import { Unavailable } from '../../../src/base/decision/unavailable.js'
+import { Unavailable } from '../../../src/base/decision/service-auth-error.js'
 import { createTokenForge } from '../../../src/testing/hostile/forge.js'
 import {
   type KeySource,

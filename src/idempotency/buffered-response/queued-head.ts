@@ -6,7 +6,7 @@ import { isBodyless } from './stored-result.js'
  * Keeps interim responses (`100 Continue`, early hints) before the head of the final one. Node queues them while an
  * earlier response on the connection is not sent yet. If the body comes as bytes, Node puts the head before the
  * queue, and the client reads the interim responses as the beginning of the body. A head that leaves with a string
- * of an explicit encoding is queued in order. See docs/decisions/queued-heads.md.
+ * of an explicit encoding is queued in order. See docs/decisions/buffered-response.md.
  */
 export function keepHeadInOrder(response: ServerResponse): void {
   if (!isQueued(response)) return

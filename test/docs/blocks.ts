@@ -24,6 +24,9 @@ export async function placeBlocks(
   return placeCode(name, texts.flatMap(codeBlocks))
 }
 
+/** The name of the file that other blocks import, which a block has in its first line. */
+const nameIn = (code: string): string | undefined => /^\/\/ ([\w-]+\.ts)\n/.exec(code)?.[1]
+
 /** Writes blocks to a folder that has the name in its own. */
 export async function placeCode(name: string, blocks: readonly CodeBlock[]): Promise<PlacedBlocks> {
   // Inside of the project, where its packages are found.
@@ -32,7 +35,8 @@ export async function placeCode(name: string, blocks: readonly CodeBlock[]): Pro
   const config = { extends: '../../tsconfig.json', include: ['*.ts'], exclude: [] }
   await mkdir(folder, { recursive: true })
   await writeFile(tsconfig, JSON.stringify(config))
-  const fileAt = (index: number): string => `${folder}/block-${index}.ts`
+  const fileAt = (index: number): string =>
+    `${folder}/${nameIn(blocks[index]?.code ?? '') ?? `block-${index}.ts`}`
   await Promise.all(blocks.map(({ code }, index) => writeFile(fileAt(index), code)))
   return {
     tsconfig,

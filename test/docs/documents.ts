@@ -12,6 +12,7 @@ export async function allDocuments(): Promise<readonly string[]> {
     'CHANGELOG.md',
     'bench/README.md',
     'example-app/README.md',
+    'test/simulation/README.md',
   ]
   return ['README.md', ...others, ...found.sort()]
 }

@@ -49,33 +49,27 @@ async function openScene(file: string): Promise<OpenScene> {
   return { issuer, app, port: (server.address() as AddressInfo).port, close }
 }
 
-/** The chapters of the comparison that lead away from a peer. */
-const chapters = (await readDocument('docs/comparison.md')).split(/^## From /m)
+const page = await readDocument('docs/comparison.md')
+const PEERS = ['express-jwt', 'express-oauth2-jwt-bearer'] as const
 
-function chapterOf(peer: string): string {
-  const chapter = chapters.find((text) => text.startsWith(`\`${peer}\``))
-  if (chapter === undefined) throw new Error(`there is no chapter on ${peer}`)
-  return chapter
-}
+const headingOf = (peer: string): string => `With \`${peer}\``
 
-describe.each(['express-jwt', 'express-oauth2-jwt-bearer'])('the way from %s', (peer) => {
-  const rows = tableRows(chapterOf(peer), 'What behaves otherwise')
-  const promises = rows.map(([name = '', before = '', after = '']) => ({
+describe.each(PEERS)('the way from %s', (peer) => {
+  const rows = tableRows(page, 'What behaves otherwise')
+  const promises = rows.map(([name = '', ...statuses]) => ({
     name,
-    Before: Number.parseInt(before, 10),
-    After: Number.parseInt(after, 10),
+    Before: Number.parseInt(statuses[PEERS.indexOf(peer)] ?? '', 10),
+    After: Number.parseInt(statuses[PEERS.length] ?? '', 10),
   }))
+  const fileOf = (side: (typeof SIDES)[number]): string =>
+    placed.fileOf(headingOf(side === 'Before' ? peer : 'express-service-auth'))
   let placed: PlacedBlocks
 
   beforeAll(async () => {
-    placed = await placeCode(peer, codeBlocks(chapterOf(peer)))
+    placed = await placeCode(peer, codeBlocks(page))
   })
 
   afterAll(() => placed.remove())
-
-  it('has an app before and one after', () => {
-    expect(placed.blocks.map(({ heading }) => heading)).toEqual(SIDES)
-  })
 
   it('promises nothing that is not tried here', () => {
     const names = promises.map(({ name }) => name)
@@ -87,7 +81,7 @@ describe.each(['express-jwt', 'express-oauth2-jwt-bearer'])('the way from %s', (
     let scene: OpenScene
 
     beforeAll(async () => {
-      scene = await openScene(placed.fileOf(side))
+      scene = await openScene(fileOf(side))
     })
 
     afterAll(() => scene.close())
@@ -112,7 +106,7 @@ describe.each(['express-jwt', 'express-oauth2-jwt-bearer'])('the way from %s', (
     it.each(promises.filter(({ name }) => name in SEQUENCES))(
       'answers $name as the page says',
       async ({ name, [side]: status }) => {
-        scene = await openScene(placed.fileOf(side))
+        scene = await openScene(fileOf(side))
         const answer = (await SEQUENCES[name]?.(scene)) ?? ''
         expect(statusOf(answer), answer).toBe(status)
         if (status === 503) expect(answer).toMatch(/^Retry-After: 5\r$/m)
@@ -127,7 +121,7 @@ describe.each(['express-jwt', 'express-oauth2-jwt-bearer'])('the way from %s', (
 
     it('was the stack, or in production one word', async () => {
       vi.spyOn(console, 'error').mockImplementation(() => {})
-      const scene = await openScene(placed.fileOf('Before'))
+      const scene = await openScene(fileOf('Before'))
       for (const { name } of causes.filter(({ Before }) => Before === 401)) {
         scene.app.set('env', 'development')
         expect(await REQUESTS[name]?.(scene), name).toMatch(/Error: .+<br> &nbsp; &nbsp;at /)
@@ -138,7 +132,7 @@ describe.each(['express-jwt', 'express-oauth2-jwt-bearer'])('the way from %s', (
     })
 
     it('is the same for every cause', async () => {
-      const scene = await openScene(placed.fileOf('After'))
+      const scene = await openScene(fileOf('After'))
       const answers = await Promise.all(causes.map(({ name }) => REQUESTS[name]?.(scene)))
       expect(new Set(answers).size).toBe(1)
       scene.close()
@@ -151,8 +145,8 @@ describe('what express-oauth2-jwt-bearer tells a caller', () => {
   let scene: OpenScene
 
   beforeAll(async () => {
-    placed = await placeCode('leaks', codeBlocks(chapterOf('express-oauth2-jwt-bearer')))
-    scene = await openScene(placed.fileOf('Before'))
+    placed = await placeCode('leaks', codeBlocks(page))
+    scene = await openScene(placed.fileOf(headingOf('express-oauth2-jwt-bearer')))
   })
 
   afterAll(async () => {

@@ -5,7 +5,6 @@
  */
 
 export type { DecisionEvent, DecisionObserver } from './base/decision/decision-event.js'
-export type { DenylistEvent, DenylistFailureCode } from './base/decision/denylist-event.js'
 export type {
   IdempotencyEvent,
   IdempotencyRefusal,
@@ -15,7 +14,12 @@ export type {
 export type { FetchFailureCode, KeySetEvent, SkipReason } from './base/decision/key-set-event.js'
 export type { Reason, RefusalReason, UndecidedReason } from './base/decision/reason.js'
 export { ServiceAuthError, type ServiceAuthErrorCode } from './base/decision/service-auth-error.js'
-export type { StoreEvent, StoreOperation } from './base/decision/store-call.js'
+export type {
+  DenylistEvent,
+  DenylistFailureCode,
+  StoreEvent,
+  StoreOperation,
+} from './base/decision/store-event.js'
 export type {
   Ending,
   IdempotencyStore,

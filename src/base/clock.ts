@@ -1,5 +1,3 @@
-import { ignoreRejection } from './decision/observers.js'
-
 /**
  * The time in milliseconds since the epoch.
  *
@@ -8,6 +6,5 @@ import { ignoreRejection } from './decision/observers.js'
 export function readClock(clock: () => number): number {
   const now = clock()
   if (Number.isFinite(now)) return now
-  ignoreRejection(now)
   throw new TypeError('the clock must return a finite number of ms')
 }

@@ -1,8 +1,5 @@
 import { isObject } from './options.js'
 
-/** Three base64url segments without padding (RFC 7515, section 7.1). */
-const COMPACT_JWS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
-
 /** The segments as they are in a token, not decoded. */
 interface Segments {
   readonly header: string
@@ -10,25 +7,17 @@ interface Segments {
   readonly signature: string
 }
 
-/** The segments of a token in compact form; `undefined` for anything else. */
+/** The segments of a token in compact form (RFC 7515, section 7.1); `undefined` for anything else. */
 export function segmentsOf(token: string): Segments | undefined {
-  if (!COMPACT_JWS.test(token)) return undefined
-  const segments = token.split('.')
-  if (!segments.every(isCanonical)) return undefined
+  const segments = token.split('.', 4)
+  if (segments.length !== 3 || !segments.every(isCanonical)) return undefined
   const [header = '', payload = '', signature = ''] = segments
   return { header, payload, signature }
 }
 
-const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-
-/** Whether the unused bits of the last character are zero. Otherwise several texts would decode to the same bytes. */
-function isCanonical(segment: string): boolean {
-  const rest = segment.length % 4
-  if (rest === 0) return true
-  if (rest === 1) return false
-  const lastBits = BASE64URL.indexOf(segment.charAt(segment.length - 1))
-  return lastBits % (rest === 2 ? 16 : 4) === 0
-}
+/** Whether it is base64url in its only spelling (RFC 4648, section 3.5), and not empty. Node also decodes others. */
+const isCanonical = (segment: string): boolean =>
+  segment !== '' && Buffer.from(segment, 'base64url').toString('base64url') === segment
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 

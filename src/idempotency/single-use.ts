@@ -1,7 +1,7 @@
 import { DependencyError, dependencyOf } from '../base/decision/dependency.js'
 import { allow, type Decision, deny } from '../base/decision/reason.js'
 import { Unavailable } from '../base/decision/service-auth-error.js'
-import { callStore } from '../base/decision/store-call.js'
+import { callStore } from '../base/decision/store-event.js'
 import { digestOfParts } from '../base/digest.js'
 
 /** Remembers used tokens and proofs; shared by all instances of a receiver. */

@@ -85,12 +85,7 @@ describe('options', () => {
     }
   })
 
-  it('are refused in a few words when they are a store or a request', () => {
-    const functions = { reserve() {}, renew() {}, settle() {}, check() {} }
-    expect(faultOf(functions)).toBe(
-      'test options: got an object with none of the options, such as name, size, share',
-    )
-    expect(faultOf({ ...functions, name: 'a' })).toContain('settle is not an option')
+  it('are refused in a few words when they are a request', () => {
     expect(faultOf(new IncomingMessage(new Socket()))).toBe(
       'test options: got a request: call the function, and use what it returns as the middleware',
     )

@@ -85,10 +85,7 @@ export function changesBetween(
   const ids = [...after.keys()]
   return {
     added: ids.filter((kid) => !earlier.has(kid)),
-    replaced: ids.filter((kid) => {
-      const known = earlier.get(kid)
-      return known !== undefined && known !== after.get(kid)
-    }),
+    replaced: ids.filter((kid) => earlier.has(kid) && earlier.get(kid) !== after.get(kid)),
     removed: [...earlier.keys()].filter((kid) => !after.has(kid)),
   }
 }

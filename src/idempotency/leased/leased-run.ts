@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { RunEnd } from '../../base/decision/idempotency-event.js'
-import { callStore } from '../../base/decision/store-call.js'
+import { callStore } from '../../base/decision/store-event.js'
 import { SignalOf } from '../../base/lazy-signal.js'
 import type { HandlerEnding, RunOnce } from '../run.js'
 import type { Ending, IdempotencyStore, Reservation } from './idempotency-store.js'

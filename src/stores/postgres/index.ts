@@ -4,7 +4,7 @@
  * @module express-service-auth/postgres
  */
 
-export type { PostgresEvent } from '../../base/decision/postgres-event.js'
+export type { PostgresEvent } from '../../base/decision/store-event.js'
 export { type DrizzleLike, fromDrizzle, type SqlTag } from './adapters/drizzle.js'
 export { fromKysely, type KyselyLike } from './adapters/kysely.js'
 export { fromPg, type PgPoolLike } from './adapters/pg.js'

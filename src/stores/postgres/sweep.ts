@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
-import { announcePostgres } from '../../base/decision/postgres-event.js'
+import { announcePostgres } from '../../base/decision/store-event.js'
 import { integerBetween, lazy, optionsObject, parseOptions } from '../../base/options.js'
 import type { TransactionRunner } from './runner.js'
 import { lockLiteral, quotedSchema } from './sql/literals.js'

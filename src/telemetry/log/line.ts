@@ -1,10 +1,8 @@
 import type { DecisionEvent } from '../../base/decision/decision-event.js'
-import type { DenylistEvent } from '../../base/decision/denylist-event.js'
 import type { IdempotencyEvent } from '../../base/decision/idempotency-event.js'
 import type { KeySetEvent } from '../../base/decision/key-set-event.js'
 import type { MigrationDecision, MigrationProgress } from '../../base/decision/migration-event.js'
-import type { PostgresEvent } from '../../base/decision/postgres-event.js'
-import type { StoreEvent } from '../../base/decision/store-call.js'
+import type { DenylistEvent, PostgresEvent, StoreEvent } from '../../base/decision/store-event.js'
 
 export type Level = 'info' | 'warn' | 'error'
 

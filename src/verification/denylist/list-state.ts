@@ -1,4 +1,4 @@
-import type { DenylistEvent, DenylistFailureCode } from '../../base/decision/denylist-event.js'
+import type { DenylistEvent, DenylistFailureCode } from '../../base/decision/store-event.js'
 import type { DenylistHealth } from './live-denylist.js'
 import {
   type ListVersion,

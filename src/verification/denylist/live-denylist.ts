@@ -1,4 +1,4 @@
-import type { DenylistFailureCode } from '../../base/decision/denylist-event.js'
+import type { DenylistFailureCode } from '../../base/decision/store-event.js'
 /** The tokens of one issuer that are denied now. */
 export interface DeniedLists {
   /** Callers (`sub`). */

@@ -1,4 +1,4 @@
-import { announceDenylist } from '../../base/decision/denylist-event.js'
+import { announceDenylist } from '../../base/decision/store-event.js'
 import {
   advance,
   eventsBetween,

@@ -1,6 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { announceDenylist } from '../../../src/base/decision/denylist-event.js'
 import { isIdempotencyObserved } from '../../../src/base/decision/idempotency-event.js'
 import { areKeysObserved } from '../../../src/base/decision/key-set-event.js'
 import {
@@ -8,7 +7,6 @@ import {
   isMigrationObserved,
   type MigrationDecision,
 } from '../../../src/base/decision/migration-event.js'
-import { announcePostgres } from '../../../src/base/decision/postgres-event.js'
 import { leaveChannels } from '../../support/secret-search/index.js'
 
 // Here it matters that nobody else listens.
@@ -37,24 +35,6 @@ it.each([
   expect(isObserved()).toBe(false)
   collect(channel)
   expect(isObserved()).toBe(true)
-})
-
-it('events of a live denylist are computed for subscribers only, and frozen', () => {
-  const events = [{ type: 'stale', reason: 'timeout' } as const, { type: 'recovered' } as const]
-  const tell = vi.fn(() => events)
-  announceDenylist(tell)
-  expect(tell).not.toHaveBeenCalled()
-  const published = collect('denylist')
-  announceDenylist(tell)
-  expect(published).toEqual(events)
-  expect(published.every(Object.isFrozen)).toBe(true)
-})
-
-it('events of a Postgres store are published', () => {
-  const published = collect('postgres')
-  const event = { type: 'swept', deleted: 3, durationMs: 5 } as const
-  announcePostgres(() => event)
-  expect(published).toEqual([event])
 })
 
 describe('a decision of the migration endpoint', () => {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import type { ErrorRequestHandler, RequestHandler } from 'express'
-import { type IdempotencyStore, memoryStore, type Reservation } from 'express-service-auth'
+import { memoryStore, type Reservation } from 'express-service-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { collectEvents, onEvent } from '../../support/observe/channel-events.js'
 import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
@@ -148,50 +148,37 @@ describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }
     expect(events.map(({ reason }) => reason)).toEqual(['reserved', 'reserved'])
   })
 
-  it.each<[string, () => unknown]>([
-    ['a promise', async () => true],
-    ['no promise', () => true],
-    [
-      'nothing, but throws',
-      () => {
-        throw new Error('away')
-      },
-    ],
-  ])(
-    'tells an answer before the key is reserved as a fault, where settle returns %s',
-    async (_what, settle) => {
-      const own = { ...memoryStore(), settle: settle as IdempotencyStore['settle'] }
-      const { reserve } = own
-      const errors: unknown[] = []
-      let answerEarly = (): void => {}
-      const receiver = await openOrders({
-        express,
-        handler: (_req, res) => void res.end(),
-        store: {
-          ...own,
-          reserve(request) {
-            answerEarly()
-            return reserve(request)
-          },
+  it('tells an answer before the key is reserved as a fault', async () => {
+    const own = memoryStore()
+    const errors: unknown[] = []
+    let answerEarly = (): void => {}
+    const receiver = await openOrders({
+      express,
+      handler: (_req, res) => void res.end(),
+      store: {
+        ...own,
+        reserve(request) {
+          answerEarly()
+          return own.reserve(request)
         },
-        outer: [
-          (_req, res, next) => {
-            answerEarly = () => void res.status(504).end()
-            next()
-          },
-        ],
-        finish: (app) =>
-          app.use(((error, _req, _res, _next) => errors.push(error)) satisfies ErrorRequestHandler),
-      })
-      onTestFinished(() => receiver.close())
-      expect((await call(receiver.port, { key: newKey() })).status).toBe(504)
-      await until('the fault is told', async () => errors.length > 0)
-      expect(errors[0]).toMatchObject({
-        code: 'wrong_wiring',
-        message: expect.stringContaining('had begun'),
-      })
-    },
-  )
+      },
+      outer: [
+        (_req, res, next) => {
+          answerEarly = () => void res.status(504).end()
+          next()
+        },
+      ],
+      finish: (app) =>
+        app.use(((error, _req, _res, _next) => errors.push(error)) satisfies ErrorRequestHandler),
+    })
+    onTestFinished(() => receiver.close())
+    expect((await call(receiver.port, { key: newKey() })).status).toBe(504)
+    await until('the fault is told', async () => errors.length > 0)
+    expect(errors[0]).toMatchObject({
+      code: 'wrong_wiring',
+      message: expect.stringContaining('had begun'),
+    })
+  })
 
   it('makes no event while nobody listens', async () => {
     let asked = 0

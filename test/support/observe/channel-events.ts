@@ -1,11 +1,20 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { DecisionEvent, IdempotencyEvent, KeySetEvent, StoreEvent } from 'express-service-auth'
+import type {
+  DecisionEvent,
+  DenylistEvent,
+  IdempotencyEvent,
+  KeySetEvent,
+  StoreEvent,
+} from 'express-service-auth'
+import type { PostgresEvent } from 'express-service-auth/postgres'
 import { onTestFinished } from 'vitest'
 
 interface Events {
   readonly decision: DecisionEvent
+  readonly denylist: DenylistEvent
   readonly idempotency: IdempotencyEvent
   readonly keys: KeySetEvent
+  readonly postgres: PostgresEvent
   readonly store: StoreEvent
 }
 

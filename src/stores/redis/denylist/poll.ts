@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
-import type { DenylistFailureCode } from '../../../base/decision/denylist-event.js'
+import type { DenylistFailureCode } from '../../../base/decision/store-event.js'
 import {
   type ClockReading,
   isSameVersion,

@@ -6,7 +6,7 @@ import {
   redisDenylist,
 } from 'express-service-auth/redis'
 import { onTestFinished } from 'vitest'
-import type { DenylistEvent } from '../../../../src/base/decision/denylist-event.js'
+import type { DenylistEvent } from '../../../../src/base/decision/store-event.js'
 import type { DenylistEntry } from '../../../../src/verification/denylist/denylist-entry.js'
 import { endClient, LIBRARY } from '../../../support/redis/redis-clients.js'
 import { until } from '../../../support/until.js'

@@ -20,9 +20,9 @@ import { type PlacedBlocks, placeBlocks, readDocument } from './blocks.js'
 import { keepRunning, type RunningApp, runBlock, startBlock } from './running-blocks.js'
 
 const PAGES = [
-  ...['denylist', 'logging', 'middleware-order', 'migration-endpoint'],
+  ...['denylist', 'logging', 'how-it-decides', 'idempotency', 'migration-endpoint'],
   ...['reasons', 'sessions', 'testing'],
-  ...['stores/custom', 'stores/encryption', 'stores/postgres'],
+  ...['stores/custom', 'stores/postgres'],
 ].map((name) => `docs/${name}.md`)
 
 /** Blocks that serve at `PORT`. */

@@ -80,7 +80,7 @@ const PROXIES: readonly Proxy[] = [
     async start(proxy, receiver) {
       const file = join(folder, 'haproxy.cfg')
       const times = 'defaults\n  timeout connect 5s\n  timeout client 5s\n  timeout server 5s\n'
-      await writeFile(file, `${times}\n${recipe('haproxy', { proxy, receiver })}`)
+      await writeFile(file, `${times}\n${recipe('text', { proxy, receiver })}`)
       const binary = findProgram({
         variable: 'HAPROXY_BIN',
         names: ['haproxy'],

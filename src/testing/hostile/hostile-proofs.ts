@@ -4,8 +4,7 @@ import type { OAuth2Policy, ServiceAuthPolicy } from '../../verification/policy/
 import { createProofKey } from '../issuer/bound-token.js'
 import type { TestIssuer } from '../issuer/issuer.js'
 import { createProofForge, type HostileProof, type ProofForge } from './forge.js'
-import { proofHeaderCases } from './proof-header-cases.js'
-import { proofPayloadCases } from './proof-payload-cases.js'
+import { proofHeaderCases, proofPayloadCases } from './proof-cases.js'
 
 /** Where the proofs of the catalogue are sent. */
 export interface HostileProofTarget {

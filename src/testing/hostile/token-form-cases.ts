@@ -78,33 +78,22 @@ function encodingCases({ good, header: members, token }: TokenForge): Draft[] {
         `${header}.${character}${payload.slice(1)}.${signature}`,
       ],
     ),
-    [
-      'a blank within the payload',
-      `${header}.${payload.slice(0, 8)} ${payload.slice(8)}.${signature}`,
-    ],
-    [
-      'a tab within the signature',
-      `${header}.${payload}.${signature.slice(0, 8)}\t${signature.slice(8)}`,
-    ],
-    ['padding after the header', `${header}=.${payload}.${signature}`],
-    ['padding after the payload', `${header}.${payload}=.${signature}`],
-    ['padding after the signature', `${good}==`],
-    [
-      'padding amid the signature',
-      `${header}.${payload}.${signature.slice(0, 8)}=${signature.slice(9)}`,
-    ],
-    [
-      'a signature in another spelling of the same bytes',
-      `${header}.${payload}.${respell(signature)}`,
-    ],
-    [
-      'a header of a length that base64url does not have',
-      oddLength(token({ header: pad(members) })),
-    ],
-    [
-      'standard base64 instead of base64url',
-      good.replaceAll('-', '+').replaceAll('_', '/').concat('+'),
-    ],
+    ...Object.entries({
+      'a blank within the payload': `${header}.${payload.slice(0, 8)} ${payload.slice(8)}.${signature}`,
+      'a tab within the signature': `${header}.${payload}.${signature.slice(0, 8)}\t${signature.slice(8)}`,
+      'padding after the header': `${header}=.${payload}.${signature}`,
+      'padding after the payload': `${header}.${payload}=.${signature}`,
+      'padding after the signature': `${good}==`,
+      'padding amid the signature': `${header}.${payload}.${signature.slice(0, 8)}=${signature.slice(9)}`,
+      'a signature in another spelling of the same bytes': `${header}.${payload}.${respell(signature)}`,
+      'a header of a length that base64url does not have': oddLength(
+        token({ header: pad(members) }),
+      ),
+      'standard base64 instead of base64url': good
+        .replaceAll('-', '+')
+        .replaceAll('_', '/')
+        .concat('+'),
+    }),
   ]
 }
 
@@ -150,13 +139,12 @@ function jsonCases({ token, header, claims, attacker }: TokenForge): Draft[] {
         [`a ${part} that nests deeply`, token({ [part]: nested })],
       ],
     ),
-    [
-      'a header with a member that nests deeply, signed by a stranger',
-      token({
+    ...Object.entries({
+      'a header with a member that nests deeply, signed by a stranger': token({
         header: `{"deep":${nested},${headerText.slice(1)}`,
         signer: rs256(attacker.privateKey),
       }),
-    ],
-    ['a payload that nests 10,000 deep', token({ payload: '['.repeat(OPEN_DEPTH) })],
+      'a payload that nests 10,000 deep': token({ payload: '['.repeat(OPEN_DEPTH) }),
+    }),
   ]
 }

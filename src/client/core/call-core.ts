@@ -1,8 +1,7 @@
 import { growingDelayMs } from '../../base/back-off.js'
 import { pause, withDeadline } from '../../base/deadline.js'
 import { connectionFault, readResponseBody, retryAfterMs } from '../../base/fetch.js'
-import { CoreFailure } from './core-failure.js'
-import { type ApiKey, currentKey, operationUrl } from './core-options.js'
+import { type ApiKey, CoreFailure, currentKey, operationUrl } from './core-options.js'
 
 /** The connection settings of the identity core. */
 export interface Core {

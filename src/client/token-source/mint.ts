@@ -5,7 +5,7 @@ import { parseJson } from '../../base/json.js'
 import { isObject } from '../../base/options.js'
 import { MAX_TOKEN_LENGTH } from '../../base/raw-headers.js'
 import { type Core, type CoreAnswer, callCore, excerptOf } from '../core/call-core.js'
-import { CoreFailure, type CoreFailureCode } from '../core/core-failure.js'
+import { CoreFailure, type CoreFailureCode } from '../core/core-options.js'
 import { TokenSourceError, type TokenSourceErrorCode } from './token-source-error.js'
 
 /** The claims that a caller chooses: a fixed schema, with the names as in the token. */

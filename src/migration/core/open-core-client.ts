@@ -15,8 +15,13 @@ import {
   excerptOf,
   type Verdict,
 } from '../../client/core/call-core.js'
-import { CoreFailure, type CoreFailureCode } from '../../client/core/core-failure.js'
-import { type ApiKey, apiKeyOption, baseUrlFaults } from '../../client/core/core-options.js'
+import {
+  type ApiKey,
+  apiKeyOption,
+  baseUrlFaults,
+  CoreFailure,
+  type CoreFailureCode,
+} from '../../client/core/core-options.js'
 import type { CallOptions, CoreClient, RowQuery, RowStatus, StagedRow } from './core-client.js'
 import { CoreError, type CoreErrorCode } from './core-error.js'
 import { withoutRecordValues } from './core-texts.js'

@@ -14,8 +14,6 @@ for (const path of [
   'SECURITY.md',
   'docs',
   'bench/README.md',
-  'example-app/README.md',
-  'test/simulation/README.md',
 ]) {
   cpSync(join('..', path), join('made', path), { recursive: true })
 }

@@ -24,10 +24,12 @@ export function storySteps(stage: Stage): Step[] {
 
 function readAndWrite(stage: Stage, call: Caller): Step[] {
   const key = `k1-${randomUUID()}` // Records in Redis outlive the story.
-  let used = ''
+  // The token of the accepted write: on Postgres a refusal of the key uses up none.
+  let used: string | undefined
   const write = async (quantity: number) => {
-    used = await stage.tokenOf('billing', WRITE)
-    return call.create({ token: used, key, quantity })
+    const token = await stage.tokenOf('billing', WRITE)
+    used ??= token
+    return call.create({ token, key, quantity })
   }
   return [
     {
@@ -64,7 +66,7 @@ function readAndWrite(stage: Stage, call: Caller): Step[] {
       request: 'billing: POST /orders, k2',
       about: 'A write takes each token once: whoever has copied one can do nothing with it.',
       expected: { status: 401, reason: 'token_replayed' },
-      send: () => call.create({ token: used }),
+      send: () => call.create({ token: used ?? '' }),
     },
   ]
 }

@@ -176,5 +176,5 @@ export function eventOf(
 }
 
 /** The part of an event that says who was accepted. */
-export const factsOf = ({ name, keyId, confirmation }: ServiceIdentity) =>
+const factsOf = ({ name, keyId, confirmation }: ServiceIdentity) =>
   ({ caller: name, keyId, confirmation: confirmation?.kind ?? 'none' }) as const

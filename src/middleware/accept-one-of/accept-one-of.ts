@@ -1,11 +1,29 @@
-import type { Request } from 'express'
-import type { DecisionObserver } from '../../base/decision/decision-event.js'
+import type { NextFunction, Request, RequestHandler } from 'express'
+import {
+  announceDecision,
+  type DecisionObserver,
+  isObserved,
+} from '../../base/decision/decision-event.js'
+import { DependencyError } from '../../base/decision/dependency.js'
+import { ignoreRejection } from '../../base/decision/observers.js'
 import type { Schemes } from '../../base/decision/problem.js'
+import { allow, type Decision, type Denial, deny } from '../../base/decision/reason.js'
+import { toServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
 import { functionOf, lazy, optionsObject, parseOptions } from '../../base/options.js'
 import { type AnyRouteHandler, fitAnyRoute } from '../any-route.js'
-import { type AcceptedCredential, beginState, credentialBy } from '../request-state.js'
-import { acceptRequest } from './accept-request.js'
+import { eventOf, reportFailure } from '../guard.js'
+import { refusalOf, sendRefusal } from '../refusal-table.js'
+import { requestIdOf } from '../request-id.js'
+import {
+  type AcceptedCredential,
+  assertBeforeKey,
+  beginState,
+  credentialBy,
+  type RequestState,
+} from '../request-state.js'
 import { type AnyChoice, type CheckedChoice, type CredentialOf, parseChoices } from './choice.js'
+import { type HandlerResult, type RequestAndResponse, runHandler } from './run-handler.js'
+import { CredentialRefused } from './session-credential.js'
 
 declare global {
   namespace Express {
@@ -31,6 +49,8 @@ export interface AcceptOneOfOptions {
   /** Called with every decision of this middleware. */
   readonly onDecision?: DecisionObserver | undefined
 }
+
+const BY = 'acceptOneOf'
 
 const schema = lazy(() => optionsObject({ onDecision: functionOf<DecisionObserver>().optional() }))
 
@@ -75,7 +95,7 @@ export function acceptOneOf<const Choices extends readonly [AnyChoice, ...AnyCho
   const { onDecision } = parseOptions('acceptOneOf options', schema, options)
   const observers = onDecision === undefined ? [] : [onDecision]
   const schemes = schemesOf(checked)
-  const middleware = fitAnyRoute('acceptOneOf', (request, response, next) =>
+  const middleware = fitAnyRoute(BY, (request, response, next) =>
     acceptRequest(checked, {
       middleware,
       observers,
@@ -95,4 +115,144 @@ export function acceptOneOf<const Choices extends readonly [AnyChoice, ...AnyCho
 function schemesOf(choices: readonly CheckedChoice[]): Schemes {
   const [first = 'Bearer', ...others] = new Set(choices.flatMap(({ schemes }) => schemes ?? []))
   return others.length === 0 ? first : 'Bearer, DPoP'
+}
+
+/** A request that one `acceptOneOf` decides on. */
+interface AcceptContext extends RequestAndResponse {
+  /** The `acceptOneOf` itself, under which the credential is stored. */
+  readonly middleware: object
+  readonly observers: readonly DecisionObserver[]
+  /** The schemes of the challenge in a refusal: those of the service choice. */
+  readonly schemes: Schemes
+  readonly state: RequestState
+  readonly next: NextFunction
+}
+
+/** Decides which credential is presented, before anything is verified, and has that one verified. */
+function acceptRequest(choices: readonly CheckedChoice[], context: AcceptContext): void {
+  let presented: CheckedChoice[]
+  try {
+    clearCredential(context)
+    assertBeforeKey(context.state, BY)
+    presented = choices.filter((choice) => isPresented(choice, context.request))
+  } catch (error) {
+    passError(toServiceAuthError(BY, error), context)
+    return
+  }
+  const [choice, ...others] = presented
+  if (choice === undefined) refuse(deny('credentials_missing'), context)
+  else if (others.length > 0) refuse(deny('credentials_ambiguous'), context)
+  else verify(choice, context)
+}
+
+function isPresented(choice: CheckedChoice, request: Request): boolean {
+  const answer = choice.presented(request)
+  if (typeof answer === 'boolean') return answer
+  ignoreRejection(answer)
+  throw wrongWiring(`${BY}: presented of ${choice.name} must return a boolean`)
+}
+
+/** Whatever this verifier decides is final: no other verifier sees the request. */
+function verify(choice: CheckedChoice, context: AcceptContext): void {
+  runHandler(choice.verify, context, (result) => {
+    if (result.type === 'passed') accept(choice, context)
+    else if (result.type === 'failed' && result.error instanceof CredentialRefused) {
+      refuse(result.error.denial, context, choice.name)
+    } else if (result.type === 'thrown') {
+      if (result.error instanceof DependencyError) reportFailure(result.error, context.observers)
+      passError(toServiceAuthError(BY, result.error), context)
+    } else passError(errorOf(result, `verify of ${choice.name}`), context)
+  })
+}
+
+function accept(choice: CheckedChoice, context: AcceptContext): void {
+  const { name, authorize } = choice
+  const { middleware, state, request } = context
+  try {
+    const identity = readIdentity(choice, request)
+    if (identity === undefined || identity === null) {
+      refuse(deny('identity_missing'), context, name)
+      return
+    }
+    const credential: AcceptedCredential = Object.freeze({ name, identity })
+    state.credentials ??= new Map()
+    state.credentials.set(middleware, credential)
+    request.credential = credential
+    announce(allow(identity), context, name)
+  } catch (error) {
+    passError(toServiceAuthError(BY, error), context)
+    return
+  }
+  authorizeBy(authorize, context, name)
+}
+
+function readIdentity({ name, identity }: CheckedChoice, request: Request): unknown {
+  const owner = identity(request)
+  if (typeof (owner as { then?: unknown } | null | undefined)?.then !== 'function') return owner
+  ignoreRejection(owner)
+  throw wrongWiring(`${BY}: identity of ${name} must not be a promise`)
+}
+
+/** Runs one handler after the other, as in a route, but only `next()` without an argument continues. */
+function authorizeBy(
+  [handler, ...others]: readonly RequestHandler[],
+  context: AcceptContext,
+  name: string,
+): void {
+  if (handler === undefined) {
+    context.next()
+    return
+  }
+  runHandler(handler, context, (result) => {
+    if (result.type === 'passed') authorizeBy(others, context, name)
+    else passError(errorOf(result, `authorize of ${name}`), context)
+  })
+}
+
+/** The error for `next`: what the handler gave to `next` or threw, unchanged, as in Express. */
+const errorOf = (result: Exclude<HandlerResult, { type: 'passed' }>, handler: string): unknown =>
+  result.type === 'misused' ? wrongWiring(`${BY}: ${handler} ${result.misuse}`) : result.error
+
+function refuse(denial: Denial, context: AcceptContext, name?: string): void {
+  revokeAcceptance(context)
+  try {
+    sendRefusal(context.response, refusalOf(denial.reason, context.schemes))
+    announce(denial, context, name)
+  } catch (error) {
+    context.next(toServiceAuthError(BY, error))
+    return
+  }
+  if (denial.failure !== undefined) reportFailure(denial.failure, context.observers)
+}
+
+function passError(error: unknown, context: AcceptContext): void {
+  revokeAcceptance(context)
+  context.next(error)
+}
+
+/** Withdraws what was accepted here, so that later guards fail if an error handler continues the request. */
+function revokeAcceptance(context: AcceptContext): void {
+  context.state.unaccepted += 1
+  clearCredential(context)
+}
+
+/** Never throws, because nothing would catch it. */
+function clearCredential({ middleware, state, request }: AcceptContext): void {
+  if (state.credentials?.delete(middleware)) Reflect.deleteProperty(request, 'credential')
+}
+
+/** `name` is that of the choice, once one is presented. */
+function announce(
+  decision: Decision<unknown>,
+  { observers, request, state: { admission } }: AcceptContext,
+  name?: string,
+): void {
+  if (!isObserved(observers)) return
+  const isService = decision.ok && decision.value === admission?.identity
+  const caller = isService ? admission?.identity : undefined
+  const event = eventOf(BY, decision, caller, requestIdOf(request))
+  announceDecision(
+    observers,
+    Object.freeze({ ...event, ...(name !== undefined && { credential: name }) }),
+  )
 }

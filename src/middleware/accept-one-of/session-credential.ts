@@ -97,9 +97,12 @@ export function sessionCredential<Session extends NoPromise = FrontendSession>(
     throw new TypeError('sessionCredential: must be given a verifier of sessions')
   }
   const settings = parseOptions('sessionCredential options', schema, options)
-  const { cookie, identity = sessionOf } = settings
-  const denylists = withIssuer(settings)
-  for (const denylist of denylists.liveDenylists) startPolling(denylist, denylists.issuer)
+  const { cookie, identity = sessionOf, denylist, issuer } = settings
+  if (issuer === undefined && denylist.liveDenylists.length > 0) {
+    throw new TypeError('sessionCredential options: issuer is required with a live denylist')
+  }
+  const denylists = { ...denylist, issuer: issuer ?? '' }
+  for (const live of denylists.liveDenylists) startPolling(live, denylists.issuer)
   const decide: RequestHandler = (request, response, next) => {
     const denial = objectionTo(request, cookie, denylists)
     if (denial !== undefined) return next(new CredentialRefused(denial))
@@ -131,12 +134,6 @@ export class CredentialRefused extends ServiceAuthError {
 
 interface IssuersDenylists extends Denylists {
   readonly issuer: string
-}
-
-function withIssuer({ denylist, issuer }: z.output<ReturnType<typeof schema>>): IssuersDenylists {
-  if (issuer !== undefined) return { ...denylist, issuer }
-  if (denylist.liveDenylists.length === 0) return { ...denylist, issuer: '' }
-  throw new TypeError('sessionCredential options: issuer is required with a live denylist')
 }
 
 /** The reason to refuse a session before its token is verified; `undefined` if there is none. */

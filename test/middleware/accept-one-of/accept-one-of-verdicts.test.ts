@@ -8,7 +8,6 @@ import {
   choice,
   failure,
   gateFor,
-  inPromise,
   now,
   service,
   walk,
@@ -58,9 +57,6 @@ describe.each(EXPRESS_MAJORS)('what acceptOneOf has accepted, on $major', ({ exp
         app.use('/a', one, router)
         inner.get('/c', (request, response) => {
           expect(() => absent.credentialOf(request)).toThrow(ServiceAuthError)
-          for (const standIn of [Object.create(request), new Proxy(request, {}), { ...request }]) {
-            expect(() => one.credentialOf(standIn)).toThrow(ServiceAuthError)
-          }
           response.json([one.credentialOf(request), two.credentialOf(request), request.credential])
         })
       },
@@ -132,18 +128,6 @@ describe.each(EXPRESS_MAJORS)('what acceptOneOf has accepted, on $major', ({ exp
     })
     await receiver.raw()
     expect(seen.mock.calls).toEqual([[undefined]])
-  })
-
-  it('a credential that somebody has fixed on the request is a fault, once', async () => {
-    const fix: RequestHandler = (request, _response, next) => {
-      Object.defineProperty(request, 'credential', { value: { name: 'any', identity: 'me' } })
-      next()
-    }
-    const gate = gateFor(choice({ verify: inPromise((_, next) => next()) }))
-    const receiver = await startReceiver({ express, mount: (app) => app.use(fix, gate) })
-    await receiver.raw()
-    expect(receiver.handled).toBe(0)
-    expect(receiver.errors).toHaveLength(1)
   })
 
   it('another acceptOneOf may be the verifier', async () => {

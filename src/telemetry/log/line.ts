@@ -96,24 +96,23 @@ export function lineOfKeySet(event: KeySetEvent): Line | undefined {
 }
 
 export function lineOfDenylist(event: DenylistEvent): Line {
-  const reason = `denylist_${event.type}`
+  const line = (level: Level, message: string): Line => {
+    return { level, message, reason: `denylist_${event.type}` }
+  }
   switch (event.type) {
     case 'changed':
-      return { level: 'info', message: 'The denylist changed.', reason }
-    case 'stale': {
-      const message = `The denylist could not be refreshed: ${event.reason}.`
-      return { level: 'error', message, reason }
-    }
-    case 'expired': {
-      const message = `The denylist is too old to use: ${event.reason}.`
-      return { level: 'error', message, reason }
-    }
+      return line('info', 'The denylist changed.')
+    case 'stale':
+      return line('error', `The denylist could not be refreshed: ${event.reason}.`)
+    case 'expired':
+      return line('error', `The denylist is too old to use: ${event.reason}.`)
     case 'recovered':
-      return { level: 'info', message: 'The denylist is up to date again.', reason }
-    case 'regressed': {
-      const message = 'The denylist in Redis lost entries, which stay in force in this process.'
-      return { level: 'error', message, reason }
-    }
+      return line('info', 'The denylist is up to date again.')
+    case 'regressed':
+      return line(
+        'error',
+        'The denylist in Redis lost entries, which stay in force in this process.',
+      )
   }
 }
 

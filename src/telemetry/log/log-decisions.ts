@@ -1,5 +1,4 @@
 import { Console } from 'node:console'
-import { z } from 'zod'
 import type { DecisionEvent } from '../../base/decision/decision-event.js'
 import type { IdempotencyEvent } from '../../base/decision/idempotency-event.js'
 import type { KeySetEvent } from '../../base/decision/key-set-event.js'
@@ -58,12 +57,6 @@ const schema = lazy(() =>
 
 const LEVELS: readonly Level[] = ['info', 'warn', 'error']
 
-const loggerSchema = lazy(() =>
-  optionsObject({
-    logger: z.custom<Logger>(isLogger, { error: 'must have the functions info, warn and error' }),
-  }),
-)
-
 function isLogger(value: unknown): boolean {
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false
   return LEVELS.every((level) => typeof (value as Partial<Logger>)[level] === 'function')
@@ -98,7 +91,9 @@ function lineLogger(console: Console): Logger {
  * ```
  */
 export function logDecisions(logger: Logger, options: LogOptions = {}): () => void {
-  parseOptions('logDecisions', loggerSchema, { logger })
+  if (!isLogger(logger)) {
+    throw new TypeError('logDecisions: logger must have the functions info, warn and error')
+  }
   const { accepted, burst, everySeconds } = parseOptions('logDecisions options', schema, options)
   const output = logger instanceof Console ? lineLogger(logger) : logger
 

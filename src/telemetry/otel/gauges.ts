@@ -84,13 +84,8 @@ interface GaugeValue {
 /** One value per series, by the value of its attribute, which several policies may share. */
 type GaugeValues = Record<Gauge, Map<unknown, GaugeValue>>
 
-const createGaugeValues = (): GaugeValues => ({
-  keySetAge: new Map(),
-  keySetKeys: new Map(),
-  denylistAge: new Map(),
-  denylistEntries: new Map(),
-  tokenCacheRequests: new Map(),
-})
+const createGaugeValues = (): GaugeValues =>
+  Object.fromEntries(GAUGES.map((name) => [name, new Map()])) as GaugeValues
 
 type Merge = (earlier: number, value: number) => number
 

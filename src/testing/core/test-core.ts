@@ -1,11 +1,8 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { once } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readClock } from '../../base/clock.js'
-import { http } from '../../base/node-http.js'
 import {
   functionOf,
   integerBetween,
@@ -14,8 +11,8 @@ import {
   optionsObject,
   parseOptions,
 } from '../../base/options.js'
-import { hash } from '../../base/supported-node.js'
 import { createKeyRing, createSigningKey, type KeyRing } from '../issuer/issuer-keys.js'
+import { closeServer, createLoopbackServer, listenOnLoopback, portOf } from '../issuer/loopback.js'
 import { mintToken, parseMintRequest, Refused, textOf } from './mint.js'
 
 /** Options of `createTestCore`. */
@@ -64,7 +61,6 @@ const schema = lazy(() =>
   }),
 )
 
-const HOST = '127.0.0.1'
 const API_KEY_BYTES = 24
 const MAX_DELAY_MS = 600_000
 const CACHE_CONTROL = 'max-age=3600, must-revalidate'
@@ -131,11 +127,10 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   )
   const domain = createServer({ '/auth/jwt/jwks.json': keySetOf(ring) }, apiKey)
   const servers = [core, domain]
-  await start(core, settings.port)
-  await start(domain, 0)
-  const [corePort, domainPort] = [portOf(core), portOf(domain)]
-  const url = urlOf(core)
-  const issuer = settings.issuer ?? urlOf(domain)
+  const url = await listenOnLoopback(core.http, settings.port)
+  const domainUrl = await listenOnLoopback(domain.http)
+  const [corePort, domainPort] = [portOf(core.http), portOf(domain.http)]
+  const issuer = settings.issuer ?? domainUrl
   let isClosed = false
   return {
     url,
@@ -187,7 +182,7 @@ interface Route {
 type Routes = Readonly<Record<string, Route>>
 
 interface CoreServer {
-  readonly http: ReturnType<typeof http.createServer>
+  readonly http: Server
   /** Aborted, and replaced, at each stop. */
   stopping: AbortController
 }
@@ -201,13 +196,12 @@ const keySetOf = (ring: KeyRing): Route => ({
 })
 
 function createServer(routes: Routes, apiKey: string): CoreServer {
-  const server = http.createServer((request, response) => {
+  const server = createLoopbackServer((request, response) => {
     reply(request, routes, { apiKey, signal: own.stopping.signal })
       .catch(toReply)
       .then((answer) => send(response, answer))
       .catch(() => response.destroy())
   })
-  server.on('connection', (socket) => socket.unref())
   const own: CoreServer = { http: server, stopping: new AbortController() }
   return own
 }
@@ -220,17 +214,11 @@ async function reply(
   const [path = ''] = (request.url ?? '').split('?')
   const route = Object.hasOwn(routes, path) ? routes[path] : undefined
   if (route === undefined) return { status: 404, body: 'Not found' }
-  if (!route.isPublic && !presentsKey(request, apiKey)) {
+  if (!route.isPublic && request.headers['api-key'] !== apiKey) {
     return { status: 401, body: 'Invalid API key' }
   }
   if (request.method !== route.method) return { status: 405, body: 'Method not supported' }
   return route.answer(request, signal)
-}
-
-/** Compares digests, so that the time tells nothing of the key. */
-function presentsKey({ headers }: IncomingMessage, apiKey: string): boolean {
-  const digest = (text: string) => Buffer.from(hash('sha256', text, 'base64url'))
-  return timingSafeEqual(digest(String(headers['api-key'])), digest(apiKey))
 }
 
 function toReply(error: unknown): Reply {
@@ -249,21 +237,10 @@ function send(response: ServerResponse, { status, headers, body }: Reply): void 
 async function start(server: CoreServer, port: number): Promise<void> {
   if (server.http.listening) return
   server.stopping = new AbortController()
-  server.http.listen(port, HOST)
-  await once(server.http, 'listening')
-  server.http.unref()
+  await listenOnLoopback(server.http, port)
 }
 
 async function stop({ http: server, stopping }: CoreServer): Promise<void> {
   stopping.abort()
-  if (!server.listening) return
-  // The server is unref'ed: without this, the process could end before this resolves.
-  server.ref()
-  const closed = once(server, 'close')
-  server.close()
-  server.closeAllConnections()
-  await closed
+  await closeServer(server)
 }
-
-const portOf = ({ http: server }: CoreServer): number => (server.address() as AddressInfo).port
-const urlOf = (server: CoreServer): string => `http://${HOST}:${portOf(server)}`

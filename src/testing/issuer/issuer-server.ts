@@ -1,9 +1,7 @@
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { TimerOptions } from 'node:timers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { http } from '../../base/node-http.js'
+import { closeServer, createLoopbackServer, listenOnLoopback } from './loopback.js'
 
 /** The state of an issuer's key set, for its HTTP server or its in-process `fetch`. */
 export interface Publication {
@@ -29,27 +27,16 @@ const headersOf = ({ maxAgeSeconds }: Publication): Record<string, string> => ({
  */
 export async function startKeySetServer(publication: Publication): Promise<KeySetServer> {
   const closing = new AbortController()
-  const server = http.createServer((request, response) => {
+  const server = createLoopbackServer((request, response) => {
     if (request.url?.endsWith('/jwks.json')) {
       answer(publication, response, closing.signal).catch(() => response.destroy())
     } else response.writeHead(404).end()
   })
-  server.on('connection', (socket) => socket.unref())
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  server.unref()
-  const { port } = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${port}`,
-    async close() {
+    url: await listenOnLoopback(server),
+    close() {
       closing.abort()
-      if (!server.listening) return
-      // The server is unref'ed: without this, the process could end before `close` resolves.
-      server.ref()
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
+      return closeServer(server)
     },
   }
 }

@@ -20,12 +20,3 @@ it('a clock that gives no time is a TypeError', () => {
     expect(() => readClock(() => time as number)).toThrow(TypeError)
   }
 })
-
-it('what a clock throws comes through as it is', () => {
-  const thrown = new Error('no time')
-  expect(() =>
-    readClock(() => {
-      throw thrown
-    }),
-  ).toThrow(thrown)
-})

@@ -75,17 +75,3 @@ export const withoutQuery = (jwksUri: string): string => jwksUri.split(/[?#]/, 1
 export function announceKeySet(jwksUri: string, change: KeySetChange): void {
   publish<KeySetEvent>(keys, () => ({ ...change, jwksUri: withoutQuery(jwksUri) }))
 }
-
-/** The key ids that a fetch has added, replaced and removed. A key that stays as it is keeps its object. */
-export function changesBetween(
-  before: ReadonlyMap<string, object> | undefined,
-  after: ReadonlyMap<string, object>,
-): Omit<Extract<KeySetChange, { type: 'fetched' }>, 'type'> {
-  const earlier = before ?? new Map<string, object>()
-  const ids = [...after.keys()]
-  return {
-    added: ids.filter((kid) => !earlier.has(kid)),
-    replaced: ids.filter((kid) => earlier.has(kid) && earlier.get(kid) !== after.get(kid)),
-    removed: [...earlier.keys()].filter((kid) => !after.has(kid)),
-  }
-}

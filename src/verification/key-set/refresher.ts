@@ -4,7 +4,6 @@ import { readClock } from '../../base/clock.js'
 import {
   announceKeySet,
   areKeysObserved,
-  changesBetween,
   type KeySetChange,
 } from '../../base/decision/key-set-event.js'
 import { FetchFailure, fetchKeySet, parseDocument, type Validators } from './fetch-key-set.js'
@@ -275,5 +274,19 @@ function createSkipReport(jwksUri: string): (skipped: readonly SkippedKey[]) => 
       if (!reported.has(name)) announceKeySet(jwksUri, { type: 'key_skipped', ...key })
     }
     reported = new Set(current.keys())
+  }
+}
+
+/** The key ids that a fetch has added, replaced and removed. A key that stays as it is keeps its object. */
+function changesBetween(
+  before: ReadonlyMap<string, object> | undefined,
+  after: ReadonlyMap<string, object>,
+): Omit<Extract<KeySetChange, { type: 'fetched' }>, 'type'> {
+  const earlier = before ?? new Map<string, object>()
+  const ids = [...after.keys()]
+  return {
+    added: ids.filter((kid) => !earlier.has(kid)),
+    replaced: ids.filter((kid) => earlier.has(kid) && earlier.get(kid) !== after.get(kid)),
+    removed: [...earlier.keys()].filter((kid) => !after.has(kid)),
   }
 }

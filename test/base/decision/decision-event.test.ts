@@ -1,10 +1,5 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { expect, it } from 'vitest'
-import {
-  announceDecision,
-  type DecisionEvent,
-  isObserved,
-} from '../../../src/base/decision/decision-event.js'
+import { announceDecision, type DecisionEvent } from '../../../src/base/decision/decision-event.js'
 import { collectEvents } from '../../support/observe/channel-events.js'
 import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
 import { leaveChannels } from '../../support/secret-search/index.js'
@@ -13,16 +8,6 @@ import { leaveChannels } from '../../support/secret-search/index.js'
 leaveChannels()
 
 const EVENT: DecisionEvent = { outcome: 'accepted', by: 'serviceAuth' }
-
-it('a decision is observed where somebody listens, on the channel or directly', () => {
-  expect(isObserved([])).toBe(false)
-  expect(isObserved([() => {}])).toBe(true)
-  const listener = (): void => {}
-  subscribe('express-service-auth:decision', listener)
-  expect(isObserved([])).toBe(true)
-  unsubscribe('express-service-auth:decision', listener)
-  expect(isObserved([])).toBe(false)
-})
 
 it('each observer is told, whatever the others do', async () => {
   const unhandled = collectUnhandledErrors()

@@ -2,7 +2,6 @@ import { expect, it } from 'vitest'
 import {
   ServiceAuthError,
   toServiceAuthError,
-  Unavailable,
   wrongWiring,
 } from '../../../src/base/decision/service-auth-error.js'
 
@@ -22,11 +21,4 @@ it('a fault of our own stays what it is', () => {
   const wiring = wrongWiring('x needs y')
   expect(wiring).toMatchObject({ code: 'wrong_wiring', message: 'x needs y' })
   expect(toServiceAuthError('serviceAuth', wiring)).toBe(wiring)
-})
-
-it('what is unavailable says what is unreachable, and why', () => {
-  const cause = new Error('refused')
-  const error = new Unavailable('store', 'the store failed', { cause })
-  expect(error).toMatchObject({ code: 'unavailable', what: 'store', message: 'the store failed' })
-  expect(error.cause).toBe(cause)
 })

@@ -42,18 +42,6 @@ describe('a call of a store', () => {
     expect(events[0]?.durationMs).toBeLessThan(5000)
     expect(Object.isFrozen(events[0])).toBe(true)
   })
-
-  it('is told when it fails, at once too, and fails with the same error', async () => {
-    const events = collect()
-    const error = new Error('away')
-    const throwing = (): never => {
-      throw error
-    }
-    await expect(callStore('reserve', () => Promise.reject(error))).rejects.toBe(error)
-    await expect(callStore('settle', throwing)).rejects.toBe(error)
-    expect(toldOf(events)).toEqual(['reserve failed', 'settle failed'])
-    for (const { durationMs } of events) expect(durationMs).toBeGreaterThanOrEqual(0)
-  })
 })
 
 async function open(options: Partial<OrdersOptions>): Promise<Receiver> {

@@ -16,25 +16,6 @@ it('a ring publishes a dynamic and a static key, named as the core names them', 
   expect(new Set(kidsOf(ring))).toEqual(new Set([ring.current().kid, ring.staticKey.kid]))
 })
 
-it('a rotation brings another key and keeps those that were there', () => {
-  const ring = createKeyRing(takeKey)
-  const first = ring.current()
-  const second = ring.rotate()
-  expect(ring.current()).toBe(second)
-  expect(second.kid).not.toBe(first.kid)
-  expect(kidsOf(ring)).toEqual(expect.arrayContaining([first.kid, second.kid]))
-})
-
-it('a removed key is published no more, but can still be found', () => {
-  const ring = createKeyRing(takeKey)
-  const { kid } = ring.current()
-  expect(ring.remove(kid)).toBe(true)
-  expect(ring.remove(kid)).toBe(false)
-  expect(ring.remove('never there')).toBe(false)
-  expect(kidsOf(ring)).toEqual([ring.staticKey.kid])
-  expect(ring.find(kid)?.kid).toBe(kid)
-})
-
 it('a published key has no private member', () => {
   const jwk = publicJwk(createSigningKey('k'))
   expect(Object.keys(jwk).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use'])

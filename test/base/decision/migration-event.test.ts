@@ -1,7 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { isIdempotencyObserved } from '../../../src/base/decision/idempotency-event.js'
-import { areKeysObserved } from '../../../src/base/decision/key-set-event.js'
 import {
   announceMigration,
   isMigrationObserved,
@@ -26,16 +24,6 @@ const DECISION: MigrationDecision = {
   reason: 'core_unavailable',
   status: 503,
 }
-
-it.each([
-  ['idempotency', isIdempotencyObserved],
-  ['keys', areKeysObserved],
-  ['migration', () => isMigrationObserved(undefined)],
-])('the channel %s is observed while it has subscribers', (channel, isObserved) => {
-  expect(isObserved()).toBe(false)
-  collect(channel)
-  expect(isObserved()).toBe(true)
-})
 
 describe('a decision of the migration endpoint', () => {
   it('is not computed where nobody observes', () => {

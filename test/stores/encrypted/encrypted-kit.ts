@@ -8,9 +8,7 @@ import {
   type Store,
 } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
-import { Redis } from 'ioredis'
 import { afterAll } from 'vitest'
-import { startRedis } from '../../support/redis/redis.js'
 import { LIBRARY } from '../../support/redis/redis-clients.js'
 import { begin, requestFor, sharedRedis } from '../redis/kit.js'
 
@@ -33,71 +31,35 @@ export interface OpenedStore {
   readonly store: IdempotencyStore
   read(record: string): Promise<Buffer>
   write(record: string, result: Buffer): Promise<void>
-  close(): Promise<void>
+  close(): void
 }
 
-export interface InnerStore {
-  readonly name: string
-  open(): Promise<OpenedStore>
+/** A store in memory. */
+export function openInner(): OpenedStore {
+  const inner = memoryStore()
+  const kept = new Map<string, Uint8Array>()
+  const store: IdempotencyStore = {
+    ...inner,
+    async reserve(request) {
+      const reservation = await inner.reserve(request)
+      const result = kept.get(request.recordId)
+      if (reservation.outcome !== 'finished' || result === undefined) return reservation
+      return { outcome: 'finished', result }
+    },
+  }
+  return {
+    store,
+    async read(key) {
+      const reservation = await store.reserve(requestFor({ recordId: key }))
+      if (reservation.outcome !== 'finished') throw new Error(reservation.outcome)
+      return Buffer.from(reservation.result)
+    },
+    async write(record, result) {
+      kept.set(record, result)
+    },
+    close: () => inner.close(),
+  }
 }
-
-const memory: InnerStore = {
-  name: 'memory',
-  async open() {
-    const inner = memoryStore()
-    const kept = new Map<string, Uint8Array>()
-    const store: IdempotencyStore = {
-      ...inner,
-      async reserve(request) {
-        const reservation = await inner.reserve(request)
-        const result = kept.get(request.recordId)
-        if (reservation.outcome !== 'finished' || result === undefined) return reservation
-        return { outcome: 'finished', result }
-      },
-    }
-    return {
-      store,
-      async read(key) {
-        const reservation = await store.reserve(requestFor({ recordId: key }))
-        if (reservation.outcome !== 'finished') throw new Error(reservation.outcome)
-        return Buffer.from(reservation.result)
-      },
-      async write(record, result) {
-        kept.set(record, result)
-      },
-      close: async () => inner.close(),
-    }
-  },
-}
-
-const redis: InnerStore = {
-  name: 'Redis',
-  async open() {
-    const server = await startRedis()
-    const client = new Redis(server.url)
-    const store = redisStore(LIBRARY.connect({ port: server.port }), { timeoutMs: 5000 })
-    const split = async (record: string): Promise<[head: Buffer, result: Buffer]> => {
-      const value = (await client.getBuffer(`esa:k:${record}`)) ?? Buffer.alloc(0)
-      const start = value.indexOf('fingerprint') + 'fingerprint'.length
-      return [value.subarray(0, start), value.subarray(start)]
-    }
-    return {
-      store,
-      read: async (record) => (await split(record))[1],
-      async write(record, result) {
-        const [head] = await split(record)
-        await client.set(`esa:k:${record}`, Buffer.concat([head, result]), 'KEEPTTL')
-      },
-      async close() {
-        store.close()
-        client.disconnect()
-        await server.stop()
-      },
-    }
-  },
-}
-
-export const INNER_STORES: readonly InnerStore[] = [memory, redis]
 
 export const KEYS = {
   '2026-01': randomBytes(32),

@@ -23,7 +23,6 @@ const RUNS = resultOf('of the run')
 const OPERATORS = resultOf('of the operator')
 const DONE: Resolution = { type: 'finished', result: OPERATORS }
 const FREED: Resolution = { type: 'freed' }
-const ROUNDS = 50
 
 const { onMemory, onRedis } = await openInnerStores()
 
@@ -96,22 +95,6 @@ describe.each([
     expect(await wrongKey.resolve(request.recordId, fence + 1, DONE)).toBe(false)
     expect(await wrongKey.resolve(request.recordId, fence, DONE)).toBe(true)
     expect(await found(make(), request)).toBe(OPERATORS.toString())
-  })
-
-  it('is one end, when a run comes back at once with its result', async () => {
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const store = make()
-      const request = requestFor()
-      const run = await begin(store, request)
-      await store.settle(run, { type: 'abandoned' })
-      const resolving = () => store.resolve(run.recordId, run.fence, DONE)
-      const settling = () => store.settle(run, { type: 'finished', result: RUNS })
-      const calls = round % 2 === 0 ? [resolving, settling] : [settling, resolving]
-      const answers = await Promise.all(calls.map((call) => call()))
-      expect(answers.filter(Boolean)).toHaveLength(1)
-      const isResolved = answers[calls.indexOf(resolving)]
-      expect(await found(store, request)).toBe((isResolved ? OPERATORS : RUNS).toString())
-    }
   })
 })
 

@@ -6,15 +6,6 @@ import { anyCharacter } from '../../base/any-character.js'
 
 const part = fc.string({ unit: anyCharacter, maxLength: 6 })
 
-it('an effect id is a UUID of version 8', () => {
-  const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
-  fc.assert(
-    fc.property(part, part, (record, name) => {
-      expect(effectIdOf(record, name)).toMatch(uuid)
-    }),
-  )
-})
-
 it('an effect id is SHA-256 but for the version and the variant, today as tomorrow', () => {
   const bytes = createHash('sha256').update('6:effect6:record4:mail').digest('hex')
   const id = effectIdOf('record', 'mail')

@@ -149,16 +149,23 @@ describe.each(Object.entries(KINDS))('%s', (_kind, makeReady) => {
   })
 })
 
-it('a write that nobody waits for and that fails is no success', async () => {
+it('a statement under way when the handler fails is rolled back with the rest: the answer waits for it', async () => {
+  const key = newKey()
   const receiver = await openCoupled({
     url: ledger.url,
     handler: (store) => (request, response) => {
       store
         .transactionOf(request)
-        .query('select 1/0')
+        .query(
+          'with slow as (select pg_sleep(0.3)::text as slept) insert into effect (key) select $1 from slow',
+          [key],
+        )
         .catch(() => {})
-      response.status(201).json({})
+      response.sendStatus(500)
     },
   })
-  expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 500 })
+  const begun = performance.now()
+  expect(await call(receiver.port, { key })).toMatchObject({ status: 500 })
+  expect(performance.now() - begun).toBeGreaterThan(290)
+  expect(await ledger.effects(key)).toBe(0)
 })

@@ -11,7 +11,7 @@ import {
 } from '../../support/receiver/coupled-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { knowSecret } from '../../support/secret-search/index.js'
-import { ADAPTERS, PG } from './adapters/libraries.js'
+import { PG } from './adapters/libraries.js'
 import { openOnAdapter } from './open-on-adapter.js'
 
 const postgres = await sharedPostgres()
@@ -30,12 +30,9 @@ interface Ending {
   readonly keeps?: true
 }
 
-const ON_EACH_LIBRARY: readonly Ending[] = [
+const ENDINGS: readonly Ending[] = [
   { what: 'a success', status: 201, effects: 1, reasons: [] },
   { what: 'a refusal', status: 422, effects: 0, reasons: ['rolled_back'] },
-]
-const ON_PG: readonly Ending[] = [
-  ...ON_EACH_LIBRARY,
   { what: 'a redirect', status: 303, effects: 1, reasons: [] },
   { what: 'a refusal after keepWrites', status: 422, effects: 1, reasons: [], keeps: true },
   { what: 'a 429', status: 429, effects: 0, reasons: ['rolled_back'] },
@@ -49,51 +46,48 @@ const ON_PG: readonly Ending[] = [
   { what: 'a 500', status: 500, effects: 0, reasons: ['rolled_back'] },
 ]
 
-describe.each(ADAPTERS)("missingKey: 'run', $name", (adapter) => {
-  it.each(adapter === PG ? ON_PG : ON_EACH_LIBRARY)(
-    '$what',
-    async ({ status, effects, reasons, keeps }) => {
-      const events = hearIdempotency()
-      const effect = newEffect()
-      const faults: unknown[] = []
-      const receiver = await openOnAdapter(adapter, {
-        url: ledger.url,
-        max: 2,
-        ...RUN,
-        handler: (store, opened) => async (request, response) => {
-          await opened.execute(store.transactionOf(request), insertOf(effect))
-          if (keeps) store.keepWrites(request)
-          try {
-            store.effectId(request, 'mail')
-          } catch (error) {
-            faults.push(error, request.idempotency)
-          }
-          response.status(status).json({ effects: await ledger.effects(effect) })
-        },
-      })
-      const records = await ledger.records()
-      for (const run of [1, 2]) {
-        const answer = await call(receiver.port)
-        expect(answer.status).toBe(status)
-        expect(answer.headers['idempotent-replayed']).toBeUndefined()
-        // Nothing is committed before the answer is complete.
-        expect(JSON.parse(answer.body.toString())).toEqual({ effects: (run - 1) * effects })
-        expect(await ledger.effects(effect)).toBe(run * effects)
-      }
-      expect(await ledger.records()).toBe(records)
-      const wrong = expect.objectContaining({ code: 'wrong_wiring' })
-      expect(faults).toEqual([wrong, undefined, wrong, undefined])
-      const each = ['key_missing', ...reasons]
-      expect(events.map(({ reason }) => reason)).toEqual([...each, ...each])
-      expect(events.every(({ record }) => record === undefined)).toBe(true)
-    },
-  )
+describe("missingKey: 'run', on pg", () => {
+  it.each(ENDINGS)('$what', async ({ status, effects, reasons, keeps }) => {
+    const events = hearIdempotency()
+    const effect = newEffect()
+    const faults: unknown[] = []
+    const receiver = await openOnAdapter(PG, {
+      url: ledger.url,
+      max: 2,
+      ...RUN,
+      handler: (store, opened) => async (request, response) => {
+        await opened.execute(store.transactionOf(request), insertOf(effect))
+        if (keeps) store.keepWrites(request)
+        try {
+          store.effectId(request, 'mail')
+        } catch (error) {
+          faults.push(error, request.idempotency)
+        }
+        response.status(status).json({ effects: await ledger.effects(effect) })
+      },
+    })
+    const records = await ledger.records()
+    for (const run of [1, 2]) {
+      const answer = await call(receiver.port)
+      expect(answer.status).toBe(status)
+      expect(answer.headers['idempotent-replayed']).toBeUndefined()
+      // Nothing is committed before the answer is complete.
+      expect(JSON.parse(answer.body.toString())).toEqual({ effects: (run - 1) * effects })
+      expect(await ledger.effects(effect)).toBe(run * effects)
+    }
+    expect(await ledger.records()).toBe(records)
+    const wrong = expect.objectContaining({ code: 'wrong_wiring' })
+    expect(faults).toEqual([wrong, undefined, wrong, undefined])
+    const each = ['key_missing', ...reasons]
+    expect(events.map(({ reason }) => reason)).toEqual([...each, ...each])
+    expect(events.every(({ record }) => record === undefined)).toBe(true)
+  })
 
   it('a handler that ends its transaction itself', async () => {
     const events = hearIdempotency()
     const effect = newEffect()
     const answers = [201, 409, 500]
-    const receiver = await openOnAdapter(adapter, {
+    const receiver = await openOnAdapter(PG, {
       url: ledger.url,
       max: 2,
       ...RUN,

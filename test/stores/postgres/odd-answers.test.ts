@@ -1,8 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type { RequestHandler } from 'express'
 import { Client } from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
-import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { createLedger, openCoupled } from '../../support/receiver/coupled-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
@@ -46,41 +43,4 @@ it('something else answers while a replay uses its token up: no process ends', a
   await blocker.end()
   await expect.poll(() => receiver.errors.length).toBe(1)
   expect(faults).toEqual([])
-})
-
-it.each<[string, RequestHandler]>([
-  [
-    'lets nobody assign req.idempotency',
-    (request, _response, next) => {
-      Object.defineProperty(request, 'idempotency', { value: undefined, writable: false })
-      next()
-    },
-  ],
-  [
-    'has an id that cannot be read any more',
-    (request, _response, next) => {
-      let reads = 0
-      Object.defineProperty(request, 'id', {
-        get() {
-          reads += 1
-          if (reads > 1) throw new Error('gone')
-          return 'one'
-        },
-      })
-      next()
-    },
-  ],
-])('a request that %s: the caller is answered', async (_what, spoil) => {
-  hearIdempotency()
-  const ledger = await openLedger()
-  const receiver = await openCoupled({
-    url: ledger.url,
-    more: {
-      outer: [spoil],
-      inner: [(request, _response, next) => next(void (request as { id?: unknown }).id)],
-    },
-    handler: () => (_request, response) => void response.sendStatus(201),
-  })
-  const answer = await Promise.race([call(receiver.port, { key: newKey() }), delay(2000, 'none')])
-  expect(answer).toHaveProperty('status')
 })

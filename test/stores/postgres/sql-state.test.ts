@@ -67,26 +67,4 @@ describe('sqlStateOf', () => {
     const wide = new AggregateError(Array.from({ length: 1_000_000 }, () => ({})))
     expect(sqlStateOf(wide)).toBeUndefined()
   })
-
-  it('never throws', () => {
-    const refuse = (): never => {
-      throw new Error('refused')
-    }
-    const hostile = new Proxy(
-      {},
-      { get: refuse, getPrototypeOf: refuse, has: refuse, ownKeys: refuse },
-    )
-    const { proxy, revoke } = Proxy.revocable<string[]>([], {})
-    revoke()
-    const getter = Object.defineProperty(new Error('x', { cause: withCode('40001') }), 'code', {
-      get: refuse,
-    })
-    expect(sqlStateOf(hostile)).toBeUndefined()
-    expect(sqlStateOf({ errors: proxy })).toBeUndefined()
-    expect(sqlStateOf({ errors: hostile })).toBeUndefined()
-    expect(sqlStateOf(getter)).toBe('40001')
-    for (const nothing of [undefined, null, '23505', 23505, Symbol('x'), () => {}]) {
-      expect(sqlStateOf(nothing)).toBeUndefined()
-    }
-  })
 })

@@ -115,8 +115,6 @@ export const LIBRARIES: readonly RedisLibrary[] = [...IOREDIS, ...NODE_REDIS_LIB
 /** The libraries under test. */
 export const CHOSEN_LIBRARIES = LIBRARIES.filter(({ library }) => isChosen(library))
 
-export const OTHER_LIBRARIES = LIBRARIES.filter((each) => !CHOSEN_LIBRARIES.includes(each))
-
 /** The library that most tests use. */
 export const LIBRARY = CHOSEN_LIBRARIES[0] as RedisLibrary
 if (LIBRARY === undefined) throw new Error(`REDIS_CLIENT names no client: ${WANTED}`)

@@ -11,7 +11,6 @@ import {
   ADAPTERS,
   type Adapter,
   CREATE_PAYMENT,
-  insertPayment,
   type OpenAdapter,
   PG_BY_PIPELINE,
 } from './libraries.js'
@@ -105,60 +104,6 @@ describe.each(ADAPTERS.filter(({ name }) => WITH_SAVEPOINTS.includes(name)))(
   'on $name',
   (adapter) => {
     const { name } = adapter
-
-    it('commits what was written by the library, by statements and in savepoints', async () => {
-      const { runner, insert, execute, executeNested } = await open(adapter)
-      const result = await runner.transaction(async (tx) => {
-        const { transaction: handle } = guardTransaction(tx)
-        await insert(handle, 'a')
-        await executeNested?.(handle, insertPayment('b'))
-        await expect(executeNested?.(handle, insertPayment('a'))).rejects.toThrow()
-        if (name === 'pg') await execute(handle, 'rollback to savepoint nested')
-        const rows = await runner.query(tx, 'select id from payment where id = $1', ['b'])
-        expect(rows).toEqual([{ id: 'b' }])
-        await record(runner, tx, 'c')
-        return 'done'
-      }, LIMITS)
-      expect(result).toBe('done')
-      expect(await payments()).toEqual(['a', 'b', 'c'])
-    })
-
-    it('refuses a handler its own commit and rollback', async () => {
-      const { runner, insert, execute } = await open(adapter)
-      await runner.transaction(async (tx) => {
-        const { transaction: handle } = guardTransaction(tx)
-        for (const text of ['commit', '-- so\n ROLLBACK', 'begin', 'end']) {
-          await expect(Promise.resolve().then(() => execute(handle, text))).rejects.toThrow(
-            /neither begins/,
-          )
-        }
-        await insert(handle, 'a')
-        await record(runner, tx, 'b')
-      }, LIMITS)
-      expect(await payments()).toEqual(['a', 'b'])
-    })
-
-    it.each(['idle', 'in a statement'])('rejects when its connection is lost %s', async (when) => {
-      const { runner, insert, execute } = await open(adapter)
-      const kill = (pid: unknown) => server.query('select pg_terminate_backend($1)', [pid])
-      const lost = runner.transaction(async (tx) => {
-        const [row] = await runner.query(tx, 'select pg_backend_pid() as pid', [])
-        await insert(tx, 'a')
-        if (when === 'in a statement') {
-          const sleeping = execute(tx, 'select pg_sleep(10)')
-          sleeping.catch(() => {})
-          await delay(20)
-          await kill(row?.['pid'])
-          await sleeping
-        }
-        await kill(row?.['pid'])
-        await delay(50)
-        await record(runner, tx, 'b')
-      }, LIMITS)
-      await expect(lost).rejects.toThrow()
-      expect(await payments()).toEqual([])
-      expect(await runner.query(undefined, 'select 1 as one', [], ALONE)).toEqual([{ one: 1 }])
-    })
 
     it('gets a connection again, in whatever moment it has lost one', async () => {
       for (let round = 0; round < ROUNDS_OF_LOSS; round++) {

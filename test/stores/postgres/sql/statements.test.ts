@@ -89,27 +89,6 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
   }
 
   describe('opened', () => {
-    it('runs what nobody runs, then finds its record, also of a request that differs', async () => {
-      const [client, ids] = [await connect(), nextIds()]
-      await client.query('begin')
-      const opened = await open(client, ids)
-      expect(opened).toEqual({ found: 'nothing', fence: expect.stringMatching(/^\d+$/) })
-      if (opened.found !== 'nothing') return
-      await ask(client, statements.insertRecord(ids, { ...KEEPING, fence: opened.fence }))
-      await client.query('commit; begin')
-      const again = await open(client, ids)
-      expect(again).toEqual({
-        found: 'record',
-        record: { isSame: true, result: KEEPING.result, run: opened.fence },
-      })
-      const other = await open(client, { ...ids, fingerprint: recordIds('', 'g').fingerprint })
-      expect(other).toEqual({
-        found: 'record',
-        record: { isSame: false, result: undefined, run: opened.fence },
-      })
-      await client.query('rollback')
-    })
-
     it('is as it is with any search_path and pg_temp', async () => {
       const [client, ids] = [await connect(), nextIds()]
       await client.query(POISON)
@@ -130,18 +109,6 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
       await ask(client, statements.awaitRun(ids, { waitMs: 100 }))
       await client.query(migration())
       await client.query('set search_path = pg_catalog; drop schema poison cascade; discard temp')
-    })
-
-    it('says that another run holds the key, whatever its request', async () => {
-      const [one, other, ids] = [await connect(), await connect(), recordIds('held', 'f')]
-      await one.query('begin')
-      await open(one, ids)
-      await other.query('begin')
-      expect(await open(other, ids)).toEqual({ found: 'other_run' })
-      await other.query('rollback; begin')
-      expect(await open(other, recordIds('held', 'g'))).toEqual({ found: 'other_run' })
-      await one.query('rollback')
-      await other.query('rollback')
     })
 
     it.each([
@@ -194,15 +161,6 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     }
   })
 
-  it('keeps the record inside of a savepoint of the handler', async () => {
-    const [client, ids] = [await connect(), nextIds()]
-    const fence = await begin(client, ids)
-    await client.query('savepoint own')
-    await ask(client, statements.insertRecord(ids, { ...KEEPING, fence }))
-    await client.query('commit')
-    expect(statements.readRecord(await ask(client, statements.findRecord(ids)))).toBeDefined()
-  })
-
   it('does not take other failures, nor a quoted statement, for a transaction that was ended', async () => {
     const [client, ids] = [await connect(), nextIds()]
     const fence = await begin(client, ids)
@@ -221,23 +179,6 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     expect(isEndedByHandler(new Error(`Failed query: ${keep.text}`, { cause: failed }))).toBe(false)
     const said = new Error('express-service-auth: transaction 1 ended')
     expect(isEndedByHandler(said)).toBe(false)
-  })
-
-  it('works whatever a handler has set', async () => {
-    const [client, ids] = [await connect(), nextIds()]
-    await client
-      .query(`create schema if not exists evil;
-      create or replace function evil.never(uuid, uuid) returns boolean language sql as 'select false';
-      create operator evil.= (function = evil.never, leftarg = uuid, rightarg = uuid)`)
-      .catch(() => {})
-    const fence = await begin(client, ids)
-    await client.query(`set local search_path = evil, pg_catalog;
-      set local standard_conforming_strings = off; set local intervalstyle = 'sql_standard';
-      set local bytea_output = 'escape'; set local timezone = 'Pacific/Auckland'`)
-    await ask(client, statements.insertRecord(ids, { ...KEEPING, fence }))
-    const looked = statements.readRecord(await ask(client, statements.findRecord(ids)))
-    expect(looked).toEqual({ isSame: true, result: KEEPING.result, run: fence })
-    await client.query('rollback')
   })
 
   it('gets what it kept past the type parsers of a client', async () => {

@@ -161,17 +161,6 @@ describe('a store whose replica is paused', () => {
   })
 })
 
-describe('a store that needs more replicas than there are', () => {
-  it('rejects reservations, and nothing stays behind', async () => {
-    const store = openStore(primary, { replicas: { min: 2, timeoutMs: 50 } }).store
-    const request = requestFor({ leaseMs: 1000 })
-    await expect(store.reserve(request)).rejects.toThrow('1 of 2 replicas')
-    await until('nothing is left', async () => {
-      return (await primary.command('EXISTS', `esa:k:${request.recordId}`)) === '0'
-    })
-  })
-})
-
 it('undoes a reservation on its own connection, so that it cannot overtake it', async () => {
   const server = await ownRedis({ 'slowlog-log-slower-than': '0' })
   const { store } = openStore(server, { replicas: { min: 1, timeoutMs: 50 } })

@@ -146,12 +146,6 @@ describe('marks', () => {
     // It has a mark.
     await desk.allow({ issuer: ISSUER, kind: 'token', value: 't1' }, PATIENTLY)
   })
-
-  it('go after seven days', async () => {
-    const server = await marked(Math.floor(Date.now() / 1000) - 604_900)
-    await openDenylist(server).allow(ALLOW_ORDERS, PATIENTLY)
-    expect(await server.command('HLEN', 'esa:{denylist}:marks')).toBe('1')
-  })
 })
 
 describe('a receiver that is closed while Redis is unreachable', () => {

@@ -1,10 +1,8 @@
 import type { RedisDenylist } from 'express-service-auth/redis'
-import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { until } from '../../../support/until.js'
-import { begin, openStore, requestFor } from '../kit.js'
-import { denylistOn, entryOf, ISSUER, openDenylist, PATIENTLY } from './denylist-kit.js'
+import { entryOf, ISSUER, openDenylist, PATIENTLY } from './denylist-kit.js'
 
 const LONG = 9_900
 const KEYS = 'esa:{denylist}'
@@ -51,27 +49,6 @@ describe('a long list', () => {
     await server.command('CONFIG', 'RESETSTAT')
     for (const mark of marks) await desk.allow(mark, PATIENTLY)
     expect(await scriptMicroseconds()).toBeLessThan(1000)
-  }, 60_000)
-
-  it('does not hold up reservations beside 20 writers', async () => {
-    await fill(LONG)
-    const { store } = openStore(server)
-    const writers = Array.from({ length: 20 }, () =>
-      denylistOn(new Redis({ port: server.port, lazyConnect: true })),
-    )
-    const target = { issuer: ISSUER, kind: 'caller', value: 'x' } as const
-    let isOver = false
-    let written = 0
-    const writing = writers.map(async (writer) => {
-      while (!isOver) {
-        await writer.deny(entryOf({ value: 'x' }))
-        await writer.allow(target)
-        written += 2
-      }
-    })
-    for (let at = 0; at < 100 || written < 200; at += 1) await begin(store, requestFor())
-    isOver = true
-    await Promise.all(writing)
   }, 60_000)
 
   it('is shortened by the entries that have ended', async () => {

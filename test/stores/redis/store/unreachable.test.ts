@@ -5,11 +5,7 @@ import { type RedisClientLike, redisStore } from 'express-service-auth/redis'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { OUTAGES, type Outage, startTcpProxy } from '../../../support/network/tcp-proxy.js'
 import { type RedisServer, startRedis, startServer } from '../../../support/redis/redis.js'
-import {
-  endClient,
-  OTHER_LIBRARIES,
-  type RedisLibrary,
-} from '../../../support/redis/redis-clients.js'
+import { endClient, type RedisLibrary } from '../../../support/redis/redis-clients.js'
 import { until } from '../../../support/until.js'
 import { begin, CHOSEN_LIBRARIES, MAJORS, requestFor } from '../kit.js'
 
@@ -28,10 +24,9 @@ const NAMED = { username: 'app', password: 'secret-of-the-app', name: 'orders' }
 const clientsOf = (
   kind: string,
   connect: (library: RedisLibrary, port: number) => RedisClientLike,
-  libraries = CHOSEN_LIBRARIES,
 ): Record<string, Connect> =>
   Object.fromEntries(
-    libraries.map((each) => [`${kind} of ${each.library}`, (port) => connect(each, port)]),
+    CHOSEN_LIBRARIES.map((each) => [`${kind} of ${each.library}`, (port) => connect(each, port)]),
   )
 
 const SERVERS = clientsOf('a client', ({ connect }, port) => connect({ port }))
@@ -41,18 +36,6 @@ const NAMED_SERVERS = clientsOf('a client with a password and a name', ({ connec
 const CLUSTERS = clientsOf('a client of a cluster', ({ connectCluster }, port) =>
   connectCluster([{ host: '127.0.0.1', port }]),
 )
-/** Every run tries the other libraries too, each outage once. */
-const OTHERS = clientsOf(
-  'a client with a password and a name',
-  ({ connect }, port) => connect({ port, ...NAMED }),
-  OTHER_LIBRARIES,
-)
-const OTHER_CLUSTERS = clientsOf(
-  'a client of a cluster',
-  ({ connectCluster }, port) => connectCluster([{ host: '127.0.0.1', port }]),
-  OTHER_LIBRARIES,
-)
-
 const WORK = {
   tokens: (store: Store): Promise<boolean> => store.consume(randomUUID(), 1000),
   async writes(store: Store): Promise<boolean> {
@@ -61,7 +44,7 @@ const WORK = {
   },
 }
 
-/** With all libraries in one run, clusters and sentinels have the outage of a second alone. */
+/** Where no library is chosen, clusters and sentinels have the outage of a second alone. */
 const DURATIONS = process.env['REDIS_CLIENT'] === undefined ? [1] : [0.2, 1, 5]
 
 interface Case {
@@ -152,29 +135,13 @@ describe('a store whose server was unreachable', () => {
   )
 })
 
-describe('a store whose server was unreachable, through another library', () => {
-  let server: RedisServer
-  beforeAll(async () => {
-    server = await startWithUser()
-    return () => server.stop()
-  })
-  testRecoveries(casesOf(OTHERS, [1]), (each) =>
-    recovery(each, server, OTHERS[each.client] as Connect),
-  )
-})
-
 describe('a store whose cluster was unreachable', () => {
-  const clients = { ...CLUSTERS, ...OTHER_CLUSTERS }
-  const cases = [
-    ...casesOf(CLUSTERS, DURATIONS),
-    ...casesOf(OTHER_CLUSTERS, [1]).filter(({ outage }) => outage === 'reset'),
-  ]
-  testRecoveries(cases, async (each) => {
+  testRecoveries(casesOf(CLUSTERS, DURATIONS), async (each) => {
     const config = { 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' }
     const node = await startRedis({ config })
     try {
       await node.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
-      return await recovery(each, node, clients[each.client] as Connect)
+      return await recovery(each, node, CLUSTERS[each.client] as Connect)
     } finally {
       await node.stop()
     }

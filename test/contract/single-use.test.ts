@@ -109,6 +109,41 @@ describe.each(EXPRESS_MAJORS)('requireSingleUse, on $major', ({ express }) => {
     }
   })
 
+  it('remembers a token for a minute to a quarter of an hour longer than it lives', async () => {
+    const { store, calls } = scriptedStore()
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(authFor(issuer.policy()), requireSingleUse({ store })),
+    })
+    const token = issuer.token()
+    for (const [ageSeconds, livesMs] of [
+      [0, 305_000],
+      [300.0004, 4_999.6],
+    ] as const) {
+      now = (NOW + ageSeconds) * 1000
+      expect((await receiver.call(token)).status).toBe(200)
+      const { ttlMs } = calls.at(-1) ?? { ttlMs: 0 }
+      expect(Number.isSafeInteger(ttlMs)).toBe(true)
+      expect(ttlMs - livesMs).toBeGreaterThanOrEqual(60_000)
+      expect(ttlMs - livesMs).toBeLessThanOrEqual(900_000)
+    }
+  })
+
+  it('asks no store about an id that is missing, empty or too long', async () => {
+    const { store, calls } = scriptedStore()
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(authFor(issuer.policy()), requireSingleUse({ store })),
+    })
+    for (const jti of [undefined, '', 'x'.repeat(257)]) {
+      expect(await receiver.rawWith(`Bearer ${issuer.token({ jti })}`)).toBe(INVALID_TOKEN)
+    }
+    expect(calls).toEqual([])
+    const ids = ['x', 'x'.repeat(256), ' ', '\0']
+    for (const jti of ids) expect((await receiver.call(issuer.token({ jti }))).status).toBe(200)
+    expect(calls).toHaveLength(ids.length)
+  })
+
   it('does not take a use that could not be decided for one, whatever handles the error', async () => {
     const { store } = scriptedStore('broken')
     const receiver = await startReceiver({

@@ -12,8 +12,6 @@ const of = (content: unknown, over: Partial<FingerprintedRequest> = {}): string 
     ...over,
   })
 
-const NONE = { type: 'none' } as const
-
 /** What tells parsed bodies apart: their own members in any order, and `-0`. */
 function isSame(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) {
@@ -142,16 +140,6 @@ describe('fingerprintOf', () => {
     expect(of(new Day(text))).toBe(of(new Date(text)))
   })
 
-  it('tells no body from an empty object', () => {
-    expect(of({}, { body: NONE })).toBeDefined()
-    for (const content of [{}, '', [], null]) expect(of({}, { body: NONE })).not.toBe(of(content))
-  })
-
-  it('has none for a body that is not in the request', () => {
-    expect(of({}, { body: { type: 'unparsed' } })).toBeUndefined()
-    expect(of({}, { body: { type: 'unread' } })).toBeUndefined()
-  })
-
   it('bears any depth', () => {
     const nested = (depth: number, inner: string): unknown =>
       JSON.parse(`${'[{"a":'.repeat(depth)}${inner}${'}]'.repeat(depth)}`)
@@ -166,42 +154,5 @@ describe('fingerprintOf', () => {
     }
     expect(of({}, { target: '//evil/orders?a=1' })).not.toBe(of({}))
     expect(of({}, { target: '/http://a/orders?a=1' })).not.toBe(of({}))
-  })
-
-  it('heeds the media type', () => {
-    expect(of({}, { mediaType: 'application/x-www-form-urlencoded' })).not.toBe(of({}))
-    expect(of({}, { mediaType: '' })).not.toBe(of({}))
-  })
-
-  it('heeds the length of a body that is known by it', () => {
-    const ofLength = (length?: number) =>
-      of({}, { body: { type: 'parsed', content: {}, ...(length !== undefined && { length }) } })
-    const lengths = [undefined, 0, 1, 3, 31]
-    expect(new Set(lengths.map(ofLength)).size).toBe(lengths.length)
-    expect(ofLength()).toBe(of({}))
-  })
-
-  it.each([
-    [undefined],
-    [5n],
-    [Symbol('s')],
-    [() => 1],
-    [new Date(Number.NaN)],
-    [new Map()],
-    [new Set()],
-    [new URL('http://a')],
-    [new Number(1)],
-    [{ a: [undefined] }],
-    [new Array(2)],
-    [new (class Order {})()],
-  ])('has none for what no parser makes: %s', (body) => {
-    expect(of(body)).toBeUndefined()
-  })
-
-  it('has none for multipart, whose files lie elsewhere, unless it is raw', () => {
-    const multipart = { mediaType: 'multipart/form-data' }
-    expect(of({}, multipart)).toBeUndefined()
-    expect(of(Buffer.from('x'), multipart)).toBeDefined()
-    expect(of(undefined, { ...multipart, body: NONE })).toBeDefined()
   })
 })

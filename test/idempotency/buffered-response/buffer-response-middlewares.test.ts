@@ -1,14 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { gunzipSync } from 'node:zlib'
-import express, { type Request, type RequestHandler, type Response } from 'express'
+import type { RequestHandler, Response } from 'express'
 import { expect, it } from 'vitest'
 import { describeReceivers } from '../../support/receiver/each-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
-import { until } from '../../support/until.js'
-import { atTheLastMoment, compress, endingLater, measuring, signing } from './outer-middlewares.js'
+import { compress, endingLater, measuring, signing } from './outer-middlewares.js'
 
 describeReceivers('A response behind the key and among other middlewares', (bench) => {
   const PLAIN = 'compress me '.repeat(40)
@@ -54,49 +52,6 @@ describeReceivers('A response behind the key and among other middlewares', (benc
     expect(found[1]).toBe(found[0])
   })
 
-  it('is stored compressed where that happens inside', async () => {
-    const receiver = await bench.start(
-      (_req, res) => void res.send(PLAIN),
-      {},
-      { inner: [compress] },
-    )
-    const key = newKey()
-    const first = await call(receiver.port, { key })
-    const second = await call(receiver.port, { key })
-    for (const answer of [first, second]) {
-      expect(answer.headers['content-encoding']).toEqual(['gzip'])
-      expect(gunzipSync(answer.body).toString()).toBe(PLAIN)
-    }
-  })
-
-  it('keeps the headers that an inner middleware adds at the last moment', async () => {
-    for (const send of [
-      (res: Response) => void res.end('x'),
-      (res: Response) => void res.write('x', () => res.end()),
-      (res: Response) => {
-        res.flushHeaders()
-        res.end('x')
-      },
-      (res: Response) => void res.writeHead(200, { etag: '"1"' }).end('x'),
-      (res: Response) => void res.json({}),
-    ]) {
-      const receiver = await bench.start(
-        (_req, res) => send(res),
-        {},
-        {
-          inner: [atTheLastMoment('Content-Language', 'cs')],
-          outer: [atTheLastMoment('X-Outer', '1')],
-        },
-      )
-      const key = newKey()
-      for (let time = 0; time < 2; time += 1) {
-        const { headers } = await call(receiver.port, { key })
-        expect(headers['content-language']).toEqual(['cs'])
-        expect(headers['x-outer']).toEqual(['1'])
-      }
-    }
-  })
-
   it('passes an outer middleware that writes by way of the response itself', async () => {
     const receiver = await bench.start(
       (_req, res) => void res.end('body'),
@@ -138,29 +93,6 @@ describeReceivers('A response behind the key and among other middlewares', (benc
     },
   )
 
-  it.each<[string, (req: Request, res: Response) => void]>([
-    ['other headers', (req, res) => sendWith(res, () => Object.assign(req, { rawHeaders: [] }))],
-    ['no headers', (req, res) => sendWith(res, () => Reflect.deleteProperty(req, 'rawHeaders'))],
-    [
-      'another request',
-      (req, res) =>
-        sendWith(res, () => Object.assign(res, { req: new IncomingMessage(req.socket) })),
-    ],
-    ['no request', (_req, res) => sendWith(res, () => Object.assign(res, { req: null }))],
-    ['no listeners', (_req, res) => sendWith(res, () => res.removeAllListeners())],
-    ['a proxy', (_req, res) => void new Proxy(res, {}).end('x')],
-    ['an app for another request', (req, res) => forward(new IncomingMessage(req.socket), res)],
-    ['an app for a wrapper', (req, res) => forward(Object.create(req), res)],
-  ])('is kept whatever its handler replaces: %s', async (_what, handler) => {
-    const receiver = await bench.start(handler)
-    const key = newKey()
-    void call(receiver.port, { key })
-    await until('the end', async () => bench.store.endings.length > 0)
-    const retry = await call(receiver.port, { key })
-    expect(retry.headers['idempotent-replayed']).toEqual(['true'])
-    expect(receiver.handled).toBe(1)
-  })
-
   it('breaks nothing but its own connection when an outer middleware throws', async () => {
     const failing: RequestHandler = (_req, res, next) => {
       const { end } = res
@@ -181,14 +113,3 @@ describeReceivers('A response behind the key and among other middlewares', (benc
     expect(retry.body.toString()).toBe('x')
   })
 })
-
-function sendWith(res: Response, change: () => unknown): void {
-  change()
-  res.end('x')
-}
-
-/** To another app, which makes both its own. */
-function forward(req: IncomingMessage, res: Response): void {
-  const app = express().use((_request, response) => void response.json({ forwarded: true }))
-  app(Object.assign(req, { method: 'POST', url: '/' }) as Request, res, () => {})
-}

@@ -154,22 +154,4 @@ describeReceivers('A run', (bench) => {
     expect(second.headers['idempotent-replayed']).toEqual(['true'])
     expect(receiver.handled).toBe(1)
   })
-
-  it('is one of two hundred identical requests that come at once', async () => {
-    const receiver = await bench.start(async (_req, res) => {
-      await delay(50)
-      res.status(201).json({ made: receiver.handled })
-    })
-    const key = newKey()
-    const body = JSON.stringify({ item: 'book' })
-    const answers = await Promise.all(
-      Array.from({ length: 200 }, () => call(receiver.port, { key, body })),
-    )
-    expect(receiver.handled).toBe(1)
-    for (const { status, problem, body: got } of answers) {
-      if (status === 409) expect(problem).toBe('request-in-progress')
-      else expect([status, got.toString()]).toEqual([201, '{"made":1}'])
-    }
-    expect(answers.filter(({ status }) => status === 201).length).toBeGreaterThan(0)
-  })
 })

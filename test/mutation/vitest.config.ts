@@ -32,7 +32,7 @@ export default defineConfig({
       'test/client/*/{retry-decision,token-state}.test.ts',
       'test/**/admit.test.ts',
       'test/**/{back-off,retry-after,raw-headers}.test.ts',
-      'test/migration/run/{apply-entry,next-step,reconcile,lost-calls,refused-calls,failed-rows,blocked-rows,waiting}.test.ts',
+      'test/migration/run/{run-state,reconcile,lost-calls,refused-calls,failed-rows,blocked-rows,waiting}.test.ts',
     ],
     isolate: false,
     setupFiles: ['test/support/run/own-modules.ts'],

@@ -308,27 +308,6 @@ describe.concurrent('importOne sends nothing', () => {
     ['an invalid user', { externalUserId: 'a', loginMethods: [] }, { field: 'loginMethods' }],
     ['a user without an external id', { loginMethods: USER.loginMethods }, { code: 'required' }],
     [
-      'half a surrogate pair in the id',
-      { ...USER, externalUserId: 'a\udc00' },
-      { field: 'externalUserId', code: 'not_unicode' },
-    ],
-    [
-      'half a surrogate pair in metadata',
-      { ...USER, userMetadata: { list: ['\ud800x'] } },
-      { field: 'userMetadata.list[0]', code: 'not_unicode' },
-    ],
-    [
-      'NUL in an e-mail address',
-      { ...USER, loginMethods: [{ recipeId: 'passwordless', email: 'a\0@b.c' }] },
-      { field: 'loginMethods[0].email', code: 'nul' },
-    ],
-    [
-      'a role twice in a tenant',
-      { ...USER, userRoles: [{ role: 'editor', tenantIds: ['public', 'public'] }] },
-      { field: 'userRoles[0].tenantIds[1]', code: 'duplicate' },
-    ],
-    ['what is no user', [], { code: 'wrong_type' }],
-    [
       'a BigInt',
       { ...USER, userMetadata: { plans: [{}, { balance: 10n }] } },
       {

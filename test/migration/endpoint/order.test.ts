@@ -1,7 +1,7 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { afterAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
-import { bodyAbout, newId, openEndpoint, type PostOptions } from './kit.js'
+import { bodyAbout, newId, OTHER_TOKEN, openEndpoint, type PostOptions, TOKEN } from './kit.js'
 import { openSmallCore } from './small-core.js'
 
 const core = await openSmallCore()
@@ -68,6 +68,21 @@ describe.each(EXPRESS_MAJORS)('the order of the checks, on $major', ({ express }
     }
     await endpoint.close()
   })
+})
+
+it('a limiter counts a digest of the token and of the user, at each issuer', async () => {
+  const counted: string[] = []
+  const limiter = { consume: async (key: unknown) => counted.push(String(key)) }
+  const endpoint = await openEndpoint(core, {
+    options: { limits: { credential: limiter, user: limiter } },
+  })
+  const id = newId()
+  for (const token of [TOKEN, TOKEN, OTHER_TOKEN]) await endpoint.post(bodyAbout(id), { token })
+  const [credential, user, ...others] = counted
+  expect(others.slice(0, 2)).toEqual([credential, user])
+  expect(new Set(counted).size).toBe(4)
+  expect(counted.join(' ')).not.toMatch(/user-|example/)
+  await endpoint.close()
 })
 
 it('a wrong token costs no budget', async () => {

@@ -107,12 +107,6 @@ describe('the user that is imported', () => {
     ])
   })
 
-  it('is all of the record, also where the request names one login of several', async () => {
-    const { imported, status } = await migrate(both)
-    expect(status).toBe(200)
-    expect(imported[0]?.['loginMethods']).toHaveLength(2)
-  })
-
   it('has the tenants of all its organizations, or those of none', async () => {
     const tenants = async (organizationIds: string[], organizationId?: string) => {
       const { imported } = await migrate(
@@ -258,26 +252,6 @@ describe('a user who is not imported', () => {
     })
     expect((await lenient.post(bodyAbout(newId()))).status).toBe(200)
     await lenient.close()
-  })
-
-  it.each<[string, object, string]>([
-    ['half a surrogate pair', { userMetadata: { a: '\ud800' } }, 'userMetadata.a: not_unicode'],
-    [
-      'NUL in a device name',
-      { totpDevices: [{ secretKey: 'some-totp-key', deviceName: 'a\0b' }] },
-      'totpDevices[0].deviceName: nul',
-    ],
-    [
-      'a role twice',
-      { userRoles: [{ role: 'editor', tenantIds: ['public', 'public'] }] },
-      'userRoles[0].tenantIds[1]: duplicate',
-    ],
-  ])('a record with %s, for good', async (_, more, fault) => {
-    const { faults } = await refusedAs('record_invalid', (id) => ({
-      ...legacyUser(id),
-      ...more,
-    }))
-    expect(faults).toEqual([fault])
   })
 
   it('a record of many faults: the first of them are told', async () => {

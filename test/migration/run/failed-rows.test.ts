@@ -76,17 +76,6 @@ describe('rows that have failed', () => {
     expect(journal.lines).toEqual(journaled)
   })
 
-  it.each(['chunk_failed', 'unknown_conflict'])('may be asked for by %s', async (code) => {
-    const { simulated, open } = scene()
-    simulated.importNow(conflict)
-    const migration = await open()
-    await migration.run()
-    await expect(migration.correct({ again: [code] })).rejects.toMatchObject({
-      code: 'bad_corrections',
-      message: `no record has failed or was held back with ${code}`,
-    })
-  })
-
   it('are told from those that the core has blamed for another', async () => {
     const { simulated, open } = scene({ usersWith: async () => [] })
     simulated.importLater(conflict)

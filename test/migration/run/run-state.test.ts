@@ -539,6 +539,7 @@ it.each<[unknown, boolean]>([
   ['role_missing', true],
   ['login_taken', true],
   ['chunk_failed', true],
+  ['unknown_conflict', true],
   ['xE003', false],
   ['E03', false],
   ['E0030', false],

@@ -4,11 +4,9 @@ import {
   type Behaviour,
   bomb,
   flood,
-  hangUp,
   MEBIBYTE,
   padded,
   redirectTo,
-  refusingUrl,
   respond,
   serve,
 } from '../../support/issuer/key-set-server.js'
@@ -17,14 +15,11 @@ import { until } from '../../support/until.js'
 import { DOCUMENT, failure, LIMIT, request } from './fetch-kit.js'
 
 describe('a failure is', () => {
-  it.each([201, 203, 204, 206, 400, 401, 403, 404, 410, 429, 500, 502, 503, 504])(
-    'the status %d, whatever the body',
-    async (status) => {
-      const body = status === 204 ? '' : JSON.stringify(DOCUMENT)
-      const server = await openKeySetServer(respond(`${status} Status`, body))
-      await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('status'))
-    },
-  )
+  it.each([201, 204, 206, 400, 404, 503])('the status %d, whatever the body', async (status) => {
+    const body = status === 204 ? '' : JSON.stringify(DOCUMENT)
+    const server = await openKeySetServer(respond(`${status} Status`, body))
+    await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('status'))
+  })
 
   it.each([301, 302, 303, 307, 308])('the redirect %d, which is not followed', async (status) => {
     const elsewhere = await openKeySetServer(serve(DOCUMENT))
@@ -45,14 +40,6 @@ describe('a failure is', () => {
     const asking = request('https://core.example/', { fetch })
     await expect(fetchKeySet(asking)).rejects.toEqual(failure('status'))
   })
-
-  it.each(['<!doctype html><title>Sign in</title>', '', '{"keys":[', 'undefined', '\u0000'])(
-    'what is no JSON: %j',
-    async (body) => {
-      const server = await openKeySetServer(respond('200 OK', body))
-      await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('malformed'))
-    },
-  )
 
   it('what is no UTF-8', async () => {
     const body = Buffer.concat([
@@ -95,17 +82,6 @@ describe('a failure is', () => {
       socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"keys":[]}')
     }
     server.behave(cutOff)
-    await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('network'))
-  })
-
-  it('a connection that is refused, reset or talks no HTTP', async () => {
-    await expect(fetchKeySet(request(await refusingUrl()))).rejects.toEqual(failure('network'))
-    const server = await openKeySetServer(hangUp)
-    await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('network'))
-    const babble: Behaviour = (socket) => {
-      socket.write('220 smtp.example ESMTP\r\n\r\n')
-    }
-    server.behave(babble)
     await expect(fetchKeySet(request(server.url))).rejects.toEqual(failure('network'))
   })
 

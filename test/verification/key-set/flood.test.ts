@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import { type Behaviour, hang, serve } from '../../support/issuer/key-set-server.js'
+import { type Behaviour, serve } from '../../support/issuer/key-set-server.js'
 import { openReceiverOfKeySet } from '../../support/issuer/open-key-set.js'
 import { makeSigningKey, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 import { pipeline } from '../../support/network/pipeline.js'
@@ -59,25 +59,6 @@ it('a rotated key that comes first, or in the midst of the flood, is found at on
   expect((await receiver.call(tokenOf(young))).status).toBe(200)
   expect([401, 503]).toEqual(expect.arrayContaining([...(await flooding).keys()]))
   expect(server.requests.length).toBeLessThanOrEqual(3)
-})
-
-it('tokens with known keys are answered while the fetch that a flood has caused hangs', async () => {
-  const { server, receiver, tokenOf, flood } = await stage(before)
-  server.behave(hang)
-  let flooded = false
-  const flooding = flood(100)
-    .catch(() => {})
-    .finally(() => {
-      flooded = true
-    })
-  await server.requested(2)
-  for (let index = 0; index < 100; index++) {
-    expect((await receiver.call(tokenOf(old, `known-${index}`))).status).toBe(200)
-  }
-  expect(flooded).toBe(false)
-  expect(server.requests).toHaveLength(2)
-  await receiver.close()
-  await flooding
 })
 
 it('twelve thousand random kids leave no trace in memory', async () => {

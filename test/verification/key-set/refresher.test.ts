@@ -5,7 +5,6 @@ import {
   type Behaviour,
   hangUp,
   type KeySetServer,
-  respond,
   serve,
 } from '../../support/issuer/key-set-server.js'
 import { openKeySetServer } from '../../support/issuer/open-key-set.js'
@@ -25,18 +24,6 @@ async function fetcherOf(
   onTestFinished(() => fetcher.close())
   return { server, fetcher, events: () => eventsOf(server.url) }
 }
-
-it.each<[string, Behaviour]>([
-  ['a reset connection', hangUp],
-  ['a 500', respond('500 Oops', '')],
-  ['HTML', respond('200 OK', '<html>')],
-  ['an empty set', serve({ keys: [] })],
-  ['a set without a usable key', serve({ keys: [shapeOfKey('small', 1024)] })],
-])('tries once more after %s', async (_name, bad) => {
-  const { server, fetcher } = await fetcherOf(bad, answer)
-  expect(await fetcher.fetch(undefined)).toMatchObject({ type: 'fetched' })
-  expect(server.requests).toHaveLength(2)
-})
 
 it('tries twice, not more, and tells why the second one failed', async () => {
   const { server, fetcher } = await fetcherOf(hangUp, serve({ keys: [] }), answer)

@@ -58,17 +58,4 @@ describe('close', () => {
     expect(keySet.health().keys).toEqual(['a'])
     expect(server.requests).toHaveLength(0)
   })
-
-  it('does not call a fetch of the user any more, which may pay no attention to signals', async () => {
-    let calls = 0
-    const fetch = async (): Promise<Response> => {
-      calls += 1
-      return Response.json(DOCUMENT)
-    }
-    const { keySet, source } = await openKeySet([], { fetch })
-    keySet.close()
-    await expect(source.find('a')).rejects.toMatchObject({ code: 'unavailable' })
-    await expect(keySet.ready()).rejects.toThrow()
-    expect(calls).toBe(0)
-  })
 })

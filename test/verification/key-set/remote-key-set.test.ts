@@ -132,18 +132,4 @@ describe('health', () => {
     keys.length = 0
     expect(keySet.health().keys).toEqual(['a'])
   })
-
-  it.each<[string, Record<string, string>, number]>([
-    ['max-age', { 'cache-control': 'max-age=600' }, 600],
-    ['max-age less Age', { 'cache-control': 'max-age=600', age: '100' }, 500],
-    ['no max-age', {}, 3600],
-  ])('says when the set expires by %s', async (_name, headers, seconds) => {
-    const { clock, keySet } = await openKeySet([serve(DOCUMENT, headers)])
-    await keySet.ready()
-    expect(keySet.health().expiresAt).toBe(clock() / 1000 + seconds)
-    clock.advance(seconds - 0.001)
-    expect(keySet.health()).toMatchObject({ state: 'stale', keys: ['a'] })
-    clock.advance(0.001)
-    expect(keySet.health()).toMatchObject({ state: 'expired', keys: [] })
-  })
 })

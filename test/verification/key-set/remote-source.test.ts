@@ -33,24 +33,6 @@ describe('without a usable set', () => {
     expect(await source.find('a')).toMatchObject({ kid: 'a' })
   })
 
-  it('an expired set is fetched again by who asks, who waits for it', async () => {
-    const { server, clock, keySet, source } = await openKeySet([before])
-    await keySet.ready()
-    clock.advance(3600)
-    expect(source.current('a')).toBeUndefined()
-    expect(await source.find('a')).toMatchObject({ kid: 'a' })
-    expect(server.requests).toHaveLength(2)
-  })
-
-  it('an expired set is the 503 when it cannot be fetched', async () => {
-    const { server, clock, keySet, source } = await openKeySet([before, hangUp])
-    await keySet.ready()
-    clock.advance(3600)
-    await expect(source.find('a')).rejects.toMatchObject(UNAVAILABLE)
-    await expect(source.find('unknown')).rejects.toMatchObject(UNAVAILABLE)
-    expect(server.requests).toHaveLength(3)
-  })
-
   it('nobody waits for a second fetch, however far the clock leaps meanwhile', async () => {
     const leap: Behaviour = (socket, request) => {
       clock.advance(100)

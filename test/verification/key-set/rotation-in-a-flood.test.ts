@@ -13,12 +13,15 @@ it('a caller outlasts a rotation while ten tokens a second name random keys', as
   const url = `http://127.0.0.1:${receiver.port}`
   const forged = tokenFrom(makeSigningKey('forged'), { now: Date.now() })
   const seen = new Set<number>()
-  const flood = setInterval(async () => {
+  const asked: Promise<unknown>[] = []
+  const ask = async (): Promise<void> => {
     const { status } = await receiver.call(withKid(forged, `random-${Math.random()}`))
     seen.add(status)
-  }, 100)
+  }
+  const flood = setInterval(() => asked.push(ask()), 100)
   onTestFinished(async () => {
     clearInterval(flood)
+    await Promise.all(asked)
     auth.close()
     await issuer.close()
   })

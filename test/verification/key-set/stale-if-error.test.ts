@@ -129,17 +129,6 @@ describe('while a set is used past its max-age', () => {
     expect((await receiver.call(tokenOf(old, 'a'))).status).toBe(200)
     expect(auth.health().keySet.state).toBe('fresh')
   })
-
-  it('maxStaleSeconds still ends its use', async () => {
-    const { server, clock, receiver, tokenOf } = await stage(600, 'key set', {
-      maxStaleSeconds: 30,
-    })
-    server.behave(hangUp)
-    clock.advance(29.9)
-    expect((await receiver.call(tokenOf(old, 'a'))).status).toBe(200)
-    clock.advance(0.1)
-    expect((await receiver.call(tokenOf(old, 'a'))).status).toBe(503)
-  })
 })
 
 it('is a number of seconds from 0 to 3600, and does not stand beside keySet', () => {

@@ -1,7 +1,5 @@
-import { json, text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type CoreRequest, callCore } from '../../../src/client/core/call-core.js'
-import { refusingOrigin } from '../../support/network/free-port.js'
 import { serve } from '../../support/receiver/serve.js'
 import { knowSecret } from '../../support/secret-search/index.js'
 
@@ -21,54 +19,6 @@ async function coreThat(...[listener]: Parameters<typeof serve>) {
   onTestFinished(close)
   return { baseUrl: url, apiKey: KEY, fetch: globalThis.fetch }
 }
-
-it('asks for any operation, with a body or without', async () => {
-  const core = await coreThat(async (request, response) => {
-    const { method, url, headers } = request
-    const sent = method === 'GET' ? await text(request) : await json(request)
-    response.end(JSON.stringify([method, url, headers['content-type'], headers['rid'], sent]))
-  })
-  const { status, text: answer } = await callCore(core, listing)
-  const seen = JSON.parse(answer ?? '')
-  expect([status, ...seen]).toEqual([200, 'GET', listing.path, null, null, ''])
-  const posted = await callCore(core, {
-    ...listing,
-    method: 'POST',
-    path: '/bulk-import/users/remove',
-    headers: { rid: 'bulk' },
-    body: { ids: ['a'] },
-  })
-  const path = '/bulk-import/users/remove'
-  const expected = ['POST', path, 'application/json; charset=utf-8', 'bulk', { ids: ['a'] }]
-  expect(JSON.parse(posted.text ?? '')).toEqual(expected)
-})
-
-it('gives every status with its text, so that each operation judges it', async () => {
-  const core = await coreThat((_, response) => {
-    response.writeHead(400, { 'content-type': 'text/plain' }).end('{"errors":["é"]}')
-  })
-  expect(await callCore(core, listing)).toMatchObject({ status: 400, text: '{"errors":["é"]}' })
-})
-
-it.each([
-  ['too large', 'too_large', 'x'.repeat(1001)],
-  ['not UTF-8', 'not_utf8', Buffer.from([0xff])],
-])('gives the status without the text of an answer that is %s', async (_, fault, body) => {
-  const core = await coreThat((__, response) => {
-    response.writeHead(500).end(body)
-  })
-  expect(await callCore(core, listing)).toEqual({ status: 500, text: undefined, fault })
-})
-
-it('tells by Node’s code that no connection was made', async () => {
-  const core = { baseUrl: await refusingOrigin(), apiKey: KEY, fetch: globalThis.fetch }
-  await expect(callCore(core, listing)).rejects.toMatchObject({
-    name: 'CoreFailure',
-    code: 'unreachable',
-    systemCode: 'ECONNREFUSED',
-    mayHaveArrived: false,
-  })
-})
 
 const coded = (code: string, more: object = {}) => Object.assign(new Error(code), { code, ...more })
 const connectError = (code: string) => coded(code, { syscall: 'connect' })
@@ -101,13 +51,6 @@ it.each<[string, unknown, boolean]>([
   await expect(asked).rejects.toMatchObject({ code: 'unreachable', mayHaveArrived })
 })
 
-it('throws what a body cannot be JSON for, and sends nothing', async () => {
-  const fetch = () => Promise.reject(new Error('sent'))
-  const core = { baseUrl: 'https://core.example', apiKey: KEY, fetch }
-  const asked = callCore(core, { ...listing, method: 'POST', body: { count: 1n } })
-  await expect(asked).rejects.toThrow(TypeError)
-})
-
 it('passes no code on that does not look like Node’s, and no chain without end', async () => {
   knowSecret('an API key', KEY)
   const odd = Object.assign(new Error('odd'), { code: KEY })
@@ -119,13 +62,6 @@ it('passes no code on that does not look like Node’s, and no chain without end
   ).catch((thrown: unknown) => thrown)
   expect(error).toMatchObject({ code: 'unreachable' })
   expect(error).not.toHaveProperty('systemCode')
-})
-
-it('rejects with the reason of the signal that ends it', async () => {
-  const ending = new AbortController()
-  const core = await coreThat(() => ending.abort(new Error('closed by the caller')))
-  const asked = callCore(core, { ...listing, signal: ending.signal })
-  await expect(asked).rejects.toThrow('closed by the caller')
 })
 
 describe('a 429', () => {
@@ -145,16 +81,6 @@ describe('a 429', () => {
     for (const [index, ms] of waitsMs.entries()) {
       expect(ms).toBeGreaterThan((minMs[index] ?? 0) - 5)
     }
-  })
-
-  it('is the answer when there is no time for another request', async () => {
-    let requests = 0
-    const core = await coreThat((_, response) => {
-      requests += 1
-      response.writeHead(429, { 'retry-after': '30' }).end('slow down')
-    })
-    expect(await callCore(core, listing)).toMatchObject({ status: 429 })
-    expect(requests).toBe(1)
   })
 
   it('ends the wait with the signal', async () => {

@@ -167,13 +167,6 @@ describe.concurrent('the source of tokens', () => {
     expect((error as ServiceCallError).report.attempts).toEqual([{ error: 'token', waitedMs: 0 }])
   })
 
-  it('that throws at once is no different', async () => {
-    const call = failing(() => {
-      throw new Error('at once')
-    })
-    expect((await settled(call('http://127.0.0.1:2/'))).last).toBe('token')
-  })
-
   it.each([undefined, 7, '', 'two words', 'a line\nbreak', 'naïve'])(
     'that gives %j, which is no token, ends the call without showing it',
     async (given) => {
@@ -233,18 +226,6 @@ describe.concurrent('answers', () => {
     expect(await (await caller(service)(service.url)).json()).toEqual({ of: 'tea' })
   })
 
-  it('may come in chunks, without a length', async () => {
-    const reply: Reply = async (response) => {
-      for (const part of ['one ', 'two ', 'three']) {
-        response.write(part)
-        await delay(5)
-      }
-      response.end()
-    }
-    const service = await startService(reply)
-    expect(await (await caller(service)(service.url)).text()).toBe('one two three')
-  })
-
   it.each([
     ['HEAD', 200],
     ['GET', 204],
@@ -255,11 +236,6 @@ describe.concurrent('answers', () => {
     expect(response.status).toBe(status)
     expect(response.body).toBeNull()
     expect(reportOf(response).attempts).toEqual([{ status, waitedMs: 0 }])
-  })
-
-  it('may have an empty body', async () => {
-    const service = await startService(answer(200))
-    expect(await (await caller(service)(service.url)).text()).toBe('')
   })
 
   it.each([

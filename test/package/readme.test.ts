@@ -126,23 +126,3 @@ it('is packed and installed into an app, where the quick start runs', {
   await runIn(app, ['npm', 'pkg', 'set', 'type=commonjs'])
   expect(await statusesOf('server.mjs')).toEqual(statuses)
 })
-
-it('has programs that compile as TypeScript with the settings of the README', async () => {
-  await runIn(app, ['npm', 'pkg', 'set', 'type=module'])
-  const files = await Promise.all(
-    BLOCKS.map(async ({ code }, index) => {
-      await writeFile(join(app, `block-${index}.ts`), code)
-      return `block-${index}.ts`
-    }),
-  )
-  const compilerOptions = {
-    target: 'es2022',
-    module: 'nodenext',
-    types: ['node'],
-    strict: true,
-    noEmit: true,
-    skipLibCheck: false,
-  }
-  await writeFile(join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }))
-  await runIn(app, [join(ROOT, 'node_modules/.bin/tsc'), '-p', 'tsconfig.json'])
-})

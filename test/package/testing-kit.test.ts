@@ -27,13 +27,13 @@ const startingWith = (prefix: string, names: readonly string[]): string[] =>
   names.filter((name) => name.startsWith(prefix))
 
 describe.each<RunnerName>(['vitest', 'node:test', 'jest'])("a user's tests with %s", (runner) => {
-  it('turn every hostile token away, do to the key set what happens to real ones, and end', async () => {
+  it('turn every hostile token away, and end', async () => {
     const { exitCode, passed, others, output } = await project.test(runner, 'orders')
     expect(others, output).toEqual([])
     expect(exitCode, output).toBe(0)
     const names = await namesOfHostileTokens()
     expect(startingWith('hostile: ', passed)).toEqual(names)
-    expect(passed.length).toBeGreaterThan(names.length + 15)
+    expect(passed.length).toBeGreaterThan(names.length + 6)
   })
 
   it('find nothing wrong with a store that keeps the rules', async () => {

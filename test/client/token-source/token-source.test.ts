@@ -136,14 +136,16 @@ describe('close', () => {
     expect(silent.requests).toHaveLength(1)
   })
 
-  it('ends a forced renewal with the same code, not with the refused token', async () => {
+  it('ends a forced renewal, and gives no token that is held', async () => {
     const lying = await startLyingCore(mints())
     const source = sourceAt(lying.url)
     const token = await tokenOf(source)
     lying.lie(hangs)
     const call = source.token({ after: token })
     source.close()
-    await expect(call).rejects.toMatchObject(failure('closed'))
+    for (const asked of [call, source.token()]) {
+      await expect(asked).rejects.toMatchObject(failure('closed'))
+    }
   })
 })
 

@@ -52,17 +52,6 @@ describe('what a command gets', () => {
     expect(seen).toEqual([['one'], 'a', ['x: 1', 'y: 2'], ''])
   })
 
-  it.each([
-    'team:billing@site',
-    'team:a@h:1',
-    'redis:orders',
-    'https://core.example:8443/x',
-    'eyJ',
-    'd-1700000000000',
-  ])('may be %s, which is no secret', async (value) => {
-    expect(await probe(['probe', value])).toMatchObject({ exitCode: 0 })
-  })
-
   it('is what stands behind -- as a value', async () => {
     let seen: unknown
     await probe(['probe', '--', '--json'], ({ arguments: given }) => {
@@ -163,7 +152,6 @@ describe('a wrong command line', () => {
     ['an option before it', ['--file', SECRET, 'probe'], 'unknown option;'],
     ['an unknown option', ['probe', '--al'], 'unknown option; see service-auth probe'],
     ['an option that may be a secret', ['probe', 'x', `--${SECRET}`], 'unknown option;'],
-    ['one in lower case', ['probe', `--${LOWER_CASE}`], 'unknown option;'],
     ['a command that may be one', [LOWER_CASE], 'unknown command: use one of probe'],
     ['an option with an unknown value', ['probe', `--key=${SECRET}`], 'unknown option;'],
     ['an option of every object', ['probe', '--constructor'], 'unknown option;'],
@@ -185,31 +173,11 @@ describe('a wrong command line', () => {
     ['too many values', ['probe', SECRET, 'b'], 'too many arguments besides the options: put'],
     ['a URL of Redis', ['probe', `redis://:${SECRET}@host`], 'do not pass a Redis URL or a URL'],
     [
-      'one in an option',
-      ['probe', `--file=rediss://:${SECRET}@h`],
-      'do not pass a Redis URL or a URL',
-    ],
-    [
-      'one as a command',
-      [`REDIS://x:${SECRET}@h:1`],
-      'do not pass a Redis URL or a URL with a password',
-    ],
-    [
       'one behind --',
       ['probe', '--', `valkeys://:${SECRET}@h`],
       'do not pass a Redis URL or a URL',
     ],
-    [
-      'a URL with a password',
-      ['probe', `https://u:${SECRET}@h/`],
-      'do not pass a Redis URL or a URL',
-    ],
     ['a token', ['probe', TOKEN], 'do not pass a token as an argument'],
-    [
-      'a header with a token',
-      ['probe', '--header', `Bearer ${TOKEN}`],
-      'do not pass a token as an argument',
-    ],
   ])('of %s ends with 2 and one line that repeats no secret', async (_what, argv, message) => {
     const ran = await probe(argv)
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })

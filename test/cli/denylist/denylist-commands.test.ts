@@ -12,7 +12,7 @@ import { makeSigningKey, POLICY, tokenFrom } from '../../support/issuer/signing-
 import { startTcpProxy } from '../../support/network/tcp-proxy.js'
 import { type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { until } from '../../support/until.js'
-import { type Ran, runHere, startChild, temporaryFile } from '../kit.js'
+import { type Ran, runHere, temporaryFile } from '../kit.js'
 
 const key = makeSigningKey('d-1')
 const stranger = makeSigningKey('d-1')
@@ -273,16 +273,6 @@ describe('bad input changes nothing', () => {
     expect(ran.stderr).toContain('status 404: a core itself publishes /.well-known/jwks.json')
   })
 
-  it.each([
-    ['deny', WHY],
-    ['allow', ['--reason=replaced']],
-  ])('a list of policies (%s)', async (command, why) => {
-    policy = await temporaryFile(JSON.stringify([POLICY, POLICY]), 0o644)
-    const ran = await change([command, 'caller', 'billing', ...why])
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toContain('only doctor reads a list')
-  })
-
   it('Redis unreachable', async () => {
     const ran = await change(['deny', 'caller', 'billing', ...WHY], { url: 'redis://127.0.0.1:1' })
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
@@ -315,16 +305,6 @@ it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     expect(process.listenerCount(signal)).toBe(before)
   },
 )
-
-it('a signal ends the wait of a process, too, which then ends by itself', async () => {
-  const argv = ['deny', 'caller', 'billing', ...WHY, '--wait', '5m', '--policy', policy]
-  const { child, ended } = await startChild(argv, { stdin: '', env: { REDIS_URL: redis.url } })
-  await until('it is written', async () => !(await isUnchanged()))
-  // It has to see the reply, too, before it waits.
-  await new Promise((resolve) => setTimeout(resolve, 300))
-  child.kill('SIGTERM')
-  expect(await ended).toMatchObject({ exitCode: 1, stdout: expect.stringMatching(/^Denied\n/) })
-})
 
 describe('deny --file', () => {
   const line = (changes: object = {}): string =>

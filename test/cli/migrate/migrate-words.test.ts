@@ -58,11 +58,4 @@ describe('a message of the package', () => {
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
     expect(ran.stderr).toMatch(/^service-auth: --prefix must not begin a hash tag that is empty/)
   })
-
-  it('is followed by advice that fits a wrong API key', async () => {
-    const project = await projectOf(core, linesOf(userNamed('key-1')), 'a-wrong-key-0123456789')
-    const { exitCode, stdout } = await project.migrate('check')
-    expect(exitCode).toBe(3)
-    expect(stdout).toMatch(/^Check the API key, then run again\.$/m)
-  })
 })

@@ -95,12 +95,9 @@ describe('a run', () => {
 
 describe('a source that is none', () => {
   it.each([
-    ['empty', '', 'the source holds no record'],
-    ['cut in mid-line', `${linesOf(userNamed('a'))}{"externalUserId":"b","log`, 'line 2: '],
-    ['an array', `[${JSON.stringify(userNamed('a'))}]\n`, 'line 1: '],
     ['without an id', linesOf(userNamed('a'), { loginMethods: [] }), 'line 2: '],
     ['with an id twice', linesOf(userNamed('a'), userNamed('a')), 'line 2: '],
-    ['not UTF-8', Buffer.from([0x7b, 0xff, 0x7d, 0x0a]), 'line 1: '],
+    ['cut in mid-line', `${linesOf(userNamed('a'))}{"externalUserId":"b","log`, 'line 2: '],
   ])('is refused in one line when it is %s', async (_, source, message) => {
     const project = await projectOf(source)
     for (const step of ['check', 'run']) {
@@ -216,34 +213,6 @@ describe('a check', () => {
       'service-auth: nothing has been staged yet: run comes before reconcile',
     )
     expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
-  })
-
-  it('may be repeated with a source that was fixed', async () => {
-    await haveAccounts('fix-1', 'fix-2')
-    const project = await projectOf(linesOf(userNamed('fix-1'), { externalUserId: 'fix-2' }))
-    expect(await project.migrate('check')).toMatchObject({ exitCode: 4 })
-    await writeFile(project.source, linesOf(userNamed('fix-1'), userNamed('fix-2')))
-    const ran = await project.migrate('check')
-    expect(ran).toMatchObject({ exitCode: 0 })
-    expect(ran.stdout).toMatch(/^State +no faults$/m)
-    expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
-  })
-})
-
-describe('corrections', () => {
-  it('that do not fit are refused as a whole, with their line', async () => {
-    await haveAccounts('fix-1')
-    const project = await projectOf(linesOf(userNamed('fix-1'), { externalUserId: 'fix-2' }))
-    expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
-    const fix = join(project.folder, 'fix.ndjson')
-    const right = { leaveOut: 'fix-2', reason: 'a test' }
-    await writeFile(fix, linesOf(right, { leaveOut: 'fix-1', reason: 'a slip' }))
-    const refused = await project.migrate('correct', '--corrections', fix)
-    expect(refused).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(errorIn(refused)).toContain('line 2: ')
-    await writeFile(fix, linesOf(right))
-    expect(await project.migrate('correct', '--corrections', fix)).toMatchObject({ exitCode: 0 })
-    expect(await project.migrate('reconcile')).toMatchObject({ exitCode: 0 })
   })
 })
 

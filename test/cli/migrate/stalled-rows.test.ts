@@ -75,13 +75,3 @@ it('unblock --yes deletes them, and run imports whoever has no account', async (
   expect(ran.stdout).toMatch(new RegExp(`away-2 +failed +E003: .*; held by ${holder}$`, 'm'))
   expect(ran.stdout).not.toContain('@x.example')
 })
-
-it('unblock deletes nothing unless a run has stalled', async () => {
-  const project = await projectOf(core, linesOf(userNamed('early-1')), core.apiKey)
-  expect(await project.migrate('check')).toMatchObject({ exitCode: 0 })
-  for (const more of [[], ['--yes']]) {
-    const ran = await project.migrate('unblock', ...more)
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toContain('no run has stalled: there are no rows to delete')
-  }
-})

@@ -5,7 +5,7 @@ import { deriveRecordId, operationOf } from '../../../src/idempotency/fingerprin
 import { begin, openStore, requestFor } from '../../stores/redis/kit.js'
 import { type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { knowSecret } from '../../support/secret-search/index.js'
-import { temporaryFile, temporaryFolder } from '../kit.js'
+import { temporaryFolder } from '../kit.js'
 import { made, settleBy } from './settle-kit.js'
 
 let server: RedisServer
@@ -165,15 +165,6 @@ describe('what names no record ends with 2', () => {
     ['a key too long', ['--key-stdin', ...byName], 'does not contain a key', 'hunter2'.repeat(40)],
   ])('%s', async (_what, argv, why, stdin = '') => {
     await expectRefused(argv, why, stdin)
-  })
-
-  it.each([
-    ['that is invalid', '{}', 'serviceAuth policy: issuer must be'],
-    ['in a list', '[{}, {}]', 'only doctor reads a list'],
-  ])('a policy %s', async (_what, text, why) => {
-    const policy = ['--policy', await temporaryFile(text)]
-    const argv = ['--key-stdin', '--operation', 'o', '--caller', 'c', ...policy]
-    await expectRefused(argv, why, 'a-key')
   })
 })
 

@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import { begin, openStore, retryOf } from '../../stores/redis/kit.js'
 import { startTcpProxy } from '../../support/network/tcp-proxy.js'
 import { type RedisServer, startRedis } from '../../support/redis/redis.js'
-import { runChild, runHere } from '../kit.js'
+import { runHere } from '../kit.js'
 import { ANSWER, BODY, type Made, made, RESULT, settle } from './settle-kit.js'
 
 let server: RedisServer
@@ -131,17 +131,6 @@ describe('a record that there is not', () => {
   )
 })
 
-it('what was done is a member of the object', async () => {
-  for (const [action, ending] of [
-    [['--free'], 'freed'],
-    [ANSWER, 'finished'],
-  ] as const) {
-    const { recordId, fence } = await made(store, 'abandoned')
-    const ran = await settle(server, recordId, '--json', '--fence', String(fence), ...action)
-    expect(ran.json()).toMatchObject({ ok: true, view: { state: 'abandoned' }, done: ending })
-  }
-})
-
 it('the lines to copy name the same Redis and begin no option with the record', async () => {
   const other = openStore(server, { prefix: "it's:" }).store
   const { recordId } = await made(other, 'abandoned')
@@ -207,24 +196,6 @@ it('the reason is a member of the object, and shown with the record', async () =
     'freed: the write did not happen, and the next retry runs (nothing there)\n',
   )
   expect((await store.inspect(other.recordId))?.reason).toBe('nothing there')
-})
-
-it('it is the same in a process of its own', async () => {
-  const { recordId, fence } = await made(store, 'abandoned')
-  const env = { REDIS_URL: server.url }
-  const argv = [
-    'settle',
-    '--timeout=9s',
-    '--json',
-    '--fence',
-    String(fence),
-    '--free',
-    '--',
-    recordId,
-  ]
-  const ran = await runChild(argv, { env, stdin: '' })
-  expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
-  expect(ran.json()).toMatchObject({ ok: true, record: recordId, done: 'freed' })
 })
 
 describe('Redis unreachable', () => {

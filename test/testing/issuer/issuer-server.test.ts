@@ -36,16 +36,6 @@ describe.each([
     expect(publication.fetches).toBe(1)
   })
 
-  it('fails while it is down, and counts that too', async () => {
-    const publication = publish()
-    const ask = await reach(publication)
-    publication.isDown = true
-    await expect(ask()).rejects.toThrow()
-    publication.isDown = false
-    expect((await ask()).status).toBe(200)
-    expect(publication.fetches).toBe(2)
-  })
-
   it('is given up by a client that does not wait', async () => {
     const publication = publish()
     publication.delayMs = 60_000

@@ -103,7 +103,7 @@ describe.each([{ http: true }, { http: false }])('a test issuer with %j', (mode)
     expect(issuer.kid).toBe(second)
     expect((await receiver.call(issuer.token())).status).toBe(200)
     expect((await receiver.call(early)).status).toBe(200)
-    expect(issuer.remove(first)).toBe(true)
+    expect([issuer.remove(first), issuer.remove(first)]).toEqual([true, false])
     await receiver.call(issuer.token({}, { kid: 'unknown' }))
     // Gone from the set; two key ids have been looked up, and a third has to wait.
     expect((await receiver.call(early)).status).toBe(503)
@@ -131,6 +131,8 @@ describe('a token', () => {
     const issuer = await start({ http: false })
     const [header] = segments(issuer.token())
     expect(header).toEqual({ kid: issuer.kid, typ: 'JWT', alg: 'RS256' })
+    expect(issuer.kid).toMatch(/^d-\d{13}$/)
+    expect(issuer.staticKid).toMatch(/^s-[0-9a-f-]{36}$/)
     const [changed, claims] = segments(
       issuer.token({ exp: undefined, sub: 'x' }, { typ: undefined, a: 1 }),
     )

@@ -5,7 +5,6 @@ import {
   singleUseStoreCases,
 } from 'express-service-auth/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { eventually } from '../../../src/testing/stores/store-case.js'
 
 const names = (cases: readonly StoreCase[]): string[] => cases.map(({ name }) => name)
 
@@ -27,14 +26,5 @@ describe('the cases', () => {
     expect(opened).toBe(0)
     await first?.run()
     expect(opened).toBe(1)
-  })
-})
-
-describe('eventually', () => {
-  it('rejects with what a check throws', async () => {
-    const check = async (): Promise<boolean> => {
-      throw new Error('broken')
-    }
-    await expect(eventually('never', check)).rejects.toThrow('broken')
   })
 })

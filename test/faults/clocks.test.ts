@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { until } from '../support/until.js'
-import { expectReplayOf, expectResult, expectUnknown } from './answers.js'
+import { expectReplayOf, expectResult } from './answers.js'
 import type { ReceiverProcess } from './receiver-process.js'
 import { newOrder, openScene, type Scene } from './scene.js'
-import { LEASE_MS } from './stops.js'
 
 const MINUTE_MS = 60_000
-const SLACK_MS = 100
 /** What the receivers allow for. */
 const TOLERANCE_SECONDS = 60
 
@@ -102,48 +99,6 @@ describe.each(PAIRS)('Two receivers, the first %s, the second %s', (firstClock, 
     expect(await scene.effects(order)).toEqual(effects)
   })
 })
-
-describe.concurrent.each([
-  ['a minute fast', 'a minute slow'],
-  ['a minute slow', 'a minute fast'],
-  ['right', 'a minute fast'],
-  ['right', 'a minute slow'],
-] as const)(
-  'Two receivers, the first %s and then killed, the second %s',
-  (firstClock, secondClock) => {
-    it('hold a lease for its time, renewed while its receiver lives', async () => {
-      const first = await scene.launch({ clockErrorMs: ERROR_MS[firstClock] })
-      const second = receiverWith(secondClock)
-      const [refused, rerun] = [newOrder('refuse'), newOrder('rerun')]
-      const sentAt = performance.now()
-      const sent = [refused, rerun].map((order) =>
-        scene.send(first, order, { stopAt: 'after the write' }),
-      )
-      await first.reached('after the write', 2)
-      await until('more than a lease', async () => performance.now() > sentAt + 1.2 * LEASE_MS)
-      for (const order of [refused, rerun]) {
-        expect((await scene.send(second, order).answer).problem).toBe('request-in-progress')
-      }
-      await first.kill()
-      const diedAt = performance.now()
-      await Promise.all(sent.map(({ answer }) => answer))
-      const ends = await Promise.all([refused, rerun].map((order) => scene.retry(second, order)))
-      for (const { inProgress } of ends) {
-        for (const { askedAt } of inProgress) {
-          expect(askedAt).toBeLessThan(diedAt + LEASE_MS + SLACK_MS)
-        }
-      }
-      const [unknown, again] = ends
-      if (unknown === undefined || again === undefined) throw new Error('there are two')
-      expectUnknown(unknown.final)
-      expect(await scene.effects(refused)).toHaveLength(1)
-      const [fence = Number.NaN, newFence = Number.NaN, ...more] = await scene.effects(rerun)
-      expect(more).toEqual([])
-      expect(newFence).toBeGreaterThan(fence)
-      expectResult(again.final, rerun, { fence: newFence, isReplayed: false })
-    })
-  },
-)
 
 async function tokenKeys(): Promise<string[]> {
   const script = "return table.concat(redis.call('KEYS', 'esa:t:*'), ' ')"

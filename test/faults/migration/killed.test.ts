@@ -4,7 +4,6 @@ import {
   type StandInCore,
   startStandInCore,
 } from '../../support/core/stand-in-core.js'
-import { type Exchange, type Moment, startHttpProxy } from './http-proxy.js'
 import {
   type Ended,
   type Place,
@@ -23,10 +22,10 @@ beforeAll(async () => {
 })
 afterAll(() => core.close())
 
-async function placeNamed(prefix: string, users = 6, coreUrl = core.url): Promise<Place> {
-  const project = await writeProject(prefix, users)
+async function placeNamed(prefix: string): Promise<Place> {
+  const project = await writeProject(prefix, 6)
   onTestFinished(() => project.remove())
-  return { project, coreUrl, apiKey: core.apiKey }
+  return { project, coreUrl: core.url, apiKey: core.apiKey }
 }
 
 /** Each identity has one account, no row is left, and the report says the same. */
@@ -96,55 +95,3 @@ it.for([
     expect(await killAtEach(step, moment)).toBeGreaterThan(5)
   },
 )
-
-const STAGE = 'POST /bulk-import/users'
-const DELETE = 'POST /bulk-import/users/remove'
-const MAP = 'GET /recipe/userid/map'
-
-it.for([
-  [STAGE, 1],
-  [DELETE, 1],
-  // The preflight asks for each identity, too.
-  [MAP, 2],
-  [MAP, 9],
-  [MAP, 11],
-] as const)(
-  'killed at `%s` number %i, with the request sent or its reply, too',
-  async ([what, nth]) => {
-    await Promise.all(
-      (['request', 'reply'] as const).map((moment) => killedAt({ what, nth, moment })),
-    )
-  },
-)
-
-interface Kill {
-  readonly what: string
-  readonly nth: number
-  readonly moment: Moment
-}
-
-async function killedAt({ what, nth, moment }: Kill): Promise<void> {
-  const proxy = await startHttpProxy(() => core.url)
-  onTestFinished(() => proxy.close())
-  const prefix = `at-${what.replaceAll(/\W+/g, '-')}-${nth}-${moment}`
-  const place = await placeNamed(prefix.toLowerCase(), 6, proxy.url)
-  let kill: () => unknown = () => undefined
-  let seen = 0
-  let hasKilled = false
-  proxy.watch((now: Moment, { method, path }: Exchange) => {
-    if (hasKilled || now !== moment || `${method} ${path}` !== what) return 'pass'
-    seen += 1
-    if (seen !== nth) return 'pass'
-    hasKilled = true
-    kill()
-    return 'cut'
-  })
-  const all = await toTheEnd(place, async (_, name) => {
-    const { child, ended } = await startStep(place, name)
-    kill = () => child.kill('SIGKILL')
-    return ended
-  })
-  expect(hasKilled).toBe(true)
-  expect(all.some(({ exitCode }) => exitCode === null)).toBe(true)
-  await expectEachOnce(place.project, all.at(-1))
-}

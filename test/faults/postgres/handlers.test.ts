@@ -26,9 +26,7 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
   let stage: Stage
   beforeAll(async () => {
     stage = await openStage(version)
-    await stage.postgres.query('create table strict (n int unique deferrable initially deferred)')
     await stage.postgres.query('create table pair (id int primary key, n int)')
-    await stage.postgres.query('insert into strict values (1)')
     await stage.postgres.query('insert into pair values (1, 0), (2, 0)')
   })
   afterAll(() => stage.close())
@@ -52,51 +50,6 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
   ) => opened.execute(store.transactionOf(request), text)
 
   describe.each(cellsOf(['directly', 'through pgbouncer']))('$title', (cell) => {
-    /** The caller hears of the mishap, never of a success, and its retry runs. */
-    const expectRerun = (mishap: Mishap, first: RegExp, store: Receiving['store'] = {}) =>
-      onLane(stage, cell, async ({ receive }) => {
-        const { port } = await receive({
-          handler: meeting(mishap),
-          store: { ...PATIENT, ...store },
-        })
-        const key = newKey()
-        const { before, final } = await retry(port, key)
-        expect(told(before)[0]).toMatch(first)
-        expect(final.headers['idempotent-replayed']).toBeUndefined()
-        await expectOnce(stage, port, { key, final })
-      })
-
-    it.concurrent('its backend is ended while the handler runs', () =>
-      expectRerun((tools, request) => {
-        const ending = execute(tools, request, 'select pg_terminate_backend(pg_backend_pid())')
-        return Promise.resolve(ending).catch(() => {})
-      }, /^503 /))
-
-    it.concurrent('a deferred constraint', () =>
-      expectRerun(
-        (tools, request) => execute(tools, request, 'insert into strict values (1)'),
-        /^500/,
-      ))
-
-    it.concurrent('an SQL error that the handler swallows', () =>
-      expectRerun(
-        (tools, request) => Promise.resolve(execute(tools, request, 'select 1/0')).catch(() => {}),
-        /^500/,
-      ))
-
-    it.concurrent('40001: another transaction came first', () =>
-      expectRerun(
-        async (tools, request) => {
-          await execute(tools, request, 'select n from pair where id = 1')
-          await stage.postgres.query('update pair set n = n + 1 where id = 1')
-          await Promise.resolve(
-            execute(tools, request, 'update pair set n = n + 1 where id = 1'),
-          ).catch(() => {})
-        },
-        /^5/,
-        { isolation: 'serializable' },
-      ))
-
     it.concurrent('it hangs: 503, its signal aborts, and its late answer goes nowhere', () =>
       onLane(stage, cell, async ({ receive }) => {
         let isFirst = true

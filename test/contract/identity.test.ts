@@ -142,20 +142,4 @@ describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ expres
     expect(seen[0]).toMatch(/^orders:read,orders:write /)
     expect(receiver.errors).toEqual([])
   })
-
-  it('keeps its rights when a handler takes req.service away', async () => {
-    const receiver = await startReceiver({
-      express,
-      mount(app) {
-        app.use(authFor(issuer.policy()))
-        app.use((request, _response, next) => {
-          delete request.service
-          next()
-        })
-        app.use(requirePermissions('orders:read'))
-      },
-      handler: (request, response) => void response.end(serviceOf(request).name),
-    })
-    expect((await receiver.call(issuer.token())).text).toBe('billing')
-  })
 })

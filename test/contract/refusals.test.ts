@@ -1,14 +1,8 @@
-import { requirePermissions } from 'express-service-auth'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
-import {
-  FORBIDDEN,
-  INVALID_TOKEN,
-  UNAVAILABLE,
-  withoutBody,
-} from '../support/receiver/refusal-bytes.js'
+import { INVALID_TOKEN, UNAVAILABLE, withoutBody } from '../support/receiver/refusal-bytes.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())
@@ -16,30 +10,6 @@ afterAll(() => issuer.close())
 const bearer = (token: string): string => `Authorization: Bearer ${token}`
 
 describe.each(EXPRESS_MAJORS)('the refusals, on $major', ({ express }) => {
-  it('are one 403 for a caller that is not approved, is denied or lacks a permission', async () => {
-    const receiver = await startReceiver({
-      express,
-      mount(app) {
-        const callers = { billing: ['orders:read'], reporting: [], banned: ['orders:read'] }
-        const denylist = { callers: ['banned'] }
-        app.use(authFor(issuer.policy({ callers, denylist })))
-        app.use('/read', requirePermissions('orders:read'))
-        app.use('/write', requirePermissions('orders:read', 'orders:write'))
-      },
-    })
-    const ask = (claims: object, path = '/read', method = 'GET'): Promise<string> =>
-      receiver.raw({ path, method, headers: [bearer(issuer.token({ ...claims }))] })
-    expect(await ask({})).toContain(' 200 OK')
-    expect(await ask({ sub: 'stranger' })).toBe(FORBIDDEN)
-    expect(await ask({ sub: 'banned' })).toBe(FORBIDDEN)
-    expect(await ask({ sub: 'reporting' })).toBe(FORBIDDEN)
-    expect(await ask({ permissions: [] })).toBe(FORBIDDEN)
-    expect(await ask({ permissions: ['orders:rea', 'orders:read '] })).toBe(FORBIDDEN)
-    expect(await ask({}, '/write')).toBe(FORBIDDEN)
-    expect(await ask({}, '/write', 'HEAD')).toBe(withoutBody(FORBIDDEN))
-    expect(receiver.handled).toBe(1)
-  })
-
   it('are one 503 while the key set is unreachable, whatever the token', async () => {
     const own = await createTestIssuer()
     onTestFinished(() => own.close())

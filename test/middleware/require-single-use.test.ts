@@ -4,7 +4,7 @@ import { openStore } from '../stores/redis/kit.js'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
-import { INVALID_TOKEN, UNAVAILABLE } from '../support/receiver/refusal-bytes.js'
+import { UNAVAILABLE } from '../support/receiver/refusal-bytes.js'
 import { type RedisServer, startRedis } from '../support/redis/redis.js'
 import { until } from '../support/until.js'
 
@@ -36,40 +36,6 @@ describe('the options of requireSingleUse', () => {
 })
 
 describe.each(EXPRESS_MAJORS)('requireSingleUse on Redis, on $major', ({ express }) => {
-  /** Two receivers that share a Redis. */
-  const startTwo = () =>
-    Promise.all(
-      [0, 1].map(() => {
-        const { store } = openStore(redis, { timeoutMs: 1000 })
-        return startReceiver({
-          express,
-          mount: (app) => app.use(authFor(issuer.policy()), requireSingleUse({ store })),
-        })
-      }),
-    )
-
-  it('lets one of two hundred uses pass, whichever receiver they come to', async () => {
-    const receivers = await startTwo()
-    const token = newToken()
-    const replies = await Promise.all(
-      Array.from({ length: 200 }, (_, index) => receivers[index % 2]?.call(token)),
-    )
-    const statuses = replies.map((reply) => reply?.status)
-    expect(statuses.filter((status) => status === 200)).toHaveLength(1)
-    expect(statuses.filter((status) => status === 401)).toHaveLength(199)
-    expect((receivers[0]?.handled ?? 0) + (receivers[1]?.handled ?? 0)).toBe(1)
-  })
-
-  it('answers a replay as any invalid token, after a restart with the data too', async () => {
-    const [one, other] = await startTwo()
-    const token = newToken()
-    expect(await one?.rawWith(`Bearer ${token}`)).toContain(' 200 OK')
-    expect(await one?.rawWith(`Bearer ${token}`)).toBe(INVALID_TOKEN)
-    await redis.restart()
-    await until('Redis is back', async () => (await other?.call(newToken()))?.status === 200)
-    expect(await other?.rawWith(`Bearer ${token}`)).toBe(INVALID_TOKEN)
-  })
-
   it('answers 503 while Redis hangs, runs no handler, and comes back by itself', async () => {
     const { store } = openStore(redis)
     const receiver = await startReceiver({

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import type { Feature } from '../support/core/identity-core/users/imported-user.js'
+import type { Feature } from '../support/core/identity-core/imported-user.js'
 import { type StandInCore, startStandInCore } from '../support/core/stand-in-core.js'
 import { readFixtures } from './fixtures/fixture.js'
 import { replay } from './fixtures/replay.js'

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { listen, type RunningServer } from '../support/core/listen.js'
+import { type Served, serve } from '../support/receiver/serve.js'
 
 export interface ScriptedAnswer {
   readonly status: number
@@ -15,7 +15,7 @@ interface RecordedRequest {
   readonly body: string
 }
 
-export interface ScriptedServer extends RunningServer {
+export interface ScriptedServer extends Served {
   readonly requests: readonly RecordedRequest[]
   /** What to answer next, in this order; the last answer repeats. */
   script(...answers: (ScriptedAnswer | 'hang up')[]): void
@@ -26,7 +26,7 @@ export async function startScriptedServer(): Promise<ScriptedServer> {
   const requests: RecordedRequest[] = []
   let script: (ScriptedAnswer | 'hang up')[] = []
 
-  const server = await listen((request, response) => {
+  const server = await serve((request, response) => {
     void text(request).then((body) => {
       requests.push({ method: request.method, path: request.url, headers: request.headers, body })
       const answer = script.length > 1 ? script.shift() : script[0]
@@ -36,7 +36,7 @@ export async function startScriptedServer(): Promise<ScriptedServer> {
         .writeHead(answer.status, { ...type, ...answer.headers })
         .end(JSON.stringify(answer.body ?? {}))
     })
-  }, 0)
+  })
 
   return {
     ...server,

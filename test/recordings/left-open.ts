@@ -138,9 +138,4 @@ export const LEFT_OPEN: readonly LeftOpen[] = [
       'The core answers an empty list before it looks at the tenant in the path: nobody stages one there.',
     kinds: ['paths: tenant POST /bulk-import/users'],
   },
-  {
-    reason:
-      'The stand-in answers 403 to what is not addressed to this machine, or comes from the page of another origin: its key is published.',
-    kinds: ['wire: HTTP/1.0'],
-  },
 ]

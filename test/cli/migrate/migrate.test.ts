@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
-import { startStandInCore } from '../../support/core/stand-in-core.js'
+import { rowsOf, startStandInCore } from '../../support/core/stand-in-core.js'
 import { until } from '../../support/until.js'
 import type { Ran } from '../kit.js'
 import { linesOf, type Project, projectOf as projectOn, userNamed } from './migrate-kit.js'
@@ -76,10 +76,7 @@ describe('a run', () => {
     const project = (await projectOf(linesOf(userNamed('stop-1')))).at(idle.url)
     const before = process.listenerCount('SIGINT')
     const running = project.migrate('run')
-    await until(
-      'it waits',
-      async () => (await idle.query('select 1 from bulk_import_users')).length > 0,
-    )
+    await until('it waits', async () => rowsOf(idle).length > 0)
     expect(process.listenerCount('SIGINT')).toBe(before + 1)
     process.emit('SIGINT')
     const ran = await running

@@ -1,6 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
-import { type StandInCore, startStandInCore } from '../../support/core/stand-in-core.js'
+import {
+  deleteAllRows,
+  rowsWith,
+  type StandInCore,
+  startStandInCore,
+} from '../../support/core/stand-in-core.js'
 import { linesOf, type Project, projectOf, runUntilStalled, userNamed } from './migrate-kit.js'
 
 let core: StandInCore
@@ -11,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => core.close())
 // Rows of one test would be those of others for the next.
-afterEach(() => core.query('delete from bulk_import_users'))
+afterEach(() => deleteAllRows(core))
 
 const idsOf = (prefix: string) => [1, 2, 3].map((number) => `${prefix}-${number}`)
 
@@ -22,12 +27,7 @@ async function stalledProject(prefix: string): Promise<Project> {
   return project
 }
 
-const rowsIn = async (prefix: string): Promise<number> => {
-  const rows = await core.query('select id from bulk_import_users where raw_data like $1', [
-    `%${prefix}-%`,
-  ])
-  return rows.length
-}
+const rowsIn = (prefix: string): number => rowsWith(`${prefix}-`, core).length
 
 it('the rows that a stalled run has left are named by status, and in the report', async () => {
   const project = await stalledProject('named')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { linesOf, runUntilStalled, userNamed } from '../../cli/migrate/migrate-kit.js'
-import { accountsByExternalId, startStandInCore } from '../../support/core/stand-in-core.js'
+import { accountsByExternalId, rowsOf, startStandInCore } from '../../support/core/stand-in-core.js'
 import { type Ended, type Place, startStep, writeProject } from './kit.js'
 
 const IDS = ['killed-0', 'killed-1', 'killed-2', 'killed-3']
@@ -30,7 +30,7 @@ async function stalledPlace(): Promise<Place> {
       'killed-1',
       'killed-3',
     ])
-    expect(await core.query('select id from bulk_import_users')).toEqual([])
+    expect(rowsOf(core)).toEqual([])
   })
   return place
 }

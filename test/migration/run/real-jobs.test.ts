@@ -3,7 +3,7 @@ import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import type { Timing } from '../../../src/migration/run/migration-context.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
-import { accountsByExternalId, startStandInCore } from '../../support/core/stand-in-core.js'
+import { accountsByExternalId, rowsOf, startStandInCore } from '../../support/core/stand-in-core.js'
 import { memoryJournal } from './support/memory-journal.js'
 import { sourceOf } from './support/people.js'
 import { listOf } from './support/scene.js'
@@ -84,7 +84,7 @@ async function migrate(
   const report = await migration.run()
   const identities = await listOf(migration.identities())
   const accounts = await accountsByExternalId(core)
-  const rows = await core.query('select id from bulk_import_users')
+  const rows = rowsOf(core)
   return { report, identities, accounts, rows, jobRuns: time.jobRuns }
 }
 

@@ -1,37 +1,47 @@
-import { listen } from '../listen.js'
-import type { CoreVersion } from './interface-version.js'
-import { openKeyRing, type PublishedKey } from './key-ring.js'
-import { createKeySetGate } from './key-set-gate.js'
-import { scheduleFor } from './rotation.js'
-import { createHandler, type Route } from './router.js'
-import { keySetRoute, tokenRoutes } from './routes.js'
-import type { PublicJwk } from './signing-key.js'
-import { inMemoryRoutes } from './users/bulk-routes.js'
-import type { Query } from './users/database.js'
-import type { JobFaults } from './users/import-job.js'
-import type { Feature } from './users/imported-user.js'
-import { openUsers, type UsersOptions } from './users/users.js'
+import { serve } from '../../receiver/serve.js'
+import { accountRoutes } from './account-routes.js'
+import { bulkRoutes } from './bulk-routes.js'
+import { type ImportJob, startImportJob } from './import-job.js'
+import { ALL_FEATURES, type Feature, IMPORT_RULES, type ReadContext } from './imported-user.js'
+import { type CoreVersion, INTERFACE_VERSIONS } from './interface-version.js'
+import { createHandler, helloRoute, noSuchTenant, type Route } from './router.js'
+import { openSessions } from './sessions.js'
+import { settingsRoutes } from './settings-routes.js'
+import { signInRoute } from './sign-in.js'
+import { openTables, type Tables, type Tenant } from './tables.js'
+import { createKeyRing, type KeyRing, keySetRoute, mint, ownKeysRoute } from './tokens.js'
 
-export interface IdentityCoreOptions {
+export interface IdentityCoreOptions extends UsersOptions {
   /** Default: 11.4. */
   readonly version?: CoreVersion | undefined
-  /** The value that `POST /recipe/jwt` and `GET /apiversion` require in the header `api-key`. */
+  /** The value that all routes but the key set require in the header `api-key`. */
   readonly apiKey: string
   /** 0, the default, selects a free port. */
-  readonly port?: number
-  /** The port of `issuer`. 0, the default, selects a free port. */
-  readonly issuerPort?: number
-  /** The seconds for which a dynamic key signs; the core's default is a week. */
-  readonly rotationSeconds?: number
-  /** The file that keeps the keys across restarts; without it they are in memory only. */
-  readonly keysFile?: string
-  /**
-   * The users, and their bulk import. Without it nothing is stored, and the five operations of the
-   * import answer like a core whose database is in memory.
-   */
-  readonly users?: UsersOptions
+  readonly port?: number | undefined
   /** Milliseconds since the epoch. */
-  readonly clock?: () => number
+  readonly clock?: (() => number) | undefined
+}
+
+export interface UsersOptions {
+  /** The folder that keeps users and rows when the core is killed; in memory only without it. */
+  readonly database?: string | undefined
+  readonly features?: readonly Feature[] | undefined
+  /** Made at the start if they do not exist. */
+  readonly tenants?: readonly Tenant[] | undefined
+  readonly roles?: readonly string[] | undefined
+  /** `firebase_password_hashing_signer_key` of the configuration, in Base64. */
+  readonly firebaseSignerKey?: string | undefined
+  readonly job?: JobOptions | undefined
+}
+
+export interface JobOptions {
+  /**
+   * The milliseconds from the end of a run to the next; default: 300,000. With `off` it runs only
+   * on `runJob()`.
+   */
+  readonly intervalMs?: number | 'off' | undefined
+  /** The number of chunks in a round. A core has one for each processor by default. */
+  readonly parallelism?: number | undefined
 }
 
 export interface IdentityCore {
@@ -43,87 +53,128 @@ export interface IdentityCore {
    */
   readonly issuer: string
   /** Makes a dynamic key that signs from now on, and returns its id; the old keys stay published. */
-  rotate(): Promise<string>
-  /** Removes a key from use and from the published set; returns whether it was there. */
-  withdraw(kid: string): Promise<boolean>
-  /** Makes the key set (nothing else) answer 503 or close the connection, or serves it again. */
-  setDown(down: boolean, how?: 'unavailable' | 'hang-up'): void
-  /** Delays the answers of the key set (nothing else) by this many milliseconds. */
-  setSlow(milliseconds: number): void
-  /** The number of requests for the key set, including those during outages. */
-  keySetRequests(): number
-  /** Its own published keys, newest first, then the static ones. */
-  keys(): readonly PublishedKey[]
-  /**
-   * From now on, publishes keys of others with its own: the holders of those keys can sign in its
-   * name.
-   * @throws {TypeError} if a key id is already published
-   */
-  publishAlso(keys: readonly PublicJwk[]): void
+  rotate(): string
   /** Runs the job of the bulk import now. */
-  runJob(faults?: JobFaults): Promise<void>
+  runJob(): Promise<void>
   /** Changes the features of the licence. */
   setFeatures(features: readonly Feature[]): void
-  /** Queries the tables, to check the result of an import independently of the routes. */
-  readonly query: Query
+  /** To check the result of an import independently of the routes. */
+  readonly tables: Tables
   close(): Promise<void>
 }
 
-export const WEEK_SECONDS = 604_800
-
+const INTERVAL_MS = 300_000
+const PARALLELISM = 2
 /** The server of a core closes a connection after this many requests. */
-const CONNECTIONS = { maxRequestsPerSocket: 100 }
+const REQUESTS_OF_CONNECTION = 100
 
 /** Starts a stand-in for the identity core: for development and tests, never for production. */
 export async function startIdentityCore(options: IdentityCoreOptions): Promise<IdentityCore> {
-  const { apiKey, port = 0, issuerPort = 0, rotationSeconds = WEEK_SECONDS, keysFile } = options
-  const { version = '11.4', clock = Date.now } = options
-  if (apiKey === '') throw new TypeError('apiKey must not be empty')
-  const keyRing = await openKeyRing({ schedule: scheduleFor(rotationSeconds), clock, keysFile })
-  const keySetGate = createKeySetGate()
-  const users = options.users && (await openUsers(options.users, { version, clock }))
-  const parts = { version, keyRing, clock, onKeySetRequest: keySetGate.pass }
-  const serve = (routes: [string, Route][], at: number) =>
-    listen(createHandler({ routes: new Map(routes), apiKey, version }), at, CONNECTIONS)
-  const routes = [...tokenRoutes(parts), ...(users?.routes ?? withoutUsers())]
-  const server = await serve(routes, port).catch(closing(users))
-  const apiDomain: [string, Route][] = [['/auth/jwt/jwks.json', keySetRoute(parts)]]
-  const issuer = await serve(apiDomain, issuerPort).catch(closing(server, users))
-  const kept = () => {
-    if (users === undefined) throw new Error('the core was started without users')
-    return users
+  const { apiKey, version = '11.4', clock = Date.now } = options
+  const keyRing = createKeyRing(clock)
+  const users = openUsers(options, version, clock)
+  const start = async (routes: readonly [string, Route][], port = 0) => {
+    const served = await serve(createHandler({ routes: new Map(routes), apiKey, version }), {
+      port,
+    })
+    served.server.maxRequestsPerSocket = REQUESTS_OF_CONNECTION
+    return served
   }
+  const routes = [...tokenRoutes(keyRing, version, clock), ...users.routes]
+  const server = await start(routes, options.port).catch(async (error) => {
+    await users.job.close()
+    throw error
+  })
+  const issuer = await start([['/auth/jwt/jwks.json', keySetRoute(keyRing)]])
   return {
     url: server.url,
     issuer: issuer.url,
     rotate: keyRing.rotate,
-    withdraw: keyRing.withdraw,
-    setDown: (down, how = 'unavailable') => keySetGate.setAnswer(down ? how : 'serve'),
-    setSlow: keySetGate.setDelay,
-    keySetRequests: keySetGate.requests,
-    keys: keyRing.published,
-    publishAlso: keyRing.publishAlso,
-    runJob: (faults) => kept().job.run(faults),
-    setFeatures: (features) => kept().setFeatures(features),
-    query: (sql, parameters) => kept().query(sql, parameters),
+    runJob: users.job.run,
+    setFeatures: users.setFeatures,
+    tables: users.tables,
     async close() {
       await issuer.close()
       await server.close()
-      await users?.close()
+      await users.job.close()
     },
   }
 }
 
-/** Closes the services opened before a failure, and throws the failure again. */
-function closing(...opened: ({ close(): Promise<void> } | undefined)[]) {
-  return async (error: unknown): Promise<never> => {
-    for (const each of opened) await each?.close()
-    throw error
+/** The part of the core's HTTP interface that service tokens and user sessions need. */
+function tokenRoutes(
+  keyRing: KeyRing,
+  version: CoreVersion,
+  clock: () => number,
+): [string, Route][] {
+  const sessions = openSessions({ keyRing, clock })
+  const versions = { status: 200, body: { versions: INTERFACE_VERSIONS[version] } }
+  return [
+    ['/hello', helloRoute],
+    [
+      '/apiversion',
+      { isOfEachVersion: true, tenants: 'refused', answers: { GET: () => versions } },
+    ],
+    ['/recipe/jwt', { ...post((text) => mint(text, keyRing, clock())), tenants: 'refused' }],
+    ['/recipe/jwt/jwks', ownKeysRoute(keyRing)],
+    ['/.well-known/jwks.json', keySetRoute(keyRing)],
+    ['/recipe/session', post(sessions.create)],
+    ['/recipe/session/verify', post(sessions.verify)],
+    ['/recipe/session/remove', post(sessions.remove)],
+  ]
+}
+
+/** A route that answers 200, unless the core would refuse the body. */
+function post(answerTo: (text: string) => Promise<object> | object): Route {
+  return {
+    tenants: 'served',
+    answers: {
+      POST: async ({ body, tenantId }) => {
+        if (tenantId !== 'public') throw noSuchTenant(tenantId)
+        return { status: 200, body: await answerTo(await body()) }
+      },
+    },
   }
 }
 
-function withoutUsers(): [string, Route][] {
-  const unknown = () => ({ status: 200, body: { status: 'UNKNOWN_USER_ID_ERROR' } })
-  // The SDK then takes the id that it was given for the session's user.
-  return [...inMemoryRoutes(), ['/user/id', { tenants: 'refused', answers: { GET: unknown } }]]
+interface Users {
+  readonly routes: readonly [string, Route][]
+  readonly tables: Tables
+  readonly job: ImportJob
+  setFeatures(features: readonly Feature[]): void
+}
+
+/** Opens the core's users, and starts the job that imports them. */
+function openUsers(options: UsersOptions, version: CoreVersion, clock: () => number): Users {
+  const { database, firebaseSignerKey, tenants = [], roles = [] } = options
+  const tables = openTables(database)
+  for (const tenant of tenants) tables.change({ tenant })
+  for (const role of roles) tables.change({ role })
+  let features: ReadonlySet<Feature> = new Set(options.features ?? ALL_FEATURES)
+  const rules = IMPORT_RULES[version]
+  const contextFor = (areStored: boolean) => (): ReadContext => ({
+    rules,
+    tenants: new Set(tables.tenants.keys()),
+    roles: new Set(tables.roles),
+    features,
+    hasFirebaseSignerKey: firebaseSignerKey !== undefined,
+    nowMs: clock(),
+    areStored,
+    externalIds: new Set(),
+  })
+  const { intervalMs = INTERVAL_MS, parallelism = PARALLELISM } = options.job ?? {}
+  const job = { intervalMs, parallelism, context: contextFor(true) }
+  return {
+    routes: [
+      ...bulkRoutes({ tables, clock, context: contextFor(false) }),
+      ...accountRoutes(tables),
+      ...settingsRoutes(tables, () => features),
+      ['/recipe/signin', signInRoute(tables, firebaseSignerKey)],
+    ],
+    tables,
+    job: startImportJob({ tables, clock, rules, ...job }),
+    setFeatures(next) {
+      features = new Set(next)
+    },
+  }
 }

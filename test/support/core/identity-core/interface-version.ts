@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { BadInput } from './json-input.js'
+import { BadInput } from './input.js'
 import { Refused } from './reply.js'
 
 /** The version of the core to imitate, if versions differ. */

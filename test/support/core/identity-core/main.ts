@@ -1,21 +1,18 @@
-import { apiKeyFrom, integerFrom, portOf, textFrom } from '../environment.js'
-import { launch } from '../launch.js'
-import { assertPortsFree } from '../listen.js'
-import { startIdentityCore, WEEK_SECONDS } from './identity-core.js'
-import { usersFromEnvironment } from './users/environment.js'
+import { startIdentityCore } from './identity-core.js'
 
-await launch('identity-core', async () => {
-  await assertPortsFree(['identityCore', 'issuer'])
-  const rotation = { min: 1, max: WEEK_SECONDS }
-  const keysFile = textFrom('IDENTITY_CORE_KEYS_FILE')
-  const core = await startIdentityCore({
-    port: portOf('identityCore'),
-    issuerPort: portOf('issuer'),
-    apiKey: apiKeyFrom('IDENTITY_CORE_API_KEY'),
-    rotationSeconds: integerFrom('KEY_ROTATION_SECONDS', WEEK_SECONDS, rotation),
-    ...(keysFile !== undefined && { keysFile }),
-    ...usersFromEnvironment(),
-  })
-  console.log(`identity-core: ${core.url} (issuer: ${core.issuer})`)
-  return core
+// A core in a process of its own, which a test may kill. Its folder keeps what it has acknowledged.
+
+const {
+  IDENTITY_CORE_PORT = '0',
+  IDENTITY_CORE_API_KEY: apiKey = '',
+  IDENTITY_CORE_DATABASE: database,
+  BULK_IMPORT_INTERVAL_MS = '300000',
+} = process.env
+
+const core = await startIdentityCore({
+  apiKey,
+  port: Number(IDENTITY_CORE_PORT),
+  database,
+  job: { intervalMs: Number(BULK_IMPORT_INTERVAL_MS) },
 })
+console.log(`identity-core: ${core.url} (issuer: ${core.issuer})`)

@@ -1,36 +1,18 @@
 import type { IncomingMessage } from 'node:http'
-import { BadInput } from './json-input.js'
+import { buffer } from 'node:stream/consumers'
+import { BadInput } from './input.js'
 import { Refused } from './reply.js'
 
 /**
  * Reads the body as text, like a core: in the `charset` of `Content-Type`, or in ISO-8859-1.
- * @throws {Refused} if the body is too large, is not in its charset, or the charset is unknown
+ * @throws {Refused} if the body is not in its charset, or the charset is unknown
  * @throws {BadInput} if the caller disconnects
  */
-export async function readBody(
-  request: IncomingMessage,
-  largestBytes = Number.POSITIVE_INFINITY,
-): Promise<string> {
-  const bytes = await collect(request, largestBytes).catch(() => {
+export async function readBody(request: IncomingMessage): Promise<string> {
+  const bytes = await buffer(request).catch(() => {
     throw new BadInput('Invalid Json Input')
   })
-  if (bytes === undefined) throw new Refused(413, 'Request body too large')
   return decode(bytes, charsetIn(request.headers['content-type']))
-}
-
-async function collect(
-  request: IncomingMessage,
-  largestBytes: number,
-): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = []
-  let length = 0
-  // The request must survive the loop; otherwise there is no connection left for the answer.
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    length += chunk.length
-    if (length > largestBytes) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { BadInput } from './json-input.js'
+import { BadInput } from './input.js'
 
 export interface Reply {
   readonly status: number

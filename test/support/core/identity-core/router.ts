@@ -1,14 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { posix } from 'node:path'
-import { isOwnRequest } from '../own-page.js'
+import { BadInput } from './input.js'
 import {
   type CoreVersion,
   notSupported,
   type RequestedVersion,
   requestedVersion,
 } from './interface-version.js'
-import { BadInput } from './json-input.js'
 import { readBody } from './read-body.js'
 import { Refused, type Reply, send, toErrorReply } from './reply.js'
 
@@ -18,8 +17,6 @@ const TENANTS_FROM = '3.0'
 const TENANT_REFUSED_FROM = '5.0'
 /** Routes begin with these words, so no tenant has such a name. */
 const NO_TENANTS = new Set(['recipe', 'config', 'users', 'hello'])
-
-export type Answer = Reply | 'hang-up'
 
 export interface Call {
   /** In lower case; `public` if the path names none. */
@@ -37,9 +34,7 @@ export interface Route {
   /** `refused`: a tenant in the path gives 403, because the route belongs to the whole app. */
   readonly tenants: 'refused' | 'served'
   /** The handlers, by method. */
-  readonly answers: Readonly<Record<string, (call: Call) => Promise<Answer> | Answer>>
-  /** The limit of a proxy in front of the core; the core has none. */
-  readonly largestBodyBytes?: number
+  readonly answers: Readonly<Record<string, (call: Call) => Promise<Reply> | Reply>>
 }
 
 export interface HandlerOptions {
@@ -53,16 +48,12 @@ export function createHandler(options: HandlerOptions): RequestListener {
   return (request, response) => {
     answer(request, options)
       .catch(toErrorReply)
-      .then((reply) => (reply === 'hang-up' ? response.destroy() : send(response, reply)))
+      .then((reply) => send(response, reply))
       .catch(() => response.destroy())
   }
 }
 
-async function answer(request: IncomingMessage, options: HandlerOptions): Promise<Answer> {
-  // A core has no such check. This API key is public, so that a page of another site could use it.
-  if (!isOwnRequest(request.headersDistinct)) {
-    throw new Refused(403, 'Not for you.')
-  }
+async function answer(request: IncomingMessage, options: HandlerOptions): Promise<Reply> {
   const [path = '', query = ''] = (request.url ?? '').split('?')
   const found = find(options.routes, normalised(path))
   const { route, appId, tenantId } = found
@@ -82,7 +73,7 @@ async function answer(request: IncomingMessage, options: HandlerOptions): Promis
   return answerTo({
     tenantId,
     query: new URLSearchParams(withoutBadEscapes(query)),
-    body: () => readBody(request, route.largestBodyBytes),
+    body: () => readBody(request),
   })
 }
 

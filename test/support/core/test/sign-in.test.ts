@@ -83,10 +83,11 @@ it('names the method of a linked user by its own id, and serves each tenant', as
   const below = { ...core, url: `${core.url}/appid-public/shop` }
   const { body } = await signIn(below, { email, password: PASSWORD })
   expect(body).toMatchObject({ status: 'OK', user })
-  const rows = await core.query('select id from login_methods where email = $1 and position = 1', [
-    email,
-  ])
-  expect([{ id: body.recipeUserId }]).toEqual(rows)
+  expect(
+    core.tables.accounts.get(core.tables.coreIds.get(user.id) ?? '')?.methods[1],
+  ).toMatchObject({
+    superTokensUserId: body.recipeUserId,
+  })
   expect(await signIn(core, { email, password: PASSWORD })).toEqual(WRONG)
 })
 

@@ -1,6 +1,44 @@
 import { createCipheriv, randomBytes, scryptSync, timingSafeEqual } from 'node:crypto'
 import { argon2Verify, bcryptVerify } from 'hash-wasm'
-import { firebaseParts } from './password-hash.js'
+import { assertTenant, shownAccount, stored } from './accounts.js'
+import { field, isString, parseObject } from './input.js'
+import { firebaseParts, normaliseEmail } from './read-login-method.js'
+import type { Route } from './router.js'
+import { keyOf, type Tables } from './tables.js'
+
+/** The route for the sign-in with an e-mail address and a password. */
+export function signInRoute(tables: Tables, firebaseSignerKey: string | undefined): Route {
+  return {
+    tenants: 'served',
+    answers: {
+      POST: async ({ body, tenantId }) => {
+        const input = parseObject(await body())
+        const email = stored(normaliseEmail(field(input, 'email', isString)))
+        const password = field(input, 'password', isString)
+        assertTenant(tables, tenantId)
+        return { status: 200, body: await signIn({ email, password, tenantId }) }
+      },
+    },
+  }
+
+  async function signIn({ email, password, tenantId }: Credentials): Promise<object> {
+    const id = tables.logins.get(keyOf({ tenantId, value: `emailpassword ${email}` })) ?? ''
+    const account = tables.accounts.get(tables.accountOf.get(id) ?? '')
+    const method = account?.methods.find(({ superTokensUserId }) => superTokensUserId === id)
+    const hash = method?.passwordHash ?? ''
+    const isPassword = account && (await isPasswordOf(password, hash, firebaseSignerKey))
+    if (!isPassword) return { status: 'WRONG_CREDENTIALS_ERROR' }
+    const user = shownAccount(account, tables)
+    return { status: 'OK', user, recipeUserId: tables.externalIds.get(id) ?? id }
+  }
+}
+
+interface Credentials {
+  /** Normalised. */
+  readonly email: string
+  readonly password: string
+  readonly tenantId: string
+}
 
 /** Low, because the job of a test may hash thousands of passwords. */
 const COST = 1024
@@ -20,7 +58,7 @@ export function hashPassword(password: string): string {
  * Returns whether a stored hash, of `hashPassword` or imported, belongs to the password. An
  * imported hash that is not complete belongs to none.
  */
-export async function isPasswordOf(
+async function isPasswordOf(
   password: string,
   hash: string,
   firebaseSignerKey = '',

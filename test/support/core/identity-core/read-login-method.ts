@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { JsonObject } from '../json-input.js'
+import phone from 'google-libphonenumber'
 import { type FieldReader, fieldReader } from './field-reader.js'
 import type { LoginMethod, ReadContext } from './imported-user.js'
-import { trim } from './java-text.js'
-import { normaliseEmail, normalisePhoneNumber } from './normalise.js'
-import { hashFault, toAlgorithm } from './password-hash.js'
-import { readTenantIds } from './read-tenants.js'
+import { type JsonObject, trim } from './input.js'
+import { Refused } from './reply.js'
 
 type Login = Omit<Partial<LoginMethod>, 'recipeId'>
 
@@ -132,4 +130,97 @@ function limitLength(
     if (text === undefined || text.length <= longest) continue
     errors.push(`${name} ${text} is too long. Max length is ${longest}.`)
   }
+}
+
+export function normaliseEmail(email: string): string {
+  return trim(email).toLowerCase()
+}
+
+const numbers = phone.PhoneNumberUtil.getInstance()
+
+/**
+ * Returns E.164 if the core's library can parse the number, which drops a trunk zero; otherwise
+ * trims it.
+ */
+export function normalisePhoneNumber(phoneNumber: string): string {
+  try {
+    return numbers.format(numbers.parse(phoneNumber), phone.PhoneNumberFormat.E164)
+  } catch {
+    return trim(phoneNumber)
+  }
+}
+
+const PREFIXES = {
+  BCRYPT: ['$2a', '$2b', '$2x', '$2y'],
+  ARGON2: ['$argon2id', '$argon2i', '$argon2d'],
+  FIREBASE_SCRYPT: [],
+} as const
+
+export type HashingAlgorithm = keyof typeof PREFIXES
+
+const NAMES = { BCRYPT: 'BCrypt', ARGON2: 'Argon2', FIREBASE_SCRYPT: 'Firebase SCrypt' } as const
+
+export function toAlgorithm(text: string): HashingAlgorithm | undefined {
+  const name = trim(text).toUpperCase()
+  return Object.hasOwn(PREFIXES, name) ? (name as HashingAlgorithm) : undefined
+}
+
+/**
+ * Returns the core's objection to a hash, of which it checks only the beginning.
+ * @throws {Refused} with an error of the core if it lacks Firebase's signer key
+ */
+export function hashFault(
+  hash: string,
+  algorithm: HashingAlgorithm,
+  hasFirebaseSignerKey: boolean,
+): string | undefined {
+  if (algorithm === 'FIREBASE_SCRYPT' && !hasFirebaseSignerKey) {
+    const exception = 'java.lang.IllegalStateException'
+    throw new Refused(500, `${exception}: 'firebase_password_hashing_signer_key' cannot be null`)
+  }
+  const isOfForm =
+    algorithm === 'FIREBASE_SCRYPT'
+      ? firebaseParts(hash) !== undefined
+      : PREFIXES[algorithm].some((prefix) => hash.startsWith(prefix))
+  return isOfForm ? undefined : `Password hash is in invalid ${NAMES[algorithm]} format`
+}
+
+interface FirebaseParts {
+  readonly hash: string
+  readonly salt: string
+  /** The exponent of scrypt's cost. */
+  readonly memory: number
+  readonly rounds: number
+  readonly separator: string
+}
+
+/** Parses `$f_scrypt$<hash>$<salt>`, then memory, rounds and salt separator in any order. */
+export function firebaseParts(text: string): FirebaseParts | undefined {
+  const [empty, name, hash, salt, ...settings] = text.replace(/\$+$/, '').split('$')
+  if (empty !== '' || name !== 'f_scrypt' || settings.length !== 3) return undefined
+  const [memory, rounds, separator] = [/^m=([+-]?\d+)$/, /^r=([+-]?\d+)$/, /^s=(.+)/].map((form) =>
+    settings.map((setting) => form.exec(setting)?.[1]).find(Boolean),
+  )
+  if (hash === undefined || salt === undefined || separator === undefined) return undefined
+  if (memory === undefined || rounds === undefined) return undefined
+  return { hash, salt, memory: Number(memory), rounds: Number(rounds), separator }
+}
+
+/** Returns the tenants in the core's spelling, without the invalid ones. */
+export function readTenantIds(
+  tenantIds: readonly string[],
+  context: ReadContext,
+  { suffix, errors }: { readonly suffix: string; readonly errors: string[] },
+): string[] {
+  return tenantIds.flatMap((tenantId) => {
+    if (tenantId === 'public') return [tenantId]
+    if (!context.features.has('multi_tenancy')) {
+      errors.push('Multitenancy must be enabled before importing users to a different tenant.')
+      return []
+    }
+    const normalised = trim(tenantId).toLowerCase()
+    if (context.tenants.has(normalised)) return [normalised]
+    errors.push(`Invalid tenantId: ${tenantId}${suffix}`)
+    return []
+  })
 }

@@ -1,5 +1,4 @@
-import { isObject, isString, type JsonObject } from '../json-input.js'
-import { isBlank } from './java-text.js'
+import { isBlank, isObject, isString, type JsonObject } from './input.js'
 
 interface KindValues {
   string: string

@@ -65,6 +65,8 @@ export async function setStage(options: StageOptions): Promise<Stage> {
   const denylist: DenylistOption = opened.denylist
     ? [opened.denylist, denied.denylist]
     : denied.denylist
+  // Until it is read, orders refuses everybody with a 503.
+  await opened.denylist?.ready?.()
   const policy = { ...POLICY, jwksUri, denylist, onDecision }
 
   const instances: { close(): void }[] = []

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { importOne } from '../../../src/migration/account/import-one.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import {
@@ -22,9 +22,6 @@ const ACCOUNT = {
 const CREATED = { outcome: 'created', userId: 'legacy-1', coreUserId: 'core-1' }
 const EXISTING = { ...CREATED, outcome: 'existing' }
 
-const cores: ScriptedCore[] = []
-afterAll(() => Promise.all(cores.map(({ close }) => close())))
-
 interface Script {
   /** What is answered to an import, which is done before where `isDone`. */
   readonly answer?: Reply
@@ -42,7 +39,7 @@ const IMPORTED = ok({ user: ACCOUNT })
 /** A core that keeps one account. */
 async function coreWith({ answer = IMPORTED, isDone = true, ...script }: Script = {}) {
   let isThere = script.isThere ?? false
-  const core = await startScriptedCore(({ url }) => {
+  return startScriptedCore(({ url }) => {
     if (url.startsWith('/bulk-import/import')) {
       isThere ||= isDone
       return answer
@@ -54,8 +51,6 @@ async function coreWith({ answer = IMPORTED, isDone = true, ...script }: Script 
     if (url.startsWith('/users/by-accountinfo')) return script.holders ?? ok({ users: [] })
     return script.account ?? IMPORTED
   })
-  cores.push(core)
-  return core
 }
 
 const rejects = (...errors: string[]): Reply => replies(400, { errors })
@@ -271,7 +266,6 @@ describe.concurrent('importOne, told only that something was translated,', () =>
       looks += 1
       return looks === 1 ? NO_MAPPING : mapping
     })
-    cores.push(core)
     await expect(importOne(clientOf(core), user)).rejects.toMatchObject(failed)
   })
 })

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { findTakenLogin } from '../../../src/migration/account/conflicting-account.js'
 import { reconcileUser } from '../../../src/migration/account/reconcile-user.js'
 import { CoreError } from '../../../src/migration/core/core-error.js'
@@ -16,14 +16,8 @@ const KNOWN: Known = {
   totpDevices: { [ID]: ACCOUNT.totpDevices },
 }
 
-async function coreOf(known: Known) {
-  const core = await startAccountCore(known)
-  onTestFinished(() => core.close())
-  return core
-}
-
 async function reconcile(known: Known, user: ImportUser = RECORD) {
-  const core = await coreOf(known)
+  const core = await startAccountCore(known)
   const result = await reconcileUser(core.client(), { externalUserId: ID, user })
   return { result, asked: core.requests.map(({ url }) => url) }
 }
@@ -85,7 +79,6 @@ describe('an identity', () => {
     [500, 'java.lang.NullPointerException', 'server_error'],
   ])('is not judged when the core answers %s', async (status, body, code) => {
     const core = await startScriptedCore([replies(status, body)])
-    onTestFinished(() => core.close())
     const asked = reconcileUser(core.client(), { externalUserId: ID, user: RECORD })
     await expect(asked).rejects.toSatisfy(
       (error) => error instanceof CoreError && error.code === code,
@@ -93,7 +86,7 @@ describe('an identity', () => {
   })
 
   it('is not judged when the run is interrupted', async () => {
-    const core = await coreOf(KNOWN)
+    const core = await startAccountCore(KNOWN)
     const signal = AbortSignal.abort(new Error('enough'))
     const asked = reconcileUser(core.client(), { externalUserId: ID, user: RECORD }, { signal })
     await expect(asked).rejects.toThrow('enough')
@@ -110,7 +103,8 @@ describe('who holds a login', () => {
       mappings: { 'legacy|2': OTHER },
       users: { [OTHER]: { ...ACCOUNT.user, id: 'legacy|2', isPrimaryUser: false, ...account } },
     }
-    return (await findTakenLogin((await coreOf(known)).client(), { loginMethods }))?.heldBy
+    return (await findTakenLogin((await startAccountCore(known)).client(), { loginMethods }))
+      ?.heldBy
   }
 
   it.each<[string, ImportUser['loginMethods']]>([

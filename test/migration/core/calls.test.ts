@@ -1,20 +1,11 @@
-import { afterAll, describe, expect, it } from 'vitest'
-import { ok, replies, type ScriptedCore, startScriptedCore } from './scripted-core.js'
-
-const cores: ScriptedCore[] = []
-afterAll(() => Promise.all(cores.map(({ close }) => close())))
-
-async function started(script: Parameters<typeof startScriptedCore>[0]): Promise<ScriptedCore> {
-  const core = await startScriptedCore(script)
-  cores.push(core)
-  return core
-}
+import { describe, expect, it } from 'vitest'
+import { ok, replies, startScriptedCore } from './scripted-core.js'
 
 const KEY = 'a-key-that-no-error-tells'
 
 describe('a key function', () => {
   it('that throws is asked once, and nothing is sent', async () => {
-    const core = await started([ok({ count: 1 })])
+    const core = await startScriptedCore([ok({ count: 1 })])
     let asked = 0
     const apiKey = (): string => {
       asked += 1
@@ -30,7 +21,7 @@ describe('a key function', () => {
 
 describe('a signal', () => {
   it('that has aborted before sends nothing', async () => {
-    const core = await started([ok({ count: 1 })])
+    const core = await startScriptedCore([ok({ count: 1 })])
     const signal = AbortSignal.abort(new Error('before'))
     await expect(core.client().countRows(undefined, { signal })).rejects.toThrow('before')
     await expect(core.client().stageUsers([], { signal })).rejects.toThrow('before')
@@ -39,13 +30,13 @@ describe('a signal', () => {
 
   it('ends a call under way with its reason', async () => {
     const ending = new AbortController()
-    const core = await started([() => ending.abort(new Error('of the caller'))])
+    const core = await startScriptedCore([() => ending.abort(new Error('of the caller'))])
     const options = { signal: ending.signal }
     await expect(core.client().stageUsers([], options)).rejects.toThrow('of the caller')
   })
 
   it('ends the wait for the next try', async () => {
-    const core = await started([replies(500, 'x')])
+    const core = await startScriptedCore([replies(500, 'x')])
     const ending = new AbortController()
     const observed: typeof fetch = async (input, init) => {
       const response = await fetch(input, init)
@@ -62,7 +53,7 @@ describe('a signal', () => {
     const warnings: Error[] = []
     const note = (warning: Error): number => warnings.push(warning)
     process.on('warning', note)
-    const core = await started([ok({ count: 1 })])
+    const core = await startScriptedCore([ok({ count: 1 })])
     const { signal } = new AbortController()
     const client = core.client()
     await Promise.all(Array.from({ length: 40 }, () => client.countRows(undefined, { signal })))
@@ -73,7 +64,7 @@ describe('a signal', () => {
 })
 
 it('the time limit for staging is its own', async () => {
-  const core = await started([() => {}])
+  const core = await startScriptedCore([() => {}])
   const client = core.client({ timeoutMs: 300_000, stageTimeoutMs: 50 })
   const timeout = { code: 'timeout', outcome: 'unknown' }
   await expect(client.stageUsers([])).rejects.toMatchObject(timeout)
@@ -81,7 +72,7 @@ it('the time limit for staging is its own', async () => {
 })
 
 it('what cannot be JSON is the caller’s mistake, and nothing is sent', async () => {
-  const core = await started([ok({})])
+  const core = await startScriptedCore([ok({})])
   const user = { loginMethods: [], userMetadata: { count: 1n } }
   await expect(core.client().stageUsers([user])).rejects.toThrow(TypeError)
   expect(core.requests).toEqual([])

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { CoreClient } from '../../../src/migration/core/core-client.js'
 import { ok, type Reply, replies, type ScriptedCore, startScriptedCore } from './scripted-core.js'
 
@@ -221,7 +221,6 @@ describe('a core client', () => {
   beforeAll(async () => {
     core = await startScriptedCore(() => reply)
   })
-  afterAll(() => core.close())
 
   it.each(Object.entries(EXCHANGES))('%s', async (_, exchange) => {
     reply = exchange.reply

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { refusingOrigin } from '../../support/network/free-port.js'
 import { knowSecret, recordOutput } from '../../support/secret-search/index.js'
 import {
@@ -13,15 +13,9 @@ import {
   tooLarge,
 } from './scripted-core.js'
 
-const cores: ScriptedCore[] = []
 beforeAll(() => knowSecret('an API key', API_KEY))
-afterAll(() => Promise.all(cores.map(({ close }) => close())))
 
-async function coreThat(...script: Reply[]): Promise<ScriptedCore> {
-  const core = await startScriptedCore(script)
-  cores.push(core)
-  return core
-}
+const coreThat = (...script: Reply[]): Promise<ScriptedCore> => startScriptedCore(script)
 
 const USER = { externalUserId: 'u1', loginMethods: [] }
 

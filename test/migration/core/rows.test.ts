@@ -1,15 +1,6 @@
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { StagedRow } from '../../../src/migration/core/core-client.js'
 import { ok, type ScriptedCore, startScriptedCore, tooLarge } from './scripted-core.js'
-
-const cores: ScriptedCore[] = []
-afterAll(() => Promise.all(cores.map(({ close }) => close())))
-
-async function started(script: Parameters<typeof startScriptedCore>[0]): Promise<ScriptedCore> {
-  const core = await startScriptedCore(script)
-  cores.push(core)
-  return core
-}
 
 const rowOf = (id: string, more: object = {}) => ({
   id,
@@ -23,7 +14,7 @@ const queryOf = (url: string) => new URL(url, 'http://core').searchParams
 
 /** A list as the core keeps it: newest first, its tokens name the first row of the next page. */
 async function coreWithRows(ids: string[], page = 2): Promise<ScriptedCore> {
-  return started(({ url }) => {
+  return startScriptedCore(({ url }) => {
     const query = queryOf(url)
     // The core compares, so a token whose row has gone still says where to go on.
     const token = query.get('paginationToken')
@@ -85,7 +76,7 @@ describe('all rows', () => {
   ])('that come again and again end in an error: %s', async (_, tokens) => {
     const loop = tokens.filter((token) => token < 'x')
     let asked = 0
-    const core = await started(() => {
+    const core = await startScriptedCore(() => {
       const outside = tokens.length - loop.length
       const index = asked < outside ? asked : outside + ((asked - outside) % loop.length)
       asked += 1
@@ -97,7 +88,7 @@ describe('all rows', () => {
   })
 
   it('that are none, of a page that is not the last, end in an error', async () => {
-    const core = await started([ok({ users: [], nextPaginationToken: 'more' })])
+    const core = await startScriptedCore([ok({ users: [], nextPaginationToken: 'more' })])
     await expect(idsOf(core.client().rows())).rejects.toMatchObject({ code: 'malformed_reply' })
     expect(core.requests).toHaveLength(1)
   })
@@ -138,13 +129,13 @@ describe('a row', () => {
     ['no time', { createdAt: '1' }],
     ['no login methods', { loginMethods: undefined }],
   ])('with %s is no row', async (_, change) => {
-    const core = await started([ok({ users: [rowOf('a', change)] })])
+    const core = await startScriptedCore([ok({ users: [rowOf('a', change)] })])
     await expect(core.client().listRows()).rejects.toMatchObject({ code: 'malformed_reply' })
   })
 
   it('of a recipe of a newer core is one', async () => {
     const methods = [{ recipeId: 'webauthn', superTokensUserId: 'core-1', credential: {} }]
-    const core = await started([ok({ users: [rowOf('a', { loginMethods: methods })] })])
+    const core = await startScriptedCore([ok({ users: [rowOf('a', { loginMethods: methods })] })])
     const { users } = await core.client().listRows()
     expect(users[0]?.loginMethods).toEqual([{ recipeId: 'webauthn', superTokensUserId: 'core-1' }])
   })

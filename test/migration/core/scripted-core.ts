@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { afterAll } from 'vitest'
 import { type CoreClientOptions, coreClient } from '../../../src/migration/core/open-core-client.js'
 import { serve } from '../../support/receiver/serve.js'
 
@@ -20,14 +21,16 @@ export interface ScriptedCore {
   readonly requests: readonly Request[]
   /** A client of it, with the shortest waits that a test can do with. */
   client(options?: Partial<CoreClientOptions>): ReturnType<typeof coreClient>
-  close(): Promise<void>
 }
 
 export const API_KEY = 'the-key-of-the-scripted-core'
 
+const served: { close(): Promise<void> }[] = []
+afterAll(() => Promise.all(served.map(({ close }) => close())))
+
 /**
  * A core that gives these replies in turn, and the last one again and again. A function is asked for
- * each request.
+ * each request. It ends with the test file.
  */
 export async function startScriptedCore(
   replies: readonly Reply[] | ((request: Request) => Reply),
@@ -37,7 +40,7 @@ export async function startScriptedCore(
     typeof replies === 'function'
       ? replies(request)
       : replies[Math.min(requests.length, replies.length) - 1]
-  const { url, close } = await serve(async (incoming, response) => {
+  const core = await serve(async (incoming, response) => {
     const { method = '', url: path = '', headers } = incoming
     const request = {
       method,
@@ -49,10 +52,11 @@ export async function startScriptedCore(
     requests.push(request)
     replyTo(request)?.(response)
   })
+  served.push(core)
+  const { url } = core
   return {
     url,
     requests,
-    close,
     client: (options = {}) => coreClient({ baseUrl: url, apiKey: API_KEY, ...options }),
   }
 }

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { afterAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { CoreClient } from '../../../src/migration/core/core-client.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { knowSecret, recordOutput } from '../../support/secret-search/index.js'
@@ -22,7 +22,6 @@ const USER: ImportUser = {
 let reply: Reply
 
 const core = await startScriptedCore(() => reply)
-afterAll(() => core.close())
 
 const know = (): void => {
   knowSecret('an API key', API_KEY)

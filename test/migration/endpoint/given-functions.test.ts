@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import type { MigrationEndpointOptions } from '../../../src/migration/endpoint/endpoint-options.js'
 import {
@@ -14,7 +14,6 @@ import {
 import { openSmallCore } from './small-core.js'
 
 const core = await openSmallCore()
-afterAll(() => core.close())
 
 describe.concurrent('functions that are given', () => {
   const never = () => new Promise<never>(() => {})
@@ -62,7 +61,6 @@ describe.concurrent('functions that are given', () => {
       expect(reply.headers.has('x-leak')).toBe(false)
       expect(endpoint.decisions[0]?.reason).toBe(reason)
       expect(endpoint.errors).toEqual([])
-      await endpoint.close()
     })
   }
 
@@ -71,7 +69,6 @@ describe.concurrent('functions that are given', () => {
       options: { issuers: issuersWith(async () => ['short'] as never) },
     })
     expect((await endpoint.post(bodyAbout(newId()))).status).toBe(503)
-    await endpoint.close()
   })
 
   it('tokens are asked for each time, and an empty list lets nobody in', async () => {
@@ -84,7 +81,6 @@ describe.concurrent('functions that are given', () => {
       statuses.push((await endpoint.post(bodyAbout(newId()))).status)
     }
     expect(statuses).toEqual([401, 200, 401])
-    await endpoint.close()
   })
 
   it('one token of two issuers: next(error), without the token', async () => {
@@ -94,7 +90,6 @@ describe.concurrent('functions that are given', () => {
     })
     expect((await endpoint.post(bodyAbout(newId()))).status).toBe(599)
     expect(endpoint.errors).toMatchObject([{ code: 'wrong_wiring' }])
-    await endpoint.close()
   })
 
   it('a signal tells loadUser that nobody waits any more', async () => {
@@ -110,7 +105,6 @@ describe.concurrent('functions that are given', () => {
     })
     expect((await endpoint.post(bodyAbout(newId()))).status).toBe(503)
     expect(told?.aborted).toBe(true)
-    await endpoint.close()
   })
 
   it('a request whose id cannot be read changes nothing', async () => {
@@ -124,7 +118,6 @@ describe.concurrent('functions that are given', () => {
     })
     expect((await endpoint.post(bodyAbout(newId()))).status).toBe(200)
     expect(endpoint.errors).toEqual([])
-    await endpoint.close()
   })
 
   it('an observer that throws or rejects changes nothing', async () => {
@@ -133,7 +126,6 @@ describe.concurrent('functions that are given', () => {
       const endpoint = await openEndpoint(core, { options: { onDecision } })
       expect((await endpoint.post(bodyAbout(newId()))).status).toBe(200)
       expect(endpoint.errors).toEqual([])
-      await endpoint.close()
     }
   })
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { openExchange } from '../../support/network/raw-exchange.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { FAULT_STATUS } from '../../support/receiver/open-receiver.js'
@@ -15,14 +15,12 @@ import {
 import { openSmallCore } from './small-core.js'
 
 const core = await openSmallCore()
-afterAll(() => core.close())
 
 describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
   let endpoint: Endpoint
   beforeAll(async () => {
     endpoint = await openEndpoint(core, { express })
   })
-  afterAll(() => endpoint.close())
 
   const statusOf = async (headers: string[], body: string | Buffer = ''): Promise<number> => {
     const bytes = await endpoint.raw({ method: 'POST', path: '/migrate', headers, body })
@@ -218,7 +216,6 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     expect(hasty.decisions).toMatchObject([{ reason: 'body_unfinished', status: 503 }])
     expect(endpoint.decisions.slice(before)).toMatchObject([{ reason: 'body_cut_off' }])
     expect([...hasty.errors, ...endpoint.errors]).toEqual([])
-    await hasty.close()
   })
 
   it('a body that somebody has read before: next(error), after the token', async () => {
@@ -230,6 +227,5 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     for (const member of ['status', 'statusCode', 'headers'])
       expect(error).not.toHaveProperty(member)
     expect(behindParser.decisions).toHaveLength(1)
-    await behindParser.close()
   })
 })

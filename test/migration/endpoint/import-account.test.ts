@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { until } from '../../support/until.js'
 import { bodyAbout, type Endpoint, legacyUser, newId, openEndpoint, PASSWORD_LOGIN } from './kit.js'
@@ -16,7 +16,6 @@ const MAX_PAUSE_MS = 10
 const RETRIES = 100
 
 const core = await openSmallCore()
-afterAll(() => core.close())
 
 const pause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds))
@@ -62,8 +61,6 @@ describe(`${PEOPLE} people, ${CALLS_EACH} calls each, ${AT_ONCE} at once, at two
     expect(small.imports.length).toBeGreaterThan(PEOPLE)
     const reasons = instances.flatMap(({ decisions }) => decisions.map(({ reason }) => reason))
     expect(reasons.filter((reason) => reason === 'created')).toHaveLength(PEOPLE)
-    await Promise.all(instances.map((instance) => instance.close()))
-    await small.close()
   })
 
   it('get one account each from a core that dies in the middle: 503, and the retry finds it', async () => {
@@ -93,8 +90,6 @@ describe(`${PEOPLE} people, ${CALLS_EACH} calls each, ${AT_ONCE} at once, at two
     expect(unavailable).toBeGreaterThan(0)
     expect(new Set(statuses)).toEqual(new Set([200]))
     expect(small.commits.toSorted()).toEqual(people.toSorted())
-    await Promise.all(instances.map((instance) => instance.close()))
-    await small.close()
   })
 
   it('who share a login get one account, and the others the 403', async () => {
@@ -111,8 +106,6 @@ describe(`${PEOPLE} people, ${CALLS_EACH} calls each, ${AT_ONCE} at once, at two
     expect(small.commits).toHaveLength(1)
     expect(statuses.filter((status) => status === 200)).toHaveLength(CALLS_EACH)
     expect(statuses.filter((status) => status === 403)).toHaveLength(2 * CALLS_EACH)
-    await endpoint.close()
-    await small.close()
   })
 })
 
@@ -130,8 +123,6 @@ describe.concurrent('an import', () => {
     expect((await endpoint.post(bodyAbout(id))).status).toBe(200)
     expect(slow.imports).toHaveLength(1)
     expect(endpoint.decisions.map(({ reason }) => reason)).toEqual(['outcome_unknown', 'existing'])
-    await endpoint.close()
-    await slow.close()
   })
 
   it('that was refused or failed is tried again', async () => {
@@ -144,8 +135,6 @@ describe.concurrent('an import', () => {
     expect((await endpoint.post(bodyAbout(id))).status).toBe(503)
     small.beforeImport = async () => undefined
     expect((await endpoint.post(bodyAbout(id))).status).toBe(200)
-    await endpoint.close()
-    await small.close()
   })
 
   it('is not repeated for another login of the user', async () => {
@@ -166,6 +155,5 @@ describe.concurrent('an import', () => {
     const more = { identities: [{ ...PASSWORD_LOGIN, userId: 'later' }] }
     expect((await endpoint.post(bodyAbout(id, more))).status).toBe(200)
     expect(core.imports).toHaveLength(1)
-    await endpoint.close()
   })
 })

@@ -9,7 +9,7 @@ import { migrationEndpoint } from '../../../src/migration/endpoint/migration-end
 import type { ExpressModule } from '../../support/receiver/express-majors.js'
 import { openReceiver, type Receiver } from '../../support/receiver/open-receiver.js'
 import { knowSecret } from '../../support/secret-search/index.js'
-import type { SmallCore } from './small-core.js'
+import { closedAtEnd, type SmallCore } from './small-core.js'
 
 const secret = (kind: Parameters<typeof knowSecret>[0], text: string): string => {
   knowSecret(kind, text)
@@ -113,21 +113,23 @@ export async function openEndpoint(
   { express = express5, before = [], options = {}, coreUrl = core.url }: EndpointOptions = {},
 ): Promise<Endpoint> {
   const decisions: MigrationDecision[] = []
-  const receiver = await openReceiver({
-    express,
-    mount(app) {
-      app.disable('x-powered-by')
-      for (const middleware of before) app.use(middleware)
-      app.use(
-        '/migrate',
-        migrationEndpoint({
-          ...endpointOptions(coreUrl),
-          onDecision: (decision) => void decisions.push(decision),
-          ...options,
-        }),
-      )
-    },
-  })
+  const receiver = closedAtEnd(
+    await openReceiver({
+      express,
+      mount(app) {
+        app.disable('x-powered-by')
+        for (const middleware of before) app.use(middleware)
+        app.use(
+          '/migrate',
+          migrationEndpoint({
+            ...endpointOptions(coreUrl),
+            onDecision: (decision) => void decisions.push(decision),
+            ...options,
+          }),
+        )
+      },
+    }),
+  )
   return Object.assign(receiver, {
     decisions,
     async post(body: unknown, given: PostOptions = {}): Promise<EndpointReply> {

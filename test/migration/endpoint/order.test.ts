@@ -1,11 +1,10 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { bodyAbout, newId, OTHER_TOKEN, openEndpoint, type PostOptions, TOKEN } from './kit.js'
 import { openSmallCore } from './small-core.js'
 
 const core = await openSmallCore()
-afterAll(() => core.close())
 
 /** What is wrong with a request, in the order in which a caller is told. */
 const FAULTS: readonly [status: number, reason: string, of: PostOptions][] = [
@@ -66,7 +65,6 @@ describe.each(EXPRESS_MAJORS)('the order of the checks, on $major', ({ express }
       const reply = await endpoint.post({ ...bodyAbout(id), ...more, ...filler }, options)
       expect([reply.status, endpoint.decisions.at(-1)?.reason]).toEqual([status, reason])
     }
-    await endpoint.close()
   })
 })
 
@@ -82,7 +80,6 @@ it('a limiter counts a digest of the token and of the user, at each issuer', asy
   expect(others.slice(0, 2)).toEqual([credential, user])
   expect(new Set(counted).size).toBe(4)
   expect(counted.join(' ')).not.toMatch(/user-|example/)
-  await endpoint.close()
 })
 
 it('a wrong token costs no budget', async () => {
@@ -94,5 +91,4 @@ it('a wrong token costs no budget', async () => {
     expect((await endpoint.post(bodyAbout(newId()), { token: wrong })).status).toBe(401)
   }
   expect((await endpoint.post(bodyAbout(newId()))).status).toBe(200)
-  await endpoint.close()
 })

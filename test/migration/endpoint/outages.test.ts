@@ -18,7 +18,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await server.stop()
-  await core.close()
 })
 
 /** Refused with the 503 while the proxy has an outage, and served again afterwards. */
@@ -59,7 +58,6 @@ describe.concurrent('while a part is unreachable, the answer is the 503, and not
       },
     })
     await expectOutage({ endpoint, proxy }, ['core_unavailable', 'outcome_unknown'])
-    await endpoint.close()
     await proxy.close()
   })
 
@@ -72,7 +70,6 @@ describe.concurrent('while a part is unreachable, the answer is the 503, and not
       options: { timeoutMs: TIMEOUT_MS, limits: { credential: limiter, user: limiter } },
     })
     await expectOutage({ endpoint, proxy }, ['limiter_unavailable'])
-    await endpoint.close()
     client.disconnect()
     await proxy.close()
   })

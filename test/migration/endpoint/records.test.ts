@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { LegacyUser, LegacyUserQuery } from '../../../src/migration/endpoint/legacy-user.js'
 import {
   bodyAbout,
@@ -32,11 +32,6 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await endpoint.close()
-  await core.close()
-})
-
 const social = (id: string) => ({
   ...SOCIAL_LOGIN,
   userId: `google-${id}`,
@@ -251,7 +246,6 @@ describe('a user who is not imported', () => {
       },
     })
     expect((await lenient.post(bodyAbout(newId()))).status).toBe(200)
-    await lenient.close()
   })
 
   it('a record of many faults: the first of them are told', async () => {
@@ -275,7 +269,6 @@ describe('a user who is not imported', () => {
     })
     const { status } = await closed.post(bodyAbout(newId()), { token: OTHER_TOKEN })
     expect([status, closed.decisions[0]?.reason]).toEqual([403, 'record_not_allowed'])
-    await closed.close()
   })
 })
 

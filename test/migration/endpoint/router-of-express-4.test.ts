@@ -11,9 +11,10 @@ afterAll(() => {
   vi.resetModules()
 })
 
+const { bodyAbout, newId, openEndpoint } = await import('./kit.js')
+const { openSmallCore } = await import('./small-core.js')
+
 it('the router of Express 4 serves as that of Express 5 does', async () => {
-  const { bodyAbout, newId, openEndpoint } = await import('./kit.js')
-  const { openSmallCore } = await import('./small-core.js')
   const core = await openSmallCore()
   const endpoint = await openEndpoint(core)
   const id = newId()
@@ -24,6 +25,4 @@ it('the router of Express 4 serves as that of Express 5 does', async () => {
   expect((await endpoint.post(bodyAbout(id), { token: undefined })).status).toBe(401)
   const elsewhere = await fetch(`${endpoint.url}/migrate/other`)
   expect(await elsewhere.json()).toEqual({ ok: true })
-  await endpoint.close()
-  await core.close()
 })

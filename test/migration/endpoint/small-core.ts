@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { afterAll } from 'vitest'
 import { serve } from '../../support/receiver/serve.js'
 
 interface Login {
@@ -41,6 +42,15 @@ const CONFLICTS = {
   passwordless: ['E006', 'passwordless'],
   thirdparty: ['E005', 'thirdparty'],
 } as const
+
+const opened: { close(): Promise<void> }[] = []
+afterAll(() => Promise.all(opened.map(({ close }) => close())))
+
+/** Closes it once the tests of the file have ended, if they have not. */
+export function closedAtEnd<Closable extends { close(): Promise<void> }>(one: Closable): Closable {
+  opened.push(one)
+  return one
+}
 
 export async function openSmallCore(): Promise<SmallCore> {
   const accounts = new Map<string, Account>()
@@ -88,7 +98,7 @@ export async function openSmallCore(): Promise<SmallCore> {
       : undefined
   }
 
-  const served = await serve((request, response) => {
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://core')
     const id = searchParams.get('userId') ?? ''
     if (core.isDead) {
@@ -114,7 +124,8 @@ export async function openSmallCore(): Promise<SmallCore> {
       response,
       account ? { status: 'OK', user: shown(account) } : { status: 'UNKNOWN_USER_ID_ERROR' },
     )
-  })
+  }
+  const served = closedAtEnd(await serve(listener))
   return Object.assign(core, {
     url: served.url,
     port: served.port,

@@ -1,5 +1,5 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import {
   bodyAbout,
@@ -15,7 +15,6 @@ import { openSmallCore } from './small-core.js'
 const MAX_BODY_BYTES = 2048
 
 const core = await openSmallCore()
-afterAll(() => core.close())
 
 const problem = (status: number, title: string, more: readonly string[] = []): string => {
   const body = JSON.stringify({ type: 'about:blank', title, status })
@@ -35,17 +34,8 @@ const problem = (status: number, title: string, more: readonly string[] = []): s
 const withoutPhrase = (bytes: string): string => bytes.replace(/^(HTTP\/1\.1 \d+ )[^\r]*/, '$1')
 
 describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => {
-  const endpoints: Endpoint[] = []
-  afterAll(() => Promise.all(endpoints.map((endpoint) => endpoint.close())))
-
-  async function open(options: EndpointOptions['options'] = {}): Promise<Endpoint> {
-    const endpoint = await openEndpoint(core, {
-      express,
-      options: { maxBodyBytes: MAX_BODY_BYTES, ...options },
-    })
-    endpoints.push(endpoint)
-    return endpoint
-  }
+  const open = (options: EndpointOptions['options'] = {}): Promise<Endpoint> =>
+    openEndpoint(core, { express, options: { maxBodyBytes: MAX_BODY_BYTES, ...options } })
 
   interface Sent {
     readonly method?: string

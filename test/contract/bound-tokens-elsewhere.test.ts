@@ -7,6 +7,7 @@ import { auth as otherAuth } from 'express-oauth2-jwt-bearer'
 import { tokenSource } from 'express-service-auth/client'
 import * as oauth from 'oauth4webapi'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { thumbprintOf } from '../../src/testing/issuer/bound-token.js'
 import { checkProof } from '../../src/verification/confirmation/check-proof.js'
 import { parseBaseUrl } from '../../src/verification/confirmation/http-uri.js'
 import { API_KEY, CLAIMS } from '../client/claims.js'
@@ -196,5 +197,12 @@ describe('the examples of the RFCs', () => {
     expect(await judge({ token: 'x' })).toBe('ath')
     expect(await judge({ url: '/other' })).toBe('htu')
     expect(await judge({ now: 1562262679 })).toBe('iat')
+  })
+
+  it('RFC 7638: members in the order of their names, as dpop makes a thumbprint', async () => {
+    const { publicKey } = await generateKeyPair('ES256')
+    const { x = '', y = '' } = await crypto.subtle.exportKey('jwk', publicKey)
+    const own = thumbprintOf({ y, x, kty: 'EC', crv: 'P-256' })
+    expect(own).toBe(await calculateThumbprint(publicKey))
   })
 })

@@ -5,7 +5,7 @@ import {
   recordKeeperCases,
   singleUseStoreCases,
 } from 'express-service-auth/testing'
-import { afterAll, afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { testCases } from '../support/stores/store-cases.js'
 
 const shared = memoryStore()
@@ -58,14 +58,6 @@ describe('memoryStore', () => {
     expect(store.health()).toMatchObject({ state: 'down', lastError: 'closed' })
     await expect(store.check()).rejects.toThrow('closed')
     expect(store.health()).toMatchObject({ state: 'down', lastError: 'closed' })
-  })
-
-  it('knows nothing of another memory store', async () => {
-    const other = memoryStore()
-    onTestFinished(() => other.close())
-    const id = randomUUID()
-    expect(await shared.consume(id, 1000)).toBe(true)
-    expect(await other.consume(id, 1000)).toBe(true)
   })
 
   it('lets an id be used again when its time is over', async () => {

@@ -36,15 +36,6 @@ describe('an encrypted result', () => {
     expect(await found(make(), request)).toBe(PLAIN.toString())
   })
 
-  it('differs each time, for the same result', async () => {
-    const kept = new Set<string>()
-    for (let count = 0; count < 50; count += 1) {
-      const request = await finish(make(), PLAIN)
-      kept.add(partsOf(await inner.read(request.recordId))[2] ?? '')
-    }
-    expect(kept.size).toBe(50)
-  })
-
   it('is unreadable once any bit of it is another', async () => {
     const request = await finish(make(), PLAIN)
     const stores = both.map(make)
@@ -232,17 +223,6 @@ describe('the cipher', () => {
     expect((await store.reserve(requestFor(mine))).outcome).toBe('finished')
     expect(await store.reserve(requestFor(other))).toEqual(UNREADABLE)
   })
-
-  it('takes results of any size', async () => {
-    const store = encryptedStore(inner.store, OPTIONS)
-    for (const size of [0, 1, 2, 3, 4095, 65_536, 5_000_000]) {
-      const result = randomBytes(size)
-      const request = await finish(store, result)
-      const reservation = await retry(store, request)
-      if (reservation.outcome !== 'finished') throw new Error(reservation.outcome)
-      expect(Buffer.compare(reservation.result, result), `${size} bytes`).toBe(0)
-    }
-  })
 })
 
 describe('the format', () => {
@@ -272,29 +252,6 @@ describe('the format', () => {
         .encrypt(KEY)
       expect(Buffer.from(cipher.open(Buffer.from(jwe), BOUND) ?? 'unreadable')).toEqual(result)
     }
-  })
-
-  it('is readable only if jose reads it, for 2000 that were changed at random', async () => {
-    const jwe = Buffer.from(cipher.seal(Buffer.from('[201]'), BOUND)).toString()
-    const characters = [...new Set(`${jwe}=+/ \n`)]
-    const random = (limit: number): number => crypto.randomInt(limit)
-    const counts = { both: 0, none: 0, onlyJose: 0 }
-    for (let turn = 0; turn < 2000; turn += 1) {
-      const at = random(jwe.length + 1)
-      const replacement = characters[random(characters.length)] ?? ''
-      const changed = jwe.slice(0, at) + replacement + jwe.slice(at + random(3))
-      const ours = cipher.open(Buffer.from(changed), BOUND)
-      const theirs = await decrypted(changed)
-      if (ours !== undefined) {
-        expect(changed, 'canonical').toBe(jwe)
-        expect(theirs?.subarray(PREFIX.length)).toEqual(Buffer.from(ours))
-        counts.both += 1
-      } else if (theirs === undefined) counts.none += 1
-      // jose ignores white space and unused bits.
-      else counts.onlyJose += 1
-    }
-    expect(counts.none).toBeGreaterThan(1600)
-    expect(counts.onlyJose).toBeLessThan(200)
   })
 
   it.each([0, 4, 8, 12, 15])('is unreadable with the first %i bytes of its tag', (length) => {

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { RequestHandler } from 'express'
-import { encryptedStore, requirePermissions } from 'express-service-auth'
+import { encryptedStore } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
@@ -122,18 +122,6 @@ describe("missingKey: 'run', pg", () => {
       await answer(request, response, next)
     }
 
-  it('a key is still reserved and replayed', async () => {
-    const effect = newEffect()
-    const receiver = await open({
-      handler: writing(effect, (_request, response) => void response.sendStatus(201)),
-    })
-    const key = newKey()
-    await call(receiver.port, { key })
-    expect((await call(receiver.port, { key })).headers['idempotent-replayed']).toEqual(['true'])
-    expect(await ledger.effects(effect)).toBe(1)
-    expect(await call(receiver.port, { key: '"' })).toMatchObject({ status: 400 })
-  })
-
   it('a response that is too large, or streams, is committed before its first byte', async () => {
     const effect = newEffect()
     for (const [type, status, effects] of [
@@ -201,25 +189,6 @@ describe("missingKey: 'run', pg", () => {
     receiver.pool.on('error', () => {})
     expect(await call(receiver.port)).toMatchObject({ status: 503 })
     expect(await ledger.effects(effect)).toBe(0)
-  })
-
-  it('a check behind it is next(error), and rolls back', async () => {
-    const receiver = await open({
-      more: { inner: [requirePermissions('orders:read')] },
-      handler: () => (_request, response) => void response.sendStatus(201),
-    })
-    expect((await call(receiver.port)).status).toBe(500)
-    expect(receiver.errors).toEqual([expect.objectContaining({ code: 'wrong_wiring' })])
-    expect(receiver.handled).toBe(0)
-  })
-
-  it('a handler that never asks for its transaction is told of', async () => {
-    const events = hearIdempotency()
-    const receiver = await open({
-      handler: () => (_request, response) => void response.sendStatus(201),
-    })
-    await call(receiver.port)
-    expect(events.map(({ reason }) => reason)).toEqual(['key_missing', 'transaction_unused'])
   })
 })
 

@@ -4,9 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { pipeline } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
-import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { compileText } from '../../../support/process/compile.js'
 import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { openStore, sharedRedis } from '../kit.js'
@@ -91,28 +89,6 @@ describe('a process that closes the store', () => {
     },
   )
 })
-
-describe('an outage', () => {
-  it('leaves nothing in memory of those who gave up', async () => {
-    const redis = await startRedis()
-    await redis.stop()
-    const { store } = openStore(redis, { timeoutMs: 1 })
-    const wave = () =>
-      Promise.allSettled(Array.from({ length: 2000 }, () => store.consume(randomUUID(), 1000)))
-    for (let n = 0; n < 5; n++) await wave()
-    const warned = vi.spyOn(process, 'emitWarning')
-    const before = heapUsed()
-    for (let n = 0; n < 20; n++) await wave()
-    expect(heapUsed() - before).toBeLessThan(3_000_000)
-    expect(warned).not.toHaveBeenCalled()
-  })
-})
-
-function heapUsed(): number {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-  return process.memoryUsage().heapUsed
-}
 
 it('commands of one turn leave together', async () => {
   const chunks: Buffer[] = []

@@ -1,7 +1,6 @@
 import type { Resolution, Store } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
 import { encodeResult } from '../../../../src/idempotency/buffered-response/stored-result.js'
-import { sealedOwner } from '../../../../src/idempotency/leased/record-keeper.js'
 import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-call.js'
 import { UNDO_RESERVE, undoArguments } from '../../../../src/stores/redis/store/compensation.js'
 import type { TcpProxy } from '../../../support/network/tcp-proxy.js'
@@ -175,40 +174,6 @@ describe('a record that somebody keeps forever', () => {
   })
 })
 
-describe('a result that cannot be read', () => {
-  it('can be replaced by one that can be', async () => {
-    const { store } = openStore(server)
-    const request = requestFor()
-    const run = await begin(store, request)
-    await store.settle(run, { type: 'finished', result: RESULT })
-    expect(await store.resolve(request.recordId, run.fence, FINISHED)).toBe(false)
-    await server.command('APPEND', nameOf(request), 'x')
-    const view = await store.inspect(request.recordId)
-    expect(view).toMatchObject({ state: 'unreadable', fence: run.fence })
-    expect(view?.resultBytes).toBe(RESULT.byteLength + 1)
-    expect(await store.resolve(request.recordId, run.fence, FREED)).toBe(false)
-    expect(await store.resolve(request.recordId, run.fence, FINISHED)).toBe(true)
-    const found = await store.reserve(retryOf(request))
-    expect(found).toEqual({ outcome: 'finished', result: RESULT })
-  })
-
-  it('tells by which key it is encrypted, as its run does before', async () => {
-    const { store } = openStore(server)
-    const request = requestFor({ owner: sealedOwner('june', 'a') })
-    const run = await begin(store, request)
-    expect(await store.inspect(request.recordId)).toMatchObject({ state: 'running', keyId: 'june' })
-    const header = Buffer.from('{"alg":"dir","enc":"A256GCM","kid":"july"}').toString('base64url')
-    const result = Buffer.from(`${header}..aXY.dGV4dA.dGFn`)
-    await store.settle(run, { type: 'finished', result })
-    expect(await store.inspect(request.recordId)).toMatchObject({
-      state: 'finished',
-      keyId: 'july',
-    })
-    const canRead = () => false
-    expect(await store.inspect(request.recordId, canRead)).toMatchObject({ state: 'unreadable' })
-  })
-})
-
 describe('a reply that is lost on the wire', () => {
   /** The reply of `RESOLVE` that it has written. */
   const DONE = ':1\r\n'
@@ -304,16 +269,6 @@ describe('the mark of a key that was freed', () => {
     expect(await store.renew(run)).toBe(false)
   })
 
-  it('outlives a run that was abandoned, and the one after it', async () => {
-    const { store } = openStore(server)
-    const { request } = await freedIn(store)
-    const abandoned = await begin(store, retryOf(request))
-    expect(await store.settle(abandoned, { type: 'abandoned' })).toBe(true)
-    const next = await begin(store, retryOf(request, { rerunAbandoned: true }))
-    expect(await store.settle(next, { type: 'released' })).toBe(true)
-    expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
-  })
-
   it('is not given up by a server that is full', async () => {
     const { store } = openStore(server)
     const { request } = await freedIn(store)
@@ -325,20 +280,4 @@ describe('the mark of a key that was freed', () => {
     expect(await store.settle(next, { type: 'released' })).toBe(true)
     expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
   })
-})
-
-it('of two that ask on connections of their own one wins, and neither over a run', async () => {
-  const stores = [openStore(server).store, openStore(server).store, openStore(server).store]
-  const [first, second, third] = stores as [Store, Store, Store]
-  for (let round = 0; round < 50; round++) {
-    const { request, run } = await abandonedIn(first)
-    const answers = await Promise.all([
-      first.resolve(request.recordId, run.fence, FREED),
-      second.resolve(request.recordId, run.fence, FINISHED),
-      ...(round % 2 === 0 ? [third.renew(run)] : []),
-    ])
-    expect(answers.filter((isDone) => isDone)).toHaveLength(1)
-    const winner = ['freed', 'finished', 'running'][answers.indexOf(true)]
-    expect((await first.inspect(request.recordId))?.state).toBe(winner)
-  }
 })

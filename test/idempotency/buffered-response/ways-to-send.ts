@@ -211,20 +211,6 @@ export const WAYS: Record<string, RequestHandler> = {
     res.end('first')
     res.end()
   },
-  'sets a header too late': (_req, res) => {
-    res.write(`${res.headersSent}`)
-    try {
-      res.setHeader('X-Late', '1')
-    } catch (error) {
-      res.write(String((error as NodeJS.ErrnoException).code))
-    }
-    try {
-      res.writeHead(201)
-    } catch (error) {
-      res.write(String((error as NodeJS.ErrnoException).code))
-    }
-    res.end()
-  },
   'writes nonsense': (_req, res) => {
     const codes = [null, undefined, 5, {}].map((chunk) => {
       try {
@@ -240,14 +226,6 @@ export const WAYS: Record<string, RequestHandler> = {
       codes.push((error as NodeJS.ErrnoException).code)
     }
     res.end(codes.join())
-  },
-  'a status that is none': (_req, res) => {
-    try {
-      res.writeHead(99)
-    } catch (error) {
-      res.statusCode = 500
-      res.end(String((error as NodeJS.ErrnoException).code))
-    }
   },
 }
 

@@ -70,13 +70,6 @@ describe('A lease', () => {
     expect(renew).toHaveBeenCalledTimes(1)
   })
 
-  it('is renewed no more after the longest run', async () => {
-    const renew = vi.fn(async () => true)
-    const stuck = keep(renew, LEASE_MS)
-    await vi.advanceTimersByTimeAsync(3 * LEASE_MS)
-    expect(stuck.signal.aborted).toBe(true)
-  })
-
   it('tells whatever is still at work when the run is abandoned', async () => {
     const renew = vi.fn(async () => true)
     const lease = keep(renew)

@@ -1,60 +1,14 @@
-import { createGzip } from 'node:zlib'
-import type { RequestHandler, Response } from 'express'
+import compression from 'compression'
+import type { RequestHandler } from 'express'
+import onHeaders from 'on-headers'
 
-/** What `compression` does: waits for the head, then writes through a stream of its own. */
-export const compress: RequestHandler = (_req, res, next) => {
-  const { write, end, on } = res
-  const listeners: [string, () => void][] = []
-  let gzip: ReturnType<typeof createGzip> | undefined
-  const begin = (): void => {
-    res.setHeader('Content-Encoding', 'gzip')
-    res.removeHeader('Content-Length')
-    gzip = createGzip()
-    for (const [name, listener] of listeners) gzip.on(name, listener)
-    gzip.on('data', (chunk) => {
-      if (Reflect.apply(write, res, [chunk]) === false) gzip?.pause()
-    })
-    gzip.on('end', () => Reflect.apply(end, res, []))
-    Reflect.apply(on, res, ['drain', () => gzip?.resume()])
-  }
-  onHead(res, begin)
-  res.on = ((name: string, listener: () => void) => {
-    if (name !== 'drain') return Reflect.apply(on, res, [name, listener])
-    if (gzip) gzip.on(name, listener)
-    else listeners.push([name, listener])
-    return res
-  }) as typeof res.on
-  res.write = ((chunk: Buffer | string, ...rest: []) => {
-    if (!res.headersSent) res.writeHead(res.statusCode)
-    return gzip ? gzip.write(chunk, ...rest) : Reflect.apply(write, res, [chunk, ...rest])
-  }) as typeof res.write
-  res.end = ((chunk?: Buffer | string) => {
-    if (!res.headersSent) res.writeHead(res.statusCode)
-    if (!gzip) return Reflect.apply(end, res, [chunk])
-    if (chunk) gzip.end(chunk)
-    else gzip.end()
-    return res
-  }) as typeof res.end
-  next()
-}
-
-/** As `on-headers` does it. */
-function onHead(res: Response, listener: () => void): void {
-  const { writeHead } = res
-  let isFired = false
-  res.writeHead = ((...args: [number]) => {
-    if (!isFired) {
-      isFired = true
-      listener()
-    }
-    return Reflect.apply(writeHead, res, args)
-  }) as typeof res.writeHead
-}
+/** Compresses whatever is sent to whoever accepts it. */
+export const compress: RequestHandler = compression({ threshold: 0, filter: () => true })
 
 export const atTheLastMoment =
   (name: string, value: string): RequestHandler =>
   (_req, res, next) => {
-    onHead(res, () => res.setHeader(name, value))
+    onHeaders(res, () => res.setHeader(name, value))
     next()
   }
 
@@ -68,7 +22,7 @@ export const signing: RequestHandler = (_req, res, next) => {
     res.write(' -- signed')
     return Reflect.apply(end, res, [])
   }) as typeof res.end
-  onHead(res, () => {
+  onHeaders(res, () => {
     res.removeHeader('Content-Length')
     res.setHeader('Transfer-Encoding', 'chunked')
   })
@@ -96,6 +50,6 @@ export const endingLater: RequestHandler = (_req, res, next) => {
     }, 5)
     return res
   }) as typeof res.end
-  onHead(res, () => res.removeHeader('Content-Length'))
+  onHeaders(res, () => res.removeHeader('Content-Length'))
   next()
 }

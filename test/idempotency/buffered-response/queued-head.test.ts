@@ -20,7 +20,7 @@ const LINE = 'a line of the body\n'
 /** A request that asks to be let go on, and sends its body without waiting. */
 const EXPECTING: Call = {
   body: '{"a":1}',
-  headers: { expect: '100-continue', connection: 'close' },
+  headers: { expect: '100-continue', connection: 'close', 'accept-encoding': 'gzip' },
 }
 
 describe.each(EXPRESS_MAJORS)(

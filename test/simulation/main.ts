@@ -1,16 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { coverageText } from './coverage.js'
 import { KINDS } from './kinds.js'
 import { loadPackage, type Package } from './load.js'
 import { simulateHours } from './long-run.js'
 import { type Kind, search, shrink, type Told, tell } from './search.js'
-import { svgOf, textOf } from './time-line.js'
+import { textOf } from './time-line.js'
 
 /*
- * npm run simulate -- --stories 100000 [--of KIND] [--seed 1] [--processes 2] [--coverage] [--svg FILE]
+ * npm run simulate -- --stories 100000 [--of KIND] [--seed 1] [--processes 2] [--coverage]
  * npm run simulate -- --hours 24 [--of leased|coupled]
  * npm run simulate -- --mutants [--of KIND] [--only REGEXP] [--stories 20000] [--processes 2]
  * Each kind (leased, coupled, migration) has its share of the stories, or one has all.
@@ -24,7 +23,6 @@ const { values } = parseArgs({
     mutants: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     coverage: { type: 'boolean', default: false },
-    svg: { type: 'string' },
     processes: { type: 'string', default: '1' },
     /** Which of the processes this is, from 0. */
     part: { type: 'string' },
@@ -73,7 +71,6 @@ async function simulateKind(name: string, kind: Kind, count: number, esa: Packag
   console.log(
     `${name} seed ${found.seed} breaks a promise; its shortest form:\n${textOf(shortest)}`,
   )
-  if (values.svg !== undefined) writeFileSync(values.svg, svgOf(shortest))
   return false
 }
 

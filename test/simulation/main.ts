@@ -4,13 +4,11 @@ import { parseArgs } from 'node:util'
 import { coverageText } from './coverage.js'
 import { KINDS } from './kinds.js'
 import { loadPackage, type Package } from './load.js'
-import { simulateHours } from './long-run.js'
 import { type Kind, search, shrink, type Told, tell } from './search.js'
 import { textOf } from './time-line.js'
 
 /*
  * npm run simulate -- --stories 100000 [--of KIND] [--seed 1] [--processes 2] [--coverage]
- * npm run simulate -- --hours 24 [--of leased|coupled]
  * npm run simulate -- --mutants [--of KIND] [--only REGEXP] [--stories 20000] [--processes 2]
  * Each kind (leased, coupled, migration) has its share of the stories, or one has all.
  */
@@ -18,7 +16,6 @@ const { values } = parseArgs({
   options: {
     of: { type: 'string' },
     stories: { type: 'string', default: '20000' },
-    hours: { type: 'string' },
     seed: { type: 'string', default: '1' },
     mutants: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
@@ -111,13 +108,6 @@ async function divide(): Promise<boolean> {
   return (await Promise.all(codes)).every(Boolean)
 }
 
-async function hours(): Promise<boolean> {
-  const esa = await loadPackage()
-  for (const of of values.of === undefined ? ['leased', 'coupled'] : [values.of])
-    if (!(await simulateHours(esa, of, Number(values.hours)))) return false
-  return true
-}
-
 const isPart = processes === 1 || values.part !== undefined
-const work = values.hours ? hours : values.mutants ? findMutants : simulate
+const work = values.mutants ? findMutants : simulate
 process.exitCode = (await (isPart ? work() : divide())) ? 0 : 1

@@ -27,8 +27,6 @@ describe('serviceFetch', () => {
     'https://orders.example.com/#',
     'https://me:hush@orders.example.com',
     'http://orders.example.com',
-    'http://127.0.0.1.example.com',
-    'ftp://127.0.0.1',
     'null',
     '*',
     '',

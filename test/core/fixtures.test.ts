@@ -1,20 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { Feature } from '../support/core/identity-core/imported-user.js'
-import { type StandInCore, startStandInCore } from '../support/core/stand-in-core.js'
-import { readFixtures } from './fixtures/fixture.js'
+import { type CoreUnderTest, openCore, VERSIONS } from './core-under-test.js'
+import { type FixtureFile, readFixtures, type Scene } from './fixtures/fixture.js'
 import { replay } from './fixtures/replay.js'
 
 /** The one subject of which the recorded core had no `firebase_password_hashing_signer_key`. */
 const WITHOUT_SIGNER_KEY = 'unlicensed'
 
-/** The recorded core was 10.1.8. */
-const VERSION = '10.1'
-
 const fixtures = await readFixtures()
-
-/** A core that was given has a state and settings of its own: the other tests here are for it. */
-const isGiven = inject('givenCore') !== undefined
 
 /** Of the form that the core asks for; all but the key of the API made for this run. */
 const secrets = {
@@ -24,29 +18,45 @@ const secrets = {
   totp: 'JBSWY3DPEHPK3PXP'.concat(random(4).toUpperCase()),
 }
 
-let core: StandInCore
-let coreWithoutSignerKey: StandInCore
+const isGiven = inject('givenCore') !== undefined
 
-beforeAll(async () => {
-  if (isGiven) return
-  core = await startStandInCore({ version: VERSION, firebaseSignerKey: random(64) })
-  coreWithoutSignerKey = await startStandInCore({ version: VERSION, features: [] })
-})
+/** Whether a core of this version answers as the recorded one, which was 10.1.8. */
+const isSameIn = (version: string, { changedIn }: Scene): boolean =>
+  changedIn === undefined || version.localeCompare(changedIn, 'en', { numeric: true }) < 0
 
-afterAll(async () => {
-  await core?.close()
-  await coreWithoutSignerKey?.close()
-})
+/** A stand-in takes the features of the recorded core; a given one has its own, and a state. */
+function isFor({ features, setFeatures }: CoreUnderTest, file: FixtureFile): boolean {
+  if (setFeatures !== undefined) return true
+  const isLicensed = file.features.every((feature) => features.has(feature))
+  return isLicensed && features.size === file.features.length
+}
 
-describe.skipIf(isGiven).each([...fixtures])('%s', (name, { features, scenes }) => {
-  const shared = scenes.filter((scene) => !scene.coreOnly)
+describe.each(isGiven ? ['given'] : VERSIONS)('core %s', (name) => {
+  const version = VERSIONS.find((each) => each === name)
+  let core: CoreUnderTest
+  let coreWithoutSignerKey: CoreUnderTest
 
-  it.each(shared)('the stand-in answers as the core has: $name', async (scene) => {
-    const standIn = name === WITHOUT_SIGNER_KEY ? coreWithoutSignerKey : core
-    standIn.setFeatures(features as readonly Feature[])
-    const { url, apiKey, runJob } = standIn
-    const differences = await replay(scene, { url, runJob, secrets: { ...secrets, key: apiKey } })
-    expect(differences).toEqual([])
+  beforeAll(async () => {
+    core = await openCore(version, random(64))
+    coreWithoutSignerKey = await openCore(version)
+  })
+  afterAll(() => Promise.all([core.close(), coreWithoutSignerKey.close()]))
+
+  describe.each([...fixtures])('%s', (subject, file) => {
+    const shared = file.scenes.filter(
+      (scene) => isGiven || (!scene.coreOnly && isSameIn(name, scene)),
+    )
+
+    it.for(shared)('answers as the recorded core has: $name', async (scene, { skip }) => {
+      const asked = subject === WITHOUT_SIGNER_KEY ? coreWithoutSignerKey : core
+      skip(!isSameIn(asked.version, scene) || !isFor(asked, file))
+      asked.setFeatures?.(file.features as readonly Feature[])
+      const differences = await replay(scene, {
+        ...asked,
+        secrets: { ...secrets, key: asked.apiKey },
+      })
+      expect(differences).toEqual([])
+    })
   })
 })
 

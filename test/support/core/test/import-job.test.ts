@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { person, withPassword, withPhone } from '../../../core/people.js'
 import type { CoreVersion } from '../identity-core/interface-version.js'
+import { person, withPassword, withPhone } from '../people.js'
 import {
   accountsByExternalId,
   deleteAllRows,

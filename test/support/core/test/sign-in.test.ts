@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { argon2id, bcrypt } from 'hash-wasm'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { person, withPassword, withProvider } from '../../../core/people.js'
 import { signIn } from '../core-client.js'
+import { person, withPassword, withProvider } from '../people.js'
 import { type StandInCore, startStandInCore } from '../stand-in-core.js'
 
 /** Published by the core's own tests, with the hash below. */

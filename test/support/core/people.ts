@@ -1,4 +1,7 @@
-import { uniqueName } from './core-under-test.js'
+import { randomUUID } from 'node:crypto'
+
+/** A name that nobody else has. */
+const uniqueName = (kind: string): string => `esa-${kind}-${randomUUID().slice(0, 13)}`
 
 /** Of bcrypt's form; no password belongs to it. */
 export const HASH = '$2a$11$dAiQz0sH3LgyEVHDjBHVfeZbFqOFtPs9MdhpRbHBwFtkVMcEiEnJq'

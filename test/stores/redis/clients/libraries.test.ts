@@ -13,24 +13,17 @@ import { createClientPool, createSentinel } from 'redis'
 import { createClient as createClient3 } from 'redis3'
 import { createClient as createClient4, createCluster as createCluster4 } from 'redis4'
 import { createClientPool as createClientPool5, createSentinel as createSentinel5 } from 'redis5'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { endClient } from '../../../support/redis/redis-clients.js'
-import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
 import { testCases } from '../../../support/stores/store-cases.js'
 import { until } from '../../../support/until.js'
-import { denylistOn, entryOf, PATIENTLY, refuses } from '../denylist/denylist-kit.js'
-import { answers, LIBRARIES, requestFor, retryOf, sharedRedis, storeOn } from '../kit.js'
+import { PATIENTLY } from '../denylist/denylist-kit.js'
+import { LIBRARIES, sharedRedis, storeOn } from '../kit.js'
 
 const MAJORS_OF_EACH_KIND = ['ioredis 6', 'node-redis 6']
 
 const server = await sharedRedis()
-let cluster: RedisCluster
-beforeAll(async () => {
-  cluster = await startCluster()
-  return () => cluster.stop()
-})
-
-describe.each(LIBRARIES)('through $library', ({ library, connect, connectCluster }) => {
+describe.each(LIBRARIES)('through $library', ({ library, connect }) => {
   const users = connect({ port: server.port })
   const store = redisStore(users, { prefix: `${library}:`, timeoutMs: 5000 })
   afterAll(() => {
@@ -70,26 +63,6 @@ describe.each(LIBRARIES)('through $library', ({ library, connect, connectCluster
     await until('it is named', async () =>
       (await server.command('CLIENT', 'LIST')).includes(`name=${name}`),
     )
-  })
-
-  it('a cluster serves stores, with replicas too, and denylists', async () => {
-    const client = connectCluster(cluster.startupNodes)
-    const plain = storeOn(client, { timeoutMs: 5000 })
-    const replicated = storeOn(client, { timeoutMs: 5000, replicas: { min: 1, timeoutMs: 5000 } })
-    await until('the stores answer', async () => (await answers(plain)) && answers(replicated))
-    await expect(plain.check()).resolves.toEqual([])
-    for (const each of [plain, replicated]) {
-      // In many slots.
-      const requests = Array.from({ length: 20 }, () => requestFor())
-      const reserved = await Promise.all(requests.map((request) => each.reserve(request)))
-      expect(new Set(reserved.map(({ outcome }) => outcome))).toEqual(new Set(['reserved']))
-      const again = await Promise.all(requests.map((request) => each.reserve(retryOf(request))))
-      expect(new Set(again.map(({ outcome }) => outcome))).toEqual(new Set(['running']))
-    }
-    const denylist = denylistOn(client, { prefix: `${library}:` })
-    await denylist.deny(entryOf(), PATIENTLY)
-    await denylist.ready()
-    expect(refuses(denylist, 'orders')).toBe(true)
   })
 })
 

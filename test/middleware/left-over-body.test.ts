@@ -138,14 +138,11 @@ describe.each(EXPRESS_MAJORS)(
       await expectFault([other, leave({}), drain], posts, UNPARSED)
     })
 
-    it('is a fault where a form was read by hand beside a parser of JSON', async () => {
-      const type = 'application/x-www-form-urlencoded'
-      const posts = ['amount=1', 'amount=2'].map((body) => ({ type, body }))
-      await expectFault([express.json(), leave({}), drain], posts, UNPARSED)
-    })
-
-    it('is a fault where two characters of text were read by hand', async () => {
-      const posts = ['42', '43'].map((body) => ({ type: 'text/plain', body }))
+    it.each([
+      ['a form', 'application/x-www-form-urlencoded', ['amount=1', 'amount=2']],
+      ['two characters of text', 'text/plain', ['42', '43']],
+    ])('is a fault where %s was read by hand beside a parser of JSON', async (_, type, bodies) => {
+      const posts = bodies.map((body) => ({ type, body }))
       await expectFault([express.json(), leave({}), drain], posts, UNPARSED)
     })
 

@@ -8,6 +8,7 @@ import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import { USER_WARNING_CODES } from '../../../src/migration/record-validation/user-finding.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import type { IdentityReport, MigrationReport } from '../../../src/migration/run/report.js'
+import { Random } from '../../simulation/clock.js'
 import { signIn } from '../../support/core/core-client.js'
 import type { CoreVersion } from '../../support/core/identity-core/interface-version.js'
 import {
@@ -15,7 +16,6 @@ import {
   type StandInCore,
   startStandInCore,
 } from '../../support/core/stand-in-core.js'
-import { type Random, seededRandom } from './random.js'
 import {
   HASHED_PASSWORD,
   type RandomLogin,
@@ -36,7 +36,7 @@ const WRONG_PASSWORD_CHANCE = 0.1
 it.each<CoreVersion>(['10.1', '11.4'])(
   'of random records each has one account at core %s, or is named with its reason',
   async (version) => {
-    const random = seededRandom(SEED)
+    const random = new Random(SEED)
     const records = randomRecords(random, RECORDS)
     const before = records.filter(() => random.chance(0.02))
     const meanwhile = records.filter(() => random.chance(0.01))

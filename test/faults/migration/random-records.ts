@@ -1,5 +1,5 @@
 import phone from 'google-libphonenumber'
-import type { Random } from './random.js'
+import type { Random } from '../../simulation/clock.js'
 
 export interface RandomLogin {
   readonly recipeId: string

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { nameOf } from '../../faults/postgres/stage.js'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { createLedger } from '../../support/receiver/coupled-receiver.js'
@@ -13,6 +14,27 @@ await ledger.query(CREATE_PAYMENT)
 const LATE = "insert into effect (key) values ('late')"
 
 describe.each(ADAPTERS)('$name', (adapter) => {
+  it('a write that is issued just before the answer, and not awaited, is part of the run', async () => {
+    const receiver = await openOnAdapter(adapter, {
+      url: ledger.url,
+      max: 1,
+      handler: (store, opened) => (request, response) => {
+        const tx = store.transactionOf(request)
+        const write = async (): Promise<void> => {
+          await opened.execute(tx, effectOf(request))
+        }
+        void opened.execute(tx, effectOf(request))
+        void write()
+        response.status(201).json({})
+      },
+    })
+    for (let time = 0; time < 3; time++) {
+      const key = newKey()
+      expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
+      expect(await ledger.effects(nameOf(key))).toBe(2)
+    }
+  })
+
   it('use after the answer is told, once a run', async () => {
     const events = hearIdempotency()
     const failures: Promise<unknown>[] = []

@@ -45,19 +45,23 @@ const FAILURES: readonly (readonly [string, Work, string | undefined])[] = [
 ]
 
 type Handling = readonly [string, status: number | undefined]
+const COMMITS: Handling = ['swallowed: 201', 201]
 const HANDLINGS: readonly Handling[] = [
   ['passed on', undefined],
-  ['swallowed: 201', 201],
+  COMMITS,
   ['swallowed: 409', 409],
   ['swallowed: 500', 500],
 ]
 
-describe('a failure of the server, on pg', () => {
+describe.each(ADAPTERS)('$name', (adapter) => {
+  // The handler's own ways do not depend on the library.
+  const handlings = adapter === PG ? HANDLINGS : [COMMITS]
+
   describe.each(FAILURES)("a handler's own statement fails with %s", (_what, work, sqlState) => {
-    it.each(HANDLINGS)('%s', async (_how, status) => {
+    it.each(handlings)('%s', async (_how, status) => {
       const events = hearIdempotency()
       let isFirst = true
-      const receiver = await openOnAdapter(PG, {
+      const receiver = await openOnAdapter(adapter, {
         url: ledger.url,
         max: 2,
         handler: (store, opened) => async (request, response, next) => {
@@ -89,8 +93,9 @@ describe('a failure of the server, on pg', () => {
     })
   })
 
-  it.each([201, 409, 500])('what a savepoint undoes stays its own affair: %i', async (status) => {
-    const receiver = await openOnAdapter(PG, {
+  const statuses = adapter === PG ? [201, 409, 500] : [201]
+  it.each(statuses)('what a savepoint undoes stays its own affair: %i', async (status) => {
+    const receiver = await openOnAdapter(adapter, {
       url: ledger.url,
       max: 1,
       handler: (store, opened) => async (request, response) => {
@@ -113,7 +118,7 @@ describe('a failure of the server, on pg', () => {
   })
 
   it('a statement_timeout that is passed on is an error of the app', async () => {
-    const receiver = await openOnAdapter(PG, {
+    const receiver = await openOnAdapter(adapter, {
       url: ledger.url,
       max: 1,
       handler: (store, opened) => async (request, response) => {

@@ -17,7 +17,7 @@ import { openPrisma, type TestPrismaTransaction } from '../../../support/postgre
 /** The table that the applications of the tests have. */
 export const CREATE_PAYMENT = 'create table payment (id text primary key, note text)'
 
-const insertPayment = (id: string): string => `insert into payment (id) values ('${id}')`
+export const insertPayment = (id: string): string => `insert into payment (id) values ('${id}')`
 
 export interface PaymentTable {
   payment: { id: string; note: string | null }

@@ -11,6 +11,7 @@ import {
   ADAPTERS,
   type Adapter,
   CREATE_PAYMENT,
+  insertPayment,
   type OpenAdapter,
   PG_BY_PIPELINE,
 } from './libraries.js'
@@ -104,6 +105,38 @@ describe.each(ADAPTERS.filter(({ name }) => WITH_SAVEPOINTS.includes(name)))(
   'on $name',
   (adapter) => {
     const { name } = adapter
+
+    it('commits what was written by the library, by statements and in savepoints', async () => {
+      const { runner, insert, execute, executeNested } = await open(adapter)
+      const result = await runner.transaction(async (tx) => {
+        const { transaction: handle } = guardTransaction(tx)
+        await insert(handle, 'a')
+        await executeNested?.(handle, insertPayment('b'))
+        await expect(executeNested?.(handle, insertPayment('a'))).rejects.toThrow()
+        if (name === 'pg') await execute(handle, 'rollback to savepoint nested')
+        const rows = await runner.query(tx, 'select id from payment where id = $1', ['b'])
+        expect(rows).toEqual([{ id: 'b' }])
+        await record(runner, tx, 'c')
+        return 'done'
+      }, LIMITS)
+      expect(result).toBe('done')
+      expect(await payments()).toEqual(['a', 'b', 'c'])
+    })
+
+    it('refuses a handler its own commit and rollback', async () => {
+      const { runner, insert, execute } = await open(adapter)
+      await runner.transaction(async (tx) => {
+        const { transaction: handle } = guardTransaction(tx)
+        for (const text of ['commit', '-- so\n ROLLBACK', 'begin', 'end']) {
+          await expect(Promise.resolve().then(() => execute(handle, text))).rejects.toThrow(
+            /neither begins/,
+          )
+        }
+        await insert(handle, 'a')
+        await record(runner, tx, 'b')
+      }, LIMITS)
+      expect(await payments()).toEqual(['a', 'b'])
+    })
 
     it('gets a connection again, in whatever moment it has lost one', async () => {
       for (let round = 0; round < ROUNDS_OF_LOSS; round++) {

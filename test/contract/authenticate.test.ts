@@ -315,3 +315,24 @@ describe('the headers of authenticate', () => {
     expect(reasonOf(await refused)).toBe('permission_missing')
   })
 })
+
+describe('in an app that has replaced the global Promise', () => {
+  it.each([
+    [
+      'an expired token',
+      () => issuer.token({ exp: 1_000_000_000, iat: 999_999_900 }),
+      'token_expired',
+    ],
+    ['a bound token without its proof', () => issuer.boundToken().token, 'proof_missing'],
+  ] as const)('%s is refused', async (_name, token, reason) => {
+    const auth = authFor(
+      issuer.policy({ senderConstraint: { dpop: { baseUrls: ['http://orders.test'] } } }),
+    )
+    await auth.ready()
+    const native = globalThis.Promise
+    globalThis.Promise = class<T> extends native<T> {} as typeof native
+    const pending = auth.authenticate(bearer(token()), { method: 'GET', url: '/orders' })
+    globalThis.Promise = native
+    expect(reasonOf(await pending)).toBe(reason)
+  })
+})

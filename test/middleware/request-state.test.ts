@@ -51,6 +51,23 @@ describe('the state of a request', () => {
     expect(serviceOf(request)).toBe(ADMISSION.identity)
   })
 
+  it.each(STAND_INS)('of %s begins again, and is never another one’s', (_name, standInFor) => {
+    const request = admitted()
+    const standIn = standInFor(request)
+    const another = { identity: { name: 'another' } } as Admission
+    expect(beginState(standIn).admission).toBeUndefined()
+    beginState(standIn).admission = another
+    expect(serviceOf(standIn).name).toBe('another')
+    let name: string | undefined
+    try {
+      name = serviceOf(request).name
+    } catch (error) {
+      // A proxy puts what it is given on the request itself, which then belongs to neither.
+      expect(error).toBeInstanceOf(ServiceAuthError)
+    }
+    expect(name).not.toBe('another')
+  })
+
   it('gives no admission before a serviceAuth has accepted', () => {
     const request = newRequest()
     for (const begin of [false, true]) {

@@ -92,6 +92,8 @@ describe.each(EXPRESS_MAJORS)('acceptOneOf, on $major', ({ express }) => {
     ],
     ['gives a promise', async () => 'somebody'],
     ['rejects', () => Promise.reject(failure)],
+    // biome-ignore lint/suspicious/noThenProperty: what is tested
+    ['gives something thenable', () => ({ then: () => {} })],
   ])('an identity that %s is a fault', async (_what, identity) => {
     const { outcome, receiver, told } = await walk(express, choice({ identity: identity as never }))
     expect(outcome).toBe('fault')

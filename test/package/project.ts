@@ -27,11 +27,12 @@ export interface Project {
   remove(): Promise<void>
 }
 
-/** An empty folder, far from this repository, with the programs of `fixtures/` in it. */
-export async function createProject(): Promise<Project> {
+/** A folder far from this repository, with the programs of `fixtures/`, or of a folder below, in it. */
+export async function createProject(below = ''): Promise<Project> {
   const folder = await mkdtemp(join(tmpdir(), 'esa-user-'))
-  await cp(FIXTURES, folder, { recursive: true })
-  await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true }))
+  await cp(join(FIXTURES, below), folder, { recursive: true })
+  const manifest = join(folder, 'package.json')
+  if (!existsSync(manifest)) await writeFile(manifest, JSON.stringify({ private: true }))
   return {
     folder,
     async install(...names) {

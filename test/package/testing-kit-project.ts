@@ -1,13 +1,9 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { ROOT, runIn } from './pack.js'
+import { createProject } from './project.js'
 
-const FIXTURE = fileURLToPath(new URL('fixtures/testing-kit/', import.meta.url))
-const INSTALL_FLAGS = ['--prefer-offline', '--no-audit', '--no-fund']
-const JEST = 'jest@30.5.2'
 /** Far beyond what a run takes: a process that does not end by itself runs into it. */
 const RUN_LIMIT_MS = 120_000
 
@@ -39,13 +35,9 @@ export interface KitProject {
 
 /** A user's project, far from this repository, that has installed the tarball and is compiled. */
 export async function createKitProject(tarball: string): Promise<KitProject> {
-  const folder = await mkdtemp(join(tmpdir(), 'esa-kit-'))
-  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true })
+  const { folder, install, remove } = await createProject('testing-kit')
   try {
-    await cp(FIXTURE, folder, { recursive: true })
-    const names = ['express', '@types/express', '@types/node']
-    const packages = await Promise.all(names.map(withVersion))
-    await runIn(folder, ['npm', 'install', ...INSTALL_FLAGS, tarball, JEST, ...packages])
+    await install(tarball, 'jest@30.5.2', 'express', '@types/express', '@types/node')
     // The one that runs this file: to install it once more would take longer than all the rest.
     await symlink(join(ROOT, 'node_modules/vitest'), join(folder, 'node_modules/vitest'))
     await runIn(folder, [join(ROOT, 'node_modules/.bin/tsc'), '-p', '.'])
@@ -62,12 +54,6 @@ export async function createKitProject(tarball: string): Promise<KitProject> {
     run: (program) => runNode(folder, [program], {}),
     remove,
   }
-}
-
-/** In the version that this repository's lock file holds. */
-async function withVersion(name: string): Promise<string> {
-  const manifest = await readFile(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')
-  return `${name}@${(JSON.parse(manifest) as { version: string }).version}`
 }
 
 type Outcomes = Pick<Report, 'passed' | 'others'>

@@ -10,6 +10,7 @@ import {
   hangUp,
   headersThenHang,
   MEBIBYTE,
+  padded,
   redirectTo,
   refusingUrl,
   respond,
@@ -22,6 +23,7 @@ import {
   tokenFrom,
   withKid,
 } from '../../support/issuer/signing-keys.js'
+import { until } from '../../support/until.js'
 
 const key = makeSigningKey('d-1')
 const good = { keys: [key.jwk] }
@@ -29,8 +31,18 @@ const good = { keys: [key.jwk] }
 const manyKeys = Array.from({ length: 999 }, (_, index) => ({ ...key.jwk, kid: `k${index}` }))
 const privateJwk = { ...key.jwk, ...key.privateKey.export({ format: 'jwk' }) }
 
+const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n'
+const NO_UTF8 = Buffer.from(JSON.stringify({ ...good, x: '\xff' }), 'latin1')
+
 const MISBEHAVIOUR: readonly [string, string, Behaviour][] = [
   ['resets connections', 'network', hangUp],
+  ['talks no HTTP', 'network', (socket) => void socket.write('220 smtp.example ESMTP\r\n\r\n')],
+  ['cuts off its answer', 'network', (socket) => void socket.end(`${HEAD}${JSON.stringify(good)}`)],
+  [
+    'garbles what it compresses',
+    'network',
+    respond('200 OK', 'no gzip', { 'content-encoding': 'gzip' }),
+  ],
   ['hangs before the headers', 'timeout', hang],
   ['sends headers, then hangs', 'timeout', headersThenHang],
   ['sends one byte a second', 'timeout', drip(good, 1000)],
@@ -39,6 +51,10 @@ const MISBEHAVIOUR: readonly [string, string, Behaviour][] = [
   ['sends 10 MiB', 'too_large', flood(good, 10 * MEBIBYTE).behaviour],
   ['sends a gzip bomb', 'too_large', bomb(good, 'gzip', 64)],
   ['sends a brotli bomb', 'too_large', bomb(good, 'br', 64)],
+  ['sends a byte more than 64 KiB', 'too_large', respond('200 OK', padded(good, 64 * 1024 + 1))],
+  ['sends no UTF-8', 'malformed', respond('200 OK', NO_UTF8)],
+  ['answers 201', 'status', respond('201 Created', JSON.stringify(good))],
+  ['answers 206', 'status', respond('206 Partial Content', JSON.stringify(good))],
   ['answers 404', 'status', respond('404 Not Found', JSON.stringify(good))],
   ['answers 500', 'status', respond('500 Internal Server Error', JSON.stringify(good))],
   ['answers 304 unasked', 'status', respond('304 Not Modified', '')],
@@ -82,6 +98,7 @@ describe.each(MISBEHAVIOUR)('a key-set server that %s', (_name, code, behaviour)
     const answer = await receiver.call(token)
     expect(answer).toMatchObject(OUT_OF_REACH)
     expect(server.requests.length).toBe(2)
+    if (code === 'timeout') await until('they are gone', async () => server.connections() === 0)
     expect(auth.health().keySet).toEqual({ state: 'cold', keys: [], lastError: code })
     server.behave(serve(good))
     expect(await receiver.call(token)).toMatchObject(OUT_OF_REACH)

@@ -11,7 +11,7 @@ interface Reply {
 }
 
 /** Sends a body to `POST /recipe/jwt`, with the right API key unless told otherwise. */
-export async function postMint(
+async function postMint(
   url: string,
   body: string | object,
   headers: Record<string, string> = {},
@@ -63,7 +63,7 @@ export async function sessionOf(user: string, core: Addresses): Promise<string> 
   return accessToken.token
 }
 
-export function mintBody() {
+function mintBody() {
   return {
     payload: { sub: 'billing' } as Record<string, unknown>,
     useStaticSigningKey: false as unknown,

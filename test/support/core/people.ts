@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 const uniqueName = (kind: string): string => `esa-${kind}-${randomUUID().slice(0, 13)}`
 
 /** Of bcrypt's form; no password belongs to it. */
-export const HASH = '$2a$11$dAiQz0sH3LgyEVHDjBHVfeZbFqOFtPs9MdhpRbHBwFtkVMcEiEnJq'
+const HASH = '$2a$11$dAiQz0sH3LgyEVHDjBHVfeZbFqOFtPs9MdhpRbHBwFtkVMcEiEnJq'
 
 const JOINED_MS = 1_700_000_000_000
 
@@ -30,10 +30,4 @@ export function withProvider(email: string, change: object = {}) {
 export function withPhone(phoneNumber: string, change: object = {}) {
   const joined = { timeJoinedInMSSinceEpoch: JOINED_MS + 2000 }
   return { recipeId: 'passwordless', phoneNumber, ...joined, ...change }
-}
-
-/** One of a million numbers that nobody has: each begins like those kept for fiction, and is longer. */
-export function phoneNumber(): string {
-  const digits = Math.floor(Math.random() * 1_000_000)
-  return `+493023125${String(digits).padStart(6, '0')}`
 }

@@ -58,22 +58,6 @@ export function bulkRoutes(parts: BulkParts): [string, Route][] {
   ]
 }
 
-/** The answers of a core without a persistent database to the five operations. */
-export function inMemoryRoutes(): [string, Route][] {
-  const refuse = () => {
-    throw new BadInput('This API is not supported in the in-memory database.')
-  }
-  const route = (...methods: string[]): Route => {
-    return { tenants: 'served', answers: Object.fromEntries(methods.map((name) => [name, refuse])) }
-  }
-  return [
-    ['/bulk-import/users', route('GET', 'POST')],
-    ['/bulk-import/users/count', route('GET')],
-    ['/bulk-import/users/remove', route('POST')],
-    ['/bulk-import/import', route('POST')],
-  ]
-}
-
 /** All or nothing: one invalid user refuses the whole call. */
 function stage(text: string, { tables, context, clock }: BulkParts): object {
   const values = field(parseObject(text), 'users', Array.isArray)

@@ -45,7 +45,7 @@ export function isStorable(text: string | undefined): boolean {
 }
 
 /** The error of a statement with a NUL in its parameter at this position, starting at 1. */
-export function nulText(parameter: number): string {
+function nulText(parameter: number): string {
   return `invalid byte sequence for encoding "UTF8": 0x00\n  Where: unnamed portal parameter $${parameter}`
 }
 

@@ -160,7 +160,7 @@ export type HashingAlgorithm = keyof typeof PREFIXES
 
 const NAMES = { BCRYPT: 'BCrypt', ARGON2: 'Argon2', FIREBASE_SCRYPT: 'Firebase SCrypt' } as const
 
-export function toAlgorithm(text: string): HashingAlgorithm | undefined {
+function toAlgorithm(text: string): HashingAlgorithm | undefined {
   const name = trim(text).toUpperCase()
   return Object.hasOwn(PREFIXES, name) ? (name as HashingAlgorithm) : undefined
 }
@@ -169,7 +169,7 @@ export function toAlgorithm(text: string): HashingAlgorithm | undefined {
  * Returns the core's objection to a hash, of which it checks only the beginning.
  * @throws {Refused} with an error of the core if it lacks Firebase's signer key
  */
-export function hashFault(
+function hashFault(
   hash: string,
   algorithm: HashingAlgorithm,
   hasFirebaseSignerKey: boolean,

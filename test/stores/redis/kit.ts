@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { IdempotencyStore, ReservationRequest, Run, Store } from 'express-service-auth'
+import type { ReservationRequest, Store } from 'express-service-auth'
 import {
   type RedisClientLike,
   type RedisStoreOptions,
@@ -12,6 +12,7 @@ import { type RedisConfig, type RedisServer, startRedis } from '../../support/re
 import { endClient, LIBRARY, type Login } from '../../support/redis/redis-clients.js'
 import { knowRedisClient } from '../../support/secret-search/index.js'
 
+export { begin, retryOf } from '../../../src/testing/stores/idempotency-store-cases.js'
 export { CHOSEN_LIBRARIES, LIBRARIES, MAJORS } from '../../support/redis/redis-clients.js'
 
 /**
@@ -89,18 +90,6 @@ export const requestFor = (changes: Partial<ReservationRequest> = {}): Reservati
   rerunAbandoned: false,
   ...changes,
 })
-
-export const retryOf = (
-  request: ReservationRequest,
-  changes: Partial<ReservationRequest> = {},
-): ReservationRequest => ({ ...request, owner: randomUUID(), ...changes })
-
-/** Reserves a key that is free. */
-export async function begin(store: IdempotencyStore, request: ReservationRequest): Promise<Run> {
-  const found = await store.reserve(request)
-  if (found.outcome !== 'reserved') throw new Error(`not reserved: ${found.outcome}`)
-  return { ...request, fence: found.fence }
-}
 
 /** How long a promise took to be settled, and how. */
 export async function timed<T>(

@@ -1,7 +1,7 @@
+import { Refused } from '../../../../src/testing/core/mint.js'
 import { isStorable, UNSTORABLE } from './import-faults.js'
 import type { LoginMethod } from './imported-user.js'
 import { type JsonObject, withoutAbsent } from './input.js'
-import { Refused } from './reply.js'
 import { noSuchTenant } from './router.js'
 import { type Account, infosOf, keyOf, type Tables } from './tables.js'
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { Refused } from '../../../../src/testing/core/mint.js'
 import { BadInput } from './input.js'
-import { Refused } from './reply.js'
 
 /** The version of the core to imitate, if versions differ. */
 export type CoreVersion = '10.1' | '11.4' | '12.1'

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import { Refused } from '../../../../src/testing/core/mint.js'
 import { BadInput } from './input.js'
-import { Refused } from './reply.js'
 
 /**
  * Reads the body as text, like a core: in the `charset` of `Content-Type`, or in ISO-8859-1.

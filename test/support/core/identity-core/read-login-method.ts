@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import phone from 'google-libphonenumber'
+import { Refused } from '../../../../src/testing/core/mint.js'
 import { type FieldReader, fieldReader } from './field-reader.js'
 import type { LoginMethod, ReadContext } from './imported-user.js'
 import { type JsonObject, trim } from './input.js'
-import { Refused } from './reply.js'
 
 type Login = Omit<Partial<LoginMethod>, 'recipeId'>
 

@@ -1,3 +1,4 @@
+import { Refused } from '../../../../src/testing/core/mint.js'
 import { fieldReader } from './field-reader.js'
 import {
   type ImportedUser,
@@ -10,7 +11,6 @@ import {
 } from './imported-user.js'
 import { isObject, type JsonObject, trim } from './input.js'
 import { readLoginMethod, readTenantIds } from './read-login-method.js'
-import { Refused } from './reply.js'
 
 export type Reading =
   | { readonly user: ImportedUser }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { Refused } from '../../../../src/testing/core/mint.js'
 import { BadInput } from './input.js'
 
 export interface Reply {
@@ -10,17 +11,6 @@ export interface Reply {
 
 /** The server of the core sends no reason phrase. */
 const NO_REASON = ''
-
-/** A refusal of the request, with this status and text. */
-export class Refused extends Error {
-  override readonly name = 'Refused'
-  readonly status: number
-
-  constructor(status: number, text: string) {
-    super(text)
-    this.status = status
-  }
-}
 
 export function toErrorReply(error: unknown): Reply {
   if (error instanceof BadInput) return { status: 400, body: error.message }

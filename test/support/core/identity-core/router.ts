@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { posix } from 'node:path'
+import { Refused } from '../../../../src/testing/core/mint.js'
 import { BadInput } from './input.js'
 import {
   type CoreVersion,
@@ -9,7 +10,7 @@ import {
   requestedVersion,
 } from './interface-version.js'
 import { readBody } from './read-body.js'
-import { Refused, type Reply, send, toErrorReply } from './reply.js'
+import { type Reply, send, toErrorReply } from './reply.js'
 
 /** Since this version, a path may name a tenant. */
 const TENANTS_FROM = '3.0'

@@ -1,3 +1,4 @@
+import { Refused } from '../../../../src/testing/core/mint.js'
 import { assertTenant, stored } from './accounts.js'
 import type { Feature } from './imported-user.js'
 import {
@@ -9,7 +10,6 @@ import {
   requiredText,
   trim,
 } from './input.js'
-import { Refused } from './reply.js'
 import type { Call, Route } from './router.js'
 import type { Tables, Tenant } from './tables.js'
 

@@ -1,4 +1,5 @@
 import { createPublicKey, type KeyObject, randomUUID, sign } from 'node:crypto'
+import { Refused } from '../../../../src/testing/core/mint.js'
 import { takeKey } from '../../issuer/spare-keys.js'
 import {
   BadInput,
@@ -10,7 +11,6 @@ import {
   optionalField,
   parseObject,
 } from './input.js'
-import { Refused } from './reply.js'
 import type { Route } from './router.js'
 
 export interface SigningKey {

@@ -1,5 +1,6 @@
-import { createPublicKey, type KeyObject, randomUUID, sign } from 'node:crypto'
+import { createPublicKey, type KeyObject, randomUUID } from 'node:crypto'
 import { Refused } from '../../../../src/testing/core/mint.js'
+import { compactToken, type Part, rs256 } from '../../../../src/testing/issuer/compact-token.js'
 import { takeKey } from '../../issuer/spare-keys.js'
 import {
   BadInput,
@@ -168,12 +169,7 @@ function hasTooLargeInteger(value: unknown): boolean {
 }
 
 /** Returns a token in compact form. The core writes the members of the header in this order. */
-export function signToken(claims: object, key: SigningKey, more: object = {}): string {
+export function signToken(claims: Part, key: SigningKey, more: object = {}): string {
   const header = { kid: key.kid, typ: 'JWT', ...more, alg: 'RS256' }
-  const signed = `${encode(header)}.${encode(claims)}`
-  return `${signed}.${sign('sha256', Buffer.from(signed), key.privateKey).toString('base64url')}`
-}
-
-function encode(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url')
+  return compactToken(header, claims, rs256(key.privateKey))
 }

@@ -26,7 +26,7 @@ export default defineConfig({
   test: {
     include: only ?? [
       'test/{base/decision,verification/{policy,token,credential,denylist}}/*.test.ts',
-      'test/**/key-set/{key-set-state,key-set-state.properties,remote-source,remote-source.unknown-kid,usable-keys,cache-control}.test.ts',
+      'test/**/key-set/{key-set-state.properties,remote-source,remote-source.unknown-kid,usable-keys,cache-control}.test.ts',
       'test/**/leased/{record,record-keeper}.test.ts',
       'test/**/postgres/run/outcome.test.ts',
       'test/client/*/{retry-decision,token-state}.test.ts',

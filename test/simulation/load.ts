@@ -95,11 +95,11 @@ const PROBES: readonly Mutation[] = [
     to: "return { ...after, freshness: probe('denylist', state.freshness, event.type, freshnessAt(after, event.at, maxStaleSeconds)) }",
   },
   {
-    file: 'verification/key-set/refresher.ts',
-    from: 'state = states.advance(state, event, options.lifespan)',
+    file: 'verification/key-set/remote-source.ts',
+    from: 'state = states.advance(state, event, lifespan)',
     to: `{
       const from = states.keySetHealth(state, event.at).state
-      state = states.advance(state, event, options.lifespan)
+      state = states.advance(state, event, lifespan)
       probe('key set', from, event.type, states.keySetHealth(state, event.at).state)
     }`,
   },

@@ -129,10 +129,10 @@ export const MUTANTS: Mutants = {
       'now < validUntil',
     ],
   }),
-  ...mutantsOf('verification/key-set/key-set-state.ts', {
+  ...mutantsOf('verification/key-set/remote-source.ts', {
     'an unreachable key set refuses tokens': [
-      "if (isClosed || hasFailed) return 'unavailable'",
-      "if (isClosed || hasFailed) return 'absent'",
+      'if (isClosed || hasFailed) return Promise.reject(unavailable())',
+      'if (isClosed || hasFailed) return undefined',
     ],
   }),
 }

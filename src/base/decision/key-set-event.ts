@@ -66,9 +66,6 @@ export type KeySetChange =
 
 const keys = openChannel('keys')
 
-/** Whether there are subscribers; without them, changes need not be computed. */
-export const areKeysObserved = (): boolean => keys.hasSubscribers
-
 /** The address as operators may see it: its query may hold a secret. */
 export const withoutQuery = (jwksUri: string): string => jwksUri.split(/[?#]/, 1)[0] ?? ''
 

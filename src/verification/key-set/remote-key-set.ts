@@ -1,7 +1,4 @@
-import { AsyncResource } from 'node:async_hooks'
 import { z } from 'zod'
-import { announceKeySet, withoutQuery } from '../../base/decision/key-set-event.js'
-import { Unavailable } from '../../base/decision/service-auth-error.js'
 import { addressFault } from '../../base/fetch.js'
 import {
   flag,
@@ -13,16 +10,9 @@ import {
   optionsObject,
   parseOptions,
 } from '../../base/options.js'
-import { formatFailure } from './fetch-key-set.js'
-import {
-  type KeySet,
-  type KeySource,
-  NOT_LOOKED_UP,
-  withKeySetAddress,
-  withSource,
-} from './key-set.js'
-import { keySetHealth, lifespanOf, nextSearchStep, type SearchState } from './key-set-state.js'
-import { createRefresher, type RefresherOptions } from './refresher.js'
+import { type KeySet, withKeySetAddress, withSource } from './key-set.js'
+import { lifespanOf } from './key-set-state.js'
+import { createRemoteSource } from './remote-source.js'
 
 /** Options of `remoteKeySet`. */
 export interface RemoteKeySetOptions {
@@ -132,7 +122,6 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
   const parsed = parseOptions('remoteKeySet options', schema, options, addressFaults)
   const source = createRemoteSource({
     ...parsed,
-    initial: parsed.initial,
     fetch: parsed.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     lifespan: lifespanOf(parsed),
   })
@@ -148,78 +137,4 @@ function addressFaults({
   if (typeof jwksUri !== 'string' || jwksUri === '') return []
   const fault = addressFault(jwksUri, allowInsecureHttp === true)
   return fault === undefined ? [] : [`jwksUri ${fault}`]
-}
-
-/** A key set at one address, as users and as verification see it. */
-function createRemoteSource(options: RefresherOptions): KeySource & KeySet {
-  const refresher = createRefresher(options)
-  const publishExhausted = (): void => announceKeySet(options.jwksUri, { type: 'budget_exhausted' })
-  const budget = createRefetchBudget(AsyncResource.bind(publishExhausted))
-
-  return {
-    current: refresher.current,
-    find(kid) {
-      const startedBefore = refresher.fetches.lastStarted
-      const search = (): ReturnType<KeySource['find']> => {
-        const key = refresher.current(kid)
-        if (key !== undefined) return key
-        if (refresher.inFlight === undefined) {
-          const state = refresher.state()
-          const step = nextSearchStep(state, startedBefore)
-          if (step === 'absent') return undefined
-          if (step === 'unavailable') return Promise.reject(unavailable(options.jwksUri, state))
-          if (step === 'fetch_within_budget' && !budget.take(state.now)) return NOT_LOOKED_UP
-          refresher.fetch()
-        }
-        return Promise.resolve(refresher.inFlight).then(search)
-      }
-      return search()
-    },
-    async ready() {
-      const { fetches } = refresher
-      if (fetches.lastSuccessful === 0) refresher.fetch()
-      await refresher.inFlight
-      if (fetches.lastSuccessful === 0) throw unavailable(options.jwksUri, refresher.state())
-    },
-    health() {
-      const { keySet, now } = refresher.state()
-      return keySetHealth(keySet, now)
-    },
-    close: refresher.close,
-  }
-}
-
-function unavailable(jwksUri: string, { keySet }: SearchState): Unavailable {
-  const reason = keySet.lastFailure === undefined ? 'closed' : formatFailure(keySet.lastFailure)
-  return new Unavailable(
-    'key_set',
-    `the key set at ${withoutQuery(jwksUri)} could not be fetched (reason: ${reason})`,
-  )
-}
-
-const MAX_FETCHES = 2
-/** Shorter than the waits of a caller's four attempts, each after the 5 s of `Retry-After`. */
-const WINDOW_MS = 10_000
-
-/** The fetches that tokens with an unknown `kid` may cause: 2 in any 10 s, for the whole set. */
-interface RefetchBudget {
-  /** Whether one more fetch may start at `now`; if so, it counts. */
-  take(now: number): boolean
-}
-
-/** `onExhausted` is called at the first refusal after a fetch that was allowed. */
-function createRefetchBudget(onExhausted: () => void): RefetchBudget {
-  let taken: number[] = []
-  let isExhausted = false
-  return {
-    take(now) {
-      // The clock may have been set back: what was taken in the future must not count forever.
-      taken = taken.filter((moment) => moment <= now && now - moment < WINDOW_MS)
-      const isRefused = taken.length >= MAX_FETCHES
-      if (isRefused && !isExhausted) onExhausted()
-      isExhausted = isRefused
-      if (!isRefused) taken.push(now)
-      return !isRefused
-    },
-  }
 }

@@ -1,6 +1,6 @@
-import { type RemoteKeySetOptions, remoteKeySet } from 'express-service-auth'
+import { type KeySetHealth, type RemoteKeySetOptions, remoteKeySet } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
-import { serve } from '../../support/issuer/key-set-server.js'
+import { hangUp, serve } from '../../support/issuer/key-set-server.js'
 import { openKeySet } from '../../support/issuer/open-key-set.js'
 import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 
@@ -123,6 +123,24 @@ describe('health', () => {
     expect(health).toEqual({ state: 'fresh', ageSeconds: 7, keys: ['a', 'b'], expiresAt })
     expect(JSON.parse(JSON.stringify(health))).toEqual(health)
     expect(JSON.stringify(health)).not.toContain(jwk.n)
+  })
+
+  it('goes through fresh, stale and expired by max-age, later while fetches fail', async () => {
+    const good = serve(DOCUMENT, { 'cache-control': 'max-age=60' })
+    const options = { staleIfErrorSeconds: 600 }
+    const { clock, keySet, source } = await openKeySet([good, hangUp], options)
+    const start = clock() / 1000
+    await keySet.ready()
+    const at = (seconds: number): KeySetHealth => {
+      clock.advance(start + seconds - clock() / 1000)
+      return keySet.health()
+    }
+    expect(at(29.9)).toMatchObject({ state: 'fresh', expiresAt: start + 60 })
+    expect(at(30).state).toBe('stale')
+    await expect(source.find('z')).rejects.toMatchObject({ code: 'unavailable' })
+    expect(at(31)).toMatchObject({ lastError: 'network', expiresAt: start + 660 })
+    expect(at(-1)).toMatchObject({ state: 'stale', ageSeconds: 0 })
+    expect(at(60)).toMatchObject({ state: 'expired', keys: [], expiresAt: start + 60 })
   })
 
   it('cannot be used to change the set', async () => {

@@ -123,6 +123,35 @@ describe('events', () => {
       { type: 'expired', jwksUri },
     ])
   })
+
+  it('tell of a skipped key once, and again when its reason changes or it comes back', async () => {
+    const eventsOf = collectKeySetEvents()
+    const small = shapeOfKey('odd', 1024)
+    const forEncryption = { ...shapeOfKey('odd', 2048), use: 'enc' }
+    const nameless = [
+      { ...jwk, kid: '' },
+      { ...jwk, kid: null },
+    ]
+    const lasting = [
+      [jwk, small, ...nameless],
+      [jwk, small, ...nameless],
+    ]
+    const sets = [...lasting, [jwk, forEncryption], [jwk], [jwk, forEncryption]]
+    const { server, clock, source } = await openKeySet(sets.map((keys) => serve({ keys })))
+    for (const _ of sets) {
+      expect(await source.find('z')).toBeUndefined()
+      clock.advance(300)
+    }
+    const skipped = eventsOf(server.url).filter(({ type }) => type === 'key_skipped')
+    expect(skipped.map((event) => 'reason' in event && event.reason)).toEqual([
+      'modulus_size',
+      'key_id_invalid',
+      'not_for_signatures',
+      'not_for_signatures',
+    ])
+    expect(skipped[0]).toMatchObject({ keyId: 'odd', jwksUri: server.url })
+    expect(skipped[1]).not.toHaveProperty('keyId')
+  })
 })
 
 describe('a clock that gives no time', () => {

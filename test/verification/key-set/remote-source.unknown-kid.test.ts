@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import { type Behaviour, hangUp, serve } from '../../support/issuer/key-set-server.js'
 import { openKeySet } from '../../support/issuer/open-key-set.js'
 import { shapeOfKey } from '../../support/issuer/signing-keys.js'
-import { manualClock } from '../../support/manual-clock.js'
 import { collectKeySetEvents, nextKeySetEvent } from '../../support/observe/key-set-events.js'
 
 const jwk = shapeOfKey('a', 2048)
@@ -148,24 +147,6 @@ describe('an unknown kid', () => {
     clock.advance(1)
     await expect(source.find('z')).rejects.toMatchObject(UNAVAILABLE)
     expect(server.requests).toHaveLength(7)
-  })
-
-  it('that comes as the back-off ends takes the refresh that is due, not the budget', async () => {
-    const base = manualClock()
-    // Once armed, every reading but the first is a second later: the back-off ends in between.
-    let readings = Number.NEGATIVE_INFINITY
-    const clock = (): number => base() + (++readings > 1 ? 1000 : 0)
-    const { server, keySet, source } = await openKeySet([before, hangUp, hangUp, before], { clock })
-    await keySet.ready()
-    await expect(source.find('x')).rejects.toMatchObject(UNAVAILABLE)
-    // What follows from the failure has read the clock by then.
-    await new Promise(setImmediate)
-    readings = 0
-    const asking = source.find('y')
-    expect(await asking).toBeUndefined()
-    expect(await source.find('z')).toBeUndefined()
-    for (const kid of ['w', 'v']) expect(await source.find(kid)).toBe('not_looked_up')
-    expect(server.requests).toHaveLength(1 + 2 + 1 + 1)
   })
 
   it('is looked up again after the clock was set back', async () => {

@@ -97,6 +97,7 @@ export {
 export { memoryStore, type Store } from './stores/memory-store.js'
 export type { StoreFault, StoreHealth } from './stores/store-health.js'
 export { type Logger, type LogOptions, logDecisions } from './telemetry/log/log-decisions.js'
+export type { TokenCacheHealth } from './verification/admit.js'
 export type {
   Confirmation,
   SenderConstraintOption,
@@ -120,4 +121,3 @@ export type {
   OAuth2Policy,
   ServiceAuthPolicy,
 } from './verification/policy/policy-options.js'
-export type { TokenCacheHealth } from './verification/token/accepted-tokens.js'

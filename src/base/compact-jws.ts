@@ -67,3 +67,6 @@ export const isKeyId = (value: unknown): value is string =>
 
 /** SuperTokens does not rotate its static keys; their ids begin with `s-`. */
 export const isStaticKeyId = (kid: string): boolean => kid.startsWith('s-')
+
+/** The members of private and symmetric keys (RFC 7518, section 6). */
+export const PRIVATE_MEMBERS: readonly string[] = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']

@@ -2,12 +2,11 @@ import { dependencyOf } from '../base/decision/dependency.js'
 import { ignoreRejection } from '../base/decision/observers.js'
 import type { Schemes } from '../base/decision/problem.js'
 import { ServiceAuthError, Unavailable } from '../base/decision/service-auth-error.js'
-import { createVerifier, type TokenVerifier } from '../verification/admit.js'
+import { createVerifier, type TokenCacheHealth, type TokenVerifier } from '../verification/admit.js'
 import type { DenylistHealth, LiveDenylist } from '../verification/denylist/live-denylist.js'
 import { type KeySet, type KeySetHealth, keySourceOf } from '../verification/key-set/key-set.js'
 import { remoteKeySet } from '../verification/key-set/remote-key-set.js'
 import type { KeySetAddress, Policy } from '../verification/policy/policy.js'
-import type { TokenCacheHealth } from '../verification/token/accepted-tokens.js'
 import type { Terms } from './request-state.js'
 
 /** The state of what a `serviceAuth` depends on. JSON-serialisable. */

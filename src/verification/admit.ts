@@ -1,8 +1,17 @@
+import { LRUCache } from 'lru-cache'
 import { readClock } from '../base/clock.js'
-import { allow, type Decision, deny } from '../base/decision/reason.js'
-import { readToken, type WireHeaders } from '../base/raw-headers.js'
-import { type Confirm, createConfirm } from './confirm.js'
-import type { Sender } from './confirmation/sender-constraint.js'
+import { allow, type Decision, type Denial, deny, type Evidence } from '../base/decision/reason.js'
+import {
+  headerValues,
+  MAX_TOKEN_LENGTH,
+  type PresentedToken,
+  readToken,
+  type WireHeaders,
+} from '../base/raw-headers.js'
+import { hash } from '../base/supported-node.js'
+import { checkCertificate } from './confirmation/check-certificate.js'
+import { checkProof } from './confirmation/check-proof.js'
+import type { Confirmation, Sender } from './confirmation/sender-constraint.js'
 import type { KeySource, VerificationKey } from './key-set/key-set.js'
 import {
   type ClaimsDecision,
@@ -12,11 +21,6 @@ import {
 } from './policy/check-claims.js'
 import { catchUp, checkLiveDenylists } from './policy/check-denylists.js'
 import { type Policy, refusesStaticKey } from './policy/policy.js'
-import {
-  createAcceptedTokens,
-  digestToken,
-  type TokenCacheHealth,
-} from './token/accepted-tokens.js'
 import {
   type ParsedToken,
   parseToken,
@@ -62,30 +66,66 @@ interface Token {
   readonly parsed?: ParsedToken
 }
 
+/** Counters of the cache of verified tokens since it was created. JSON-serialisable. */
+export interface TokenCacheHealth {
+  /** How many tokens are remembered, of at most `max`. */
+  readonly entries: number
+  /** `tokenCache.max` of the policy. */
+  readonly max: number
+  /** How many requests brought a token that was remembered. */
+  readonly hits: number
+  /** How many requests brought a token that had to be verified. */
+  readonly misses: number
+}
+
+type AcceptedToken = Extract<ClaimsDecision<Admitted>, { readonly ok: true }>
+
+/** Room for one entry, which takes about as many bytes as its token has. Most tokens are shorter. */
+const BYTES_PER_ENTRY = 1024
+
 export function createVerifier(policy: Policy, keySource: KeySource): TokenVerifier {
   const deps = { policy, keySource }
-  const accepted = createAcceptedTokens<Admitted, ClaimsDenial>({
-    max: policy.tokenCacheMax,
-    isStillValid: (admitted) => isStillValid(admitted, deps),
-  })
+  const max = policy.tokenCacheMax
+  const maxSize = Math.max(MAX_TOKEN_LENGTH, max * BYTES_PER_ENTRY)
+  /** By digest. Refusals are not cached, because anyone could fill the memory with them. */
+  const accepted = max === 0 ? undefined : new LRUCache<string, AcceptedToken>({ max, maxSize })
+  const inFlight = new Map<string, Promise<ClaimsDecision<Admitted>>>()
+  let hits = 0
+  let misses = 0
   return {
     policy,
     recall(digest) {
-      const decision = accepted.find(digest)
+      const decision = accepted?.get(digest)
       if (decision === undefined) return undefined
+      if (!isStillValid(decision.value, deps)) {
+        accepted?.delete(digest)
+        return undefined
+      }
+      hits += 1
       const waiting = catchUp(policy)
       return waiting === undefined
         ? reconsider(decision, policy)
         : reconsiderAfter(waiting, decision, policy)
     },
-    verify: ({ token, digest, parsed }) =>
-      accepted.decide(token, digest, () => admitToken(token, deps, parsed)),
+    verify({ token, digest, parsed }) {
+      misses += 1
+      // Equal tokens that arrive together share one decision.
+      const pending = inFlight.get(digest)
+      if (pending !== undefined) return pending
+      const decision = admitToken(token, deps, parsed)
+      if ('ok' in decision) return decision
+      inFlight.set(digest, decision)
+      const settle = (settled?: ClaimsDecision<Admitted>): void => {
+        inFlight.delete(digest)
+        if (settled?.ok) accepted?.set(digest, settled, { size: token.length })
+      }
+      decision.then(settle, () => settle())
+      return decision
+    },
     confirm: createConfirm(policy),
-    tokenCache: accepted.health,
+    tokenCache: () => ({ entries: accepted?.size ?? 0, max, hits, misses }),
   }
 }
-
-type AcceptedToken = Extract<ClaimsDecision<Admitted>, { readonly ok: true }>
 
 /** A live denylist may have denied the token since it was accepted. `verify` checks that for new tokens. */
 function reconsider(decision: AcceptedToken, policy: Policy): ClaimsDecision {
@@ -116,7 +156,7 @@ export function createAdmit(verifier: TokenVerifier): Admit {
     const presented = readToken(headers)
     if (!presented.ok) return presented
     const { token } = presented
-    const digest = digestToken(token)
+    const digest = hash('sha256', token, 'binary')
     const decision = verifier.recall(digest) ?? verifier.verify({ token, digest })
     return verifier.confirm(decision, presented, headers, senderOf)
   }
@@ -140,7 +180,7 @@ export function createAdmitByIssuer(
     const presented = readToken(headers)
     if (!presented.ok) return presented
     const { token } = presented
-    const digest = digestToken(token)
+    const digest = hash('sha256', token, 'binary')
     for (const verifier of verifiers) {
       const recalled = recallAndReport(verifier, digest, onChosen)
       if (recalled !== undefined) return verifier.confirm(recalled, presented, headers, senderOf)
@@ -245,3 +285,91 @@ function isStillValid({ validFrom, validUntil, key }: Admitted, deps: Dependenci
 }
 
 const secondsNow = ({ policy }: Dependencies): number => readClock(policy.clock) / 1000
+
+/**
+ * Checks on each request that it has what its token is bound to: the decision on the token may come from the cache, or
+ * from another request with the same token. A wrong binding (401) takes precedence over a 403 or 503.
+ */
+type Confirm = <Headers extends WireHeaders>(
+  decision: ClaimsDecision | Promise<ClaimsDecision>,
+  presented: PresentedToken,
+  headers: Headers,
+  senderOf: (headers: Headers) => Sender,
+) => Decision<ValidIdentity> | Promise<Decision<ValidIdentity>>
+
+function createConfirm(policy: Policy): Confirm {
+  const { mtls, dpop } = policy.senderConstraint
+  // Without `mtls` and `dpop`, `checkClaims` refuses all bound tokens.
+  const isUnconstrained = mtls === undefined && dpop === undefined
+  return (decision, presented, headers, senderOf) => {
+    if (isUnconstrained && presented.scheme === 'Bearer') return decision
+    const sender = senderOf(headers)
+    if ('ok' in decision) return confirmNow(decision, presented, sender)
+    const currentSender = mtls === true ? withCertificate(sender) : sender
+    return decision.then((settled) => confirmNow(settled, presented, currentSender))
+  }
+
+  function confirmNow(
+    decision: ClaimsDecision,
+    presented: PresentedToken,
+    sender: Sender,
+  ): Decision<ValidIdentity> | Promise<Decision<ValidIdentity>> {
+    const binding = decision.ok ? decision.value.binding : decision.binding
+    if (binding === undefined) return decision
+    if (binding === 'none') {
+      return presented.scheme === 'Bearer'
+        ? decision
+        : deny('confirmation_missing', keyEvidence(decision))
+    }
+    if (binding.kind === 'dpop') return confirmProof(decision, binding, presented, sender)
+    const fault = certificateFault(presented, binding, sender)
+    return fault === undefined ? decision : refuse(decision, fault)
+  }
+
+  function certificateFault(
+    { scheme }: PresentedToken,
+    { thumbprint }: Confirmation,
+    sender: Sender,
+  ) {
+    return mtls === undefined || scheme === 'DPoP'
+      ? 'confirmation_unsupported'
+      : checkCertificate(thumbprint, mtls, sender)
+  }
+
+  function confirmProof(
+    decision: ClaimsDecision,
+    confirmation: Confirmation,
+    { token, scheme }: PresentedToken,
+    sender: Sender,
+  ): Denial | Promise<Decision<ValidIdentity>> {
+    if (dpop === undefined) return refuse(decision, 'confirmation_unsupported')
+    if (scheme === 'Bearer') return refuse(decision, 'proof_missing')
+    const target = sender.target()
+    const [proof, ...more] = headerValues(sender.headers, 'dpop')
+    if (proof === undefined) return refuse(decision, 'proof_missing')
+    if (more.length > 0) return refuse(decision, 'proof_invalid', { member: 'field' })
+    const now = readClock(policy.clock) / 1000
+    const request = { token, ...target, baseUrls: dpop.baseUrls, now }
+    return checkProof(proof, confirmation, request).then((checked) => {
+      if (typeof checked === 'string') return refuse(decision, 'proof_invalid', { member: checked })
+      return decision.ok ? { ok: true, value: { ...decision.value, proof: checked } } : decision
+    })
+  }
+}
+
+/** Reads the certificate now, because it is gone once the client disconnects. */
+function withCertificate(sender: Sender): Sender {
+  const certificate = sender.certificate(true)
+  return { ...sender, certificate: () => certificate }
+}
+
+function refuse(decision: ClaimsDecision, reason: Denial['reason'], evidence?: Evidence): Denial {
+  // Only the name of an accepted caller: that of a caller which is not approved could be any text.
+  const caller = decision.ok ? { caller: decision.value.identity.name } : undefined
+  return deny(reason, { ...caller, ...keyEvidence(decision), ...evidence })
+}
+
+function keyEvidence(decision: ClaimsDecision): Evidence {
+  const { keyId } = decision.ok ? decision.value.identity : decision.evidence
+  return keyId === undefined ? {} : { keyId }
+}

@@ -25,10 +25,12 @@ async function setUp(policy: Partial<ServiceAuthPolicy> = {}) {
     },
   }
   await issuer.keySet.ready()
-  const admit = createAdmit(createVerifier(parsePolicy(issuer.policy(policy)), counted))
+  const verifier = createVerifier(parsePolicy(issuer.policy(policy)), counted)
   return {
     issuer,
-    admit,
+    admit: createAdmit(verifier),
+    verifier,
+    keySource: counted,
     finds: () => finds,
     hide: () => {
       hidden = true
@@ -122,5 +124,63 @@ describe('admitting a request', () => {
     list.isKnown = true
     expect(ask(admit, token)).toBe(first)
     expect(finds()).toBe(once)
+  })
+})
+
+describe('the cache of accepted tokens', () => {
+  /** Whether each token is remembered, asked in this order. */
+  const remembered = (admit: Admit, tokens: readonly string[]): boolean[] =>
+    tokens.map((token) => !(ask(admit, token) instanceof Promise))
+
+  it('counts its entries, and shares one decision among equal tokens that arrive together', async () => {
+    const { issuer, admit, verifier } = await setUp()
+    const [token, refused] = [tokenOf(issuer), issuer.token({ sub: 'nobody' })]
+    const [one, other] = [ask(admit, token), ask(admit, token)]
+    expect(await one).toBe(await other)
+    expect(await ask(admit, refused)).toMatchObject({ reason: 'caller_not_approved' })
+    expect(remembered(admit, [token, refused])).toEqual([true, false])
+    expect(verifier.tokenCache()).toEqual({ entries: 1, max: 10_000, hits: 1, misses: 4 })
+  })
+
+  it('decides again after a decision that failed', async () => {
+    const { issuer, keySource } = await setUp()
+    let isDown = true
+    const find = (kid: string) => (isDown ? Promise.reject(new Error('down')) : keySource.find(kid))
+    const source: KeySource = { ...keySource, find }
+    const admit = createAdmit(createVerifier(parsePolicy(issuer.policy()), source))
+    const token = tokenOf(issuer)
+    await expect(ask(admit, token)).rejects.toThrow('down')
+    isDown = false
+    expect(await ask(admit, token)).toMatchObject({ ok: true })
+  })
+
+  it('makes room by the token that was longest out of use', async () => {
+    const { issuer, admit } = await setUp({ tokenCache: { max: 2 } })
+    const [a, b, c] = ['a', 'b', 'c'].map((jti) => issuer.token({ jti })) as [
+      string,
+      string,
+      string,
+    ]
+    for (const token of [a, b, a, c]) await ask(admit, token)
+    expect(remembered(admit, [a, c, b])).toEqual([true, true, false])
+  })
+
+  it.each([
+    [1, [false, false, true]],
+    [16, [false, true, true]],
+  ])('of %d entries holds as many KiB of tokens, and one of 8 KiB', async (max, expected) => {
+    const { issuer, admit } = await setUp({ tokenCache: { max } })
+    const pad = 'x'.repeat(5400)
+    const tokens = ['a', 'b', 'c'].map((jti) => issuer.token({ jti, pad }))
+    for (const token of tokens) expect(await ask(admit, token)).toMatchObject({ ok: true })
+    expect(remembered(admit, tokens)).toEqual(expected)
+  })
+
+  it('is none with tokenCache: false', async () => {
+    const { issuer, admit, verifier } = await setUp({ tokenCache: false })
+    const token = tokenOf(issuer)
+    await ask(admit, token)
+    expect(remembered(admit, [token])).toEqual([false])
+    expect(verifier.tokenCache()).toEqual({ entries: 0, max: 0, hits: 0, misses: 2 })
   })
 })

@@ -1,10 +1,15 @@
 import type { CryptoKey } from 'jose'
 import { calculateJwkThumbprint } from 'jose/jwk/thumbprint'
 import { importJWK } from 'jose/key/import'
-import { readJsonObject, readJsonSegment, segmentsOf } from '../../base/compact-jws.js'
+import {
+  PRIVATE_MEMBERS,
+  readJsonObject,
+  readJsonSegment,
+  segmentsOf,
+} from '../../base/compact-jws.js'
 import { isObject } from '../../base/options.js'
 import { hash } from '../../base/supported-node.js'
-import { PRIVATE_MEMBERS, verifyJws } from '../verify-jws.js'
+import { verifyJws } from '../token/signed-token.js'
 import { type BaseUrl, normalizeHttpUri, pathOfTarget, pathUnder } from './http-uri.js'
 import type { Confirmation } from './sender-constraint.js'
 

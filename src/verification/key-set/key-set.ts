@@ -1,5 +1,4 @@
 import { type FetchFailureCode, withoutQuery } from '../../base/decision/key-set-event.js'
-import type { RsaJwk } from '../verify-jws.js'
 
 /** Where a receiver's keys come from; made by `remoteKeySet`. */
 export interface KeySet {
@@ -26,6 +25,13 @@ export interface KeySetHealth {
   readonly lastError?: FetchFailureCode
   /** Seconds since the epoch: until when the set can be used. */
   readonly expiresAt?: number
+}
+
+/** An RSA public key as JWK (RFC 7518, section 6.3.1). */
+export interface RsaJwk {
+  readonly kty: 'RSA'
+  readonly n: string
+  readonly e: string
 }
 
 /**

@@ -1,7 +1,6 @@
-import { isKeyId } from '../../base/compact-jws.js'
+import { isKeyId, PRIVATE_MEMBERS } from '../../base/compact-jws.js'
 import type { SkipReason } from '../../base/decision/key-set-event.js'
 import { isObject } from '../../base/options.js'
-import { PRIVATE_MEMBERS } from '../verify-jws.js'
 import { FetchFailure } from './fetch-key-set.js'
 import { isSameKey, type VerificationKey } from './key-set.js'
 

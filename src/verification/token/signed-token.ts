@@ -1,3 +1,6 @@
+import type { CryptoKey } from 'jose'
+import { JWSSignatureVerificationFailed } from 'jose/errors'
+import { compactVerify } from 'jose/jws/compact/verify'
 import {
   isKeyId,
   type JsonObject,
@@ -12,9 +15,9 @@ import {
   isSameKey,
   type KeySource,
   NOT_LOOKED_UP,
+  type RsaJwk,
   type VerificationKey,
 } from '../key-set/key-set.js'
-import { verifyJws } from '../verify-jws.js'
 
 /** A token whose form and header have been checked, and nothing else. */
 export interface ParsedToken {
@@ -100,4 +103,27 @@ async function verifyWith(
   const payload = unverified ?? readJsonObject(signed)
   if (payload === undefined) return deny('token_malformed', { keyId: kid })
   return allow({ key, payload })
+}
+
+/**
+ * Verifies a compact JWS whose form and header have been checked. `jose` imports a JWK when it first verifies, and
+ * keeps the key for as long as the object lives; the object must be frozen.
+ *
+ * @returns the payload, or `undefined` if the key has not signed it.
+ * @throws whatever made the verification impossible, if it is not the JWS.
+ */
+export async function verifyJws(
+  jws: string,
+  key: RsaJwk | CryptoKey,
+  algorithm: 'RS256' | 'ES256',
+): Promise<Uint8Array | undefined> {
+  try {
+    const { payload } = await compactVerify(jws, key, { algorithms: [algorithm] })
+    return payload
+  } catch (error) {
+    if (!(error instanceof JWSSignatureVerificationFailed)) throw error
+    // `jose` has the same error for a runtime that throws, which is then its cause.
+    if (error.cause !== undefined) throw error.cause
+    return undefined
+  }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { isKeyId } from '../../../src/base/compact-jws.js'
 import { readKeySet } from '../../../src/verification/key-set/usable-keys.js'
-import { verifyJws } from '../../../src/verification/verify-jws.js'
+import { verifyJws } from '../../../src/verification/token/signed-token.js'
 import { makeSigningKey, shapeOfKey, tokenFrom } from '../../support/issuer/signing-keys.js'
 
 const good = shapeOfKey('good', 2048)

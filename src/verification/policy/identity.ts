@@ -82,7 +82,6 @@ class Identity {
     if (facts.tokenId !== undefined) this.tokenId = facts.tokenId
     if (facts.issuedAt !== undefined) this.issuedAt = facts.issuedAt
     if (facts.binding !== 'none') this.confirmation = facts.binding
-    Object.defineProperty(this, SELF, { value: this })
     Object.defineProperty(this, 'permissions', PERMISSIONS)
     Object.defineProperty(this, 'claims', CLAIMS)
   }
@@ -104,23 +103,20 @@ class Identity {
   }
 }
 
-/** Leads a proxy of the identity, or an object made from it, to the private fields that it lacks. */
-const SELF = Symbol('self')
-
-type Getter = PropertyDescriptor & ThisType<{ readonly [SELF]: Identity }>
+type Getter = PropertyDescriptor & ThisType<Identity>
 
 /** One getter for all identities: with one getter each, V8 would make a hidden class for every identity. */
 const PERMISSIONS: Getter = {
   enumerable: true,
   get() {
-    return new PermissionSet(Identity.permissionsOf(this[SELF]))
+    return new PermissionSet(Identity.permissionsOf(this))
   },
 }
 
 const CLAIMS: Getter = {
   enumerable: true,
   get() {
-    return Identity.claimsOf(this[SELF])
+    return Identity.claimsOf(this)
   },
 }
 

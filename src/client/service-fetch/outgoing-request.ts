@@ -43,7 +43,7 @@ export function outgoingRequest(
   const members = initMembers(init)
   const signal = signalOf(input, members)
   assertRedirect(members.redirect)
-  const request = requestOf(settings, input, members)
+  const request = requestOf(input, members)
   const { method, url, headers } = request
   assertOrigin(settings, new URL(url))
   for (const name of ['authorization', 'dpop']) {
@@ -51,8 +51,8 @@ export function outgoingRequest(
   }
   const isWrite = !READS.has(method)
   const idempotencyKey = keyOf(headers, isWrite && settings.idempotencyKey === 'auto')
-  // The copy of a caller's `Request` is sent as a `Request`, which keeps its class; see `copyOf`.
-  const target = isRequest(input) ? request : url
+  // A caller's `Request` has more members than `init` can hold.
+  const target = input instanceof Request ? request : url
   const reader: ByteReader | undefined = request.body?.getReader()
   let body: Uint8Array<ArrayBuffer> | undefined
   return {
@@ -82,29 +82,10 @@ export function outgoingRequest(
 }
 
 /** Builds the request as `fetch` would: method, headers with the body's media type, and the body. */
-function requestOf(settings: FetchSettings, input: Input, members: Members): Request {
+function requestOf(input: Input, members: Members): Request {
   const overrides = { headers: parseHeaders(members), redirect: 'manual', signal: null }
   const init = { ...members, ...overrides, duplex: 'half' } as RequestInit
-  if (isRequest(input)) return copyOf(input, init, settings)
-  return new Request(parseAddress(String(input)), init)
-}
-
-/** Accepts the global class and those of other implementations, which all have the same tag. */
-const isRequest = (value: unknown): value is Request =>
-  value instanceof Request || Object.prototype.toString.call(value) === '[object Request]'
-
-/** Keeps the class of the request: the `fetch` of that class accepts no other, and undici's keeps the `dispatcher`. */
-function copyOf(input: Request, init: RequestInit, { isGlobalFetch }: FetchSettings): Request {
-  const RequestClass = input.constructor as typeof Request
-  if (input instanceof Request) return new Request(input, init)
-  if (isGlobalFetch) {
-    throw requestError(
-      'the Request is of another implementation of fetch: pass that one as the option `fetch`',
-    )
-  }
-  const copy = new RequestClass(input, init)
-  if (copy.body === null || typeof copy.body.getReader === 'function') return copy
-  throw requestError('the body of the Request must be a ReadableStream')
+  return new Request(input instanceof Request ? input : parseAddress(String(input)), init)
 }
 
 function parseAddress(address: string): URL {
@@ -130,7 +111,7 @@ function signalOf(input: Input, members: Members): AbortSignal | undefined {
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw requestError('signal must be an AbortSignal')
   }
-  if (members.signal !== undefined || !isRequest(input)) return signal
+  if (members.signal !== undefined || !(input instanceof Request)) return signal
   return input.signal
 }
 

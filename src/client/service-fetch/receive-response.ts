@@ -21,6 +21,8 @@ export type ByteReader = ReadableStreamDefaultReader<Uint8Array>
 export async function receive(response: Response, maxBytes: number): Promise<ReceivedResponse> {
   // Responses to HEAD and with a status such as 204 have no body.
   if (response.body === null) return { response, bytes: NO_BYTES, rest: undefined }
+  // No `Response` can have it.
+  if (response.status > 599) throw new TypeError('the status is not one of HTTP')
   const reader: ByteReader = response.body.getReader()
   if (mustStream(response.headers, maxBytes)) return { response, bytes: NO_BYTES, rest: reader }
   const { bytes, isWhole } = await readBytes(reader, maxBytes)
@@ -75,18 +77,10 @@ export function handOver(answer: ReceivedResponse, signal: AbortSignal | undefin
   const { response: received, bytes, rest } = answer
   if (received.body === null) return received
   const body = rest === undefined ? bytes : streamOf(bytes, rest, signal)
-  const { url, status, statusText, headers } = received
-  const isConstructible = status >= 200 && status <= 599
-  const response = new Response(body, {
-    headers,
-    status: isConstructible ? status : 200,
-    statusText: PHRASE.test(statusText) ? statusText : '',
-  })
-  Object.defineProperty(response, 'url', { value: url })
-  if (!isConstructible) {
-    Object.defineProperties(response, { status: { value: status }, ok: { value: false } })
-  }
-  return response
+  const { url, status, headers } = received
+  const statusText = PHRASE.test(received.statusText) ? received.statusText : ''
+  const response = new Response(body, { headers, status, statusText })
+  return Object.defineProperty(response, 'url', { value: url })
 }
 
 /** The values that `Response` accepts as `statusText`; servers may send others. */

@@ -85,8 +85,6 @@ export interface FetchSettings {
   readonly maxResponseBytes: number
   readonly onCall?: CallObserver | undefined
   readonly fetch: typeof globalThis.fetch
-  /** The global `fetch` accepts only instances of the global `Request`. */
-  readonly isGlobalFetch: boolean
 }
 
 /** @throws TypeError that names every problem. */
@@ -106,7 +104,6 @@ export function fetchSettings(
     source,
     origins: new Set(parsed.origins.map((origin) => new URL(origin).origin)),
     fetch: parsed.fetch ?? ((input, init) => globalThis.fetch(input, init)),
-    isGlobalFetch: parsed.fetch === undefined || parsed.fetch === globalThis.fetch,
   }
 }
 

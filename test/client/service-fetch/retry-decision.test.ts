@@ -218,23 +218,15 @@ const TABLE: Record<string, Row> = {
   'anything else': { came: { type: 'answered' }, repeatable: END, bareWrite: END },
 }
 
-describe.each(Object.entries(TABLE))('after %s', (_name, { came, repeatable, bareWrite }) => {
-  it('does with a read, or a write with a key, what the table says', () => {
+it.each(Object.entries(TABLE))(
+  'after %s does what the table says, and ends after the last attempt and at the deadline',
+  (_name, { came, repeatable, bareWrite }) => {
     expect(decideRetry(came, FIRST)).toEqual(repeatable)
-  })
-
-  it('does with a write without a key what the table says', () => {
     expect(decideRetry(came, { ...FIRST, isRepeatable: false })).toEqual(bareWrite)
-  })
-
-  it('ends after the last attempt', () => {
     expect(decideRetry(came, { ...FIRST, attempts: 4 })).toEqual(END)
-  })
-
-  it('ends when the deadline has come', () => {
     expect(decideRetry(came, { ...FIRST, leftMs: 0 })).toEqual(END)
-  })
-})
+  },
+)
 
 it.each([true, false])('asks for another token once in a call (repeatable: %s)', (isRepeatable) => {
   const standing = { ...FIRST, attempts: 2, isRepeatable, hasChangedToken: true }

@@ -81,16 +81,6 @@ describe('a current token', () => {
     expect(state.call(27.5)).toEqual(renewal())
   })
 
-  it('is given while its renewal is under way, which is started once', () => {
-    const state = lifeOf()
-    state.obtained(0, 'a')
-    state.asked(250)
-    expect(state.call(251)).toEqual(given('a'))
-    state.minted(252, 'b')
-    expect(state.call(252)).toEqual(given('b'))
-    expect(state.result()).toBe('b')
-  })
-
   it('is not given when the clock was set back to before it was asked for', () => {
     const state = lifeOf()
     state.obtained(100, 'a')
@@ -127,13 +117,6 @@ describe('after a failure', () => {
     }
     expect(least.health(0).retrySeconds).toBe(minSeconds)
     expect(most.health(0).retrySeconds).toBe(maxSeconds)
-  })
-
-  it('the renewal has no result, although a token is still good', () => {
-    const state = lifeOf()
-    state.obtained(0, 'a')
-    state.lost(240)
-    expect(() => state.result()).toThrow(expect.objectContaining({ code: 'core_failed' }))
   })
 
   it('a token that is still good is given, and renewed once the back-off is over', () => {
@@ -187,13 +170,6 @@ describe('a refused token', () => {
     expect(state.call(50, 'a')).toEqual(renewal(true, 'a'))
   })
 
-  it('waits for the renewal that is under way anyway', () => {
-    const state = lifeOf()
-    state.obtained(0, 'a')
-    state.asked(240)
-    expect(state.call(240, 'a')).toEqual(renewal(false, 'a'))
-  })
-
   it('that is due for renewal does not count as forced', () => {
     const state = lifeOf()
     state.obtained(0, 'a')
@@ -214,24 +190,9 @@ describe('a refused token', () => {
     state.obtained(0, 'a')
     expect(state.call(290, 'a')).toEqual(renewal())
   })
-
-  it('that the source does not hold gets the one that it holds', () => {
-    const state = lifeOf()
-    state.obtained(0, 'a')
-    expect(state.call(1, 'of another source')).toEqual(given('a'))
-  })
 })
 
 describe('health', () => {
-  it('is cold, fresh, stale and expired in turn', () => {
-    const state = lifeOf()
-    expect(state.health(0)).toEqual({ state: 'cold' })
-    state.obtained(0, 'a')
-    expect(state.health(239)).toEqual({ state: 'fresh', ageSeconds: 239, usableSeconds: 51 })
-    expect(state.health(240)).toEqual({ state: 'stale', ageSeconds: 240, usableSeconds: 50 })
-    expect(state.health(290)).toEqual({ state: 'expired', ageSeconds: 290, usableSeconds: 0 })
-  })
-
   it('tells why the last request failed and when the next may start', () => {
     const state = lifeOf()
     state.lost(0)

@@ -3,22 +3,18 @@ import {
   eventsBetween,
   freshnessAt,
   INITIAL_STATE,
-  isSameVersion,
   knownUntil,
   type ListEvent,
   listHealth,
-  readClocks,
 } from '../../../src/verification/denylist/list-state.js'
 import {
   caller,
   failed,
-  heldOf,
   listOf,
   lived,
   MAX_STALE_SECONDS,
   momentAt,
   read,
-  START_SECONDS,
   unchanged,
 } from './story.js'
 
@@ -71,47 +67,6 @@ it('is known until it would expire', () => {
   }
 })
 
-it('reads both clocks', () => {
-  const before = { wallMs: Date.now(), monotonicMs: performance.now() }
-  const { wallMs, monotonicMs } = readClocks()
-  expect(wallMs).toBeGreaterThanOrEqual(before.wallMs)
-  expect(wallMs).toBeLessThanOrEqual(Date.now())
-  expect(monotonicMs).toBeGreaterThanOrEqual(before.monotonicMs)
-  expect(monotonicMs).toBeLessThanOrEqual(performance.now())
-})
-
-it.each([
-  [{ number: 1, nonce: 'a' }, true],
-  [{ number: 2, nonce: 'a' }, false],
-  [{ number: 1, nonce: 'b' }, false],
-])('is the same as version 1 with the nonce a: %j %s', (other, isSame) => {
-  expect(isSameVersion({ number: 1, nonce: 'a' }, other)).toBe(isSame)
-})
-
-describe('an end', () => {
-  const entry = caller({ endsAt: START_SECONDS + 60 })
-  const life = lived(read(listOf(1, { a: entry, b: caller() })))
-
-  it('takes effect when the server says that its time has come', () => {
-    expect(
-      heldOf(lived(read(listOf(1, { a: entry })), unchanged(0, START_SECONDS + 59.9))),
-    ).toEqual(['a'])
-    expect(heldOf(lived(read(listOf(1, { a: entry })), unchanged(0, START_SECONDS + 60)))).toEqual(
-      [],
-    )
-  })
-
-  it('does not while the server cannot be asked', () => {
-    expect(heldOf(life)).toEqual(['a', 'b'])
-    expect(heldOf(lived(read(listOf(1, { a: entry })), failed(120_000)))).toEqual(['a'])
-  })
-
-  it('that has passed is not taken in', () => {
-    const list = listOf(1, { a: entry }, { serverSeconds: START_SECONDS + 60 })
-    expect(heldOf(lived(read(list)))).toEqual([])
-  })
-})
-
 describe('its health', () => {
   it('is that of a receiver which has read nothing', () => {
     expect(listHealth(INITIAL_STATE, momentAt(0), 10)).toStrictEqual({
@@ -137,15 +92,6 @@ describe('its health', () => {
       entries: 1,
       version: 7,
       ageSeconds: 0,
-    })
-  })
-
-  it('says whether the list has lost what is held', () => {
-    const life = lived(read(listOf(7, { a: caller() })), read(listOf(8)))
-    expect(listHealth(life, momentAt(0), 10)).toMatchObject({
-      regressed: true,
-      entries: 1,
-      version: 8,
     })
   })
 })
@@ -202,12 +148,6 @@ describe('what is told', () => {
     ])
     expect(told(begin, failed(1500), unchanged(1750))).toEqual([{ type: 'recovered' }])
     expect(told(begin, failed(1000), unchanged(1250))).toEqual([])
-  })
-
-  it('is that it expires without a failure, as after a reply that was late', () => {
-    const expired = { type: 'expired', reason: 'timeout' }
-    expect(told(read(listOf(1)), { ...unchanged(0), at: momentAt(60_000) })).toEqual([expired])
-    expect(told(read(listOf(1)), { type: 'aged', at: momentAt(60_000) })).toEqual([expired])
   })
 
   it('is nothing of age while nothing was ever read', () => {

@@ -13,30 +13,6 @@ const holding = (number: number, entry = caller({ number })): LocalEntries =>
 const allowedAt = (number: number) => ({ tombstones: new Map([['a', number]]) })
 
 describe('what is held', () => {
-  it('stays when the list lacks it', () => {
-    const { entries, retained: kept } = merge(holding(5), listOf(6))
-    expect([...entries.keys()]).toEqual(['a'])
-    expect([...kept]).toEqual(['a'])
-  })
-
-  it('goes by a mark that is newer', () => {
-    expect(merge(holding(5), listOf(6, {}, allowedAt(6)))).toEqual(NO_ENTRIES)
-  })
-
-  it.each([4, 5])('stays with a mark that is not newer: it was denied again (%d)', (number) => {
-    expect(merge(holding(5), listOf(6, {}, allowedAt(number))).retained.size).toBe(1)
-  })
-
-  it('is kept no longer once the list has it again', () => {
-    const regressed = merge(holding(5), listOf(6))
-    expect(merge(regressed, listOf(7, { a: caller({ number: 7 }) })).retained.size).toBe(0)
-  })
-
-  it('goes at its end although the list lacks it', () => {
-    const held = holding(5, caller({ number: 5, endsAt: END }))
-    expect(merge(held, listOf(6, {}, { serverSeconds: END })).entries.size).toBe(0)
-  })
-
   it('that the list lacks is still known as such after another has ended', () => {
     const entries = { a: caller({ endsAt: END }), b: caller(), c: caller() }
     const held = merge(merge(NO_ENTRIES, listOf(1, entries)), listOf(2, { c: caller() }))
@@ -44,15 +20,6 @@ describe('what is held', () => {
     const after = withoutEnded(held, END)
     expect([...after.entries.keys()].sort()).toEqual(['b', 'c'])
     expect([...after.retained]).toEqual(['b'])
-  })
-
-  it('keeps its later end against a list that has lost it', () => {
-    const { entries, retained: kept } = merge(
-      holding(5),
-      listOf(6, { a: caller({ number: 6, endsAt: END }) }),
-    )
-    expect(entries.get('a')).toMatchObject({ endsAt: Number.POSITIVE_INFINITY, number: 6 })
-    expect([...kept]).toEqual(['a'])
   })
 
   it('takes the earlier end of what was allowed and denied again', () => {
@@ -69,12 +36,6 @@ describe('what is held', () => {
     const { entries, retained: kept } = merge(held, list)
     expect(entries.get('a')?.issuedBefore).toBe(200)
     expect(kept.size).toBe(1)
-  })
-
-  it('keeps its higher number, so that only a mark above that ends it', () => {
-    const held = merge(holding(9), listOf(6, { a: caller({ number: 6, endsAt: END }) }))
-    expect(merge(held, listOf(7, {}, allowedAt(7))).entries.size).toBe(1)
-    expect(merge(held, listOf(10, {}, allowedAt(10))).entries.size).toBe(0)
   })
 
   it('keeps its higher number against an older entry that lasts as long, and is listed all the same', () => {

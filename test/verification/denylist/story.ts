@@ -61,5 +61,3 @@ export const failed = (atMs: number): ListEvent => ({
 /** The state after these events. */
 export const lived = (...events: readonly ListEvent[]): ListState =>
   events.reduce((life, event) => advance(life, event, MAX_STALE_SECONDS), INITIAL_STATE)
-
-export const heldOf = ({ local: held }: ListState): string[] => [...held.entries.keys()].sort()

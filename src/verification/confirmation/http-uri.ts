@@ -1,5 +1,3 @@
-import { isIPv4, isIPv6 } from 'node:net'
-
 /** An absolute `http` or `https` URI in normal form, without query and fragment. */
 interface HttpUri {
   /** Scheme and authority. */
@@ -15,12 +13,10 @@ export interface BaseUrl {
 }
 
 const HTTP_URI = /^(https?):\/\/([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?$/i
-/** No user name: `@` is not a character of a host (RFC 3986, section 3.2.2). */
-const AUTHORITY = /^(\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(?::(\d*))?$/
+/** No user name (`@`), and none of the delimiters that RFC 3986, section 3.2.2, allows in names and DNS does not. */
+const AUTHORITY = /^(\[[\dA-Fa-f:.]+\]|[\w.~%-]+)(?::(\d*))?$/
 /** Visible ASCII characters without a backslash, and percent signs before two hexadecimal digits only. */
 const CHARACTERS = /^(?:[\x21-\x24\x26-\x5b\x5d-\x7e]|%[\dA-Fa-f]{2})*$/
-const MAX_NAME_LENGTH = 253
-const MAX_PORT = 65_535
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '443' }
 
 /**
@@ -33,34 +29,19 @@ export function normalizeHttpUri(text: string): HttpUri | undefined {
 }
 
 /**
- * Parses a base URL: an absolute `http(s)` URI of a host that a caller can reach, without user name, query,
- * fragment and trailing slash.
+ * Parses a base URL: an absolute `http(s)` URI without user name, query, fragment and trailing slash, in the spelling of
+ * `URL`, because callers sign a URL as `URL` writes it: `[::1]` for `[0:0:0:0:0:0:0:1]`.
  */
 export function parseBaseUrl(text: string): BaseUrl | undefined {
   const uri = parse(text)
   if (uri === undefined || uri.path.endsWith('/') || /[?#]/.test(text)) return undefined
-  return isReachable(uri) && isKeptByUrl(text)
-    ? { origin: uri.origin, prefix: uri.path }
-    : undefined
+  return isKeptByUrl(text) ? { origin: uri.origin, prefix: uri.path } : undefined
 }
 
-/** Whether `URL` keeps the text. Callers sign a URL as `URL` writes it: `[::1]` for `[0:0:0:0:0:0:0:1]`. */
 function isKeptByUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
   const [written, given] = [new URL(text).href, text].map(normalizeHttpUri)
   return written?.origin === given?.origin && written?.path === given?.path
-}
-
-/** The last label of a name has a letter: `127.1` is another spelling of an address. */
-const NAME = /^(?:[\w-]{1,63}\.)*(?=[\d_-]*[a-z])[\w-]{1,63}\.?$/i
-const PORT = /^(?:[1-9]\d{0,4})?$/
-
-/** Whether callers can connect to the host and port. The syntax of a URI also allows others, such as `*`. */
-function isReachable({ host, port }: Parsed): boolean {
-  const isHost = host.startsWith('[')
-    ? isIPv6(host.slice(1, -1))
-    : isIPv4(host) || (NAME.test(host) && host.length <= MAX_NAME_LENGTH)
-  return isHost && PORT.test(port) && Number(port) <= MAX_PORT
 }
 
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?=\/|$)/i
@@ -94,19 +75,15 @@ export function pathOfTarget(method: string, target: string): string | undefined
   return origin === undefined ? undefined : beforeQuery.slice(origin.length)
 }
 
-interface Parsed extends HttpUri {
-  readonly host: string
-  readonly port: string
-}
-
-function parse(text: string): Parsed | undefined {
+/** The path is as given. */
+function parse(text: string): HttpUri | undefined {
   const [, scheme = '', authority = '', path = ''] = HTTP_URI.exec(text) ?? []
   const [, host, port = ''] = AUTHORITY.exec(authority) ?? []
   if (host === undefined || !CHARACTERS.test(text)) return undefined
   const lowerCaseScheme = scheme.toLowerCase()
   const isDefault = port === '' || port === DEFAULT_PORTS[lowerCaseScheme]
   const origin = `${lowerCaseScheme}://${normalizeHost(host)}${isDefault ? '' : `:${port}`}`
-  return { origin, path, host, port }
+  return { origin, path }
 }
 
 const TRIPLET = /%[\dA-Fa-f]{2}/g

@@ -10,8 +10,6 @@ const DOCUMENT = { keys: [jwk] }
 
 describe('options', () => {
   const jwksUri = 'https://core.example/auth/jwt/jwks.json'
-  const cyclic: Record<string, unknown> = {}
-  cyclic['self'] = cyclic
 
   it.each<[string, unknown, RegExp]>([
     ['no options', undefined, /must be an object/],
@@ -32,21 +30,10 @@ describe('options', () => {
     ['initial as text', { jwksUri, initial: '{"keys":[]}' }, /initial must be a parsed JWKS/],
     ['initial as a list', { jwksUri, initial: [jwk] }, /initial must be a parsed JWKS document/],
     ['initial as a function', { jwksUri, initial: () => DOCUMENT }, /initial must be a parsed/],
-    [
-      'an initial that is no JSON',
-      { jwksUri, initial: { keys: [1n] } },
-      /initial must be a parsed/,
-    ],
     ['an initial without keys', { jwksUri, initial: {} }, /initial must be a parsed JWKS/],
     ['an initial of one number', { jwksUri, initial: { keys: 5 } }, /initial .* a list of keys/],
     ['an initial without a list', { jwksUri, initial: { keys: { 0: jwk } } }, /initial must be/],
     ['an initial of one key', { jwksUri, initial: jwk }, /initial must be a parsed JWKS/],
-    [
-      'an initial that is a list only before it is JSON',
-      { jwksUri, initial: { keys: [jwk], toJSON: () => ({}) } },
-      /initial must be a parsed JWKS/,
-    ],
-    ['a cyclic initial', { jwksUri, initial: cyclic }, /initial must be a parsed JWKS document/],
     ['fetch that is none', { jwksUri, fetch: {} }, /fetch must be a function/],
     ['a clock that is none', { jwksUri, clock: 1 }, /clock must be a function/],
   ])('refuses %s with a TypeError that names it', (_name, options, message) => {

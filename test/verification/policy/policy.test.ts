@@ -267,16 +267,14 @@ describe('a sender constraint', () => {
   const words = (text: string): string[] => text.split(' ')
   const SPELLINGS =
     'a.test / ftp://a.test https:// https:///x https://a.test/ https://a.test/v1/ https://a.test?x https://a.test#x https://u@a.test https://u:p@a.test https://a.test\\x https://a.test:x https://a.test/% https://\u00e9.test //a.test'
-  // Syntax that RFC 3986 allows, and hosts that nobody can reach.
-  const UNREACHABLE =
-    '* *.test a..test .test a,b a%2etest - ~ 1 127.1 256.0.0.1 [::x] [:::] [1.2.3.4] a.test:0 a.test:080 a.test:65536'
+  // Some of these are hosts by the syntax of RFC 3986.
+  const UNREACHABLE = '* *.test a,b 1 127.1 256.0.0.1 [::x] [:::] [1.2.3.4] a.test:080 a.test:65536'
   // `fetch` sends other spellings of these.
   const RESPELT = '[0:0:0:0:0:0:0:1] [::ffff:127.0.0.1] a.test/{x} a.test/"'
-  const LONG = [`${'a'.repeat(64)}.test`, `${'a.'.repeat(127)}test`]
   it.each([
     ...['', ' https://a.test', 'https://a.test\n', 'https://a.test/ x', undefined, null, 5, {}],
     ...words(SPELLINGS),
-    ...[...words(UNREACHABLE), ...words(RESPELT), ...LONG].map((host) => `https://${host}`),
+    ...[...words(UNREACHABLE), ...words(RESPELT)].map((host) => `https://${host}`),
   ])('the base URL %j is refused', (url) => {
     expect(fault({ dpop: { baseUrls: ['https://a.test', url] } })).toContain(
       'senderConstraint.dpop.baseUrls[1] must be an absolute http(s) URL of a host, without user name, query',

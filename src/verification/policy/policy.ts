@@ -92,22 +92,10 @@ const commonShape = () => ({
 const onlyFor = (tokens: TokenRules['kind']): z.ZodOptional<z.ZodUndefined> =>
   z.undefined({ error: `is only for tokens: '${tokens}'` }).optional()
 
-/** Parsed first, because `tokens` determines the other options. */
-const tokensSchema = lazy(() =>
-  z.looseObject(
-    {
-      tokens: z
-        .enum(['service', 'oauth2'], { error: "must be 'service' or 'oauth2'" })
-        .default('service'),
-    },
-    { error: 'must be an object' },
-  ),
-)
-
 const serviceSchema = lazy(() =>
   optionsObject({
     ...commonShape(),
-    tokens: z.literal('service').default('service'),
+    tokens: z.literal('service', { error: "must be 'service' or 'oauth2'" }).default('service'),
     source: nonEmptyString(),
     tokenType: nonEmptyString(),
     apiBasePath: nonEmptyString().optional(),
@@ -143,7 +131,7 @@ const oauth2Schema = lazy(() =>
  */
 export function parsePolicy(input: unknown, place = ''): Policy {
   const subject = `serviceAuth policy${place}`
-  const isOAuth2 = parseOptions(subject, tokensSchema, input).tokens === 'oauth2'
+  const isOAuth2 = isObject(input) && input['tokens'] === 'oauth2'
   const options = parseOptions(
     subject,
     () => (isOAuth2 ? oauth2Schema() : serviceSchema()),

@@ -169,11 +169,11 @@ describe('a policy for OAuth 2.0 tokens', () => {
   })
 
   it.each(['OAUTH2', 'oauth', 'jwt', '', null, true, ['oauth2']])(
-    'with tokens %j has that one fault, whatever else it holds',
+    'with tokens %j is judged as one for service tokens',
     (tokens) => {
       const policy = { ...POLICY, source: 's', audience: 5, tokens }
       expect(() => parsePolicy(policy, '[1]')).toThrow(
-        new TypeError("serviceAuth policy[1]: tokens must be 'service' or 'oauth2'"),
+        /^serviceAuth policy\[1\]: .*audience must .*; tokens must be 'service' or 'oauth2'; tokenType must/,
       )
     },
   )

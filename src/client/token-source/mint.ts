@@ -33,7 +33,7 @@ export interface TokenTerms {
 /** What a token is to be bound to: a key (RFC 9449) or a certificate (RFC 8705). */
 export type RequestedConfirmation = { readonly jkt: string } | { readonly 'x5t#S256': string }
 
-export type RequestedClaims = ServiceClaims & {
+type RequestedClaims = ServiceClaims & {
   readonly jti: string
   readonly cnf?: RequestedConfirmation
 }
@@ -131,10 +131,7 @@ const DYNAMIC_KEY_ID = /^d-[\x21-\x7e]{1,254}$/
 const ROUNDING_SECONDS = 1
 
 /** Returns the claims of the next token, with a unique `jti`, so that it can be denied individually. */
-export const nextClaims = (
-  claims: ServiceClaims,
-  cnf?: RequestedConfirmation,
-): RequestedClaims => ({
+const nextClaims = (claims: ServiceClaims, cnf?: RequestedConfirmation): RequestedClaims => ({
   ...claims,
   jti: randomBytes(TOKEN_ID_BYTES).toString('base64url'),
   ...(cnf !== undefined && { cnf }),
@@ -144,7 +141,7 @@ export const nextClaims = (
  * Returns the part of the token that differs from the request, `undefined` if none does. Leaves the
  * signature to the receiver.
  */
-export function unexpectedMember(
+function unexpectedMember(
   token: string,
   requested: RequestedClaims,
   terms: Omit<TokenTerms, 'claims'>,

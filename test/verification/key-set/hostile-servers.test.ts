@@ -16,12 +16,7 @@ import {
   serve,
 } from '../../support/issuer/key-set-server.js'
 import { openReceiverOfKeySet } from '../../support/issuer/open-key-set.js'
-import {
-  makeSigningKey,
-  shapeOfKey,
-  tokenFrom,
-  withKid,
-} from '../../support/issuer/signing-keys.js'
+import { makeSigningKey, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 import { until } from '../../support/until.js'
 
 const key = makeSigningKey('d-1')
@@ -63,25 +58,9 @@ const MISBEHAVIOUR: readonly [string, string, Behaviour][] = [
   ['answers {}', 'malformed', serve({})],
   ['answers {"keys":{}}', 'malformed', serve({ keys: {} })],
   ['answers {"keys":[]}', 'no_usable_key', serve({ keys: [] })],
-  ['has only EC and oct keys', 'no_usable_key', serve({ keys: unsuitable() })],
-  ['has only a 1024-bit key', 'no_usable_key', serve({ keys: [shapeOfKey('d-1', 1024)] })],
-  ['publishes a private key', 'no_usable_key', serve({ keys: [privateJwk] })],
-  ['has the key for encryption', 'no_usable_key', serve({ keys: [{ ...key.jwk, use: 'enc' }] })],
-  [
-    'has two keys under one kid',
-    'no_usable_key',
-    serve({ keys: [key.jwk, shapeOfKey('d-1', 2048)] }),
-  ],
   ['has a thousand keys', 'too_large', serve({ keys: [key.jwk, ...manyKeys] })],
   ['has 33 keys', 'too_many_keys', serve({ keys: [key.jwk, ...manyKeys.slice(0, 32)] })],
 ]
-
-function unsuitable(): unknown[] {
-  return [
-    { kty: 'EC', kid: 'd-1', crv: 'P-256', x: 'x', y: 'y', alg: 'ES256', use: 'sig' },
-    { kty: 'oct', kid: 'd-2', k: Buffer.from('secret').toString('base64url'), alg: 'HS256' },
-  ]
-}
 
 const stage = (behaviour: Behaviour, options: Partial<RemoteKeySetOptions> = {}) =>
   openReceiverOfKeySet([behaviour], { timeoutMs: 5000, ...options })

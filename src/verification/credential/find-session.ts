@@ -24,31 +24,23 @@ const MALFORMED: PresentedSession = { type: 'refused', reason: 'session_token_ma
 export function findSession(request: CookieCarrier, cookieName: string): PresentedSession {
   const authorization = readAuthorization(request)
   const cookie = readSessionCookie(request, cookieName)
-  if (cookie.type === 'absent')
-    return authorization.type === 'session' ? tokenSession(authorization) : ABSENT
+  if (cookie === undefined) {
+    return authorization.type === 'session' ? tokenSession(authorization.header) : ABSENT
+  }
   if (authorization.type !== 'absent') return TWO_CREDENTIALS
-  const header = cookie.type === 'single' ? readSessionHeader(cookie.value) : undefined
-  return header === undefined ? MALFORMED : tokenSession({ header })
+  const header = readSessionHeader(cookie)
+  return header === undefined ? MALFORMED : tokenSession(header)
 }
 
-const tokenSession = ({ header }: { header: SessionHeader }): PresentedSession => ({
-  type: 'token',
-  header,
-})
+const tokenSession = (header: SessionHeader): PresentedSession => ({ type: 'token', header })
 
 /** The places where a session verifier may look: the headers, and the cookies that a parser read. */
 interface CookieCarrier extends WireHeaders {
   readonly cookies?: unknown
 }
 
-/** The cookie of one name. `ambiguous`: readers may differ about its value. */
-type SessionCookie =
-  | { readonly type: 'absent' }
-  | { readonly type: 'ambiguous' }
-  | { readonly type: 'single'; readonly value: string }
-
-const NO_COOKIE: SessionCookie = { type: 'absent' }
-const AMBIGUOUS: SessionCookie = { type: 'ambiguous' }
+/** A cookie about whose value readers may differ counts as an empty one. */
+const AMBIGUOUS = ''
 
 /**
  * The cookie of this name, if every parser would read the same value: it was sent once, with its name spelt
@@ -56,15 +48,14 @@ const AMBIGUOUS: SessionCookie = { type: 'ambiguous' }
  *
  * @throws ServiceAuthError if `rawHeaders` and `headers` hold different values of the cookie.
  */
-function readSessionCookie(request: CookieCarrier, name: string): SessionCookie {
+function readSessionCookie(request: CookieCarrier, name: string): string | undefined {
   const cookies = cookiesSent(name, request)
   const parsed = request.cookies as Readonly<Record<string, unknown>> | null | undefined
   const cookie = cookies[0]
-  if (cookie === undefined) return parsed?.[name] === undefined ? NO_COOKIE : AMBIGUOUS
-  const { spelling, value } = cookie
-  if (cookies.length > 1 || spelling !== name || value === undefined) return AMBIGUOUS
-  if (parsed && parsed[name] !== value) return AMBIGUOUS
-  return { type: 'single', value }
+  if (cookie === undefined) return parsed?.[name] === undefined ? undefined : AMBIGUOUS
+  const { spelling, value = AMBIGUOUS } = cookie
+  if (cookies.length > 1 || spelling !== name) return AMBIGUOUS
+  return parsed && parsed[name] !== value ? AMBIGUOUS : value
 }
 
 interface Cookie {
@@ -76,8 +67,12 @@ interface Cookie {
 
 function cookiesSent(name: string, request: CookieCarrier): readonly Cookie[] {
   const cookies = headerValues(request, 'cookie').flatMap((header) => cookiesNamed(name, header))
-  assertSameInHeaders(cookies, name, request)
-  return cookies
+  const text = request.headers?.['cookie']
+  const inHeaders = typeof text === 'string' ? cookiesNamed(name, text) : []
+  if (JSON.stringify(inHeaders) === JSON.stringify(cookies)) return cookies
+  throw wrongWiring(
+    'cookie cannot be read: the request’s headers hold other session cookies than its rawHeaders, and a verifier of sessions would read those',
+  )
 }
 
 /** All cookies that some parser might take for this one. */
@@ -109,23 +104,4 @@ function decodeName(spelling: string): string {
   } catch {
     return spelling
   }
-}
-
-function assertSameInHeaders(
-  cookies: readonly Cookie[],
-  name: string,
-  { headers }: CookieCarrier,
-): void {
-  const text = headers?.['cookie']
-  const headerCookies = typeof text === 'string' ? cookiesNamed(name, text) : []
-  const isSame =
-    headerCookies.length === cookies.length &&
-    headerCookies.every(
-      ({ spelling, value }, at) =>
-        spelling === cookies[at]?.spelling && value === cookies[at]?.value,
-    )
-  if (isSame) return
-  throw wrongWiring(
-    'cookie cannot be read: the request’s headers hold other session cookies than its rawHeaders, and a verifier of sessions would read those',
-  )
 }

@@ -45,68 +45,46 @@ const staticDenylist = lazy(() =>
 
 type Static = z.output<ReturnType<typeof staticDenylist>>
 
-type ReportIssue = (issue: z.core.$ZodRawIssue) => void
-
 export const denylistOption = (): z.ZodPipe<z.ZodUnknown, z.ZodTransform<Denylists, unknown>> =>
-  z.unknown().transform((input, context): Denylists => {
-    const report: ReportIssue = (issue) => void context.issues.push(issue)
-    return Array.isArray(input) ? fromList(input, report) : fromMembers([[[], input]], report)
-  })
-
-function fromList(members: readonly unknown[], report: ReportIssue): Denylists {
-  if (members.length === 0) report(fault('must hold at least one denylist', [], members))
-  // `entries` also visits the holes of a sparse list.
-  return fromMembers(
-    [...members.entries()].map(([index, member]) => [[index], member]),
-    report,
-  )
-}
-
-type Member = readonly [path: readonly number[], value: unknown]
-
-function fromMembers(members: readonly Member[], report: ReportIssue): Denylists {
-  const fixed: Static[] = []
-  const live: LiveDenylist[] = []
-  for (const [path, member] of members) {
-    if (isLive(member)) live.push(member)
-    else {
-      const parsed = parseStatic(member, path, report)
-      if (parsed !== undefined) fixed.push(parsed)
+  z.unknown().transform((input, { issues }): Denylists => {
+    const isList = Array.isArray(input)
+    // `Array.from` also gives the holes of a list.
+    const members: readonly unknown[] = isList ? Array.from(input) : [input]
+    if (members.length === 0) issues.push(fault('must hold at least one denylist'))
+    const fixed: Static[] = []
+    const live: LiveDenylist[] = []
+    for (const [index, member] of members.entries()) {
+      const parsed = isLive(member) ? member : parseStatic(member, isList)
+      if (Array.isArray(parsed)) {
+        const place = isList ? [index] : []
+        for (const issue of parsed)
+          issues.push({ ...issue, path: [...place, ...(issue.path ?? [])] })
+      } else if (isLive(parsed)) live.push(parsed)
+      else fixed.push(parsed)
     }
-  }
-  return { denied: merge(fixed), liveDenylists: Object.freeze(live) }
-}
+    return { denied: merge(fixed), liveDenylists: Object.freeze(live) }
+  })
 
 const isLive = (value: unknown): value is LiveDenylist =>
   hasFunctions(value, LIVE_FUNCTIONS) &&
   ((value as Partial<LiveDenylist>).catchUp === undefined || hasFunctions(value, ['catchUp']))
 
-function parseStatic(
-  value: unknown,
-  path: readonly number[],
-  report: ReportIssue,
-): Static | undefined {
+function parseStatic(value: unknown, isInList: boolean): Static | z.core.$ZodRawIssue[] {
   if (!isObject(value)) {
-    const list = path.length === 0 ? ', or a list of both' : ''
-    report(fault(`must be ${STATIC_FORM}, or ${LIVE_FORM}${list}`, path, value))
-    return undefined
+    const list = isInList ? '' : ', or a list of both'
+    return [fault(`must be ${STATIC_FORM}, or ${LIVE_FORM}${list}`)]
   }
   if (LIVE_FUNCTIONS.some((name) => typeof value[name] === 'function')) {
-    report(fault(`must be ${LIVE_FORM}`, path, value))
-    return undefined
+    return [fault(`must be ${LIVE_FORM}`)]
   }
   const { data, error } = staticDenylist().safeParse(value, { jitless: true })
-  for (const issue of error?.issues ?? []) {
-    report({ ...issue, path: [...path, ...issue.path] } as z.core.$ZodRawIssue)
-  }
-  return data
+  return data ?? (error.issues as z.core.$ZodRawIssue[])
 }
 
-const fault = (message: string, path: readonly number[], input: unknown): z.core.$ZodRawIssue => ({
+const fault = (message: string): z.core.$ZodRawIssue => ({
   code: 'custom',
   message,
-  path: [...path],
-  input,
+  input: undefined,
 })
 
 function merge(lists: readonly Static[]): DeniedLists {

@@ -13,7 +13,7 @@ import {
 } from '../base/decision/problem.js'
 import type { Reason, RefusalReason, UndecidedReason } from '../base/decision/reason.js'
 import { wrongWiring } from '../base/decision/service-auth-error.js'
-import { keepHeadInOrder } from '../idempotency/buffered-response/queued-head.js'
+import { keepHeadInOrder } from '../idempotency/buffered-response/head.js'
 
 const NO_TOKEN = challenged(401, 'Unauthorized')
 const FORBIDDEN = challenged(403, 'Forbidden', 'insufficient_scope')

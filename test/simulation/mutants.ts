@@ -25,8 +25,8 @@ export const MUTANTS: Mutants = {
       'wait(buffered, async () => void observer.onComplete({ status, headers, body }))',
     ],
     'a client that leaves ends the run': [
-      'watchClosing(response, buffered.sources, () => abort(buffered))',
-      "watchClosing(response, buffered.sources, () => abort(buffered)); response.once('close', () => abort(buffered))",
+      'watchClosing(response, () => abort(buffered))',
+      "watchClosing(response, () => abort(buffered)); response.once('close', () => abort(buffered))",
     ],
   }),
   ...mutantsOf('stores/redis/store/idempotency-scripts.ts', {

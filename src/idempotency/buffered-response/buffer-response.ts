@@ -8,17 +8,9 @@ import {
   type ResponseFunctions,
   rejectWrite,
   restore,
+  takeSnapshot,
 } from './discard.js'
-import {
-  applyHead,
-  assertLength,
-  codedError,
-  type Head,
-  headersSent,
-  isEventStream,
-  isHeadSent,
-} from './head.js'
-import { keepHeadInOrder } from './queued-head.js'
+import { applyHead, type Head, isEventStream, isHeadSent, keepHeadInOrder } from './head.js'
 import { isBodyless, type StoredResult } from './stored-result.js'
 
 /** Callbacks of a buffered response. It does not matter whether their promises resolve or reject. */
@@ -48,11 +40,10 @@ interface BufferOptions {
 /** Discards a buffered response. */
 interface BufferControl {
   /**
-   * Discards the buffered answer and restores the head, a snapshot taken before `bufferResponse`, so that the app
-   * can answer again. Returns `false` if it cannot: the first byte has been sent, or the handler has destroyed the
-   * response.
+   * Discards the buffered answer and restores the head as `bufferResponse` found it, so that the app can answer.
+   * Returns `false` if it cannot: the first byte has been sent, or the handler has destroyed the response.
    */
-  discard(before: InitialState): boolean
+  discard(): boolean
 }
 
 /**
@@ -68,8 +59,7 @@ interface BufferedResponse extends BufferOptions {
   readonly observer: BufferObserver
   /** The functions that the response had before they were replaced: Node's, or those of an outer middleware. */
   readonly originals: ResponseFunctions
-  /** The streams that are piped into the response. */
-  readonly sources: Set<NodeJS.ReadableStream>
+  readonly initial: InitialState
   phase: Phase
   /** Set once the handler has written the head. */
   head: Head | undefined
@@ -131,6 +121,7 @@ const isEndHeld = (buffered: BufferedResponse): boolean => buffered.isEnded && i
 /** Buffers a response until its observer has stored it. */
 export function bufferResponse(options: BufferOptions, observer: BufferObserver): BufferControl {
   const { response } = options
+  const initial = takeSnapshot(response)
   keepHeadInOrder(response)
   const carrier = response as unknown as ResponseFunctions
   const { setHeader, setHeaders, appendHeader, removeHeader, writeHead } = carrier
@@ -140,7 +131,7 @@ export function bufferResponse(options: BufferOptions, observer: BufferObserver)
     ...options,
     observer,
     originals: { ...ofHead, write, end, destroy },
-    sources: new Set(),
+    initial,
     phase: 'buffering',
     head: undefined,
     chunks: [],
@@ -152,8 +143,8 @@ export function bufferResponse(options: BufferOptions, observer: BufferObserver)
   }
   Object.assign(response, { [STATE]: buffered }, FUNCTIONS)
   Object.defineProperties(response, VISIBLE_STATE)
-  watchClosing(response, buffered.sources, () => abort(buffered))
-  return { discard: (before) => discard(buffered, before) }
+  watchClosing(response, () => abort(buffered))
+  return { discard: () => discard(buffered) }
 }
 
 const callOriginal = (
@@ -176,7 +167,7 @@ function changeHeaders(
   return function (...args) {
     const buffered = this[STATE]
     if (buffered.phase === 'discarded') return buffered.response
-    if (isHeadHeld(buffered)) throw headersSent(verb)
+    if (isHeadHeld(buffered)) throw headersSentError(verb)
     return callOriginal(buffered, name, args)
   }
 }
@@ -189,7 +180,7 @@ function writeHead(this: Carrier, ...args: unknown[]): unknown {
   if (head === undefined) holdHead(buffered, args)
   // Middlewares that check Node's own state of the head (compression before 1.8 and express-session do) write it again
   // with each part of the body.
-  else if (args.length !== 1 || args[0] !== response.statusCode) throw headersSent('write')
+  else if (args.length !== 1 || args[0] !== response.statusCode) throw headersSentError('write')
   return response
 }
 
@@ -225,7 +216,7 @@ function write(this: Carrier, ...args: unknown[]): unknown {
     if (callback !== undefined) process.nextTick(callback)
     return true
   }
-  bufferChunk(buffered, copyBytes(chunk, encoding), false)
+  bufferChunk(buffered, copyBytes(chunk, encoding))
   if (buffered.phase === 'buffering') {
     if (callback !== undefined) process.nextTick(callback)
     return true
@@ -249,7 +240,7 @@ function end(this: Carrier, ...args: unknown[]): unknown {
   const isImplicit = buffered.head === undefined
   const head = writeImplicitHead(buffered)
   head.isImplicit = isImplicit
-  if (hasBody(buffered, head)) bufferChunk(buffered, bytes, true)
+  if (hasBody(buffered, head)) bufferChunk(buffered, bytes)
   buffered.isEnded = true
   if (callback !== undefined) buffered.callbacks.push(callback)
   if (buffered.phase === 'buffering') {
@@ -285,13 +276,11 @@ function destroy(this: Carrier, ...args: unknown[]): unknown {
 const hasBody = ({ isHead }: BufferedResponse, { status }: Head): boolean =>
   !isHead && !isBodyless(status)
 
-function bufferChunk(buffered: BufferedResponse, bytes: Uint8Array, isLast: boolean): void {
-  const { response, head, phase, chunks, maxBytes } = buffered
-  const length = buffered.bufferedBytes + bytes.byteLength
-  assertLength(response, head as Head, { length, isLast })
-  if (bytes.byteLength > 0) chunks.push(bytes)
-  buffered.bufferedBytes = length
-  if (phase === 'buffering' && length > maxBytes) streamOnceRecorded(buffered)
+function bufferChunk(buffered: BufferedResponse, bytes: Uint8Array): void {
+  if (bytes.byteLength > 0) buffered.chunks.push(bytes)
+  buffered.bufferedBytes += bytes.byteLength
+  const isTooLarge = buffered.bufferedBytes > buffered.maxBytes
+  if (buffered.phase === 'buffering' && isTooLarge) streamOnceRecorded(buffered)
 }
 
 const streamOnceRecorded = (buffered: BufferedResponse): void =>
@@ -372,18 +361,22 @@ function handleSendError(buffered: BufferedResponse, error: unknown): void {
   }
 }
 
-function discard(buffered: BufferedResponse, before: InitialState): boolean {
-  const { response, originals, sources, callbacks, head, isEnded } = buffered
+function discard(buffered: BufferedResponse): boolean {
+  const { response, originals, initial, callbacks, head, isEnded } = buffered
   if (!isHeld(buffered) || response.finished || isHeadSent(response)) return false
   buffered.phase = 'discarded'
   buffered.chunks = []
-  for (const source of sources) source.unpipe(response)
-  restore(response, originals, before)
+  restore(response, originals, initial)
   // An inner middleware may still call the first functions, which now do nothing.
   answerByApp(response, originals, head !== undefined && !isEnded)
-  const error = codedError('ERR_STREAM_DESTROYED', 'the response was discarded')
-  for (const callback of callbacks) process.nextTick(callback, error)
+  rejectWrite(callbacks)
   return true
+}
+
+/** The error for a change of a head that has been written. */
+const headersSentError = (verb: string): Error => {
+  const message = `Cannot ${verb} headers after they are sent to the client`
+  return Object.assign(new Error(message), { code: 'ERR_HTTP_HEADERS_SENT' })
 }
 
 /** `write` and `end` accept their callback in any position. */

@@ -22,14 +22,8 @@ interface Connection {
  * connection, as Express's final handler does after an error once the head was sent; it was ended by a function that is
  * not replaced, such as `end` of Node's prototype; or a stream that was piped into it has stopped. If the client
  * disconnects, a timeout expires or the server closes, the handler may still be running.
- *
- * @param sources Gets the streams that are piped into the response.
  */
-export function watchClosing(
-  response: ServerResponse,
-  sources: Set<NodeJS.ReadableStream>,
-  onEnd: () => void,
-): void {
+export function watchClosing(response: ServerResponse, onEnd: () => void): void {
   const socket: ServedSocket | null | undefined = response.req?.socket
   const connection = socket && connectionOf(socket)
   if (connection) connection.responses += 1
@@ -40,7 +34,7 @@ export function watchClosing(
     // Code that called `end` of Node's prototype, not our replacement, has sent a body without its head.
     if (response.finished && !response.headersSent) socket?.destroy()
   })
-  watchPipes(response, sources, onEnd)
+  watchPipes(response, onEnd)
 }
 
 /** Called for each response. Some test harnesses and serverless adapters create responses without a real connection. */
@@ -87,11 +81,8 @@ const isFailure = ({ code, syscall }: NodeJS.ErrnoException): boolean =>
   CONNECTION_SYSCALLS.has(syscall) || FAILURE_CODES.test(String(code))
 
 /** Node's pipes and Express's `sendFile` abandon an answer once its response is closed. */
-function watchPipes(
-  response: ServerResponse,
-  sources: Set<NodeJS.ReadableStream>,
-  onEnd: () => void,
-): void {
+function watchPipes(response: ServerResponse, onEnd: () => void): void {
+  const sources = new Set<NodeJS.ReadableStream>()
   const onStop = (source: NodeJS.ReadableStream & { readableEnded?: boolean }): void => {
     if (sources.delete(source) && source.readableEnded !== true && isGone(response)) onEnd()
   }

@@ -1,5 +1,4 @@
 import type { ClientRequest, ServerResponse } from 'node:http'
-import { codedError } from './head.js'
 
 const NAMES = [
   'setHeader',
@@ -25,15 +24,12 @@ export interface InitialState {
   readonly headers: readonly (readonly [name: string, value: number | string | string[]])[]
   readonly on: ServerResponse['on']
   /** `sendDate` is one of them, because Node changes it when the header `Date` is removed. */
-  readonly fields: Pick<
-    ServerResponse,
-    'statusCode' | 'statusMessage' | 'sendDate' | 'strictContentLength'
-  >
+  readonly fields: Pick<ServerResponse, 'statusCode' | 'statusMessage' | 'sendDate'>
 }
 
 /** Returns what `restore` restores. */
 export function takeSnapshot(response: ServerResponse): InitialState {
-  const { statusCode, statusMessage, sendDate, strictContentLength, on } = response
+  const { statusCode, statusMessage, sendDate, on } = response
   // The types of `ServerResponse` omit `getRawHeaderNames`.
   const named = response as ServerResponse & Pick<ClientRequest, 'getRawHeaderNames'>
   const headers = named.getRawHeaderNames().map((name) => {
@@ -41,7 +37,7 @@ export function takeSnapshot(response: ServerResponse): InitialState {
     // Copied, because Node appends to it.
     return [name, Array.isArray(value) ? [...value] : value] as const
   })
-  return { headers, on, fields: { statusCode, statusMessage, sendDate, strictContentLength } }
+  return { headers, on, fields: { statusCode, statusMessage, sendDate } }
 }
 
 /** Restores a response by its original functions. */
@@ -94,14 +90,13 @@ export function answerByApp(
   Object.assign(response, Object.fromEntries(NAMES.map((name) => [name, replacement(name)])))
 }
 
-/** Ignores a `write` or an `end`, but for its callback. */
+/** Ignores a `write` or an `end`, but for its callbacks. */
 export function rejectWrite(args: readonly unknown[]): false {
-  const callback = args.find((arg) => typeof arg === 'function')
-  if (callback !== undefined) {
-    process.nextTick(
-      callback as Callback,
-      codedError('ERR_STREAM_WRITE_AFTER_END', 'write after end'),
-    )
+  for (const callback of args.filter((arg) => typeof arg === 'function')) {
+    const error = Object.assign(new Error('write after end'), {
+      code: 'ERR_STREAM_WRITE_AFTER_END',
+    })
+    process.nextTick(callback as Callback, error)
   }
   return false
 }

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { http } from '../../base/node-http.js'
-import type { StoredResult } from './stored-result.js'
+import { isBodyless, type StoredResult } from './stored-result.js'
 
 /** A head that the handler has written and that is not sent yet. */
 export interface Head {
@@ -41,10 +41,7 @@ export function applyHead(
   return { status, statusMessage, headers, isImplicit: false }
 }
 
-/** Before, the last value of a name that a list repeats replaces the others if the response already had headers. */
-const IS_REPEATED_NAME_KEPT = Number.parseInt(process.versions.node, 10) >= 22
-
-/** Sets the headers of a `writeHead`: an object, a flat list of names and values, or a list of pairs. */
+/** Sets the headers of a `writeHead`: an object, or a flat list of names and values, where a name may be repeated. */
 function applyHeaders(response: ServerResponse, given: unknown): void {
   if (!Array.isArray(given)) {
     for (const [name, value] of Object.entries((given ?? {}) as OutgoingHttpHeaders)) {
@@ -52,19 +49,9 @@ function applyHeaders(response: ServerResponse, given: unknown): void {
     }
     return
   }
-  const list: unknown[] = Array.isArray(given[0]) ? given.flat() : given
-  if (list.length % 2 !== 0) {
-    const error = new TypeError('The headers must be a list of names and values')
-    throw Object.assign(error, { code: 'ERR_INVALID_ARG_VALUE' })
-  }
-  const names = list.filter((_, index) => index % 2 === 0).map(String)
-  const isRepeatedNameKept = IS_REPEATED_NAME_KEPT || response.getHeaderNames().length === 0
-  if (isRepeatedNameKept) for (const name of names) response.removeHeader(name)
-  for (const [index, name] of names.entries()) {
-    const value = list[index * 2 + 1] as string
-    if (isRepeatedNameKept) response.appendHeader(name, value)
-    else response.setHeader(name, value)
-  }
+  const names: string[] = given.filter((_, index) => index % 2 === 0)
+  for (const name of names) response.removeHeader(name)
+  for (const [index, name] of names.entries()) response.appendHeader(name, given[index * 2 + 1])
 }
 
 const LENGTH = 'content-length'
@@ -87,28 +74,25 @@ export const isEventStream = ({ headers }: Head): boolean =>
   )
 
 /**
- * Throws Node's error for a body of another length than the `Content-Length` of a response with Node's
- * `strictContentLength`. Node's own check comes too late: when the response is sent, it is already stored.
+ * Keeps interim responses (`100 Continue`, early hints) before the head of the final one. Node queues them while an
+ * earlier response on the connection is not sent yet. If the body comes as bytes, Node puts the head before the
+ * queue, and the client reads the interim responses as the beginning of the body. A head that leaves with a string
+ * of an explicit encoding is queued in order. See docs/decisions/buffered-response.md.
  */
-export function assertLength(
-  { strictContentLength }: ServerResponse,
-  { headers }: Head,
-  { length, isLast }: { readonly length: number; readonly isLast: boolean },
-): void {
-  const value = headers.find(([name]) => name === LENGTH)?.[1]
-  if (!strictContentLength || value === undefined) return
-  const strictLength = Number(value)
-  if (length === strictLength || (length < strictLength && !isLast)) return
-  throw codedError(
-    'ERR_HTTP_CONTENT_LENGTH_MISMATCH',
-    `Response body's content-length of ${length} byte(s) does not match the content-length of ${strictLength} byte(s) set in header`,
-  )
+export function keepHeadInOrder(response: ServerResponse): void {
+  if (!isQueued(response)) return
+  const { writeHead } = response
+  response.writeHead = (...args: unknown[]): ServerResponse => {
+    const returned: ServerResponse = Reflect.apply(writeHead, response, args)
+    if (isQueued(response) && response.writableLength > 0 && mayHaveBody(response)) {
+      Reflect.apply(http.ServerResponse.prototype.write, response, ['', 'latin1'])
+    }
+    return returned
+  }
 }
 
-/** The error for a change of a head that has been written. */
-export const headersSent = (verb: string): Error =>
-  codedError('ERR_HTTP_HEADERS_SENT', `Cannot ${verb} headers after they are sent to the client`)
+const isQueued = ({ socket }: ServerResponse): boolean => socket === null
 
-/** An error with the code that Node gives its own. */
-export const codedError = (code: string, message: string): Error =>
-  Object.assign(new Error(message), { code })
+/** Without a body, Node itself sends the head as text. */
+const mayHaveBody = ({ req, statusCode }: ServerResponse): boolean =>
+  req?.method !== 'HEAD' && !isBodyless(statusCode)

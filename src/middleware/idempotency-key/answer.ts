@@ -3,7 +3,7 @@ import { announceDecision, isObserved } from '../../base/decision/decision-event
 import type { IdempotencyEvent, IdempotencyRefusal } from '../../base/decision/idempotency-event.js'
 import type { Denial } from '../../base/decision/reason.js'
 import { ServiceAuthError, Unavailable } from '../../base/decision/service-auth-error.js'
-import { keepHeadInOrder } from '../../idempotency/buffered-response/queued-head.js'
+import { keepHeadInOrder } from '../../idempotency/buffered-response/head.js'
 import {
   decodeResult,
   isBodyless,

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { ServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
 import { SignalOf } from '../../base/lazy-signal.js'
 import { bufferResponse } from '../../idempotency/buffered-response/buffer-response.js'
-import { takeSnapshot } from '../../idempotency/buffered-response/discard.js'
 import { encodeResult } from '../../idempotency/buffered-response/stored-result.js'
 import type { HandlerEnding, HandlerRun, RunOutcome } from '../../idempotency/run.js'
 import type { TokenUse } from '../../idempotency/single-use.js'
@@ -127,7 +126,6 @@ function bufferAnswer(
     return isAllowed
   }
 
-  const initialState = takeSnapshot(response)
   const isHead = response.req.method === 'HEAD'
   const buffered = bufferResponse(
     { response, isHead, maxBytes, storedHeaders },
@@ -153,7 +151,7 @@ function bufferAnswer(
       isReleased = true
     },
     send: () => allowSending?.(),
-    discard: () => buffered.discard(initialState),
+    discard: buffered.discard,
   }
   return answer
 }

@@ -1,16 +1,55 @@
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { RequestHandler, Response } from 'express'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openExchange, rawRequest, withoutDate } from '../../support/network/raw-exchange.js'
+import type { ErrorRequestHandler, RequestHandler, Response } from 'express'
+import type { CoupledStore } from 'express-service-auth'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { call, callRaw, newKey } from '../../support/receiver/order-calls.js'
+import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
 import { until } from '../../support/until.js'
-import { type DiscardBench, MOMENTS, openDiscards } from './discards.js'
 import { atTheLastMoment, compress, measuring, signing } from './outer-middlewares.js'
 
 const BODY = 'x'.repeat(300)
 const THIS_FILE = fileURLToPath(import.meta.url)
+
+/** When the run is lost: while its handler is at work, when it has ended, or when its body has outgrown the limit. */
+const MOMENTS = ['working', 'ended', 'streaming'] as const
+/** Who answers: the refusal of a run that is undone, or an error middleware at once or later. */
+const ANSWERS = ['refusal', 'error', 'late error'] as const
+
+interface Loss {
+  readonly moment: (typeof MOMENTS)[number]
+  readonly answer: (typeof ANSWERS)[number]
+}
+
+/** A coupled store that loses each run. */
+const losing = ({ moment, answer }: Loss): CoupledStore => ({
+  consume: async () => true,
+  async run(_request, work) {
+    const { signal } = new AbortController()
+    const ending = work({ fence: 1, signal, answered() {} })
+    if (moment !== 'working') await ending
+    await new Promise(setImmediate)
+    return answer === 'refusal'
+      ? { outcome: 'undone', reason: 'timed_out' }
+      : { outcome: 'commit_refused', cause: new Error('refused') }
+  },
+})
+
+/** What helmet does, and who sets a list. */
+const setOutside: RequestHandler = (_req, res, next) => {
+  res.setHeader('X-Frame-Options', 'SAMEORIGIN')
+  res.setHeader('X-List', ['a', 'b'])
+  next()
+}
+
+const answerError: ErrorRequestHandler = (_error, _req, res, _next) =>
+  void res.status(500).json({ failed: true })
+const answerLate: ErrorRequestHandler = async (_error, _req, res, _next) => {
+  await delay(20)
+  res.status(500).json({ failed: true })
+}
 
 /** Each leaves as much on the response as it can. */
 const WAYS: Record<string, RequestHandler> = {
@@ -18,14 +57,9 @@ const WAYS: Record<string, RequestHandler> = {
   'end with headers of another case': (_req, res) => {
     res.setHeader('x-frame-options', 'DENY')
     res.appendHeader('X-LIST', 'c')
-    res.removeHeader('X-Powered-By')
     res.removeHeader('Date')
     res.statusMessage = 'Made'
     res.status(201).end(BODY)
-  },
-  'write and end': (_req, res) => {
-    res.set('Content-Length', '300').write(BODY.slice(0, 100))
-    res.end(BODY.slice(100))
   },
   'an explicit framing': (_req, res) => {
     res.setHeader('Transfer-Encoding', 'chunked')
@@ -36,193 +70,139 @@ const WAYS: Record<string, RequestHandler> = {
   },
   'writeHead of an object': (_req, res) =>
     void res.writeHead(201, 'Made', { ETag: '"1"', 'Set-Cookie': ['a=b', 'c=d'] }).end(BODY),
-  'writeHead of an array': (_req, res) =>
-    void res.writeHead(201, ['ETag', '"1"', 'X-Frame-Options', 'DENY']).end(BODY),
-  flushHeaders: (_req, res) => {
-    res.type('text').flushHeaders()
-    res.end(BODY)
-  },
-  redirect: (_req, res) => res.redirect('/elsewhere'),
-  sendFile: (_req, res) => res.sendFile(THIS_FILE),
-  pipe: (_req, res) => void Readable.from([BODY, BODY]).pipe(res.type('text')),
-  '204': (_req, res) => void res.sendStatus(204),
-  'a strict length': (_req, res) => {
-    res.strictContentLength = true
-    res.set('Content-Length', '300').end(BODY)
-  },
+  'a pipe': (_req, res) => void Readable.from([BODY, BODY]).pipe(res),
+  sendFile: (_req, res) => void res.sendFile(THIS_FILE),
 }
 
-describe.each(EXPRESS_MAJORS)('A discarded response, $major', ({ express }) => {
-  let bench: DiscardBench
-  beforeAll(async () => {
-    bench = await openDiscards(express)
-  })
-  afterAll(() => bench.close())
+const twoParts: RequestHandler = (_req, res) => {
+  res.write(BODY)
+  res.end(BODY)
+}
 
-  it.each(Object.keys(WAYS))('leaves nothing on the one that follows: %s', async (way) => {
-    const expected = await bench.bare()
-    for (const moment of MOMENTS) {
-      for (const answer of ['refuse', 'next'] as const) {
-        // Express passes an error on a little later, and this one is still at work until then.
-        if (way === 'sendFile' && moment === 'held' && answer === 'next') continue
-        const path = bench.mount({ moment, answer, handler: WAYS[way] as RequestHandler })
-        const label = `${moment} ${answer}`
-        expect(await rawRequest(bench.port, { path }), label).toBe(expected[answer])
+describe.each(EXPRESS_MAJORS)('An answer of a run that is lost, $major', ({ express }) => {
+  async function open(handler: RequestHandler, loss: Loss, more: Partial<OrdersOptions> = {}) {
+    const maxResponseBytes = loss.moment === 'streaming' ? 0 : 1e6
+    const receiver = await openOrders({
+      express,
+      handler,
+      store: losing(loss),
+      options: { maxResponseBytes },
+      finish: (app) => void app.use(loss.answer === 'late error' ? answerLate : answerError),
+      ...more,
+      outer: [setOutside, ...(more.outer ?? [])],
+    })
+    onTestFinished(() => receiver.close())
+    return receiver
+  }
+
+  /** What is answered where no handler has done anything. */
+  async function expectedOf({ answer }: Loss, method: string) {
+    const loss = { moment: 'working', answer: answer === 'refusal' ? 'refusal' : 'error' } as const
+    const { port } = await open(() => {}, loss)
+    return call(port, { method, key: newKey() })
+  }
+
+  const losses = MOMENTS.flatMap((moment) => ANSWERS.map((answer): Loss => ({ moment, answer })))
+
+  it.each(losses)('leaves nothing on what follows: $moment, $answer', async (loss) => {
+    for (const method of ['POST', 'HEAD']) {
+      const expected = await expectedOf(loss, method)
+      expect(expected.status).toBe(loss.answer === 'refusal' ? 503 : 500)
+      for (const [way, handler] of Object.entries(WAYS)) {
+        // A handler that has not begun its answer may answer before a late error middleware does.
+        const isEarly = loss.moment === 'working' && loss.answer === 'late error'
+        if (isEarly && way === 'sendFile') continue
+        const receiver = await open(handler, loss)
+        expect(await call(receiver.port, { method, key: newKey() }), way).toEqual(expected)
       }
-      const path = bench.mount({ moment, answer: 'refuse', handler: WAYS[way] as RequestHandler })
-      const head = await rawRequest(bench.port, { method: 'HEAD', path })
-      expect(head, moment).toBe(expected.head)
     }
   })
 
-  it.each([
+  it.each<[string, RequestHandler]>([
     ['compression', compress],
     ['a hook of the head', atTheLastMoment('X-Inner', '1')],
     ['one that writes by way of the response', signing],
     ['one that measures', measuring],
-  ])('passes by what stands between it and its handler: %s', async (_name, inner) => {
-    const expected = await bench.bare()
-    for (const moment of MOMENTS) {
-      for (const answer of ['refuse', 'next', 'later'] as const) {
-        const handler: RequestHandler = (_req, res) => {
-          res.write(BODY)
-          res.end(BODY)
-        }
-        const path = bench.mount({ moment, answer, handler, inner })
-        const wanted = answer === 'refuse' ? expected.refuse : expected.next
-        expect(
-          await rawRequest(bench.port, { path, headers: ['Accept-Encoding: gzip'] }),
-          `${moment} ${answer}`,
-        ).toBe(wanted)
-      }
+  ])('passes by what stands between the key and its handler: %s', async (_name, inner) => {
+    for (const loss of losses) {
+      const expected = await expectedOf(loss, 'POST')
+      const receiver = await open(twoParts, loss, { inner: [inner] })
+      const headers = { 'accept-encoding': 'gzip' }
+      const answer = await call(receiver.port, { key: newKey(), headers })
+      expect(answer, `${loss.moment} ${loss.answer}`).toEqual(expected)
     }
   })
 
   it('goes by what stands outside, as each answer does', async () => {
-    const handler: RequestHandler = (_req, res) => void res.json({ body: BODY })
     const outer = [atTheLastMoment('X-Outer', '1'), signing]
-    const path = bench.mount({ moment: 'ended', answer: 'next', handler, outer })
-    const received = await rawRequest(bench.port, { path })
-    expect(received).toContain('X-Outer: 1\r\n')
-    expect(received).toContain(' -- signed\r\n0\r\n\r\n')
-    expect(received).not.toContain('xxx')
+    const receiver = await open(twoParts, { moment: 'ended', answer: 'error' }, { outer })
+    const { status, headers, body } = await call(receiver.port, { key: newKey() })
+    expect([status, headers['x-outer']]).toEqual([500, ['1']])
+    expect(body.toString()).toBe('{"failed":true} -- signed')
   })
 
   it('swallows what its handler still does, and leaves its connection usable', async () => {
-    const expected = await bench.bare()
     const seen: unknown[] = []
+    const codes: unknown[] = []
     let late: Response | undefined
+    const callback = (error?: Error | null): void =>
+      void codes.push((error as NodeJS.ErrnoException)?.code)
     const handler: RequestHandler = (_req, res) => {
       late = res
       res.on('error', (error) => seen.push(error))
-      res.write(BODY, () => {})
+      res.write(BODY)
     }
-    const path = bench.mount({ moment: 'held', answer: 'refuse', handler })
-    const exchange = openExchange(bench.port)
-    exchange.send({ path })
-    await until('the answer', async () => exchange.received().endsWith('}'))
-    const errors: unknown[] = []
-    const callback = (error?: Error | null): void =>
-      void errors.push((error as NodeJS.ErrnoException)?.code)
+    const receiver = await open(handler, { moment: 'working', answer: 'refusal' })
+    const raw = callRaw(receiver.port, { key: newKey() })
+    await until('the answer', async () => raw.received().endsWith('}'))
     const response = late as Response
     expect(response.write('late', callback)).toBe(false)
-    expect(() => response.set('X-Late', '1').status(200).json({ late: true })).not.toThrow()
+    response.set('X-Late', '1').status(200).json({ late: true })
     response.removeHeader('X-Late')
     response.writeHead(200).flushHeaders()
     response.end('late', callback)
     Readable.from(['late']).pipe(response)
     await delay(20)
-    exchange.send({ path })
-    await until('both', async () => exchange.received().split('}').length === 3)
-    const one = withoutKeepAlive(expected.refuse)
-    const both = withoutKeepAlive(withoutDate(withoutDate(exchange.received())))
-    expect(both).toBe(one + one)
+    await raw.send({ key: newKey() })
+    await until('both', async () => raw.received().split('HTTP/1.1 503').length === 3)
+    expect(raw.received()).not.toMatch(/late/i)
     expect(seen).toEqual([])
-    expect(errors).toEqual(['ERR_STREAM_WRITE_AFTER_END', 'ERR_STREAM_WRITE_AFTER_END'])
-    exchange.socket.destroy()
+    expect(codes).toEqual(['ERR_STREAM_WRITE_AFTER_END', 'ERR_STREAM_WRITE_AFTER_END'])
+    raw.socket.destroy()
   })
 
-  it('is thrown away with its pipe and its callbacks', async () => {
-    const expected = await bench.bare()
-    const codes: (string | undefined)[] = []
-    const note = (error?: Error | null) => codes.push((error as NodeJS.ErrnoException)?.code)
-    const source = new Readable({ read() {} })
-    const piped: RequestHandler = (_req, res) => {
-      source.pipe(res)
-      source.push('some')
-      setTimeout(() => {
-        source.push('more')
-        source.push(null)
-      }, 10)
+  it('is thrown away with its callback, and is again as it was found', async () => {
+    const codes: unknown[] = []
+    const found: unknown[] = []
+    const noteCode = (error?: NodeJS.ErrnoException) => void codes.push(error?.code)
+    const handler: RequestHandler = (_req, res) => void res.status(201).end(BODY, noteCode)
+    const noteFound: ErrorRequestHandler = (_error, _req, res, _next) => {
+      found.push([res.headersSent, res.writableEnded, res.statusCode])
+      res.end()
     }
-    const first = bench.mount({ moment: 'held', answer: 'later', handler: piped })
-    expect(await rawRequest(bench.port, { path: first })).toBe(expected.next)
-
-    const ended: RequestHandler = (_req, res) => void res.end(BODY, note as () => void)
-    for (const moment of ['ended', 'opening'] as const) {
-      await rawRequest(bench.port, {
-        path: bench.mount({ moment, answer: 'refuse', handler: ended }),
-      })
+    for (const moment of ['ended', 'streaming'] as const) {
+      const finish = (app: Parameters<NonNullable<OrdersOptions['finish']>>[0]) =>
+        void app.use(noteFound)
+      const receiver = await open(handler, { moment, answer: 'error' }, { finish })
+      await call(receiver.port, { key: newKey() })
     }
-    expect(codes).toEqual(['ERR_STREAM_DESTROYED', 'ERR_STREAM_DESTROYED'])
+    expect(found).toEqual([
+      [false, false, 200],
+      [false, false, 200],
+    ])
+    expect(codes).toEqual(['ERR_STREAM_WRITE_AFTER_END', 'ERR_STREAM_WRITE_AFTER_END'])
   })
 
-  it('keeps its place among pipelined requests', async () => {
-    const handler: RequestHandler = (_req, res) => void res.json({ body: BODY })
-    const path = bench.mount({ moment: 'ended', answer: 'later', handler })
-    const kept = bench.mount({ moment: 'never', answer: 'refuse', handler })
-    const exchange = openExchange(bench.port)
-    for (const each of [path, kept, path]) exchange.send({ path: each })
-    await until('all', async () => exchange.received().split('HTTP/1.1 ').length === 4)
-    const statuses = [...exchange.received().matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code)
-    expect(statuses).toEqual(['500', '200', '500'])
-    exchange.socket.destroy()
-  })
-
-  it('has been nothing on the wire but what informs', async () => {
+  it('has been nothing on the wire but what informs, and keeps its place in a pipeline', async () => {
     const handler: RequestHandler = (_req, res) => {
       res.writeEarlyHints({ link: '</a>; rel=preload' })
       res.json({ body: BODY })
     }
-    const path = bench.mount({ moment: 'ended', answer: 'later', handler })
-    const received = await rawRequest(bench.port, { path })
-    expect(received).toMatch(/^HTTP\/1\.1 103 Early Hints\r\nLink: [^\r]*\r\n\r\nHTTP\/1\.1 500 /)
-  })
-
-  it('is again as it was found, and says so', async () => {
-    for (const moment of MOMENTS) {
-      const told: unknown[] = []
-      const handler: RequestHandler = (_req, res) =>
-        void res.status(201).set('ETag', '"1"').end(BODY)
-      const path = bench.mount({ moment, answer: 'refuse', handler, told })
-      await rawRequest(bench.port, { path })
-      expect(told, moment).toEqual([
-        { isDiscarded: true, headersSent: false, writableEnded: false, statusCode: 200 },
-      ])
-    }
-  })
-
-  it('is none once its first byte has been passed on, or where it is gone', async () => {
-    const handler: RequestHandler = (_req, res) => void res.json({ body: BODY })
-    const flowing: RequestHandler = (_req, res) => void res.write(BODY)
-    const gone: RequestHandler = (_req, res) => void res.destroy()
-    for (const [limit, each] of [
-      [1000, handler],
-      [10, handler],
-      [10, flowing],
-      [1000, gone],
-    ] as const) {
-      const path = bench.mount({ moment: 'never', answer: 'refuse', handler: each, limit })
-      const exchange = openExchange(bench.port)
-      exchange.send({ path })
-      await delay(30)
-      const before = exchange.received()
-      expect(bench.last()?.discard()).toBe(false)
-      expect(exchange.received()).toBe(before)
-      exchange.socket.destroy()
-    }
+    const receiver = await open(handler, { moment: 'ended', answer: 'late error' })
+    const raw = callRaw(receiver.port, { key: newKey() }, { key: newKey() })
+    await until('both', async () => raw.received().split('}').length === 3)
+    const statuses = [...raw.received().matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code)
+    expect(statuses).toEqual(['103', '500', '103', '500'])
+    raw.socket.destroy()
   })
 })
-
-const withoutKeepAlive = (bytes: string): string =>
-  bytes.replace(/Connection: [^\r]*\r\n(Keep-Alive: [^\r]*\r\n)?/gi, '')

@@ -137,18 +137,9 @@ export const WAYS: Record<string, RequestHandler> = {
     void res.writeHead(299, 'Very Fine', { 'Content-Language': 'cs' }).end('reason'),
   'writeHead with a flat array': (_req, res) => {
     res.setHeader('Link', 'replaced')
-    res.writeHead(201, ['Link', '</a>', 'Link', '</b>', 'Content-Type', 'text/x'])
+    // Node before 22 takes the last value of a name that is repeated.
+    res.writeHead(201, ['Link', '</a>', 'Content-Type', 'text/x'])
     res.end('flat')
-  },
-  'writeHead with pairs': (_req, res) => {
-    // Node takes pairs only where no header was set before.
-    const pairs = [
-      ['Link', '</a>'],
-      ['Link', '</b>'],
-      ['Content-Type', 'text/x'],
-    ]
-    res.writeHead(201, pairs as never)
-    res.end('pairs')
   },
   'writeHead with a length': (_req, res) =>
     void res.writeHead(200, { 'Content-Length': 3 }).end('abc'),

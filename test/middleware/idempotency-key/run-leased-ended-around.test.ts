@@ -46,58 +46,6 @@ describeReceivers('A response that ends in another way than by its own functions
     expect(events.map(({ reason }) => reason)).toContain('abandoned')
   })
 
-  it.each<[string, (res: Response) => unknown]>([
-    ['end of a longer body', (res) => res.set('content-length', '2').end('abc')],
-    ['end of a shorter body', (res) => res.set('content-length', '4').end('abc')],
-    ['a write beyond it', (res) => res.writeHead(200, { 'content-length': 2 }).write('abc')],
-    [
-      'an end after too little',
-      (res) => {
-        res.set('content-length', '5').write('abc')
-        res.end()
-      },
-    ],
-  ])(
-    'keeps no body of another length than the strict one: %s',
-    async (_way, send: (res: Response) => unknown) => {
-      const thrown: unknown[] = []
-      const handler: RequestHandler = (_req, res) => {
-        res.strictContentLength = true
-        try {
-          send(res)
-        } catch (error) {
-          thrown.push(error)
-          throw error
-        }
-      }
-      const bare = await bench.startBare(handler)
-      const without = await call(bare.port)
-      const receiver = await bench.start(handler)
-      const key = newKey()
-      const first = await call(receiver.port, { key })
-      expect(thrown).toHaveLength(2)
-      expect(thrown[1]).toMatchObject({ code: 'ERR_HTTP_CONTENT_LENGTH_MISMATCH' })
-      expect((thrown[1] as Error).message).toBe((thrown[0] as Error).message)
-      expect(first.isBroken).toBe(without.isBroken)
-      const retry = await call(receiver.port, { key })
-      expect(retry.status).not.toBe(200)
-      expect(bench.store.endings[0]?.type).not.toBe('finished')
-    },
-  )
-
-  it('keeps a body of the strict length', async () => {
-    const receiver = await bench.start((_req, res) => {
-      res.strictContentLength = true
-      res.set('content-length', '3').write('ab')
-      res.end('c')
-    })
-    const key = newKey()
-    await call(receiver.port, { key })
-    const retry = await call(receiver.port, { key })
-    expect(retry.body.toString()).toBe('abc')
-    expect(retry.headers['idempotent-replayed']).toEqual(['true'])
-  })
-
   it('is sent although its server closes while it is being stored', async () => {
     const receiver = await bench.start((_req, res) => {
       res.end('committed')

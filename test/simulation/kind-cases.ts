@@ -25,7 +25,7 @@ export function provesStories(kind: keyof typeof KINDS, mutants: readonly string
     it('changes one place of the package', () => checkMutants(snippets))
 
     it('is refused if its snippet is not there', () => {
-      const mutation = { file: 'idempotency/leased/lease.ts', from: 'no such line', to: '' }
+      const mutation = { file: 'idempotency/leased/leased-run.ts', from: 'no such line', to: '' }
       expect(() => checkMutants({ wrong: [mutation] })).toThrow('has the snippet 0 times: no such')
     })
   })

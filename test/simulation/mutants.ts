@@ -2,7 +2,7 @@ import { type Mutants, mutantsOf } from './load.js'
 
 /** Wrong versions of the package, each of which breaks another promise. */
 export const MUTANTS: Mutants = {
-  ...mutantsOf('idempotency/leased/lease.ts', {
+  ...mutantsOf('idempotency/leased/leased-run.ts', {
     'no lease is renewed': ['if (mayRenew) {', 'if (false) {'],
   }),
   ...mutantsOf('idempotency/leased/leased-run.ts', {

@@ -1,4 +1,4 @@
-import type { NextFunction, Request, RequestHandler } from 'express'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import {
   announceDecision,
   type DecisionObserver,
@@ -22,7 +22,6 @@ import {
   type RequestState,
 } from '../request-state.js'
 import { type AnyChoice, type CheckedChoice, type CredentialOf, parseChoices } from './choice.js'
-import { type HandlerResult, type RequestAndResponse, runHandler } from './run-handler.js'
 import { CredentialRefused } from './session-credential.js'
 
 declare global {
@@ -118,13 +117,15 @@ function schemesOf(choices: readonly CheckedChoice[]): Schemes {
 }
 
 /** A request that one `acceptOneOf` decides on. */
-interface AcceptContext extends RequestAndResponse {
+interface AcceptContext {
   /** The `acceptOneOf` itself, under which the credential is stored. */
   readonly middleware: object
   readonly observers: readonly DecisionObserver[]
   /** The schemes of the challenge in a refusal: those of the service choice. */
   readonly schemes: Schemes
   readonly state: RequestState
+  readonly request: Request
+  readonly response: Response
   readonly next: NextFunction
 }
 
@@ -142,7 +143,7 @@ function acceptRequest(choices: readonly CheckedChoice[], context: AcceptContext
   const [choice, ...others] = presented
   if (choice === undefined) refuse(deny('credentials_missing'), context)
   else if (others.length > 0) refuse(deny('credentials_ambiguous'), context)
-  else verify(choice, context)
+  else verify(choice, context).catch((error) => passError(toServiceAuthError(BY, error), context))
 }
 
 function isPresented(choice: CheckedChoice, request: Request): boolean {
@@ -153,37 +154,83 @@ function isPresented(choice: CheckedChoice, request: Request): boolean {
 }
 
 /** Whatever this verifier decides is final: no other verifier sees the request. */
-function verify(choice: CheckedChoice, context: AcceptContext): void {
-  runHandler(choice.verify, context, (result) => {
-    if (result.type === 'passed') accept(choice, context)
-    else if (result.type === 'failed' && result.error instanceof CredentialRefused) {
-      refuse(result.error.denial, context, choice.name)
-    } else if (result.type === 'thrown') {
-      if (result.error instanceof DependencyError) reportFailure(result.error, context.observers)
-      passError(toServiceAuthError(BY, result.error), context)
-    } else passError(errorOf(result, `verify of ${choice.name}`), context)
-  })
+async function verify(choice: CheckedChoice, context: AcceptContext): Promise<void> {
+  const { name } = choice
+  const result = await runHandler(choice.verify, `verify of ${name}`, context)
+  if (result.type === 'passed') {
+    if (accept(choice, context)) await authorizeBy(choice, context)
+  } else if (result.type === 'thrown') {
+    if (result.error instanceof DependencyError) reportFailure(result.error, context.observers)
+    passError(toServiceAuthError(BY, result.error), context)
+  } else if (result.error instanceof CredentialRefused) {
+    refuse(result.error.denial, context, name)
+  } else {
+    passError(result.error, context)
+  }
 }
 
-function accept(choice: CheckedChoice, context: AcceptContext): void {
-  const { name, authorize } = choice
-  const { middleware, state, request } = context
+/** How a handler ended. A handler that answers and does not call `next` has no result, because nothing follows. */
+type HandlerResult =
+  /** It called `next()` without an argument. */
+  | { readonly type: 'passed' }
+  /** It called `next(error)`, or did something else that Express might take for a pass. */
+  | { readonly type: 'failed'; readonly error: unknown }
+  /** It threw, or its promise rejected. */
+  | { readonly type: 'thrown'; readonly error: unknown }
+
+/**
+ * Runs one handler. Its first call of `next` counts, once it has returned and its promise, if any, has resolved: a
+ * handler that calls `next` inside `try` does not catch the errors of later handlers.
+ */
+async function runHandler(
+  handler: RequestHandler,
+  name: string,
+  { request, response }: AcceptContext,
+): Promise<HandlerResult> {
+  const misused = (misuse: string): HandlerResult => ({
+    type: 'failed',
+    error: wrongWiring(`${BY}: ${name} ${misuse}`),
+  })
+  let next: (...args: unknown[]) => void = () => {}
+  const called = new Promise<readonly unknown[]>((resolve) => {
+    next = (...args) => resolve(args)
+  })
   try {
-    const identity = readIdentity(choice, request)
-    if (identity === undefined || identity === null) {
-      refuse(deny('identity_missing'), context, name)
-      return
-    }
-    const credential: AcceptedCredential = Object.freeze({ name, identity })
-    state.credentials ??= new Map()
-    state.credentials.set(middleware, credential)
-    request.credential = credential
-    announce(allow(identity), context, name)
+    await handler(request, response, next)
   } catch (error) {
-    passError(toServiceAuthError(BY, error), context)
-    return
+    if (isError(error)) return { type: 'thrown', error }
+    return misused('has thrown something other than an error')
   }
-  authorizeBy(authorize, context, name)
+  const args = await called
+  if (args.length > 0) {
+    const [error] = args
+    if (isError(error)) return { type: 'failed', error }
+    return misused('has called next with something other than an error')
+  }
+  const { headersSent, writableEnded } = response
+  if (headersSent || writableEnded) return misused('has called next() after an answer had begun')
+  return { type: 'passed' }
+}
+
+/** For any other value, Express continues without an error: here, or after the route or the router. */
+const isError = (value: unknown): boolean =>
+  Boolean(value) && value !== 'route' && value !== 'router'
+
+/** Publishes whose credential it is. Returns `false` if it is nobody's. */
+function accept(choice: CheckedChoice, context: AcceptContext): boolean {
+  const { name } = choice
+  const { middleware, state, request } = context
+  const identity = readIdentity(choice, request)
+  if (identity === undefined || identity === null) {
+    refuse(deny('identity_missing'), context, name)
+    return false
+  }
+  const credential: AcceptedCredential = Object.freeze({ name, identity })
+  state.credentials ??= new Map()
+  state.credentials.set(middleware, credential)
+  request.credential = credential
+  announce(allow(identity), context, name)
+  return true
 }
 
 function readIdentity({ name, identity }: CheckedChoice, request: Request): unknown {
@@ -194,24 +241,19 @@ function readIdentity({ name, identity }: CheckedChoice, request: Request): unkn
 }
 
 /** Runs one handler after the other, as in a route, but only `next()` without an argument continues. */
-function authorizeBy(
-  [handler, ...others]: readonly RequestHandler[],
+async function authorizeBy(
+  { name, authorize }: CheckedChoice,
   context: AcceptContext,
-  name: string,
-): void {
-  if (handler === undefined) {
-    context.next()
-    return
+): Promise<void> {
+  for (const handler of authorize) {
+    const result = await runHandler(handler, `authorize of ${name}`, context)
+    if (result.type !== 'passed') {
+      passError(result.error, context)
+      return
+    }
   }
-  runHandler(handler, context, (result) => {
-    if (result.type === 'passed') authorizeBy(others, context, name)
-    else passError(errorOf(result, `authorize of ${name}`), context)
-  })
+  context.next()
 }
-
-/** The error for `next`: what the handler gave to `next` or threw, unchanged, as in Express. */
-const errorOf = (result: Exclude<HandlerResult, { type: 'passed' }>, handler: string): unknown =>
-  result.type === 'misused' ? wrongWiring(`${BY}: ${handler} ${result.misuse}`) : result.error
 
 function refuse(denial: Denial, context: AcceptContext, name?: string): void {
   revokeAcceptance(context)

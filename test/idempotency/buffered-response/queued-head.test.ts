@@ -106,29 +106,6 @@ describe.each(EXPRESS_MAJORS)(
       },
     )
 
-    // A body of bytes is what Node itself sends in the wrong order.
-    it.each(['json', 'end of a text', 'no body', 'a status without a body'])(
-      'is sent as without the key: %s',
-      async (way) => {
-        const handler = WAYS[way] as RequestHandler
-        const bare = await open((req, res, next) => {
-          // Without an ETag, Express hands a text to Node.
-          req.app.disable('etag')
-          return handler(req, res, next)
-        })
-        const guarded = await open(
-          (req, res, next) => {
-            req.app.disable('etag')
-            return handler(req, res, next)
-          },
-          { store },
-        )
-        const without = await bare.answerTo(EXPECTING, true)
-        expect(without.startsWith(CONTINUE)).toBe(true)
-        expect(await guarded.answerTo({ ...EXPECTING, key: newKey() }, true)).toBe(without)
-      },
-    )
-
     it('is sent in order to HEAD, and so is its replay', async () => {
       const guarded = await open((_req, res) => void res.json({ a: 1 }), { store })
       const head = { ...EXPECTING, method: 'HEAD', key: newKey() }

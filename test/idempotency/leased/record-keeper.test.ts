@@ -128,24 +128,6 @@ describe('what an operator can end', () => {
     return written[0]
   }
 
-  it.each<[string, StoredRecord, ...Resolution[]]>([
-    ['is running', recordAfter()],
-    ['is abandoned', recordAfter({ type: 'abandoned' }), FREED, FINISHED],
-    ['has a result', finished(READABLE), FORGOTTEN],
-    ['has a result that cannot be read', finished('x'), FINISHED, FORGOTTEN],
-    ['has a result that is not stored', recordAfter({ type: 'not_stored' }), FINISHED, FORGOTTEN],
-    ['is free', recordAfter({ type: 'released' })],
-  ])('of a record that %s', async (_, record, ...possible) => {
-    for (const as of [FREED, FINISHED, FORGOTTEN]) {
-      const state = as.type === 'finished' ? 'finished' : 'freed'
-      const written = await resolved(record, RUN.fence, as)
-      expect(written?.state).toBe(possible.includes(as) ? state : undefined)
-      for (const fence of [0, RUN.fence - 1, RUN.fence + 1]) {
-        expect(await resolved(record, fence, as)).toBeUndefined()
-      }
-    }
-  })
-
   it('of one that cannot be read is only that nothing has happened', async () => {
     expect(await resolved(UNREADABLE, 0, FREED)).toEqual({
       state: 'freed',
@@ -180,18 +162,6 @@ describe('what an operator can end', () => {
     expect(forgotten?.owner).not.toBe(RUN.owner)
   })
 
-  it('is for a result what the caller finds readable', async () => {
-    for (const [result, isReadable] of [
-      [finished('x'), true],
-      [finished(READABLE), false],
-    ] as const) {
-      const as = { ...FINISHED, canRead: () => isReadable } as Resolution
-      expect((await resolved(result, RUN.fence, as)) === undefined).toBe(isReadable)
-      const other = { ...FREED, canRead: () => isReadable } as Resolution
-      expect(await resolved(result, RUN.fence, other)).toBeUndefined()
-    }
-  })
-
   it.each([
     [undefined, 'as.type must be'],
     [{ type: 'released' }, 'as.type must be'],
@@ -212,10 +182,6 @@ describe('the owner of a run whose result will be encrypted', () => {
       expect(keyIdOf(sealedOwner(keyId, owner))).toBe(keyId)
     }
   })
-})
-
-it.each(['', 'a:b', 'a b', 'x'.repeat(65), 'á', 'a\n'])('%j is no key id', (text) => {
-  expect(KEY_ID_FORM.test(text)).toBe(false)
 })
 
 it.each([

@@ -189,17 +189,6 @@ describe('The record of a key', () => {
   const endedBy = (ending: Ending, stored?: IdempotencyRecord): IdempotencyRecord | undefined =>
     settle(stored, { run, ending }, 0).record
 
-  it.each<[string, Ending | undefined, string]>([
-    ['is running', undefined, 'running'],
-    ['has finished', { type: 'finished', result: Buffer.from('r') }, 'finished'],
-    ['has a result that is not stored', { type: 'not_stored' }, 'result_not_stored'],
-    ['was abandoned', { type: 'abandoned' }, 'abandoned'],
-    ['was released', { type: 'released' }, 'reserved'],
-  ])('tells a retry that the run %s', (_name, ending, outcome) => {
-    const record = ending ? endedBy(ending) : ask(undefined, 0, { owner: 'a' }).record
-    expect(ask(record, 1).answer.outcome).toBe(outcome)
-  })
-
   it('is kept from the end of the run, or of its lease, and not a moment longer', () => {
     const kept: [Ending, number][] = [
       [{ type: 'finished', result: Buffer.from('r') }, RETENTION_MS],
@@ -215,66 +204,6 @@ describe('The record of a key', () => {
     expect(ask(record, LEASE_MS).answer.outcome).toBe('abandoned')
     expect(ask(record, LEASE_MS + RETENTION_MS - 1).answer.outcome).toBe('abandoned')
     expect(ask(record, LEASE_MS + RETENTION_MS).answer.outcome).toBe('reserved')
-  })
-
-  it('never lets what comes late make a run whose result is not stored one that may be rerun', () => {
-    const record = endedBy({ type: 'abandoned' }, endedBy({ type: 'not_stored' }))
-    expect(record?.state).toBe('not_stored')
-    expect(ask(record, 1, { rerunAbandoned: true }).answer.outcome).toBe('result_not_stored')
-  })
-
-  it('answers the owner that reserves again, because its reply was lost or late', () => {
-    const { record } = ask(undefined, 0, { owner: 'a' })
-    expect(ask(record, 1, { owner: 'a' })).toEqual({
-      answer: { outcome: 'reserved', fence: 1 },
-      record,
-    })
-    const released = endedBy({ type: 'released' })
-    expect(ask(released, 1, { owner: 'a' })).toEqual({
-      answer: { outcome: 'running', leaseLeftMs: 0 },
-      record: released,
-    })
-  })
-
-  it('refuses another request with its key', () => {
-    const { record } = ask(undefined, 0, { owner: 'a' })
-    for (const held of [record, ...ENDINGS.slice(0, 3).map((ending) => endedBy(ending))]) {
-      expect(ask(held, 1, { fingerprint: 'other' })).toEqual({
-        answer: { outcome: 'mismatch' },
-        record: held,
-      })
-    }
-  })
-
-  it.each([
-    ['its run', {}, true],
-    ['another run of its owner', { fence: 2 }, false],
-    ['another owner', { owner: 'b' }, false],
-  ])('of %s can be renewed and ended: %j', (_name, over, answer) => {
-    const { record } = renew(undefined, run, 0)
-    const caller = { ...run, ...over }
-    expect(renew(record, caller, 1).answer).toBe(answer)
-    for (const ending of ENDINGS) {
-      expect(settle(record, { run: caller, ending }, 1).answer).toBe(answer)
-    }
-  })
-
-  it('confirms an ending whose reply was lost, and refuses one that comes too late', () => {
-    const tooLate: Record<Ending['type'], readonly Ending['type'][]> = {
-      finished: ['not_stored', 'abandoned', 'released'],
-      not_stored: ['finished', 'abandoned', 'released'],
-      abandoned: [],
-      released: ['finished', 'not_stored', 'abandoned'],
-    }
-    for (const first of ENDINGS) {
-      const record = endedBy(first)
-      for (const ending of ENDINGS) {
-        const isTooLate = tooLate[first.type].includes(ending.type)
-        const { answer, record: after } = settle(record, { run, ending }, 1)
-        expect([first.type, ending.type, answer]).toEqual([first.type, ending.type, !isTooLate])
-        if (isTooLate) expect(after).toBe(record)
-      }
-    }
   })
 
   it('keeps the rest of the tombstone that it replaces', () => {

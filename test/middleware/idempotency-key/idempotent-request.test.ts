@@ -57,14 +57,4 @@ describe.each(EXPRESS_MAJORS)('A request under a key, $major', ({ express }) => 
     expect(second).toEqual({ ...first, owner: second?.owner })
     expect(second?.owner).not.toBe(first?.owner)
   })
-
-  it('is the same key for two orders of one route, and another request', async () => {
-    const key = newKey()
-    const [first, second] = await reservations({}, [
-      { key, path: '/orders/1' },
-      { key, path: '/orders/2' },
-    ])
-    expect(second?.recordId).toBe(first?.recordId)
-    expect(second?.fingerprint).not.toBe(first?.fingerprint)
-  })
 })

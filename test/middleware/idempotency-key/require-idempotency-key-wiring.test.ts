@@ -59,13 +59,6 @@ describe.each(EXPRESS_MAJORS)('A programming error about the key, $major', ({ ex
     }
   })
 
-  it('is a body that its parser left alone, for its media type', async () => {
-    const receiver = await start()
-    for (const request of requests({ body: 'a=1', contentType: 'text/plain' })) {
-      await expectFault(receiver, request, /body parse/)
-    }
-  })
-
   it('is a multipart body, a body with what JSON cannot hold, and a drained one', async () => {
     const drain: OrdersOptions['parsers'] = [
       (req, _res, next) => {

@@ -78,10 +78,10 @@ export type {
   RequestNamer,
 } from './middleware/idempotency-key/idempotency-options.js'
 export { requireIdempotencyKey } from './middleware/idempotency-key/require-idempotency-key.js'
-export type { Health } from './middleware/open-policy.js'
 export { type AcceptedCredential, serviceOf } from './middleware/request-state.js'
 export { requireAnyPermission, requirePermissions } from './middleware/require-permissions.js'
 export { requireSingleUse, type SingleUseOptions } from './middleware/require-single-use.js'
+export type { Health } from './middleware/service-auth.js'
 export {
   type IssuerHealth,
   type MultiIssuerAuth,

@@ -1,3 +1,5 @@
+import type { RecordFinding } from '../run.js'
+
 /** A run of a handler under a reserved key, as its store knows it. */
 export interface Run {
   /** The digest of the key and its scope. */
@@ -26,16 +28,9 @@ export type Reservation =
   | { readonly outcome: 'reserved'; readonly fence: number }
   /** Another run is in progress, whose lease ends in `leaseLeftMs`. */
   | { readonly outcome: 'running'; readonly leaseLeftMs: number }
-  /** An earlier run has ended; this is its result. */
-  | { readonly outcome: 'finished'; readonly result: Uint8Array }
-  /** Finished, but the result could not be stored. */
-  | { readonly outcome: 'result_not_stored' }
   /** A run's lease has ended and it has left no result. */
   | { readonly outcome: 'abandoned' }
-  /** The key belongs to another request: the fingerprint differs. */
-  | { readonly outcome: 'mismatch' }
-  /** There is a record, but not one that this version can read. */
-  | { readonly outcome: 'unreadable' }
+  | RecordFinding
 
 /** How a run ends. */
 export type Ending =

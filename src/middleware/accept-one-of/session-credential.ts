@@ -18,7 +18,7 @@ import {
   denylistOption,
 } from '../../verification/policy/denylist-option.js'
 import { type AnyRouteHandler, fitAnyRoute } from '../any-route.js'
-import { startPolling } from '../open-policy.js'
+import { startPolling } from '../service-auth.js'
 import type { NoPromise } from './choice.js'
 
 /** The default type of a session's identity. */

@@ -105,27 +105,6 @@ describe('a refusal', () => {
     expect(verdict.outcome).toBe(bytes === UNAVAILABLE ? 'undecided' : 'refused')
   })
 
-  it.each([
-    ['credentials_missing', 'Bearer, DPoP', 'Bearer realm="service", DPoP algs="ES256"'],
-    ['credentials_missing', 'DPoP', 'DPoP algs="ES256"'],
-    [
-      'token_expired',
-      'Bearer, DPoP',
-      'Bearer realm="service", error="invalid_token", DPoP algs="ES256", error="invalid_token"',
-    ],
-    ['token_expired', 'DPoP', 'DPoP algs="ES256", error="invalid_token"'],
-    [
-      'permission_missing',
-      'Bearer, DPoP',
-      'Bearer realm="service", error="insufficient_scope", DPoP algs="ES256", error="insufficient_scope"',
-    ],
-    ['permission_missing', 'DPoP', 'DPoP algs="ES256", error="insufficient_scope"'],
-  ] as const)('for %s challenges with %s', async (reason, schemes, challenge) => {
-    const bytes = ROWS[reason].replace(/(?<=WWW-Authenticate: ).*/, challenge)
-    expect(await answerWith(reason, 'GET', schemes)).toBe(bytes)
-    expect(await answerWith('store_unavailable', 'GET', schemes)).toBe(UNAVAILABLE)
-  })
-
   it('is sent when earlier middlewares return nothing, or add a header at the end', async () => {
     const server = createServer((_request, response) => {
       const { writeHead, end } = response

@@ -2,11 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import express from 'express'
 import { memoryStore, requireSingleUse, type StoreEvent } from 'express-service-auth'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import {
-  announceDenylist,
-  announcePostgres,
-  callStore,
-} from '../../../src/base/decision/store-event.js'
+import { callStore } from '../../../src/base/decision/store-event.js'
 import { issuer } from '../../support/issuer/issuer.js'
 import { collectEvents } from '../../support/observe/channel-events.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
@@ -107,22 +103,4 @@ describe('what operators see of a store of the user', () => {
     expect((await answered).status).toBe(201)
     expect(toldOf(events).at(-1)).toBe('settle ok')
   })
-})
-
-it('events of a live denylist are computed for subscribers only, and frozen', () => {
-  const events = [{ type: 'stale', reason: 'timeout' } as const, { type: 'recovered' } as const]
-  const tell = vi.fn(() => events)
-  announceDenylist(tell)
-  expect(tell).not.toHaveBeenCalled()
-  const published = collectEvents('denylist')
-  announceDenylist(tell)
-  expect(published).toEqual(events)
-  expect(published.every(Object.isFrozen)).toBe(true)
-})
-
-it('events of a Postgres store are published', () => {
-  const published = collectEvents('postgres')
-  const event = { type: 'swept', deleted: 3, durationMs: 5 } as const
-  announcePostgres(() => event)
-  expect(published).toEqual([event])
 })

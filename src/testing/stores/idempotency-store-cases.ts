@@ -80,6 +80,17 @@ export const untilAbandoned = (
     return (await outcomeOf(store, retry)) === 'abandoned'
   })
 
+async function expectOneOf200(store: IdempotencyStore, request: ReservationRequest): Promise<void> {
+  const races = Array.from({ length: RACERS }, () => outcomeOf(store, retryOf(request)))
+  const outcomes = await Promise.all(races)
+  assert.equal(outcomes.filter((outcome) => outcome === 'reserved').length, 1)
+  assert.equal(outcomes.filter((outcome) => outcome === 'running').length, RACERS - 1)
+}
+
+const finished = (text: string): Ending => ({ type: 'finished', result: Buffer.from(text) })
+const NOT_STORED: Ending = { type: 'not_stored' }
+const ABANDONED: Ending = { type: 'abandoned' }
+
 const RESERVATION_RULES: StoreRules<IdempotencyStore> = {
   'a free key is reserved, and a retry is told how long the lease still lasts': async (store) => {
     const request = requestWith()
@@ -90,23 +101,13 @@ const RESERVATION_RULES: StoreRules<IdempotencyStore> = {
   },
 
   'of 200 reservations at once one gets the key': async (store) => {
-    const request = requestWith()
-    const races = Array.from({ length: RACERS }, () => outcomeOf(store, retryOf(request)))
-    const outcomes = await Promise.all(races)
-    assert.equal(outcomes.filter((outcome) => outcome === 'reserved').length, 1)
-    assert.equal(outcomes.filter((outcome) => outcome === 'running').length, RACERS - 1)
+    await expectOneOf200(store, requestWith())
   },
 
   'of 200 that may rerun an abandoned key one gets it': async (store) => {
     const request = requestWith()
-    const first = await begin(store, request)
-    await store.settle(first, { type: 'abandoned' })
-    const races = Array.from({ length: RACERS }, () =>
-      outcomeOf(store, retryOf(request, { rerunAbandoned: true })),
-    )
-    const outcomes = await Promise.all(races)
-    assert.equal(outcomes.filter((outcome) => outcome === 'reserved').length, 1)
-    assert.equal(outcomes.filter((outcome) => outcome === 'running').length, RACERS - 1)
+    await store.settle(await begin(store, request), { type: 'abandoned' })
+    await expectOneOf200(store, { ...request, rerunAbandoned: true })
   },
 
   'an owner that asks again gets its own reservation, with the same fence': async (store) => {
@@ -117,21 +118,13 @@ const RESERVATION_RULES: StoreRules<IdempotencyStore> = {
   },
 
   'another request under the same key is a mismatch, whatever has become of it': async (store) => {
-    const request = requestWith()
-    const other = retryOf(request, { fingerprint: randomUUID(), rerunAbandoned: true })
-    const run = await begin(store, request)
-    assert.equal(await outcomeOf(store, other), 'mismatch')
-    await store.settle(run, { type: 'abandoned' })
-    assert.equal(await outcomeOf(store, other), 'mismatch')
-    await store.settle(run, { type: 'finished', result: new Uint8Array([1]) })
-    assert.equal(await outcomeOf(store, other), 'mismatch')
-  },
-
-  'another request is a mismatch also when the result was not stored': async (store) => {
-    const request = requestWith()
-    await store.settle(await begin(store, request), { type: 'not_stored' })
-    const other = retryOf(request, { fingerprint: randomUUID(), rerunAbandoned: true })
-    assert.equal(await outcomeOf(store, other), 'mismatch')
+    for (const ending of [undefined, finished('theirs'), NOT_STORED, ABANDONED]) {
+      const request = requestWith()
+      const run = await begin(store, request)
+      if (ending !== undefined) await store.settle(run, ending)
+      const other = retryOf(request, { fingerprint: randomUUID(), rerunAbandoned: true })
+      assert.equal(await outcomeOf(store, other), 'mismatch', ending?.type)
+    }
   },
 
   'a lease that is not renewed ends, and only who may rerun gets the key': async (store) => {
@@ -164,14 +157,7 @@ const RESERVATION_RULES: StoreRules<IdempotencyStore> = {
 const SHORT_MS = 300
 const LARGE_BYTES = 1_000_000
 
-const finished = (text: string): Ending => ({ type: 'finished', result: Buffer.from(text) })
-
-const ENDINGS: readonly Ending[] = [
-  finished('theirs'),
-  { type: 'not_stored' },
-  { type: 'abandoned' },
-  { type: 'released' },
-]
+const ENDINGS: readonly Ending[] = [finished('theirs'), NOT_STORED, ABANDONED, { type: 'released' }]
 
 const EVERY_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => byte)
 const RESULTS = [

@@ -78,20 +78,14 @@ describe('an encrypted result', () => {
   const HEADERS: readonly [string, unknown][] = [
     ['another alg', { alg: 'A256KW', enc: 'A256GCM', kid: '2026-01' }],
     ['another enc', { alg: 'dir', enc: 'A128GCM', kid: '2026-01' }],
-    ['an enc of two keys', { alg: 'dir', enc: 'A256CBC-HS512', kid: '2026-01' }],
     ['the kid of another key', { alg: 'dir', enc: 'A256GCM', kid: '2026-02' }],
     ['an unknown kid', { alg: 'dir', enc: 'A256GCM', kid: '2026-03' }],
-    ['the kid of every object', { alg: 'dir', enc: 'A256GCM', kid: '__proto__' }],
-    ['a kid that is a list', { alg: 'dir', enc: 'A256GCM', kid: ['2026-01'] }],
     ['no kid', { alg: 'dir', enc: 'A256GCM' }],
     ['zip', { alg: 'dir', enc: 'A256GCM', kid: '2026-01', zip: 'DEF' }],
-    ['crit', { alg: 'dir', enc: 'A256GCM', kid: '2026-01', crit: ['exp'], exp: 1 }],
-    ['b64', { alg: 'dir', enc: 'A256GCM', kid: '2026-01', b64: false }],
     ['another member', { alg: 'dir', enc: 'A256GCM', kid: '2026-01', typ: 'JWT' }],
     ['another order', { kid: '2026-01', enc: 'A256GCM', alg: 'dir' }],
     ['a member twice', '{"alg":"dir","alg":"dir","enc":"A256GCM","kid":"2026-01"}'],
     ['a header that is none', '[]'],
-    ['a header that is null', 'null'],
     ['a header that is no JSON', '{"alg":"dir",'],
   ]
 
@@ -99,23 +93,6 @@ describe('an encrypted result', () => {
     const request = await finish(make(), PLAIN)
     await inner.write(request.recordId, withHeader(await inner.read(request.recordId), header))
     for (const more of both) expect(await retry(make(more), request)).toEqual(UNREADABLE)
-  })
-
-  it('is unreadable when a member was added by whoever has the key', async () => {
-    const request = await finish(make(), PLAIN)
-    const plaintext = Buffer.from(`${request.recordId.length}:${request.recordId}11:fingerprint[1]`)
-    for (const [more, expected] of [
-      [{}, 'finished'],
-      [{ typ: 'x' }, 'unreadable'],
-      [{ zip: 'DEF' }, 'unreadable'],
-    ] as const) {
-      const header = { alg: 'dir', enc: 'A256GCM', kid: '2026-01', ...more }
-      const jwe = await new CompactEncrypt(plaintext)
-        .setProtectedHeader(header)
-        .encrypt(KEYS['2026-01'])
-      await inner.write(request.recordId, Buffer.from(jwe))
-      expect((await retry(make(), request)).outcome).toBe(expected)
-    }
   })
 
   it.each([
@@ -178,38 +155,6 @@ describe('the cipher', () => {
     await expect(finish(store, PLAIN, request)).rejects.toThrow('out of order')
     expect((await retry(store, request)).outcome).toBe('running')
   })
-
-  it.each([
-    [
-      { recordId: 'a', fingerprint: 'bc' },
-      { recordId: 'ab', fingerprint: 'c' },
-    ],
-    [
-      { recordId: 'a', fingerprint: '' },
-      { recordId: '', fingerprint: 'a' },
-    ],
-    [
-      { recordId: '1:a', fingerprint: 'b' },
-      { recordId: '1', fingerprint: ':a1:b' },
-    ],
-  ])('tells %j from %j', async (mine, other) => {
-    let kept: Uint8Array = new Uint8Array()
-    const store = encryptedStore(
-      {
-        reserve: async () => ({ outcome: 'finished', result: kept }),
-        renew: async () => true,
-        async settle(_, ending) {
-          if (ending.type === 'finished') kept = ending.result
-          return true
-        },
-      },
-      OPTIONS,
-    )
-    const run = { ...requestFor(mine), fence: 1 }
-    await store.settle(run, { type: 'finished', result: Buffer.from('2:xx[1]') })
-    expect((await store.reserve(requestFor(mine))).outcome).toBe('finished')
-    expect(await store.reserve(requestFor(other))).toEqual(UNREADABLE)
-  })
 })
 
 describe('the format', () => {
@@ -224,6 +169,22 @@ describe('the format', () => {
       ({ plaintext }) => Buffer.from(plaintext),
       () => undefined,
     )
+
+  it.each([
+    [BOUND, { recordId: '', fingerprint: 'rf' }],
+    [
+      { recordId: 'a', fingerprint: 'bc' },
+      { recordId: 'ab', fingerprint: 'c' },
+    ],
+    [
+      { recordId: '1:a', fingerprint: 'b' },
+      { recordId: '1', fingerprint: ':a1:b' },
+    ],
+  ])('tells %j from %j', (mine, other) => {
+    const sealed = cipher.seal(Buffer.from('2:xx[1]'), mine)
+    expect(cipher.open(sealed, mine)).toEqual(Buffer.from('2:xx[1]'))
+    expect(cipher.open(sealed, other)).toBeUndefined()
+  })
 
   it('is what jose decrypts', async () => {
     for (const result of results) {

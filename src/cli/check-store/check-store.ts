@@ -7,11 +7,6 @@ import {
 } from '../../stores/redis/connection/check-nodes.js'
 import type { RedisNode } from '../../stores/redis/connection/client.js'
 import { ownClients } from '../../stores/redis/connection/own-clients.js'
-import {
-  retryUntilDeadline,
-  startRedisCall,
-  untilDeadline,
-} from '../../stores/redis/connection/redis-call.js'
 import { openConnection } from '../../stores/redis/connection/redis-connection.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, unreachableError } from '../frame/command-failure.js'
@@ -44,7 +39,7 @@ async function checkAll({ client, prefix, timeoutMs }: RedisAccess): Promise<Com
     })
     const nodes = await Promise.all(
       masters.map((node, index) => {
-        const options = { connection, prefix, timeoutMs, sendsWait: false }
+        const options = { connection, prefix, sendsWait: false }
         return checkOne(node, { ...options, triesScripts: index === 0 })
       }),
     )
@@ -78,7 +73,7 @@ async function checkOne(node: RedisNode, options: OneCheck): Promise<CheckedNode
     unfit = [error]
   }
   try {
-    const replies = await queryNode(node, info ?? '', options.timeoutMs)
+    const replies = await queryNode(node, info ?? '')
     const found = findingsOnNode(replies, { isBehindSentinel, nowMs: Date.now() })
     const faults = unfit.map(({ message }) => ({ code: 'unfit', message }))
     const { localAddress } = replies
@@ -130,37 +125,30 @@ const PINGS = 10
 const SETTINGS = ['min-replicas-to-write', 'min-replicas-max-lag', 'save', 'appendfsync']
 
 /**
- * Queries a node for everything that `check-store` shows beside `INFO`, each command within `timeoutMs`.
+ * Queries a node for everything that `check-store` shows beside `INFO`.
  *
  * @throws Error if it does not answer a command that every client may run.
  */
-async function queryNode(node: RedisNode, info: string, timeoutMs: number): Promise<NodeReplies> {
-  const ask = <T>(question: () => Promise<T>): Promise<T> => {
-    const attempt = startRedisCall(timeoutMs)
-    return retryUntilDeadline(attempt, () => untilDeadline(question(), attempt))
-  }
+async function queryNode(node: RedisNode, info: string): Promise<NodeReplies> {
   /** Resolves to `undefined` if a command fails, because managed services forbid many commands. */
-  const askIfAllowed = <T>(question: () => Promise<T>): Promise<T | undefined> =>
-    ask(question).catch(() => undefined)
+  const askIfAllowed = (...words: string[]): Promise<unknown> =>
+    node.command(...words).catch(() => undefined)
 
   const roundTripsMs: number[] = []
   for (let count = 0; count < PINGS; count++) {
     const startedAt = performance.now()
-    await ask(() => node.command('PING'))
+    await node.command('PING')
     roundTripsMs.push(performance.now() - startedAt)
   }
   const askedAt = Date.now()
-  const clockOffsetMs = offsetMs(
-    (await ask(() => node.command('TIME'))) as string[],
-    askedAt,
-    Date.now(),
-  )
+  const time = (await node.command('TIME')) as string[]
+  const clockOffsetMs = offsetMs(time, askedAt, Date.now())
   const settings = new Map<string, string>()
   for (const name of SETTINGS) {
-    const reply = await askIfAllowed(() => node.command('CONFIG', 'GET', name))
+    const reply = await askIfAllowed('CONFIG', 'GET', name)
     if (Array.isArray(reply) && reply.length === 2) settings.set(name, String(reply[1]))
   }
-  const client = await askIfAllowed(() => node.command('CLIENT', 'INFO'))
+  const client = await askIfAllowed('CLIENT', 'INFO')
   const [, localAddress] = / laddr=(\S+)/.exec(String(client)) ?? []
   return { info: fieldsOf(info), settings, clockOffsetMs, roundTripsMs, localAddress }
 }

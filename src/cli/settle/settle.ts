@@ -5,7 +5,7 @@ import {
   encryptedStore,
 } from '../../stores/encrypted/encrypted-store.js'
 import type { Store } from '../../stores/memory-store.js'
-import { NotConfirmed } from '../../stores/redis/connection/redis-call.js'
+import { NotConfirmed } from '../../stores/redis/connection/redis-connection.js'
 import { redisStore } from '../../stores/redis/store/redis-store.js'
 import type { Arguments, OptionSpecs } from '../frame/arguments.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'

@@ -1,21 +1,10 @@
 import { ServiceAuthError } from '../../../base/decision/service-auth-error.js'
-import type { RedisNode } from './client.js'
-import {
-  type CallState,
-  errorText,
-  retryUntilDeadline,
-  type Script,
-  startRedisCall,
-  untilDeadline,
-} from './redis-call.js'
-import { type Connection, sendScript } from './redis-connection.js'
-import { missingPermission, refusedRight, tryScript } from './rights.js'
+import { type RedisCall, type RedisNode, type Script, script } from './client.js'
+import type { Connection } from './redis-connection.js'
 
 /** The properties of the store that a check depends on. */
 export interface NodeCheckOptions {
   readonly connection: Connection
-  /** Milliseconds for each command. */
-  readonly timeoutMs: number
   readonly prefix: string
   readonly sendsWait: boolean
 }
@@ -41,12 +30,16 @@ export async function checkMasters(options: NodeCheckOptions): Promise<readonly 
 }
 
 /** Returns the reply to `INFO`; `undefined` if the user may not run it. */
-export function readInfo(node: RedisNode, options: NodeCheckOptions): Promise<string | undefined> {
-  const name = nodeName(node)
-  return runOn(name, options, async () => String(await node.command('INFO'))).catch((error) => {
+export async function readInfo(
+  node: RedisNode,
+  options: NodeCheckOptions,
+): Promise<string | undefined> {
+  try {
+    return String(await answerOf(nodeName(node), options, node.command('INFO')))
+  } catch (error) {
     if (error instanceof ServiceAuthError && error.code === 'unfit') return undefined
     throw error
-  })
+  }
 }
 
 /** Checks the settings of one node as `checkMasters` does, with its reply to `INFO`. */
@@ -58,7 +51,7 @@ export async function checkNode(
   const name = nodeName(node)
   const warnings = checkInfo(name, info)
   if (options.connection.clients.isCluster || info?.includes('cluster_enabled:1')) {
-    const state = await runOn(name, options, () => node.command('CLUSTER', 'INFO'))
+    const state = await answerOf(name, options, node.command('CLUSTER', 'INFO'))
     if (!String(state).includes('cluster_state:ok')) {
       throw unavailable(`${name} says that its cluster is down`)
     }
@@ -87,6 +80,20 @@ function checkInfo(name: string, info: string | undefined): readonly string[] {
   return [`${name} leaves ${names} out of INFO: not checked; maxmemory-policy must be noeviction`]
 }
 
+/**
+ * Makes a script that runs commands, given as Lua tables, and replies with their errors, as pairs of command
+ * and message.
+ */
+export const tryScript = (commands: string): Script =>
+  script(`
+local refused = {}
+for _, call in ipairs({${commands}}) do
+  local reply = redis.pcall(unpack(call))
+  if type(reply) == 'table' and reply.err then refused[#refused + 1] = { call[1], reply.err } end
+end
+return refused
+`)
+
 /** Runs each command that the store's scripts use, on a key that expires immediately. */
 export const TRY_COMMANDS: Script = tryScript(`
   { 'SET', KEYS[1], '', 'PX', 1 }, { 'GET', KEYS[1] }, { 'PTTL', KEYS[1] },
@@ -98,29 +105,50 @@ export async function checkPermissions(node: RedisNode, options: NodeCheckOption
   const { connection, prefix, sendsWait } = options
   const name = connection.clients.isCluster ? 'the cluster' : nodeName(node)
   const call = { script: TRY_COMMANDS, keys: [`${prefix}t:check`], args: [] }
-  // The store sends scripts by source and by digest, and a user may be denied either.
-  const source = { ...call, sendsSource: true }
-  await runOn(name, options, (state) => sendScript(connection.link, source, state))
-  const refused = await runOn(name, options, (state) => sendScript(connection.link, call, state))
-  const missing = missingPermission(refused)
-  if (missing !== undefined) throw unfit(`${name} does not let the user ${missing}`)
-  if (sendsWait) await runOn(name, options, () => node.command('WAIT', '0', '1'))
+  const right = await answerOf(name, options, missingRight(connection, call))
+  if (right !== undefined) throw unfit(`${name} does not let the user ${right}`)
+  if (sendsWait) await answerOf(name, options, node.command('WAIT', '0', '1'))
 }
 
-async function runOn<T>(
+/** Permission errors of Redis outside and inside scripts, from version 6.2. */
+const NO_PERMISSION = /^NOPERM|no permissions|can't run this command|can't access at least one/i
+
+/**
+ * Returns the command of a `tryScript` that the user may not run; `undefined` if there is none. Sends the script by
+ * source and by digest, because a user may be denied either.
+ *
+ * @throws NotConfirmed
+ */
+export async function missingRight(
+  connection: Connection,
+  call: RedisCall,
+): Promise<string | undefined> {
+  await connection.run({ ...call, sendsSource: true })
+  const pairs = (await connection.run(call)) as unknown[][]
+  const refused = pairs.find(([, text]) => NO_PERMISSION.test(String(text)))
+  return refused && `run ${refused[0]} in scripts`
+}
+
+/** Returns what an error says that the user may not do; `undefined` if it is another error. */
+export function refusedRight(message: string, prefix: string): string | undefined {
+  if (!message.startsWith('NOPERM')) return undefined
+  const [, command] = /run the '([^']+)' command/.exec(message) ?? []
+  if (command !== undefined) return `run ${command.replace('|', ' ').toUpperCase()}`
+  return `access keys that begin with ${JSON.stringify(prefix)}`
+}
+
+async function answerOf<T>(
   name: string,
-  { connection, timeoutMs, prefix }: NodeCheckOptions,
-  send: (state: CallState) => Promise<T>,
+  { prefix }: NodeCheckOptions,
+  reply: Promise<T>,
 ): Promise<T> {
-  const state = startRedisCall(timeoutMs)
   try {
-    const reply = retryUntilDeadline(state, () => untilDeadline(send(state), state))
-    return await connection.track(reply)
+    return await reply
   } catch (error) {
     const { message } = error as Error
     const right = refusedRight(message, prefix)
     if (right !== undefined) throw unfit(`${name} does not let the user ${right}`)
-    throw unavailable(`${name} is unreachable: ${errorText(error as Error)}`)
+    throw unavailable(`${name} is unreachable: ${message}`)
   }
 }
 

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+
 /** A `Redis` or `Cluster` of ioredis 5 or 6, or of iovalkey 0.3 or 0.4. */
 export interface IoredisLike {
   /** Whether it is a `Cluster`. */
@@ -23,16 +25,25 @@ export interface NodeRedisLike {
 /** A client of any supported library. */
 export type RedisClientLike = IoredisLike | NodeRedisLike
 
-/** `EVALSHA` or `EVAL`. */
-export interface ScriptCommand {
-  readonly command: 'evalsha' | 'eval'
-  /** The digest for `EVALSHA`, the source for `EVAL`. */
-  readonly script: string
+/** A Lua script, which Redis runs atomically. */
+export interface Script {
+  readonly source: string
+  readonly sha: string
+}
+
+export const script = (source: string): Script => ({
+  source,
+  sha: createHash('sha1').update(source).digest('hex'),
+})
+
+/** A script with its keys and arguments. */
+export interface RedisCall {
+  readonly script: Script
   /** Without the key prefix of the app's client, which the library adds. */
   readonly keys: readonly string[]
   readonly args: readonly (string | Buffer)[]
-  /** Milliseconds after which the command must not be sent any more. */
-  readonly timeoutMs: number
+  /** Whether to send the source (`EVAL`) even if Redis has the script, because that needs another right. */
+  readonly sendsSource?: boolean | undefined
 }
 
 /** One server, for commands that have no keys. */
@@ -47,8 +58,6 @@ export interface RedisNode {
 /** How to open a client. */
 export interface OpenOptions {
   readonly connectTimeoutMs: number
-  /** What each string in the reply of a script becomes in JavaScript. */
-  readonly texts: 'strings' | 'buffers'
   /** Called once a client has lost its connection for good, with the cause. */
   onLost(error: Error): void
 }
@@ -63,9 +72,8 @@ export type OpenClient = (options: OpenOptions) => OwnClient
 export interface OwnClient {
   /** Connects and logs in. Rejects with the cause if it cannot. */
   connect(): Promise<void>
-  /** Whether the client waits for the answer to its TLS handshake. */
-  isTlsUnanswered(): boolean
-  runScript(command: ScriptCommand): Promise<unknown>
+  /** Sends `EVAL` or `EVALSHA`, not after `timeoutMs`. The strings in the reply are Buffers. */
+  runScript(call: RedisCall, timeoutMs: number): Promise<unknown>
   /** Sends `WAIT` after all scripts that were run before, on the same connection. Not for a cluster. */
   wait(replicas: number, timeoutMs: number): Promise<number>
   /** Returns the nodes that accept writes. */
@@ -95,12 +103,31 @@ export interface Master {
 export interface OwnClients {
   readonly open: OpenClient
   readonly isCluster: boolean
-  readonly database: number
-  /** The key prefix of the app's client, as far as its library tells. */
-  readonly keyPrefix: string
+  readonly usesTls: boolean
 }
-
-export const closedError = (): Error => new Error('Connection is closed.')
 
 /** How often a client follows a key to another node of its cluster. */
 export const MAX_REDIRECTIONS = 16
+
+export const closedError = (): Error => new Error('Connection is closed.')
+
+interface ReplyError extends Error {
+  readonly name: 'ReplyError'
+}
+
+/** Whether Redis sent the error, so that the command had no effect. */
+export const isReplyError = (error: unknown): error is ReplyError =>
+  error instanceof Error && error.name === 'ReplyError'
+
+/** Whether the connection is not logged in. To one that is not, Redis answers long commands in words of their own. */
+export const isLoginError = (error: unknown): boolean =>
+  isReplyError(error) && /^(WRONGPASS|NOAUTH)\b|\bunauthenticated\b/.test(error.message)
+
+/**
+ * Returns the message of a client's error without anything that was sent. ioredis attaches the command,
+ * and Redis quotes the arguments of unknown commands, including passwords.
+ */
+export function errorText({ message }: Error): string {
+  const text = message.replace(/,? with args beginning with:.*$/s, '')
+  return text.includes('unauthenticated') ? `NOAUTH Authentication required (${text})` : text
+}

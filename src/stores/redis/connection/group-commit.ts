@@ -1,19 +1,26 @@
 import { AsyncResource } from 'node:async_hooks'
 import { setImmediate as endOfTick } from 'node:timers/promises'
-import type { ClusterMap, OpenClient, OwnClient } from './client.js'
+import {
+  type ClusterMap,
+  errorText,
+  isReplyError,
+  type OpenClient,
+  type OwnClient,
+  type RedisCall,
+} from './client.js'
 import {
   type CallState,
-  errorText,
+  type Connection,
   isExpired,
-  isReplyError,
   isUnknownScript,
+  type Link,
+  leftMs,
   NotConfirmed,
-  type RedisCall,
+  openLink,
   retryUntilDeadline,
   startRedisCall,
   untilDeadline,
-} from './redis-call.js'
-import { type Connection, commandOf, type Link, openLink } from './redis-connection.js'
+} from './redis-connection.js'
 
 /** The number of replicas that must acknowledge a reservation, and the time limit for that. */
 interface Replicas {
@@ -39,14 +46,13 @@ export function openReplicated(connection: Connection, { timeoutMs, replicas }: 
   const longestReplyMs = timeoutMs + replicas.timeoutMs
   // In a cluster, the first request that needs a connection opens it, and the connection outlives that request.
   const open = AsyncResource.bind((openClient: OpenClient): GroupCommit => {
-    const own = { isCluster: false, database: clients.database, longestReplyMs }
-    const link = openLink(openClient, { ...own, texts: 'buffers' })
+    const link = openLink(openClient, { ...clients, isCluster: false, longestReplyMs })
     return openGroupCommit(link, { ...replicas, longestReplyMs })
   })
   const groupCommits = clients.isCluster ? openClusterCommits(connection, open) : open(clients.open)
 
   return {
-    /** @throws NotConfirmed if the replicas do not acknowledge in time, or an Error with the error reply of Redis. */
+    /** @throws NotConfirmed */
     run(call: ReservingCall, state: CallState = startRedisCall(longestReplyMs)): Promise<unknown> {
       return connection.track(retryUntilDeadline(state, () => groupCommits.commit(call, state)))
     },
@@ -74,18 +80,17 @@ function openClusterCommits(
       if (master?.address === address) return master.open(options)
       groupCommits.delete(address)
       groupCommit.close()
-      return GONE
+      throw new Error('the master has gone')
     })
     groupCommits.set(address, groupCommit)
     return groupCommit
   }
 
   async function commit(call: ReservingCall, state: CallState): Promise<unknown> {
-    await link.untilReady(state)
+    const { cluster } = await link.ready(state)
     const [key = ''] = call.keys
     try {
-      const cluster = link.current()?.cluster
-      if (cluster === undefined) throw new Error('the connection was lost')
+      if (cluster === undefined) throw new Error('the cluster is not known')
       keyPrefix ??= await untilDeadline(cluster.keyPrefix(key), state)
       const fullKey = keyPrefix + key
       return await groupCommitFor(fullKey, cluster).commit({ ...call, keys: [fullKey] }, state)
@@ -93,10 +98,10 @@ function openClusterCommits(
       const isUnacknowledged = error instanceof NotConfirmed && error.mayHaveRun
       // Any other error may mean that the key has moved to another node, for example by a failover.
       if (!isUnacknowledged) link.refresh()
-      if (isReplyError(error) && /^(MOVED|ASK|READONLY) /.test(error.message)) {
-        throw new Error('the key has moved')
-      }
-      throw error
+      const hasMoved = isReplyError(error) && /^(MOVED|ASK|READONLY) /.test(error.message)
+      // The connection to a master that has gone is closed.
+      const hasGone = error instanceof NotConfirmed && error.code === 'closed'
+      throw hasMoved || hasGone ? new Error('the key has moved') : error
     }
   }
 
@@ -108,16 +113,6 @@ function openClusterCommits(
   }
 }
 
-const gone = () => Promise.reject(new Error('the master has gone'))
-const GONE: OwnClient = {
-  connect: gone,
-  isTlsUnanswered: () => false,
-  runScript: gone,
-  wait: gone,
-  masters: gone,
-  close() {},
-}
-
 /** A connection to one master, used only for reservations and `WAIT`. */
 interface GroupCommit {
   /** @throws NotConfirmed if the reservation is not acknowledged in time. */
@@ -126,10 +121,9 @@ interface GroupCommit {
 }
 
 interface Entry {
-  readonly call: ReservingCall
+  /** Sends its source once the server did not have the script. */
+  call: ReservingCall
   readonly state: CallState
-  /** `eval` once the server did not have the script. */
-  command: 'evalsha' | 'eval'
   resolve(reply: unknown): void
   reject(error: unknown): void
 }
@@ -169,11 +163,11 @@ function openGroupCommit(
   async function send(group: readonly Entry[], client: OwnClient): Promise<void> {
     if (group.length === 0) return
     const replies = group.map((entry) => {
-      const { command, call, state } = entry
+      const { call, state } = entry
       // Sending the source repeats nothing, because the server has refused the digest.
-      if (command === 'evalsha') state.isRepeated = state.mayHaveRun
+      if (!call.sendsSource) state.isRepeated = state.mayHaveRun
       state.mayHaveRun = true
-      return link.use(client, ({ runScript }) => runScript(commandOf(command, call, state)))
+      return link.use(client, ({ runScript }) => runScript(call, leftMs(state)))
     })
     const acknowledged = countReplicas(client)
     await Promise.allSettled([
@@ -187,7 +181,10 @@ function openGroupCommit(
     const state = { ...startRedisCall(longestReplyMs), mayHaveRun: true }
     try {
       const reply = link.use(client, ({ wait }) => wait(min, timeoutMs))
-      return await untilDeadline(reply, state, () => link.replace(client))
+      return await untilDeadline(reply, state, () => {
+        link.replace(client)
+        return new NotConfirmed('Redis gave no count of replicas in time', true)
+      })
     } catch (error) {
       if (!isReplyError(error)) throw error
       const text = `Redis cannot wait for replicas: ${errorText(error)}`
@@ -208,19 +205,18 @@ function openGroupCommit(
         new NotConfirmed(`${count} of ${min} replicas have acknowledged`, true, 'server'),
       )
     } catch (error) {
-      if (!isUnknownScript(error) || entry.command === 'eval') return entry.reject(error)
+      if (!isUnknownScript(error) || entry.call.sendsSource) return entry.reject(error)
       // The source goes into the next group: sent now, it would follow the `WAIT`, which would not cover it.
-      entry.command = 'eval'
+      entry.call = { ...entry.call, sendsSource: true }
       enqueue(entry)
     }
   }
 
   return {
     async commit(call, state) {
-      const becomingReady = link.untilReady(state)
-      if (becomingReady !== undefined) await becomingReady
+      if (link.current() === undefined) await link.ready(state)
       const committed = new Promise((resolve, reject) => {
-        enqueue({ call, state, command: 'evalsha', resolve, reject })
+        enqueue({ call, state, resolve, reject })
       })
       return await untilDeadline(committed, state)
     },

@@ -3,6 +3,8 @@ import type { Cluster, Redis, RedisOptions } from 'ioredis'
 import {
   type ClusterMap,
   closedError,
+  isLoginError,
+  isReplyError,
   MAX_REDIRECTIONS,
   type OpenClient,
   type OpenOptions,
@@ -10,19 +12,17 @@ import {
   type OwnClients,
   type RedisNode,
 } from './client.js'
-import { isReplyError } from './redis-call.js'
 
 /** A client of ioredis, or of iovalkey, which is a fork of it. */
 export type Ioredis = Redis | Cluster
 
 export function ioredisClients(caller: string, app: Ioredis): OwnClients {
-  const { keyPrefix = '' } = app.options
   if (app.isCluster) {
     const open: OpenClient = (options) =>
       openIoredis(() => duplicateCluster(app as Cluster, options), options)
-    return { open, isCluster: true, database: 0, keyPrefix }
+    return { open, isCluster: true, usesTls: false }
   }
-  const { db = 0, sentinels } = (app as Redis).options
+  const { db = 0, sentinels, tls } = (app as Redis).options
   // For anything but a number, ioredis would use database 0.
   if (!/^\d+$/.test(String(db))) {
     throw new TypeError(`${caller}: the option db of redis must be the number of a database`)
@@ -34,7 +34,7 @@ export function ioredisClients(caller: string, app: Ioredis): OwnClients {
     const more = rotation === undefined ? {} : { sentinels: rotation }
     return openIoredis(() => duplicateServer(app as Redis, options, more), options)
   }
-  return { open, isCluster: false, database: Number(db), keyPrefix }
+  return { open, isCluster: false, usesTls: Boolean(tls) }
 }
 
 /** The options of the app's client that would break the store's time limits, or the order of its commands. */
@@ -121,10 +121,9 @@ function duplicateCluster(app: Cluster, options: OpenOptions): Cluster {
   })
 }
 
-function openIoredis(create: () => Ioredis, { texts, onLost }: OpenOptions): OwnClient {
+function openIoredis(create: () => Ioredis, { onLost }: OpenOptions): OwnClient {
   let client: Ioredis | undefined
   let lastError: Error | undefined
-  let hasConnected = false
   let isCorked = false
   let isClosed = false
 
@@ -157,7 +156,6 @@ function openIoredis(create: () => Ioredis, { texts, onLost }: OpenOptions): Own
         const { lastNodeError: cause = error } = error
         if (cause.message !== '') lastError = cause
       })
-      client.on('connect', () => (hasConnected = true))
       client.on('end', () => onLost(lastError ?? closedError()))
       try {
         await client.connect()
@@ -169,11 +167,12 @@ function openIoredis(create: () => Ioredis, { texts, onLost }: OpenOptions): Own
       // ioredis 5 reports a refused login apart from the next command, which then runs as the default user.
       if (isReplyError(lastError)) throw lastError
     },
-    isTlsUnanswered: () => !hasConnected && Boolean((client as Redis | undefined)?.options.tls),
-    async runScript({ command, script, keys, args }) {
+    async runScript({ script, keys, args, sendsSource }) {
       corkForThisTurn()
-      const words = [script, keys.length, ...keys, ...args]
-      return texts === 'strings' ? made().call(command, words) : made().callBuffer(command, words)
+      const words = [keys.length, ...keys, ...args]
+      return sendsSource
+        ? made().callBuffer('eval', [script.source, ...words])
+        : made().callBuffer('evalsha', [script.sha, ...words])
     },
     wait: async (replicas, timeoutMs) => (made() as Redis).wait(replicas, timeoutMs),
     async masters() {
@@ -214,8 +213,6 @@ const ioredisMap = (cluster: Cluster): ClusterMap => ({
   },
 })
 
-const NO_LOGIN = /^(WRONGPASS|NOAUTH)\b/
-
 /**
  * Resolves once Redis has accepted the login and the database. ioredis 5 reports `ready` before that, and commands
  * sent meanwhile would run as the default user or in database 0.
@@ -229,7 +226,7 @@ async function confirmLogin(redis: Redis): Promise<void> {
     await (Number(db) === 0 ? redis.ping() : redis.select(db))
   } catch (error) {
     // Other error replies to PING, to a user without the right or while the server loads, prove the login.
-    const isProof = Number(db) === 0 && isReplyError(error) && !NO_LOGIN.test(error.message)
+    const isProof = Number(db) === 0 && isReplyError(error) && !isLoginError(error)
     if (!isProof) throw error
   } finally {
     // ioredis 5 emits the error of a login after it has settled the next command.

@@ -1,11 +1,12 @@
 import {
   closedError,
+  isReplyError,
   MAX_REDIRECTIONS,
   type OpenOptions,
   type OwnClient,
-  type ScriptCommand,
+  type RedisCall,
+  script,
 } from './client.js'
-import { isReplyError } from './redis-call.js'
 
 /** A client of node-redis 5 or 6: what `createClient` returns. */
 export interface NodeRedis {
@@ -14,7 +15,6 @@ export interface NodeRedis {
   connect(): Promise<unknown>
   destroy(): void
   on(event: 'error', listener: (error: Error) => void): unknown
-  on(event: 'connect', listener: () => void): unknown
   sendCommand(words: readonly string[]): Promise<unknown>
   withCommandOptions(options: object): NodeRedisScripts & NodeRedis
 }
@@ -32,9 +32,7 @@ interface NodeRedisArguments {
 
 /** Options of node-redis that matter here. */
 interface NodeRedisOptions {
-  readonly database?: number | undefined
   readonly name?: string | undefined
-  readonly keyPrefix?: string | Buffer | undefined
   readonly socket?: {
     readonly host?: string | undefined
     readonly port?: number | undefined
@@ -47,18 +45,23 @@ interface NodeRedisOptions {
 const SIMPLE_STRING = 43
 const BLOB_STRING = 36
 
-const TYPE_MAPPINGS = {
-  strings: {},
-  buffers: { [SIMPLE_STRING]: Buffer, [BLOB_STRING]: Buffer },
-} as const
+const STRINGS = { typeMapping: {} }
+const BUFFERS = { typeMapping: { [SIMPLE_STRING]: Buffer, [BLOB_STRING]: Buffer } }
 
-const runOn = (
+function runOn(
   client: NodeRedisScripts,
-  { command, script, keys, args }: ScriptCommand,
-): Promise<unknown> => {
-  const run = command === 'evalsha' ? client.evalSha : client.eval
-  return run.call(client, script, { keys, arguments: args }).catch(throwReplyError)
+  { script, keys, args, sendsSource }: RedisCall,
+): Promise<unknown> {
+  const options = { keys, arguments: args }
+  const reply = sendsSource
+    ? client.eval(script.source, options)
+    : client.evalSha(script.sha, options)
+  return reply.catch(throwReplyError)
 }
+
+/** Sends a command without keys. The strings in the reply are JavaScript strings. */
+const sendOn = (client: NodeRedis, words: readonly string[]): Promise<unknown> =>
+  client.withCommandOptions(STRINGS).sendCommand(words).catch(throwReplyError)
 
 /** Error replies begin with a word in capitals; errors of Node and node-redis do not. */
 const REPLY_ERROR = /^[A-Z][A-Z\d]+ /
@@ -97,13 +100,12 @@ const nodeRedisOptions = (options: NodeRedisOptions, socket: object): object => 
 
 export function openNodeRedis(
   source: () => NodeRedis | Promise<NodeRedis>,
-  { connectTimeoutMs, texts, onLost }: OpenOptions,
+  { connectTimeoutMs, onLost }: OpenOptions,
 ): OwnClient {
   const aborter = new AbortController()
   let client: NodeRedis | undefined
   let scripts: NodeRedisScripts | undefined
   let lastError: Error | undefined
-  let hasConnected = false
   let isEnded = false
 
   function end(): void {
@@ -137,10 +139,9 @@ export function openNodeRedis(
     if (isEnded) throw closedError()
     client = app.duplicate(nodeRedisOptions(options, socket))
     client.on('error', fail)
-    client.on('connect', () => (hasConnected = true))
     await client.connect().catch(fail)
     if (isEnded) throw lastError ?? closedError()
-    scripts = client.withCommandOptions({ typeMapping: TYPE_MAPPINGS[texts] })
+    scripts = client.withCommandOptions(BUFFERS)
     if (options.name) node.command('CLIENT', 'SETNAME', options.name).catch(() => {})
   }
 
@@ -152,16 +153,14 @@ export function openNodeRedis(
     isBehindSentinel: false,
     async command(...words: readonly string[]) {
       if (client === undefined || isEnded) throw closedError()
-      const plain = client.withCommandOptions({ typeMapping: TYPE_MAPPINGS.strings })
-      return plain.sendCommand(words).catch(throwReplyError)
+      return sendOn(client, words)
     },
   }
   return {
     connect,
-    isTlsUnanswered: () => !hasConnected && client?.options?.socket?.tls === true,
-    async runScript(command) {
+    async runScript(call) {
       if (scripts === undefined || isEnded) throw closedError()
-      return runOn(scripts, command)
+      return runOn(scripts, call)
     },
     async wait(replicas, timeoutMs) {
       if (scripts === undefined || isEnded) throw closedError()
@@ -188,13 +187,14 @@ export interface NodeRedisCluster {
   withCommandOptions(options: object): NodeRedisScripts
 }
 
-const RETURN_KEY = { command: 'eval', script: 'return KEYS[1]', args: [], timeoutMs: 1000 } as const
+const RETURN_KEY = { script: script('return KEYS[1]'), args: [], sendsSource: true }
+const KEY_TIMEOUT_MS = 1000
 
 /** After this time without a node, node-redis 6 asks the others where its slots are. */
 const TOPOLOGY_REFRESH_MS = 250
 
 /** The nodes reconnect as the app's `defaults` say: no other option of them can be known. */
-export function openNodeRedisCluster(app: NodeRedisCluster, { texts }: OpenOptions): OwnClient {
+export function openNodeRedisCluster(app: NodeRedisCluster): OwnClient {
   const cluster = app.duplicate({
     RESP: 2,
     commandOptions: undefined,
@@ -208,11 +208,10 @@ export function openNodeRedisCluster(app: NodeRedisCluster, { texts }: OpenOptio
   let lastError: Error | undefined
   cluster.on('error', (error) => (lastError = asReplyError(error)))
 
-  function runScript(command: ScriptCommand): Promise<unknown> {
+  function runScript(call: RedisCall, timeoutMs: number): Promise<unknown> {
     // A node that is reconnecting keeps commands in a queue.
-    const abortSignal = AbortSignal.timeout(Math.max(1, Math.ceil(command.timeoutMs)))
-    const typeMapping = TYPE_MAPPINGS[texts]
-    return runOn(cluster.withCommandOptions({ typeMapping, abortSignal }), command)
+    const abortSignal = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs)))
+    return runOn(cluster.withCommandOptions({ ...BUFFERS, abortSignal }), call)
   }
 
   return {
@@ -221,18 +220,13 @@ export function openNodeRedisCluster(app: NodeRedisCluster, { texts }: OpenOptio
         throw lastError ?? error
       })
     },
-    isTlsUnanswered: () => false,
     runScript,
     wait: () => Promise.reject(new TypeError('a cluster has no WAIT of its own')),
     masters: async () =>
       cluster.masters.map((master) => ({
         address: master.address,
         isBehindSentinel: false,
-        async command(...words) {
-          const client = await cluster.nodeClient(master)
-          const plain = client.withCommandOptions({ typeMapping: TYPE_MAPPINGS.strings })
-          return plain.sendCommand(words).catch(throwReplyError)
-        },
+        command: async (...words) => sendOn(await cluster.nodeClient(master), words),
       })),
     close() {
       try {
@@ -244,7 +238,7 @@ export function openNodeRedisCluster(app: NodeRedisCluster, { texts }: OpenOptio
     cluster: {
       // Only the server tells what the library puts before a key.
       async keyPrefix(key) {
-        const prefixed = String(await runScript({ ...RETURN_KEY, keys: [key] }))
+        const prefixed = String(await runScript({ ...RETURN_KEY, keys: [key] }, KEY_TIMEOUT_MS))
         return prefixed.slice(0, -key.length)
       },
       masterOf(slot) {

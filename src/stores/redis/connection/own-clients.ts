@@ -1,5 +1,5 @@
 import { hasFunctions } from '../../../base/options.js'
-import type { IoredisLike, OpenClient, OwnClients, RedisClientLike } from './client.js'
+import type { IoredisLike, OwnClients, RedisClientLike } from './client.js'
 import { type Ioredis, ioredisClients } from './ioredis.js'
 import {
   type NodeRedis,
@@ -25,16 +25,13 @@ export function ownClients(caller: string, redis: RedisClientLike): OwnClients {
     return {
       open: (options) => openNodeRedis(() => redis, options),
       isCluster: false,
-      database: redis.options?.database ?? 0,
-      keyPrefix: String(redis.options?.keyPrefix ?? ''),
+      usesTls: redis.options?.socket?.tls === true,
     }
   }
   if (isNodeRedisCluster(redis)) {
-    const open: OpenClient = (options) => openNodeRedisCluster(redis, options)
-    return { open, isCluster: true, database: 0, keyPrefix: '' }
+    return { open: () => openNodeRedisCluster(redis), isCluster: true, usesTls: false }
   }
-  const what = guessClient(redis)
-  throw new TypeError(`${caller}: ${ACCEPTED}${what === undefined ? '' : `, not ${what}`}`)
+  throw new TypeError(`${caller}: ${ACCEPTED}`)
 }
 
 const isIoredis = (redis: unknown): redis is Ioredis =>
@@ -48,12 +45,3 @@ const isNodeRedis = (redis: unknown): redis is NodeRedis =>
 
 const isNodeRedisCluster = (redis: unknown): redis is NodeRedisCluster =>
   hasFunctions(redis, [...NODE_REDIS_5_FUNCTIONS, 'nodeClient'])
-
-/** Returns which unsupported client `redis` seems to be. */
-function guessClient(redis: unknown): string | undefined {
-  if (hasFunctions(redis, ['send_command', 'duplicate'])) return 'a client of node-redis 3'
-  if (hasFunctions(redis, ['withTypeMapping', 'acquire'])) return 'one of createSentinel'
-  if (hasFunctions(redis, ['withTypeMapping', 'execute'])) return 'one of createClientPool'
-  if (hasFunctions(redis, ['sendCommand', 'duplicate'])) return 'a client of node-redis 4'
-  return undefined
-}

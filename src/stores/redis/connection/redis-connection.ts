@@ -1,54 +1,122 @@
 import { AsyncResource } from 'node:async_hooks'
-import { startTimer } from '../../../base/deadline.js'
-import { type HealthWatch, watchHealth } from '../../store-health.js'
-import type {
-  OpenClient,
-  OpenOptions,
-  OwnClient,
-  OwnClients,
-  RedisNode,
-  ScriptCommand,
-} from './client.js'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { withDeadline } from '../../../base/deadline.js'
+import { type HealthWatch, type StoreFault, watchHealth } from '../../store-health.js'
 import {
-  atDeadline,
-  type CallState,
   errorText,
-  isExpired,
+  isLoginError,
   isReplyError,
-  isUnknownScript,
-  NotConfirmed,
-  noReplyError,
+  type OpenClient,
+  type OwnClient,
+  type OwnClients,
   type RedisCall,
-  retryUntilDeadline,
-  startRedisCall,
-  untilDeadline,
-} from './redis-call.js'
+  type RedisNode,
+} from './client.js'
+
+/** The error if Redis has not confirmed an operation. */
+export class NotConfirmed extends Error {
+  override readonly name: string = 'NotConfirmed'
+  /** Whether the operation was sent, so that it may have taken effect or still may. */
+  readonly mayHaveRun: boolean
+  readonly code: StoreFault
+
+  constructor(message: string, mayHaveRun: boolean, code: StoreFault = 'timeout') {
+    super(message)
+    this.mayHaveRun = mayHaveRun
+    this.code = code
+  }
+}
+
+/** The state of one Redis call, including its retries. */
+export interface CallState {
+  /** The time of `performance.now` at which the operation times out; `-Infinity` once the timer has fired. */
+  deadline: number
+  /** Whether the operation was sent, so that it may take effect. */
+  mayHaveRun: boolean
+  /** Whether the operation was sent again after a lost reply. */
+  isRepeated: boolean
+}
+
+export const startRedisCall = (timeoutMs: number): CallState => ({
+  deadline: performance.now() + timeoutMs,
+  mayHaveRun: false,
+  isRepeated: false,
+})
+
+export const leftMs = ({ deadline }: CallState): number => deadline - performance.now()
+
+export const isExpired = (state: CallState): boolean => leftMs(state) <= 0
+
+const noReplyError = ({ mayHaveRun }: CallState): NotConfirmed =>
+  new NotConfirmed('Redis gave no reply in time', mayHaveRun)
+
+/** Rejects at the deadline with what `onTimeout` returns. @throws NotConfirmed */
+export function untilDeadline<T>(
+  work: Promise<T>,
+  state: CallState,
+  onTimeout: () => Error = () => noReplyError(state),
+): Promise<T> {
+  function timeoutError(): Error {
+    // The timer may fire slightly early, and nothing may be sent after the rejection.
+    state.deadline = Number.NEGATIVE_INFINITY
+    return onTimeout()
+  }
+  return withDeadline({ timeoutMs: Math.max(0, leftMs(state)), timeoutError }, work)
+}
+
+const RETRY_DELAY_MS = 10
+/** With less time, a refused call is not sent again: that would only make its outcome uncertain. */
+const MIN_RETRY_MS = 50
+/** Errors of a server that may accept the call a moment later. */
+const TRANSIENT = /\b(LOADING|BUSY|NOREPLICAS|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
+
+/**
+ * Repeats `tryOnce` while connections break, or the server cannot accept the call yet; any other error ends the
+ * retries. A repeated `tryOnce` must have no further effect.
+ *
+ * @throws NotConfirmed if there was no reply in time, or with the error reply of Redis.
+ */
+export async function retryUntilDeadline<T>(
+  state: CallState,
+  tryOnce: () => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await tryOnce()
+    } catch (error) {
+      if (error instanceof NotConfirmed) throw error
+      if (isReplyError(error)) {
+        // This attempt had no effect; an earlier one may have.
+        state.mayHaveRun = state.isRepeated
+        const isTransient = isLoginError(error) || TRANSIENT.test(error.message)
+        if (!isTransient || leftMs(state) < MIN_RETRY_MS)
+          throw new NotConfirmed(errorText(error), state.mayHaveRun, 'server')
+      }
+      await untilDeadline(sleep(RETRY_DELAY_MS, undefined, { ref: false }), state)
+    }
+  }
+}
 
 const MIN_CONNECT_TIMEOUT_MS = 500
 const MAX_CONNECT_TIMEOUT_MS = 10_000
-const MAX_RECONNECT_DELAY_MS = 250
-/** The delay before reconnecting if Redis refuses the login or the database. */
-const REFUSED_RETRY_MS = 500
+const MIN_REOPEN_DELAY_MS = 25
+const MAX_REOPEN_DELAY_MS = 250
 /** A client of a cluster is replaced at most this often, because its other nodes may be well. */
 const CLUSTER_REPLACE_INTERVAL_MS = 1000
 
-const NO_LOGIN = /^(WRONGPASS|NOAUTH)\b/
-/** A new connection may get another answer: from the new master, or with a new password. */
-const WRONG_CONNECTION = /^(READONLY|WRONGPASS|NOAUTH)\b|\bunauthenticated\b/
-
 /**
- * A client of the package's own, replaced by a new one once its connection is lost or stalled. It connects on first
- * use, and each time in the async context in which the link was opened.
+ * A client of the package's own, replaced by a new one once its connection is lost or silent. It connects on first
+ * use, and each time in the async context in which the link was opened. Until it is closed it holds the process open.
  */
 export interface Link {
   /** The client in use; `undefined` while there is no connection. */
   current(): OwnClient | undefined
-  /** Returns `undefined` if it is ready. @throws NotConfirmed if it is not ready in time. */
-  untilReady(state: CallState): Promise<void> | undefined
+  /** Resolves with the client in use, once there is one. @throws NotConfirmed if there is none in time. */
+  ready(state: CallState): Promise<OwnClient>
   /** Sends something on a client of this link, and takes note of the reply. */
   use<T>(client: OwnClient, send: (client: OwnClient) => Promise<T>): Promise<T>
-  /** Replaces the client if nothing has arrived on it since the call was sent that has timed out. */
-  reportTimeout(client: OwnClient, sentAt: number): void
+  /** As `use`, on the client in use and until the deadline: one that is silent by then is replaced. */
+  exchange<T>(state: CallState, send: (client: OwnClient) => Promise<T>): Promise<T>
   /** Replaces the client of a cluster, which then asks again for its nodes. */
   refresh(): void
   /** Replaces the client. */
@@ -56,242 +124,190 @@ export interface Link {
   close(): void
 }
 
-interface LinkOptions extends Pick<OpenOptions, 'texts'> {
-  readonly isCluster: boolean
-  readonly database: number
+interface LinkOptions extends Pick<OwnClients, 'isCluster' | 'usesTls'> {
   /** The longest time limit of a reply, in milliseconds. */
   readonly longestReplyMs: number
+  /** Milliseconds after which a call without a reply is sent again, if it has more time. Default: none. */
+  readonly tryMs?: number | undefined
 }
 
-export function openLink(open: OpenClient, options: LinkOptions): Link {
-  const { texts, isCluster, longestReplyMs } = options
+export function openLink(
+  open: OpenClient,
+  { isCluster, usesTls, longestReplyMs, tryMs = Number.POSITIVE_INFINITY }: LinkOptions,
+): Link {
   // Opening a connection takes several round trips, a reply one.
   const connectTimeoutMs = Math.min(
     MAX_CONNECT_TIMEOUT_MS,
     Math.max(MIN_CONNECT_TIMEOUT_MS, 2 * longestReplyMs),
   )
-  const waiters = new Set<() => void>()
+  const ending = new AbortController()
+  const { signal } = ending
   let current: OwnClient | undefined
-  let opening: OwnClient | undefined
+  let opening: Promise<void> | undefined
   let openedAt = Number.NEGATIVE_INFINITY
+  /** How many clients were opened since the last reply. */
+  let attempts = 0
   let lastReplyAt = 0
   let lastError: Error | undefined
-  let failures = 0
-  let timer: NodeJS.Timeout | undefined
-  let isClosed = false
 
-  const openNext = AsyncResource.bind((): void => {
-    if (isClosed || opening !== undefined) return
-    clearTimeout(timer)
+  /** Goes on until there is a client; the next one of a cluster is not needed so much. */
+  function startOpening(): Promise<void> {
+    opening ??= openOnce()
+      .catch(() => {})
+      .finally(() => {
+        opening = undefined
+        if (current === undefined && !signal.aborted) void startOpening()
+      })
+    return opening
+  }
+
+  const openOnce = AsyncResource.bind(async (): Promise<void> => {
+    const delayMs =
+      attempts === 0
+        ? 0
+        : Math.min(MAX_REOPEN_DELAY_MS, MIN_REOPEN_DELAY_MS * 2 ** Math.min(attempts - 1, 10))
+    const waitMs = openedAt + delayMs - performance.now()
+    if (waitMs > 0) await sleep(waitMs, undefined, { signal })
+    signal.throwIfAborted()
     openedAt = performance.now()
-    const next = open({ texts, connectTimeoutMs, onLost: (error) => onLost(next, error) })
-    opening = next
-    const cancelTimer = startTimer(connectTimeoutMs, () => onFailure(next, connectTimeoutError()))
-    next
-      .connect()
-      .then(
-        () => onReady(next),
-        (error) => onFailure(next, error),
-      )
-      .finally(cancelTimer)
+    attempts += 1
+    let lossError: Error | undefined
+    const next = open({
+      connectTimeoutMs,
+      onLost(error) {
+        lossError = error
+        lose(next, error)
+      },
+    })
+    try {
+      const limit = { timeoutMs: connectTimeoutMs, timeoutError: connectTimeoutError, signal }
+      await withDeadline(limit, next.connect())
+      if (lossError !== undefined) throw lossError
+      take(next)
+    } catch (error) {
+      lastError = error as Error
+      next.close()
+    }
   })
 
-  function onReady(next: OwnClient): void {
-    if (opening !== next) {
-      next.close()
-      return
-    }
+  function take(next: OwnClient): void {
     const previous = current
-    opening = undefined
     current = next
-    failures = 0
     lastError = undefined
     // Its other nodes may still answer what they were sent.
     if (previous !== undefined) setTimeout(() => previous.close(), longestReplyMs).unref()
-    letWaitersProceed()
   }
 
-  function onFailure(next: OwnClient, error: Error): void {
-    if (opening !== next) return
-    const hint = isWithoutTls(next, error) ? ` ${TLS_HINT}` : ''
-    lastError = hint === '' ? error : new Error(error.message + hint)
-    opening = undefined
-    next.close()
-    if (current === undefined) openLater()
-  }
-
-  function onLost(lost: OwnClient, error: Error): void {
-    if (current !== lost) return
+  function lose(client: OwnClient, error: Error | undefined): void {
+    if (current !== client) return
     lastError = error
     current = undefined
-    lost.close()
-    if (opening === undefined) openLater()
-  }
-
-  function openLater(): void {
-    if (isClosed) return
-    failures += 1
-    const delayMs = isReplyError(lastError)
-      ? REFUSED_RETRY_MS
-      : Math.min(MAX_RECONNECT_DELAY_MS, 25 * 2 ** Math.min(failures - 1, 10))
-    clearTimeout(timer)
-    // Holds the process open until `close`, as a connection does.
-    timer = setTimeout(openNext, delayMs)
+    client.close()
+    void startOpening()
   }
 
   /** A client of a cluster stays in use until the next one is ready, because its other nodes may be well. */
   function refresh(): void {
-    if (performance.now() - openedAt >= CLUSTER_REPLACE_INTERVAL_MS) openNext()
+    if (performance.now() - openedAt >= CLUSTER_REPLACE_INTERVAL_MS) void startOpening()
   }
 
-  function replace(client: OwnClient): void {
+  function replace(client: OwnClient, cause?: Error): void {
     if (isCluster) refresh()
-    if (isCluster || current !== client) return
-    current = undefined
-    client.close()
-    openNext()
+    else lose(client, cause)
   }
 
-  function letWaitersProceed(): void {
-    for (const proceed of waiters) proceed()
-    waiters.clear()
-  }
-
-  function use<T>(client: OwnClient, send: (client: OwnClient) => Promise<T>): Promise<T> {
-    const reply = send(client)
-    reply.then(
-      () => {
-        lastReplyAt = performance.now()
-      },
-      (error) => onError(client, error),
-    )
-    return reply
-  }
-
-  function onError(client: OwnClient, error: Error): void {
-    if (!isReplyError(error)) return
-    lastReplyAt = performance.now()
-    if (WRONG_CONNECTION.test(error.message)) replace(client)
-  }
-
-  /** A command may open the connection to a node, which outlives the request that needs it first. */
-  const useInCluster = AsyncResource.bind(async (client, send) => {
+  async function use<T>(client: OwnClient, send: (client: OwnClient) => Promise<T>): Promise<T> {
     try {
-      return await use(client, send)
+      const reply = await send(client)
+      lastReplyAt = performance.now()
+      attempts = 0
+      return reply
     } catch (error) {
-      // The node has refused the login of its new connection, not the command.
-      if (isReplyError(error) && NO_LOGIN.test(error.message)) throw new Error(error.message)
+      if (!isReplyError(error)) throw error
+      lastReplyAt = performance.now()
+      // A new connection may get another answer: from the new master, or with a new password.
+      if (isLoginError(error) || error.message.startsWith('READONLY')) replace(client, error)
       throw error
     }
-  }) as typeof use
+  }
 
   function unreachableError({ mayHaveRun }: CallState): NotConfirmed {
     if (isReplyError(lastError)) {
-      const isDatabase = /^ERR .*\b(DB|database)\b/i.test(lastError.message)
-      const what = isDatabase ? `database ${options.database}` : 'the login'
-      return new NotConfirmed(
-        `Redis refuses ${what}: ${errorText(lastError)}`,
-        mayHaveRun,
-        'server',
-      )
+      const text = `Redis refuses the connection: ${errorText(lastError)}`
+      return new NotConfirmed(text, mayHaveRun, 'server')
     }
-    const opened = opening?.isTlsUnanswered() ? TLS_HINT : ''
-    const cause = lastError === undefined ? opened : errorText(lastError)
-    const text = cause === '' ? '' : `: ${cause}`
-    return new NotConfirmed(`Redis is unreachable${text}`, mayHaveRun, 'network')
+    const causes = [
+      'Redis is unreachable',
+      ...(lastError === undefined ? [] : [errorText(lastError)]),
+      ...(usesTls ? ['the client uses TLS: is this a port without TLS?'] : []),
+    ]
+    return new NotConfirmed(causes.join(': '), mayHaveRun, 'network')
   }
+
+  async function ready(state: CallState): Promise<OwnClient> {
+    for (;;) {
+      if (signal.aborted) throw new NotConfirmed('the store is closed', state.mayHaveRun, 'closed')
+      if (current !== undefined) return current
+      await untilDeadline(startOpening(), state, () => unreachableError(state))
+    }
+  }
+
+  async function exchange<T>(
+    state: CallState,
+    send: (client: OwnClient) => Promise<T>,
+  ): Promise<T> {
+    const client = current ?? (await ready(state))
+    const sentAt = performance.now()
+    const isLastTry = leftMs(state) <= tryMs
+    const limit = isLastTry ? state : { ...state, deadline: sentAt + tryMs }
+    return untilDeadline(useHere(client, send), limit, () => {
+      if (isCluster || lastReplyAt < sentAt) replace(client)
+      return isLastTry ? noReplyError(state) : new Error('there is no reply yet')
+    })
+  }
+
+  // In a cluster, a command may open the connection to a node, which outlives the request that needs it first.
+  const useHere: Link['use'] = isCluster ? (AsyncResource.bind(use) as Link['use']) : use
 
   return {
     current: () => current,
-    untilReady(state) {
-      if (isClosed) throw new NotConfirmed('the store is closed', state.mayHaveRun, 'closed')
-      if (current !== undefined) return undefined
-      if (openedAt === Number.NEGATIVE_INFINITY) openNext()
-      // Calls that have timed out must leave nothing in memory, because an outage can be long.
-      return new Promise((resolve, reject) => {
-        const cancel = atDeadline(state, () => {
-          waiters.delete(proceed)
-          reject(unreachableError(state))
-        })
-        const proceed = (): void => {
-          cancel()
-          resolve()
-        }
-        waiters.add(proceed)
-      })
-    },
-    use: isCluster ? useInCluster : use,
-    reportTimeout(client, sentAt) {
-      if (isCluster || lastReplyAt < sentAt) replace(client)
-    },
+    ready,
+    use: useHere,
+    exchange,
     refresh,
     replace,
     close() {
-      isClosed = true
-      clearTimeout(timer)
-      const clients = [current, opening]
+      ending.abort(new Error('the store is closed'))
+      current?.close()
       current = undefined
-      opening = undefined
-      for (const client of clients) client?.close()
-      letWaitersProceed()
     },
   }
 }
 
 const connectTimeoutError = (): Error => new Error('the connection timed out')
 
-const TLS_HINT = '(TLS got no answer: is this a port without TLS?)'
-const TLS_ERROR = /before secure TLS connection|wrong version number|packet length too long|EPROTO/
-const TIMEOUT = /timed out|timeout|ETIMEDOUT/i
-
-/** Redis waits for the end of a line, so a TLS handshake with a port without TLS gets no reply. */
-const isWithoutTls = (client: OwnClient, { message }: Error): boolean =>
-  TLS_ERROR.test(message) || (client.isTlsUnanswered() && TIMEOUT.test(message))
-
 /**
  * Sends the call once, as soon as the link is ready. If Redis does not have the script, sends it with its source.
  *
  * @throws NotConfirmed if there is no reply in time, or the error of the client.
  */
-export async function sendScript(link: Link, call: RedisCall, state: CallState): Promise<unknown> {
-  const readiness = link.untilReady(state)
-  if (readiness !== undefined) await readiness
-  state.isRepeated = state.mayHaveRun
-  state.mayHaveRun = true
-  if (call.sendsSource) return await send(link, commandOf('eval', call, state), state)
+async function sendScript(link: Link, call: RedisCall, state: CallState): Promise<unknown> {
+  const run = (client: OwnClient): Promise<unknown> => {
+    state.isRepeated = state.mayHaveRun
+    state.mayHaveRun = true
+    return client.runScript(call, leftMs(state))
+  }
   try {
-    return await send(link, commandOf('evalsha', call, state), state)
+    return await link.exchange(state, run)
   } catch (error) {
-    if (!isUnknownScript(error)) throw error
-    if (isExpired(state)) {
-      // This attempt has not run; an earlier one may have.
-      state.mayHaveRun = state.isRepeated
-      throw noReplyError(state)
-    }
-    return await send(link, commandOf('eval', call, state), state)
+    if (!isUnknownScript(error) || isExpired(state)) throw error
+    const withSource = { ...call, sendsSource: true }
+    return await link.exchange(state, (client) => client.runScript(withSource, leftMs(state)))
   }
 }
 
-/** Returns the command that runs the script of a call. */
-export const commandOf = (
-  command: ScriptCommand['command'],
-  { script: { sha, source }, keys, args }: RedisCall,
-  { deadline }: CallState,
-): ScriptCommand => ({
-  command,
-  script: command === 'eval' ? source : sha,
-  keys,
-  args,
-  timeoutMs: deadline - performance.now(),
-})
-
-function send(link: Link, command: ScriptCommand, state: CallState): Promise<unknown> {
-  const client = link.current()
-  if (client === undefined) throw new Error('the connection was lost')
-  const sentAt = performance.now()
-  const reply = link.use(client, ({ runScript }) => runScript(command))
-  return untilDeadline(reply, state, () => link.reportTimeout(client, sentAt))
-}
+export const isUnknownScript = (error: unknown): boolean =>
+  isReplyError(error) && error.message.startsWith('NOSCRIPT')
 
 /** Runs scripts on a connection of the store's own, each within `timeoutMs`. */
 export interface Connection {
@@ -301,65 +317,52 @@ export interface Connection {
   /**
    * Runs a call, and repeats it if its reply was lost. A repeated call must have no further effect.
    *
-   * @throws NotConfirmed if there was no reply in time, or an Error with the error reply of Redis.
+   * @throws NotConfirmed if there was no reply in time, or with the error reply of Redis.
    */
   run(call: RedisCall, state?: CallState): Promise<unknown>
-  /** Returns the nodes that accept writes. @throws NotConfirmed if they are not known in time. */
+  /** Returns the nodes that accept writes. Their commands have the same time limit. @throws NotConfirmed */
   masters(): Promise<readonly RedisNode[]>
   /** Records in `health` how the promise settles, and returns the promise. */
   track<T>(reply: Promise<T>): Promise<T>
   close(): void
 }
 
-export function openConnection(clients: OwnClients, timeoutMs: number): Connection {
-  const link = openLink(clients.open, { ...clients, longestReplyMs: timeoutMs, texts: 'buffers' })
+export function openConnection(clients: OwnClients, timeoutMs: number, tryMs?: number): Connection {
+  const link = openLink(clients.open, { ...clients, longestReplyMs: timeoutMs, tryMs })
   const health = watchHealth()
 
-  const recordFailure = (error: unknown): void => {
-    health.down(error instanceof NotConfirmed ? error.code : 'server')
-  }
-  const track = <T>(reply: Promise<T>): Promise<T> => {
-    reply.then(health.up, recordFailure)
+  function track<T>(reply: Promise<T>): Promise<T> {
+    reply.then(health.up, (error) => {
+      health.down(error instanceof NotConfirmed ? error.code : 'server')
+    })
     return reply
   }
 
-  async function nodesNow(state: CallState): Promise<readonly RedisNode[]> {
-    await link.untilReady(state)
-    return (await link.current()?.masters()) ?? []
+  function ask<T>(send: (client: OwnClient) => Promise<T>): Promise<T> {
+    const state = startRedisCall(timeoutMs)
+    return track(retryUntilDeadline(state, () => link.exchange(state, send)))
   }
 
   /** The node on whatever client is in use when a command is sent. */
   const lasting = ({ address, isBehindSentinel }: RedisNode): RedisNode => ({
     address,
     isBehindSentinel,
-    async command(...words) {
-      const state = startRedisCall(timeoutMs)
-      const nodes = await nodesNow(state)
-      const node = nodes.find((each) => each.address === address)
-      const client = link.current()
-      if (node === undefined || client === undefined) throw new Error('the node has gone')
-      const sentAt = performance.now()
-      const reply = link.use(client, () => node.command(...words))
-      return untilDeadline(reply, state, () => link.reportTimeout(client, sentAt))
-    },
+    command: (...words) =>
+      ask(async (client) => {
+        const node = (await client.masters()).find((each) => each.address === address)
+        if (node === undefined) throw new Error('the node has gone')
+        return node.command(...words)
+      }),
   })
-
-  async function masters(state: CallState): Promise<readonly RedisNode[]> {
-    return (await nodesNow(state)).map(lasting)
-  }
 
   return {
     link,
     clients,
     health,
     track,
-    run(call, state = startRedisCall(timeoutMs)) {
-      return track(retryUntilDeadline(state, () => sendScript(link, call, state)))
-    },
-    masters() {
-      const state = startRedisCall(timeoutMs)
-      return track(retryUntilDeadline(state, () => untilDeadline(masters(state), state)))
-    },
+    run: (call, state = startRedisCall(timeoutMs)) =>
+      track(retryUntilDeadline(state, () => sendScript(link, call, state))),
+    masters: async () => (await ask((client) => client.masters())).map(lasting),
     close() {
       link.close()
       health.down('closed')

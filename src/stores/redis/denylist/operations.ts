@@ -8,8 +8,7 @@ import {
   type DenylistEntry,
   type DenylistTarget,
 } from '../../../verification/denylist/denylist-entry.js'
-import { NotConfirmed } from '../connection/redis-call.js'
-import { type DenylistConnection, retryScript, type ScriptCall } from './denylist-connection.js'
+import { NotConfirmed } from '../connection/redis-connection.js'
 import * as rows from './rows.js'
 import * as scripts from './scripts.js'
 
@@ -125,16 +124,18 @@ const MAX_ENTRIES = 10_000
 const MAX_TOMBSTONES = 10_000
 /** The maximum of `maxStaleSeconds`: no receiver applies an entry for longer without reading the list. */
 const TOMBSTONE_SECONDS = 604_800
+type UntimedCall = Omit<scripts.ListCall, 'timeoutMs'>
+
 const schema = lazy(() => optionsObject({ timeoutMs: integerBetween(1, 60_000).default(1000) }))
 
-export function createOperations(connection: DenylistConnection): DenylistOperations {
-  const runScript = async (call: ScriptCall, options: unknown): Promise<unknown[]> => {
+export function createOperations(runOnList: scripts.RunOnList): DenylistOperations {
+  const runScript = async (call: UntimedCall, options: unknown): Promise<unknown[]> => {
     const { timeoutMs } = parseOptions('denylist options', schema, options)
-    return rows.rowsOf(await retryScript(connection, call, timeoutMs))
+    return rows.rowsOf(await runOnList({ ...call, timeoutMs }))
   }
 
   async function write<T>(
-    call: ScriptCall,
+    call: UntimedCall,
     options: unknown,
     parse: (answer: readonly unknown[]) => T,
   ): Promise<T> {
@@ -151,7 +152,7 @@ export function createOperations(connection: DenylistConnection): DenylistOperat
   }
 
   async function read<T>(
-    script: ScriptCall['script'],
+    script: UntimedCall['script'],
     options: unknown,
     parse: (reply: unknown[]) => T,
   ): Promise<T> {

@@ -8,11 +8,10 @@ import {
 } from '../../../verification/denylist/list-state.js'
 import type { LocalDenylist } from '../../../verification/denylist/local-denylist.js'
 import type { ListVersion } from '../../../verification/denylist/merge-entries.js'
-import { NotConfirmed, startRedisCall, untilDeadline } from '../connection/redis-call.js'
-import type { DenylistConnection } from './denylist-connection.js'
+import { NotConfirmed, startRedisCall, untilDeadline } from '../connection/redis-connection.js'
 import type { Reports } from './receiver-reports.js'
 import { MalformedReply, readList, readPoll } from './rows.js'
-import { POLL, READ } from './scripts.js'
+import { POLL, READ, type RunOnList } from './scripts.js'
 
 /** Polls the list. */
 interface Poll {
@@ -43,7 +42,7 @@ const MALFORMED_PAUSE_MS = 2000
  * if one is due. The timer never holds the process open, and runs in the async context of this call.
  */
 export function createPoll(
-  connection: DenylistConnection,
+  runOnList: RunOnList,
   { local, reports, pollMs, timeoutMs }: PollOptions,
 ): Poll {
   const waiters: (() => void)[] = []
@@ -124,7 +123,7 @@ export function createPoll(
 
   async function readChanges(replyTimeoutMs: number, isCurrent: () => boolean): Promise<void> {
     const requestedAt = readClocks()
-    const reply = await connection.runScript({ script: POLL, timeoutMs: replyTimeoutMs })
+    const reply = await runOnList({ script: POLL, timeoutMs: replyTimeoutMs })
     const polled = readPoll(reply)
     const { state } = local
     const isFirst = state.confirmedAt === undefined
@@ -144,7 +143,7 @@ export function createPoll(
       performance.now() - malformed.at < MALFORMED_PAUSE_MS
     if (wasJustMalformed) throw new MalformedReply('the list')
     const requestedAt: ClockReading = readClocks()
-    const reply = await connection.runScript({ script: READ, timeoutMs: READ_TIMEOUT_MS })
+    const reply = await runOnList({ script: READ, timeoutMs: READ_TIMEOUT_MS })
     try {
       const list = readList(reply)
       malformed = undefined

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ListVersion } from '../../../verification/denylist/merge-entries.js'
-import type { NotConfirmed } from '../connection/redis-call.js'
-import type { DenylistConnection } from './denylist-connection.js'
-import { LEAVE, REPORT } from './scripts.js'
+import type { NotConfirmed } from '../connection/redis-connection.js'
+import { LEAVE, REPORT, type RunOnList } from './scripts.js'
 
 /** Reports to Redis which version a receiver applies, under its name. */
 export interface Reports {
@@ -33,13 +31,12 @@ interface ReportsOptions {
 const PROOF_INTERVAL_MS = 2000
 const INTERVAL_MS = 5000
 const LEAVE_WITHIN_MS = 1000
-const LEAVE_RETRY_MS = 50
 
 /** Errors of a server that still answers reads, but no longer receives writes. */
 const ISOLATED_SERVER = /\b(NOREPLICAS|READONLY)\b/
 
 export function createReports(
-  connection: DenylistConnection,
+  runOnList: RunOnList,
   { name, timeoutMs, maxStaleSeconds }: ReportsOptions,
 ): Reports {
   const instance = randomUUID()
@@ -65,7 +62,7 @@ export function createReports(
     const sent = { at: performance.now(), version: version.number }
     hasSentReport = true
     try {
-      await connection.runScript({ script: REPORT, args, timeoutMs })
+      await runOnList({ script: REPORT, args, timeoutMs })
     } catch (error) {
       const { code, message } = error as NotConfirmed
       // A server with another error, such as one that is full, still returns the current list.
@@ -89,16 +86,9 @@ export function createReports(
     async leave() {
       hasLeft = true
       if (!hasSentReport) return
-      const deadline = performance.now() + LEAVE_WITHIN_MS
-      const removeReceiver = (): Promise<unknown> =>
-        connection.runScript({ script: LEAVE, args: [instance], timeoutMs })
-      let isRemoved = false
-      while (!isRemoved && performance.now() < deadline) {
-        isRemoved = await removeReceiver().then(
-          () => true,
-          () => sleep(LEAVE_RETRY_MS, false),
-        )
-      }
+      await runOnList({ script: LEAVE, args: [instance], timeoutMs: LEAVE_WITHIN_MS }).catch(
+        () => {},
+      )
     },
   }
 }

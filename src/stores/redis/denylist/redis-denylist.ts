@@ -11,14 +11,14 @@ import {
 } from '../../../base/options.js'
 import type { LiveDenylist } from '../../../verification/denylist/live-denylist.js'
 import { createLocalDenylist } from '../../../verification/denylist/local-denylist.js'
+import { missingRight, refusedRight } from '../connection/check-nodes.js'
 import type { RedisClientLike } from '../connection/client.js'
 import { ownClients } from '../connection/own-clients.js'
-import { missingPermission, refusedRight } from '../connection/rights.js'
-import { keepProcessAlive, openDenylistConnection } from './denylist-connection.js'
+import { type Connection, openConnection, startRedisCall } from '../connection/redis-connection.js'
 import { createOperations, type DenylistOperations } from './operations.js'
 import { createPoll } from './poll.js'
 import { createReports } from './receiver-reports.js'
-import { TRY_RECEIVER } from './scripts.js'
+import { type RunOnList, TRY_RECEIVER } from './scripts.js'
 
 /** Options of `redisDenylist`. */
 export interface RedisDenylistOptions {
@@ -41,6 +41,8 @@ export interface RedisDenylist extends LiveDenylist, DenylistOperations {}
 
 /** The time for which a list counts as fresh after it was read. */
 const READY_TIMEOUT_MS = 1500
+/** An operation that gets no reply for this time is sent again. */
+const TRY_TIMEOUT_MS = 500
 
 const schema = lazy(() =>
   optionsObject({
@@ -62,8 +64,7 @@ const schema = lazy(() =>
  * client as `redisStore` takes it. The denylist opens its own connections with the options of `redis`: one
  * for polls, and one for `deny` and the other operations. They hold the process open until `close()`.
  *
- * @throws TypeError if `redis` is anything else, an option is unknown, of the wrong type or out of its range,
- * or the prefix would spread the keys over several cluster slots.
+ * @throws TypeError if `redis` is anything else, or an option is unknown, of the wrong type or out of its range.
  *
  * @example
  * ```ts
@@ -87,27 +88,24 @@ export function redisDenylist(
 ): RedisDenylist {
   const clients = ownClients('redisDenylist', redis)
   const settings = parseOptions('redisDenylist options', schema, options)
-  const keys = keysOf(clients.keyPrefix, settings.prefix)
-  const polling = openDenylistConnection(clients, { ...settings, keys })
-  const writing = openDenylistConnection(clients, { ...settings, keys })
+  const { prefix, timeoutMs } = settings
+  const keys = KEYS.map((key) => `${prefix}{denylist}:${key}`)
+  const polling = openConnection(clients, timeoutMs, TRY_TIMEOUT_MS)
+  const writing = openConnection(clients, timeoutMs, TRY_TIMEOUT_MS)
   const local = createLocalDenylist(settings)
-  const reports = createReports(polling, settings)
-  const poll = createPoll(polling, { ...settings, local, reports })
+  const reports = createReports(runOn(polling, keys), settings)
+  const poll = createPoll(runOn(polling, keys), { ...settings, local, reports })
   const acceptsUnknown = settings.whenUnknown === 'accept'
   let isClosed = false
-
-  /** Returns the missing right; `undefined` also if another error hides it: then the state of the list decides. */
-  function findMissingRight(sendsSource: boolean): Promise<string | undefined> {
-    const { prefix, timeoutMs } = settings
-    return writing
-      .runScript({ script: TRY_RECEIVER, timeoutMs, sendsSource })
-      .then(missingPermission, (error: Error) => refusedRight(error.message, prefix))
-  }
 
   /** Throws if a right is missing without which the list is not read, or this receiver does not report. */
   async function requireRights(): Promise<void> {
     if (!local.isKnown() && local.health().lastError !== 'server') return
-    const right = (await findMissingRight(true)) ?? (await findMissingRight(false))
+    const call = { script: TRY_RECEIVER, keys, args: [] }
+    // Another error may hide it: then the state of the list decides.
+    const right = await missingRight(writing, call).catch(({ message }: Error) =>
+      refusedRight(message, prefix),
+    )
     if (right === undefined) return
     throw new ServiceAuthError('unfit', `the denylist: Redis does not let the user ${right}`)
   }
@@ -126,8 +124,8 @@ export function redisDenylist(
   }
 
   return {
-    ...createOperations(writing),
-    ready: () => keepProcessAlive(ready),
+    ...createOperations(runOn(writing, keys)),
+    ready,
     lists(issuer) {
       poll.start()
       return local.lists(issuer)
@@ -144,12 +142,15 @@ export function redisDenylist(
   }
 }
 
-/** Returns the keys, which share a hash tag so that they are in one slot of a cluster. */
-function keysOf(keyPrefix: string, prefix: string): readonly string[] {
-  // With an empty hash tag first, Redis hashes the whole key.
-  if (/^[^{]*\{\}/.test(keyPrefix + prefix)) {
-    throw new TypeError('redisDenylist options: prefix must not begin a hash tag that is empty')
-  }
-  const parts = ['version', 'entries', 'reasons', 'marks', 'receivers']
-  return parts.map((part) => `${prefix}{denylist}:${part}`)
+/** Their hash tag puts them into one slot of a cluster. */
+const KEYS = ['version', 'entries', 'reasons', 'marks', 'receivers']
+
+const runOn =
+  (connection: Connection, keys: readonly string[]): RunOnList =>
+  async ({ script, args = [], timeoutMs }) =>
+    textsOf(await connection.run({ script, keys, args }, startRedisCall(timeoutMs)))
+
+const textsOf = (reply: unknown): unknown => {
+  if (Array.isArray(reply)) return reply.map(textsOf)
+  return Buffer.isBuffer(reply) ? reply.toString() : reply
 }

@@ -1,5 +1,15 @@
-import { type Script, script } from '../connection/redis-call.js'
-import { tryScript } from '../connection/rights.js'
+import { tryScript } from '../connection/check-nodes.js'
+import { type Script, script } from '../connection/client.js'
+
+/** A denylist script with its arguments, and how long it may be tried. */
+export interface ListCall {
+  readonly script: Script
+  readonly args?: readonly string[]
+  readonly timeoutMs: number
+}
+
+/** Runs a script on the keys of the list. The strings in the reply are no Buffers. @throws NotConfirmed */
+export type RunOnList = (call: ListCall) => Promise<unknown>
 
 /*
  * A denylist is five keys in one slot:

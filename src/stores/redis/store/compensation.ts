@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { ReservationRequest } from '../../../idempotency/leased/idempotency-store.js'
-import { type Script, script } from '../connection/redis-call.js'
+import { type Script, script } from '../connection/client.js'
 import { PRELUDE, recordTail, wholeMs } from './idempotency-scripts.js'
 
 /** Undoes reservations that may reach Redis late. */

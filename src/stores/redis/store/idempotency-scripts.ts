@@ -5,7 +5,7 @@ import type {
   ReservationRequest,
   Run,
 } from '../../../idempotency/leased/idempotency-store.js'
-import { type Script, script } from '../connection/redis-call.js'
+import { type Script, script } from '../connection/client.js'
 
 /*
  * The transitions of idempotency/leased/record.ts, each as one atomic step. A record is

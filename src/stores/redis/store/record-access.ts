@@ -5,8 +5,8 @@ import {
   type ResolvedRecord,
   type StoredRecord,
 } from '../../../idempotency/leased/record-keeper.js'
-import { NotConfirmed, type Script, script, startRedisCall } from '../connection/redis-call.js'
-import type { Connection } from '../connection/redis-connection.js'
+import { type Script, script } from '../connection/client.js'
+import { type Connection, NotConfirmed, startRedisCall } from '../connection/redis-connection.js'
 import { appendResult, PRELUDE, recordTail } from './idempotency-scripts.js'
 
 interface RedisSnapshot extends RecordSnapshot {

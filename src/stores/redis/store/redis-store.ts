@@ -1,4 +1,3 @@
-import { AsyncResource } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { integerBetween, lazy, optionsObject, parseOptions } from '../../../base/options.js'
@@ -6,11 +5,10 @@ import type { ReservationRequest } from '../../../idempotency/leased/idempotency
 import { createRecordKeeper } from '../../../idempotency/leased/record-keeper.js'
 import type { Store } from '../../memory-store.js'
 import { checkMasters } from '../connection/check-nodes.js'
-import type { RedisClientLike } from '../connection/client.js'
+import { type RedisClientLike, type Script, script } from '../connection/client.js'
 import { openReplicated } from '../connection/group-commit.js'
 import { ownClients } from '../connection/own-clients.js'
-import { NotConfirmed, type Script, script, startRedisCall } from '../connection/redis-call.js'
-import { openConnection } from '../connection/redis-connection.js'
+import { openConnection, startRedisCall } from '../connection/redis-connection.js'
 import { createCompensation, UNDO_RESERVE, undoArguments } from './compensation.js'
 import * as scripts from './idempotency-scripts.js'
 import { createRecordAccess } from './record-access.js'
@@ -119,8 +117,7 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
         }
         return reservation
       } catch (error) {
-        const mayArrive = error instanceof NotConfirmed ? error.mayHaveRun : state.isRepeated
-        if (mayArrive) undo(request)
+        if (state.mayHaveRun) undo(request)
         throw error
       }
     },
@@ -134,10 +131,7 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
       const call = { script: scripts.SETTLE, keys: [redisKeyOf(run.recordId)], args }
       return (await connection.run(call)) === 1
     },
-    // `check` may open connections, which must not keep the async context of its caller.
-    check: AsyncResource.bind(() =>
-      checkMasters({ connection, timeoutMs, prefix, sendsWait: replicas !== undefined }),
-    ),
+    check: () => checkMasters({ connection, prefix, sendsWait: replicas !== undefined }),
     health: connection.health.read,
     close() {
       compensation.close()

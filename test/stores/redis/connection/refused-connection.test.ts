@@ -20,20 +20,26 @@ describe.each(CHOSEN_LIBRARIES)('a connection that Redis refuses ($library)', ({
 
   it('is reported as a wrong password', async () => {
     const { port } = await ownRedis({ requirepass: 'the-right-password' })
-    expectAll(await faultsOf({ port, password: 'a-wrong-password' }), /login: WRONGPASS/)
+    expectAll(
+      await faultsOf({ port, password: 'a-wrong-password' }),
+      /refuses the connection: WRONGPASS/,
+    )
   })
 
   it('is never used as the default user, who needs no password', async () => {
     const server = await ownRedis()
     await server.command('ACL', 'SETUSER', 'app', 'on', '>right', '~*', '+@all')
     const login = { username: 'app', password: 'wrong' }
-    expectAll(await faultsOf({ port: server.port, ...login }), /login: WRONGPASS/)
+    expectAll(await faultsOf({ port: server.port, ...login }), /refuses the connection: WRONGPASS/)
     expect(await server.command('DBSIZE')).toBe('0')
   })
 
   it('is never used in database 0 when the database does not exist', async () => {
     const server = await ownRedis()
-    expectAll(await faultsOf({ port: server.port, db: 9999 }), /database 9999: ERR DB index/)
+    expectAll(
+      await faultsOf({ port: server.port, db: 9999 }),
+      /refuses the connection: ERR DB index/,
+    )
     expect(await server.command('DBSIZE')).toBe('0')
   })
 

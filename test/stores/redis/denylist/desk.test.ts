@@ -2,8 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RedisClientLike, RedisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
-import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-call.js'
-import { createOperations } from '../../../../src/stores/redis/denylist/operations.js'
 import type { RedisServer } from '../../../support/redis/redis.js'
 import { LIBRARY } from '../../../support/redis/redis-clients.js'
 import { knowSecret } from '../../../support/secret-search/index.js'
@@ -26,20 +24,6 @@ describe('a server that will take the question a moment later is asked again', (
     await server.command('CONFIG', 'SET', 'min-replicas-to-write', '0')
     expect((await denied).version).toBeGreaterThan(0)
     expect(await desk.entries()).toHaveLength(1)
-  })
-
-  it('with the time for an answer each time, so that the last try does not blur what is known', async () => {
-    const triesMs: number[] = []
-    const { deny } = createOperations({
-      async runScript({ timeoutMs }) {
-        triesMs.push(timeoutMs)
-        throw new NotConfirmed('NOREPLICAS', false, 'server')
-      },
-      close() {},
-    })
-    await expect(deny(entryOf(), { timeoutMs: 600 })).rejects.toMatchObject({ mayBeWritten: false })
-    expect(triesMs.length).toBeGreaterThan(1)
-    expect(triesMs.filter((ms) => ms < 100)).toEqual([])
   })
 
   it('loading its data: when it has', async () => {

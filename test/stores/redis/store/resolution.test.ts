@@ -1,7 +1,7 @@
 import type { Resolution, Store } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
 import { encodeResult } from '../../../../src/idempotency/buffered-response/stored-result.js'
-import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-call.js'
+import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-connection.js'
 import { UNDO_RESERVE, undoArguments } from '../../../../src/stores/redis/store/compensation.js'
 import type { TcpProxy } from '../../../support/network/tcp-proxy.js'
 import { until } from '../../../support/until.js'

@@ -61,12 +61,8 @@ export function guardTransaction<Tx>(
 ): GuardedTransaction<Tx> {
   let isStopped = false
   let isRevoked = false
-  let refuseNested: (reason: Error) => void = () => {}
-  /** Rejects when the guard is revoked. */
-  const revoked = new Promise<never>((_resolve, reject) => {
-    refuseNested = reject
-  })
-  revoked.catch(() => {})
+  /** Reject the answers of nested transactions. */
+  const endNested: ((reason: Error) => void)[] = []
   const guards = new WeakMap<object, object>()
   const callbacks = new WeakMap<Callable, Callable>()
   const underWay = new Set<Promise<unknown>>()
@@ -121,11 +117,17 @@ export function guardTransaction<Tx>(
     const result = Reflect.apply(target, owner, values)
     if (isUnrelated(owner, name)) return result
     if (!isNativePromise(result)) return guardResult(result)
-    // A nested transaction that outlives the answer must end nothing on a connection that another request has.
-    const answer = given.some(isCallback) ? Promise.race([result, revoked]) : result
+    const answer = given.some(isCallback) ? unlessRevoked(result) : result
     // `connect` of TypeORM's query runner resolves to its connection, not to a result.
     return count(name === 'connect' ? answer.then(guardResult) : answer)
   }
+
+  /** A nested transaction that outlives the answer must end nothing on a connection that another request has. */
+  const unlessRevoked = (nested: Promise<unknown>): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      endNested.push(reject)
+      nested.then(resolve, reject)
+    })
 
   /** Returns the derived promise, because a rejection that the caller does not handle must stay unhandled. */
   function count(answer: Promise<unknown>): Promise<unknown> {
@@ -180,7 +182,7 @@ export function guardTransaction<Tx>(
     revoke() {
       isStopped = true
       isRevoked = true
-      refuseNested(new TransactionEndedError())
+      for (const end of endNested.splice(0)) end(new TransactionEndedError())
     },
     async callsSettled() {
       while (underWay.size > 0) await Promise.allSettled(underWay)

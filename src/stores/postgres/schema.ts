@@ -1,6 +1,6 @@
 import { lazy, optionsObject, parseOptions } from '../../base/options.js'
 import { DEFAULT_SCHEMA, roleName, schemaName } from './schema-names.js'
-import { lockLiteral, quotedSchema } from './sql/literals.js'
+import { integerLiteral, quotedSchema } from './sql/literals.js'
 import { schemaLock } from './sql/record-ids.js'
 import { createBeginRun } from './sql/statements.js'
 
@@ -60,7 +60,7 @@ do $migration$
 declare
   found pg_catalog.text;
 begin
-  perform pg_catalog.pg_advisory_xact_lock(${lockLiteral(schemaLock('migration', schema))});
+  perform pg_catalog.pg_advisory_xact_lock(${integerLiteral(schemaLock('migration', schema))});
   found := pg_catalog.obj_description(
     pg_catalog.to_regnamespace('${schema}')::pg_catalog.oid, 'pg_namespace');
   if found is not null and found OPERATOR(pg_catalog.!~) '^${COMMENT}[0-9]+$' then

@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { announcePostgres } from '../../base/decision/store-event.js'
 import { integerBetween, lazy, optionsObject, parseOptions } from '../../base/options.js'
 import type { TransactionRunner } from './runner.js'
-import { lockLiteral, quotedSchema } from './sql/literals.js'
+import { integerLiteral, quotedSchema } from './sql/literals.js'
 import { onlyRow, textIn } from './sql/read-columns.js'
 import { schemaLock } from './sql/record-ids.js'
 import { sqlStateOf } from './sql-state.js'
@@ -75,7 +75,7 @@ async function sweepTable(
  */
 function deletion(schema: string, table: string, rows: number): string {
   const name = `${quotedSchema(schema)}.${table}`
-  const lock = lockLiteral(schemaLock('sweep', schema))
+  const lock = integerLiteral(schemaLock('sweep', schema))
   return (
     `with gone as (delete from ${name} where ctid OPERATOR(pg_catalog.=) any (array(` +
     `select ctid from ${name} ` +

@@ -203,12 +203,12 @@ export function* end(session: Session): Generator<Wait, void> {
   }
 }
 
-const TOKEN = /::pg_catalog\.text, '(.*?)'::pg_catalog\.uuid, '(-?\d+)'::bigint, '([\d.]+) seconds'/
+const TOKEN = /ms', '(.*?)', '(-?\d+)', '([\d.]+) seconds'/
 
 function* beginRun(session: Session, { text }: Statement): Performing {
   const [id = '', fingerprint = '', keyLock = '', limitMs] = partsOf(
     text,
-    /'(.*?)'::pg_catalog\.uuid.*?x([\da-f]+)'.*?'(-?\d+)'::bigint, '(\d+)ms'/,
+    /'(.*?)'.*?x([\da-f]+)', '(-?\d+)', '(\d+)ms'/,
   )
   const { database, transaction = 0 } = session
   const [, token, tokenLock = '', tokenSeconds] = TOKEN.exec(text) ?? []
@@ -279,7 +279,7 @@ function* insertRecord(session: Session, statement: Statement): Performing {
   }
   const [id = '', fingerprint = '', seconds] = partsOf(
     text,
-    /select '(.*?)'::pg_catalog\.uuid, E'\\\\x([\da-f]+)'.*?, pg_catalog\.clock_timestamp\(\) .*? interval '([\d.]+) seconds'/,
+    /(?:select |values \()'(.*?)', E'\\\\x([\da-f]+)'.*?, pg_catalog\.clock_timestamp\(\) .*? '([\d.]+) seconds'/,
   )
   const run = valueIn(session, text)
   const expiresAt = session.database.machine.wallMs() + Number(seconds) * 1000
@@ -295,7 +295,7 @@ function* insertRecord(session: Session, statement: Statement): Performing {
 }
 
 function* insertToken(session: Session, { text }: Statement): Performing {
-  const [id = '', seconds] = partsOf(text, /select '(.*?)'.*?interval '([\d.]+) seconds'/)
+  const [id = '', seconds] = partsOf(text, /select '(.*?)'.*? '([\d.]+) seconds'/)
   const [lock = ''] = partsOf(text, /pg_try_advisory_xact_lock\('(-?\d+)'\)/)
   const isFree = session.tryLock(lock)
   if (isFree) yield undefined

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { migration } from '../../../src/stores/postgres/schema.js'
-import { lockLiteral } from '../../../src/stores/postgres/sql/literals.js'
+import { integerLiteral } from '../../../src/stores/postgres/sql/literals.js'
 import { schemaLock } from '../../../src/stores/postgres/sql/record-ids.js'
 import { type Sweeper, startSweeper, sweep } from '../../../src/stores/postgres/sweep.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
@@ -60,7 +60,7 @@ describe('sweep', () => {
   it('leaves the work to another who sweeps', async () => {
     await expired(3)
     const other = await pool.connect()
-    const lock = lockLiteral(schemaLock('sweep', 'service_auth'))
+    const lock = integerLiteral(schemaLock('sweep', 'service_auth'))
     await other.query('begin')
     await other.query(`select pg_advisory_xact_lock(${lock})`)
     expect(await sweep(place)).toBe(0)

@@ -1,10 +1,11 @@
 import { SCHEMA_NAME } from '../schema-names.js'
 
 /**
- * The text of a statement contains only names, digests and integers of this package; everything else is
- * bound. Names of types and functions are qualified, because a handler can change `search_path`. A
- * literal with a backslash is an `E''`, because a handler can change `standard_conforming_strings`. A
- * function that the server has to look up and evaluate costs a request more than a literal.
+ * The text of a statement contains only names, digests, integers and durations of this package; everything else is
+ * bound. Names of functions and operators are qualified, because a handler can change `search_path`. Literals have
+ * no types of their own, because the server would look up each for every request: a column, a parameter of a
+ * function, or the other side of an operator gives them one. One with a backslash is an `E''`, because a handler can
+ * change `standard_conforming_strings`.
  */
 
 const UUID = /^[0-9a-f]{32}$/
@@ -13,16 +14,12 @@ const INTEGER = /^-?\d{1,20}$/
 
 export const quotedSchema = (schema: string): string => `"${checked(schema, SCHEMA_NAME)}"`
 
-export const uuidLiteral = (uuid: string): string => `'${checked(uuid, UUID)}'::pg_catalog.uuid`
+export const uuidLiteral = (uuid: string): string => `'${checked(uuid, UUID)}'`
 
 /** A `bytea` literal from bytes in hexadecimal. */
-export const bytesLiteral = (bytes: string): string =>
-  `E'\\\\x${checked(bytes, BYTES)}'::pg_catalog.bytea`
+export const bytesLiteral = (bytes: string): string => `E'\\\\x${checked(bytes, BYTES)}'`
 
-/** A 64-bit integer, without a type: for a function that takes only `bigint`. */
-export const lockLiteral = (lock: string): string => `'${checked(lock, INTEGER)}'`
-
-export const integerText = (integer: string): string => `'${checked(integer, INTEGER)}'`
+export const integerLiteral = (integer: string): string => `'${checked(integer, INTEGER)}'`
 
 /** A duration for a setting: whole ms, at least 1, because 0 would mean no limit. */
 export function settingLiteral(durationMs: number): string {
@@ -31,12 +28,12 @@ export function settingLiteral(durationMs: number): string {
 
 /** SQL for the time `durationMs` from now, by the database's clock. */
 export const timeFromNow = (durationMs: number): string =>
-  `pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) interval '${intervalText(durationMs)}'`
+  `pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) ${intervalLiteral(durationMs)}`
 
-/** A duration in whole ms, as the text of an `interval`. */
-export function intervalText(durationMs: number): string {
+/** A duration in whole ms. */
+export function intervalLiteral(durationMs: number): string {
   const seconds = Math.ceil(Math.max(0, finite(durationMs))) / 1000
-  return `${seconds.toFixed(3)} seconds`
+  return `'${seconds.toFixed(3)} seconds'`
 }
 
 function finite(durationMs: number): number {

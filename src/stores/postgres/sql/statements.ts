@@ -3,9 +3,8 @@ import type { Row, Statement } from '../runner.js'
 import { membersOf } from '../sql-state.js'
 import {
   bytesLiteral,
-  integerText,
-  intervalText,
-  lockLiteral,
+  integerLiteral,
+  intervalLiteral,
   quotedSchema,
   settingLiteral,
   timeFromNow,
@@ -57,9 +56,7 @@ function createBeginStatements(schema: string) {
     begin: (ids: RecordIds, { transactionMs, token }: BeginOptions): Statement => ({
       text:
         `${call}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ` +
-        // The arguments have types, because untyped ones would match a function of this name that takes texts.
-        `${lockLiteral(ids.keyLock)}::bigint, ` +
-        `${settingLiteral(transactionMs)}::pg_catalog.text, ${tokenArguments(token)}) as begun`,
+        `${integerLiteral(ids.keyLock)}, ${settingLiteral(transactionMs)}, ${tokenArguments(token)}) as begun`,
       values: [],
     }),
     readBeginResult(rows: readonly Row[]): BeginResult {
@@ -78,7 +75,7 @@ function createBeginStatements(schema: string) {
       // `case` sets the limit before the wait. `concat` avoids the type `void`, which not every client can read.
       text:
         `select case when pg_catalog.set_config('lock_timeout', ${settingLiteral(waitMs)}, true) is not null ` +
-        `then pg_catalog.concat(pg_catalog.pg_advisory_xact_lock(${lockLiteral(keyLock)})) end as ended`,
+        `then pg_catalog.concat(pg_catalog.pg_advisory_xact_lock(${integerLiteral(keyLock)})) end as ended`,
       values: [],
     }),
   }
@@ -92,9 +89,8 @@ const USED = 'token used'
 
 const tokenArguments = (token: TokenValues | undefined): string =>
   token === undefined
-    ? 'null::pg_catalog.uuid, null::bigint, null::pg_catalog.interval'
-    : `${uuidLiteral(token.ids.id)}, ${lockLiteral(token.ids.lock)}::bigint, ` +
-      `'${intervalText(token.ttlMs)}'::pg_catalog.interval`
+    ? 'null, null, null'
+    : `${uuidLiteral(token.ids.id)}, ${integerLiteral(token.ids.lock)}, ${intervalLiteral(token.ttlMs)}`
 
 /** The settings that get the time limit of a transaction. */
 const TIMEOUTS = ['statement_timeout', 'idle_in_transaction_session_timeout']
@@ -194,15 +190,18 @@ export interface RecordedToken extends TokenValues {
 /** The statements on the tables of records and used tokens. */
 function createRecordStatements(schema: string) {
   const table = `${quotedSchema(schema)}.idempotency`
-  const insertInto = `insert into ${table} (id, fingerprint, result, run, expires_at) select `
 
-  function insert(ids: RecordIds, record: RecordValues, runSql: string): Statement {
+  /** The columns of a record, and the SQL and the bound value of each. */
+  const insertInto = `insert into ${table} (id, fingerprint, result, run, expires_at)`
+  function columns(
+    { id, fingerprint }: RecordIds,
+    record: RecordValues,
+    runSql: string,
+  ): Statement {
     const { result, retentionMs } = record
     const bound = result === undefined ? 'null' : "pg_catalog.decode($1::pg_catalog.text, 'base64')"
     return {
-      text:
-        `${insertInto}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ${bound}, ` +
-        `${runSql}, ${timeFromNow(retentionMs)}`,
+      text: `${uuidLiteral(id)}, ${bytesLiteral(fingerprint)}, ${bound}, ${runSql}, ${timeFromNow(retentionMs)}`,
       // Base64 text, because clients handle bytes differently.
       values: result === undefined ? [] : [base64(result)],
     }
@@ -216,7 +215,7 @@ function createRecordStatements(schema: string) {
     // The holder of the lock has recorded the token, but may not have committed yet: an insert would wait.
     `insert into ${quotedSchema(schema)}.used_token (id, expires_at) ` +
     `select ${uuidLiteral(id)}, ${timeFromNow(ttlMs)} ` +
-    `where pg_catalog.pg_try_advisory_xact_lock(${lockLiteral(lock)}) ` +
+    `where pg_catalog.pg_try_advisory_xact_lock(${integerLiteral(lock)}) ` +
     "on conflict do nothing returning 'yes' as consumed"
 
   return {
@@ -224,8 +223,15 @@ function createRecordStatements(schema: string) {
      * Inserts the record, as the last statement of a transaction. Fails in any transaction except
      * `fence`, in one that has failed (25P02), and if the key has a record (23505).
      */
-    insertRecord: (ids: RecordIds, record: RecordValues & { readonly fence: string }): Statement =>
-      insert(ids, record, `(${inTransaction(record.fence)})::pg_catalog.xid8`),
+    insertRecord(ids: RecordIds, record: RecordValues & { readonly fence: string }): Statement {
+      const { text, values } = columns(
+        ids,
+        record,
+        `(${inTransaction(record.fence)})::pg_catalog.xid8`,
+      )
+      // The planner needs less time for `values` than for a `select`.
+      return { text: `${insertInto} values (${text})`, values }
+    },
     /** Fails in any transaction except `fence`, and in `fence` if it has failed. */
     assertInTransaction: (fence: string): Statement => ({
       text: `select ${inTransaction(fence)} as coupled`,
@@ -233,10 +239,13 @@ function createRecordStatements(schema: string) {
     }),
     /** Inserts the record like `insertRecord`, but outside a transaction, and the token of its run with it. */
     insertRecordSeparately(ids: RecordIds, record: RecordValues, token?: RecordedToken): Statement {
-      const { text, values } = insert(ids, record, 'null')
+      const { text, values } = columns(ids, record, 'null')
       const using = token === undefined ? '' : `with used as (${consumeText(token)}) `
       const condition = token?.isRequired ? ' where exists (select from used)' : ''
-      return { text: `${using}${text}${condition} returning 'yes' as kept`, values }
+      return {
+        text: `${using}${insertInto} select ${text}${condition} returning 'yes' as kept`,
+        values,
+      }
     },
     /** Whether `insertRecordSeparately` inserted the record. */
     readKept: ([row]: readonly Row[]): boolean =>
@@ -301,8 +310,8 @@ const MESSAGES = ['message', 'originalMessage']
  */
 const inTransaction = (fence: string): string =>
   'case when pg_catalog.pg_current_xact_id() ' +
-  `OPERATOR(pg_catalog.=) ${integerText(fence)} then ${integerText(fence)} ` +
-  `else pg_catalog.concat('express-service-auth: transaction ', ${integerText(fence)}, ' ended ', ` +
+  `OPERATOR(pg_catalog.=) ${integerLiteral(fence)} then ${integerLiteral(fence)} ` +
+  `else pg_catalog.concat('express-service-auth: transaction ', ${integerLiteral(fence)}, ' ended ', ` +
   `'${MARKER}')::boolean::pg_catalog.text end`
 
 /**

@@ -1,6 +1,6 @@
 import type { Row, Statement, TransactionRunner } from '../runner.js'
 import { libraryRunner } from './library-runner.js'
-import { fromPg, ignoreClientErrors, isPgPool, type PgPoolLike } from './pg.js'
+import { fromPg, ignoreErrors, isPgPool, type PgPoolLike } from './pg.js'
 
 /**
  * A database of drizzle 0.45 on a pool of node-postgres; `T` is the object that `transaction` passes to its callback.
@@ -62,9 +62,10 @@ export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunn
   if (typeof sql !== 'function' || typeof sql.raw !== 'function') {
     throw new TypeError("fromDrizzle: expected drizzle's sql")
   }
-  ignoreClientErrors(db.$client)
+  // For clients in use: drizzle acquires them without a listener.
+  db.$client.on('connect', ignoreErrors)
   const pool = fromPg(db.$client)
-  return libraryRunner<T>({
+  const runner = libraryRunner<T>({
     transaction({ isolation }) {
       const config = isolation ? { isolationLevel: isolation } : undefined
       return (use) => db.transaction(use, config)
@@ -73,10 +74,12 @@ export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunn
       const { rows } = await (tx as TransactionLike).execute(toQuery(sql, statement))
       return rows
     },
-    // By the pool, because drizzle cannot limit the wait for a connection.
-    queryAlone: ({ statement: { text, values }, limits }) =>
-      pool.query(undefined, text, values, limits),
   })
+  // A statement without a transaction by the pool, because drizzle cannot limit the wait for a connection.
+  return {
+    ...runner,
+    query: (tx, ...statement) => (tx === undefined ? pool : runner).query(tx, ...statement),
+  }
 }
 
 /** Converts the text to the template form of drizzle's tag, with the values in place of `$1`, `$2`, ... */

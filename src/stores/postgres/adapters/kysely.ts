@@ -1,6 +1,6 @@
 import { hasFunctions } from '../../../base/options.js'
 import type { Isolation, Row, Statement, TransactionRunner } from '../runner.js'
-import { libraryRunner, queryOn } from './library-runner.js'
+import { libraryRunner } from './library-runner.js'
 
 /** The parts of a `Kysely<DB>` on Postgres that the adapter uses; `Tx` is its `Transaction<DB>`. */
 export interface KyselyLike<Tx> {
@@ -75,7 +75,7 @@ export function fromKysely<Tx>(db: KyselyLike<Tx>): TransactionRunner<Tx> {
       return (use) => begun.execute(use)
     },
     query: (tx, statement) => query(tx as KyselyExecutor, statement),
-    queryAlone: (single) => queryOn((use) => db.connection().execute(use), query, single),
+    connection: (use) => db.connection().execute((connection) => use(connection as Tx)),
   })
 }
 

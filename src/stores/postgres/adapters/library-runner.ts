@@ -13,15 +13,24 @@ import { READ_ONLY_SQL_TRANSACTION, sqlStateOf } from '../sql-state.js'
 interface Library<Tx> {
   /** Opens a transaction with the library's own function. */
   transaction(limits: TransactionLimits): Open<Tx>
+  /** Acquires a connection for a statement in no transaction; without it, the statement has one of its own. */
+  readonly connection?: Open<Tx>
   query(tx: Tx, statement: Statement): PromiseLike<readonly Row[]>
-  /** Runs one statement outside the transaction, on a separate connection. */
-  queryAlone(single: SingleStatement): Promise<readonly Row[]>
 }
 
-interface SingleStatement {
-  readonly statement: Statement
-  readonly limits: StatementLimits
+/** Passes a connection or a transaction to `use`, and releases it when `use` has settled. */
+export type Open<Tx> = <R>(use: (tx: Tx) => Promise<R>, opening: Opening) => Promise<R>
+
+/** What a library and the caller know of an opening. */
+export interface Opening {
+  /** Whether the caller no longer waits. */
+  isAbandoned: boolean
+  /** Set by a library that can destroy a connection: called when the caller stops waiting. */
+  destroy: () => void
 }
+
+/** Limits the rest of the caller's wait to `ms`; after that it is rejected with what `reason` returns. */
+type LimitWait = (ms: number, reason: () => unknown) => void
 
 /** The limits of a single statement for which the caller sets none. */
 const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
@@ -34,113 +43,92 @@ const ROLLBACK_MS = 1000
 
 /** Runs transactions by a library: acquires in time, runs, limits the wait for the end, and rolls back. */
 export function libraryRunner<Tx>(library: Library<Tx>): TransactionRunner<Tx> {
-  /** Transactions whose last statement through this runner succeeded, so that they are not aborted. */
-  const alive = new WeakSet<WeakKey>()
+  /** Transactions whose last statement through this runner failed, so that they may be aborted. */
+  const doubtful = new WeakSet<WeakKey>()
 
-  async function transaction<R>(
-    work: (tx: Tx) => Promise<R>,
-    limits: TransactionLimits,
-  ): Promise<R> {
+  async function query(tx: Tx, statement: Statement): Promise<readonly Row[]> {
+    try {
+      const rows = await library.query(tx, statement)
+      doubtful.delete(tx as WeakKey)
+      return rows
+    } catch (error) {
+      doubtful.add(tx as WeakKey)
+      throw error
+    }
+  }
+
+  return {
+    transaction(work, limits) {
+      const { acquireMs, transactionMs } = limits
+      const endBy = performance.now() + acquireMs + transactionMs
+      return openInTime(
+        library,
+        { open: library.transaction(limits), acquireMs },
+        async (tx, limitWait) => {
+          const result = await work(tx)
+          const commitMs = Math.max(ROLLBACK_MS, Math.ceil(endBy - performance.now()))
+          limitWait(commitMs, () => noAnswer(commitMs))
+          // Postgres answers COMMIT in an aborted transaction with ROLLBACK, which libraries take for success.
+          if (doubtful.has(tx as WeakKey)) await library.query(tx, { text: 'select 1', values: [] })
+          return result
+        },
+      )
+    },
+    async query(tx, text, values, { acquireMs, statementMs } = DEFAULT_LIMITS) {
+      if (tx !== undefined) return query(tx, { text, values })
+      const open =
+        library.connection ?? library.transaction({ acquireMs, transactionMs: statementMs })
+      return openInTime(library, { open, acquireMs }, (connection, limitWait) => {
+        limitWait(statementMs, () => noAnswer(statementMs))
+        return query(connection, { text, values })
+      })
+    },
+  }
+}
+
+interface Opens<Tx> {
+  readonly open: Open<Tx>
+  readonly acquireMs: number
+}
+
+/**
+ * Waits for `open` no longer than `acquireMs`, whatever the library's pool does: if the connection comes
+ * later, `use` is not called. After a limit the library continues alone, unless it can destroy the connection.
+ */
+function openInTime<Tx, R>(
+  library: Library<Tx>,
+  { open, acquireMs }: Opens<Tx>,
+  use: (tx: Tx, limitWait: LimitWait) => Promise<R>,
+): Promise<R> {
+  return new Promise((resolve, reject) => {
+    const opening: Opening = { isAbandoned: false, destroy: () => {} }
     let failure: { readonly error: unknown } | undefined
-    const endBy = performance.now() + limits.acquireMs + limits.transactionMs
-    const open = library.transaction(limits)
-    return openInTime(open, limits.acquireMs, async (tx, limitWait) => {
+    let timer: NodeJS.Timeout | undefined
+    const limitWait: LimitWait = (ms, reason) => {
+      clearTimeout(timer)
+      timer = setTimeout(() => {
+        opening.isAbandoned = true
+        reject(reason())
+        opening.destroy()
+      }, ms).unref()
+    }
+    const noConnection = (): Error =>
+      new Error(`No connection to Postgres came within ${acquireMs} ms.`)
+    limitWait(acquireMs, noConnection)
+    open(async (tx) => {
+      if (opening.isAbandoned) throw noConnection()
+      clearTimeout(timer)
       try {
-        const result = await work(tx)
-        const commitMs = Math.max(ROLLBACK_MS, Math.ceil(endBy - performance.now()))
-        limitWait(commitMs, () => noAnswer(commitMs))
-        // Postgres answers COMMIT in an aborted transaction with ROLLBACK, which libraries take for success.
-        if (!alive.has(tx as WeakKey)) await library.query(tx, { text: 'select 1', values: [] })
-        return result
+        return await use(tx, limitWait)
       } catch (error) {
         failure = { error }
         limitWait(ROLLBACK_MS, () => error)
         await dropIfReadOnly(error, (text) => library.query(tx, { text, values: [] }))
         throw error
       }
-    }).catch((error: unknown) => {
-      // The error of a failed rollback must not hide the first one.
-      throw failure ? failure.error : error
-    })
-  }
-
-  return {
-    transaction,
-    async query(tx, text, values, limits = DEFAULT_LIMITS) {
-      const statement = { text, values }
-      if (tx === undefined) return library.queryAlone({ statement, limits })
-      alive.delete(tx as WeakKey)
-      const rows = await library.query(tx, statement)
-      alive.add(tx as WeakKey)
-      return rows
-    },
-  }
-}
-
-/** Runs a statement on a connection that `open` acquires. */
-export function queryOn<Connection>(
-  open: Open<Connection>,
-  query: (connection: Connection, statement: Statement) => PromiseLike<readonly Row[]>,
-  { statement, limits: { acquireMs, statementMs } }: SingleStatement,
-): Promise<readonly Row[]> {
-  return openInTime(open, acquireMs, async (connection, limitWait) => {
-    limitWait(statementMs, () => noAnswer(statementMs))
-    try {
-      return await query(connection, statement)
-    } catch (error) {
-      await dropIfReadOnly(error, (text) => query(connection, { text, values: [] }))
-      throw error
-    }
-  })
-}
-
-/** What a library and the caller know of an opening. */
-export interface Opening {
-  /** Whether the caller no longer waits. */
-  isAbandoned: boolean
-  /** Set by a library that can destroy a connection: called when the caller stops waiting. */
-  destroy: () => void
-}
-
-/** Passes a connection or a transaction to `use`, and releases it when `use` has settled. */
-export type Open<Handle> = <R>(use: (handle: Handle) => Promise<R>, opening: Opening) => Promise<R>
-
-/** Limits the rest of the caller's wait to `ms`; after that it is rejected with what `reason` returns. */
-type LimitWait = (ms: number, reason: () => unknown) => void
-
-/**
- * Waits for `open` no longer than `acquireMs`, whatever the library's pool does: if the connection comes
- * later, `use` is not called. After a limit the library continues alone, unless it can destroy the connection.
- */
-function openInTime<Handle, R>(
-  open: Open<Handle>,
-  acquireMs: number,
-  use: (handle: Handle, limitWait: LimitWait) => Promise<R>,
-): Promise<R> {
-  return new Promise((resolve, reject) => {
-    let isUsed = false
-    const opening: Opening = { isAbandoned: false, destroy: () => {} }
-    const abandonAfter = (ms: number, reason: () => unknown): NodeJS.Timeout =>
-      setTimeout(() => {
-        opening.isAbandoned = true
-        reject(reason())
-        opening.destroy()
-      }, ms).unref()
-    const noConnection = (): Error =>
-      new Error(`No connection to Postgres came within ${acquireMs} ms.`)
-    let timer = abandonAfter(acquireMs, noConnection)
-    const limitWait: LimitWait = (ms, reason) => {
-      clearTimeout(timer)
-      timer = abandonAfter(ms, reason)
-    }
-    open(async (handle) => {
-      if (isUsed) throw new Error('The library has called back a second time')
-      if (opening.isAbandoned) throw noConnection()
-      isUsed = true
-      clearTimeout(timer)
-      return await use(handle, limitWait)
     }, opening)
-      .then(resolve, reject)
+      // The error of a failed rollback must not hide the first one.
+      .then(resolve, (error) => reject(failure ? failure.error : error))
       .finally(() => clearTimeout(timer))
   })
 }

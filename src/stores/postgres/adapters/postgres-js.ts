@@ -1,7 +1,7 @@
 import { setImmediate as nextImmediate } from 'node:timers/promises'
 import type { Row, Statement, TransactionRunner } from '../runner.js'
 import { isEndedByHandler } from '../sql/statements.js'
-import { libraryRunner, type Open, queryOn } from './library-runner.js'
+import { libraryRunner, type Open } from './library-runner.js'
 
 /** `sql` of postgres.js 3.4; `T` is the object that `sql.begin` passes to its callback. */
 export interface PostgresJsLike<T> {
@@ -93,8 +93,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
   return libraryRunner<T>({
     transaction: ({ isolation }) => open(isolation ? `isolation level ${isolation}` : ''),
     query,
-    // In a transaction, because outside one the library does not distinguish a queued statement from a sent one.
-    queryAlone: (single) => queryOn(open(''), query, single),
+    // No `connection`: outside a transaction the library does not distinguish a queued statement from a sent one.
   })
 }
 

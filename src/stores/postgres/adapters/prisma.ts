@@ -1,6 +1,6 @@
 import { hasFunctions } from '../../../base/options.js'
-import type { Isolation, Row, Statement, StatementLimits, TransactionRunner } from '../runner.js'
-import { libraryRunner, type Open, queryOn } from './library-runner.js'
+import type { Isolation, Row, TransactionRunner } from '../runner.js'
+import { libraryRunner } from './library-runner.js'
 
 /**
  * The parts of a `PrismaClient`, extended or not, that the adapter uses; `Tx` is its
@@ -63,6 +63,7 @@ export function fromPrisma<Tx>(prisma: PrismaLike<Tx>): TransactionRunner<Tx> {
   if (!hasFunctions(prisma, ['$connect', '$transaction', '$queryRawUnsafe'])) {
     throw new TypeError('fromPrisma: expected a PrismaClient')
   }
+  // No `connection`: Prisma limits the wait for a connection only for a transaction.
   return libraryRunner<Tx>({
     transaction({ acquireMs, transactionMs, isolation }) {
       const isolationLevel = isolation && ISOLATION_LEVELS[isolation]
@@ -70,17 +71,8 @@ export function fromPrisma<Tx>(prisma: PrismaLike<Tx>): TransactionRunner<Tx> {
       return (use) =>
         prisma.$transaction(use, isolationLevel ? { ...limits, isolationLevel } : limits)
     },
-    query: (tx, statement) => query(tx as RawPrisma, statement),
-    queryAlone: (single) => queryOn(connect(prisma, single.limits), query, single),
+    async query(tx, { text, values }) {
+      return (await (tx as RawPrisma).$queryRawUnsafe(text, ...values)) as readonly Row[]
+    },
   })
-}
-
-function connect<Tx>(prisma: PrismaLike<Tx>, limits: StatementLimits): Open<RawPrisma> {
-  // Prisma limits the wait for a connection only for a transaction, so the statement runs in a transaction.
-  const prismaLimits = { maxWait: limits.acquireMs, timeout: limits.statementMs }
-  return (use) => prisma.$transaction((tx) => use(tx as RawPrisma), prismaLimits)
-}
-
-async function query(on: RawPrisma, { text, values }: Statement): Promise<readonly Row[]> {
-  return (await on.$queryRawUnsafe(text, ...values)) as readonly Row[]
 }

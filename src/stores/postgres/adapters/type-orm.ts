@@ -1,6 +1,6 @@
 import { hasFunctions } from '../../../base/options.js'
 import type { Isolation, Row, Statement, TransactionRunner } from '../runner.js'
-import { libraryRunner, type Open, queryOn } from './library-runner.js'
+import { libraryRunner, type Opening } from './library-runner.js'
 
 /** The parts of a `DataSource` on Postgres that the adapter uses; `Tx` is its `EntityManager`. */
 export interface DataSourceLike<Tx> {
@@ -70,18 +70,13 @@ export function fromTypeOrm<Tx>(source: DataSourceLike<Tx>): TransactionRunner<T
     transaction({ isolation }) {
       const level = isolation?.toUpperCase() as Uppercase<Isolation> | undefined
       return (use, opening) =>
-        openQueryRunner(source)(
-          ({ manager }) => (level ? manager.transaction(level, use) : manager.transaction(use)),
-          opening,
+        useQueryRunner(source, opening, ({ manager }) =>
+          level ? manager.transaction(level, use) : manager.transaction(use),
         )
     },
+    connection: (use, opening) =>
+      useQueryRunner(source, opening, ({ manager }) => use(manager as Tx)),
     query: (tx, statement) => query(tx as EntityManagerLike, statement),
-    queryAlone: (single) =>
-      queryOn(
-        (use, opening) => openQueryRunner(source)(({ manager }) => use(manager), opening),
-        query,
-        single,
-      ),
   })
 }
 
@@ -95,17 +90,19 @@ async function query(
   return records as readonly Row[]
 }
 
-function openQueryRunner<Tx>(source: DataSourceLike<Tx>): Open<QueryRunnerLike<Tx>> {
-  return async (use, opening) => {
-    const runner = source.createQueryRunner()
-    try {
-      const client = (await runner.connect()) as ClientLike
-      if (opening.isAbandoned) throw new Error('The connection came too late')
-      opening.destroy = () => void client.end().catch(() => {})
-      return await use(runner)
-    } finally {
-      opening.destroy = () => {}
-      await runner.release()
-    }
+async function useQueryRunner<Tx, R>(
+  source: DataSourceLike<Tx>,
+  opening: Opening,
+  use: (runner: QueryRunnerLike<Tx>) => Promise<R>,
+): Promise<R> {
+  const runner = source.createQueryRunner()
+  try {
+    const client = (await runner.connect()) as ClientLike
+    if (opening.isAbandoned) throw new Error('The connection came too late')
+    opening.destroy = () => void client.end().catch(() => {})
+    return await use(runner)
+  } finally {
+    opening.destroy = () => {}
+    await runner.release()
   }
 }

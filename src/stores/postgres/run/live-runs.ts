@@ -11,6 +11,8 @@ export interface LiveRun<Tx> {
   transaction(): Tx
   /** Resolves when the handler's calls on the transaction have been answered; from then on all calls fail. */
   endCalls(): Promise<void>
+  /** Refuses new calls. */
+  stop(): void
   /** Makes the transaction object, and everything made from it, fail from now on. */
   revoke(): void
   readonly usedTransaction: boolean
@@ -43,7 +45,7 @@ export interface LiveRuns<Tx> {
 export function createLiveRuns<Tx>(): LiveRuns<Tx> {
   // A list, no longer than the pool has connections. V8 keeps the outgrown tables of a `Map`, and what they refer
   // to, until a full collection.
-  const entries: { readonly run: LiveRun<Tx>; stop(): void }[] = []
+  const runs: LiveRun<Tx>[] = []
 
   return {
     begin(request, tx) {
@@ -76,18 +78,19 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
           await guarded?.callsSettled()
           guarded?.revoke()
         },
+        stop: () => guarded?.stop(),
         revoke: () => guarded?.revoke(),
       }
-      entries.push({ run, stop: () => guarded?.stop() })
+      runs.push(run)
       return run
     },
     end(requester) {
-      const at = entries.findIndex(({ run }) => run.request.requester === requester)
-      if (at >= 0) entries.splice(at, 1)[0]?.stop()
+      const at = runs.findIndex(({ request }) => request.requester === requester)
+      if (at >= 0) runs.splice(at, 1)[0]?.stop()
     },
     of(requester, caller) {
-      const entry = entries.find(({ run }) => run.request.requester === requester)
-      if (entry !== undefined) return entry.run
+      const run = runs.find(({ request }) => request.requester === requester)
+      if (run !== undefined) return run
       throw wrongWiring(
         `${caller} needs an unanswered request whose requireIdempotencyKey uses this store`,
       )

@@ -49,70 +49,18 @@ export function transactionEnding(ending: HandlerEnding): TransactionEnding {
   return { type: 'roll_back', isReleased: false }
 }
 
-/**
- * What decides the outcome of a run.
- *
- * - `found`: the handler may not run.
- * - `timed_out`: the run took too long; nothing of it will be committed.
- * - `server_failed`: the handler's answer does not count.
- * - `rolled_back`: the handler has answered, and its writes are rolled back. `isUncoupled`: the handler ended
- *   the transaction itself before that, so its writes may be committed.
- * - `committing`: COMMIT may have been sent; without a reply, its outcome is unknown.
- */
-export type Decision =
-  | { readonly type: 'found'; readonly outcome: RunOutcome }
-  | { readonly type: 'timed_out'; readonly reason: 'store_unavailable' | 'timed_out' }
-  | { readonly type: 'server_failed' }
-  | {
-      readonly type: 'rolled_back'
-      readonly ending: TransactionEnding
-      readonly isUncoupled: boolean
-    }
-  | { readonly type: 'committing'; readonly ending: RecordedEnding }
-
 /** A run whose transaction has settled, or is out of time. */
 export interface EndedRun {
   readonly request: Pick<RunRequest, 'hasKey' | 'retentionMs'>
   readonly ids: RecordIds
   /** The token that the run uses up. */
   readonly token: TokenValues | undefined
-  /** `undefined`: the transaction failed before its end. */
-  readonly decision: Decision | undefined
   /** The handler's transaction, once the handler has begun. */
   readonly live: Pick<LiveRun<never>, 'usedTransaction'> | undefined
   /** The id of the transaction, once the handler has begun. */
   readonly fence: number | undefined
   /** When the handler had answered, by `performance.now`. */
   readonly answeredAt: number | undefined
-  /** The answer whose record is being written, or has been. */
-  readonly recording: RecordedEnding | undefined
-}
-
-/** Determines the outcome of a request, and stores the record of a refusal, whose writes are rolled back. */
-export async function determineOutcome<Tx>(
-  store: StoreContext<Tx>,
-  run: EndedRun,
-  settlement: TransactionSettlement,
-): Promise<RunOutcome> {
-  const { decision, recording } = run
-  switch (decision?.type) {
-    case 'found':
-      return decision.outcome
-    case 'timed_out':
-      return undone(decision.reason)
-    case 'server_failed':
-      return unavailable(settlement)
-    case 'rolled_back':
-      assertRolledBack(settlement)
-      return rolledBack(store, run, decision)
-    case 'committing':
-      if (settlement.type === 'committed') return committed(run, decision.ending)
-      return failedToCommit(store, run, { step: 'commit', ending: decision.ending, settlement })
-    case undefined:
-      if (recording === undefined) return unavailable(settlement)
-      assertRolledBack(settlement)
-      return failedToCommit(store, run, { step: 'record', ending: recording, settlement })
-  }
 }
 
 const committed = ({ request, live }: EndedRun, ending: RecordedEnding): RunOutcome => ({
@@ -128,25 +76,36 @@ const answered = (end: RunEnd | undefined): RunOutcome & { readonly outcome: 'an
   end,
 })
 
-interface UncommittedRun {
+/** What failed: the insert of the record before any COMMIT, or a step after which COMMIT may have been sent. */
+type CommitStep = 'record' | 'commit'
+
+/** An answer whose record, at least, was to be written. */
+interface Committing {
   readonly step: CommitStep
   readonly ending: RecordedEnding
-  readonly settlement: NotCommitted
 }
 
-async function failedToCommit<Tx>(
+/** The outcome of a run whose record was written, or failed. */
+export async function outcomeOfCommit<Tx>(
   store: StoreContext<Tx>,
   run: EndedRun,
-  { step, ending, settlement }: UncommittedRun,
+  { step, ending, settlement }: Committing & { readonly settlement: TransactionSettlement },
 ): Promise<RunOutcome> {
+  if (settlement.type === 'committed') {
+    if (step === 'record') throw new TypeError(COMMITTED_TOO_EARLY)
+    return committed(run, ending)
+  }
   if (settlement.type === 'pending') return resolveUnansweredCommit(store, run, ending)
   const { error } = settlement
   if (isEndedByHandler(error)) return uncoupled(store, run, ending.result)
   return resolveFailedCommit(store, run, { step, ending, error })
 }
 
+const COMMITTED_TOO_EARLY =
+  'TransactionRunner.transaction must resolve only when it has committed its work'
+
 /** The outcome of a request that did nothing, because the database could not be queried. */
-function unavailable(settlement: TransactionSettlement): RunOutcome {
+export function unavailable(settlement: TransactionSettlement): RunOutcome {
   if (settlement.type === 'committed') {
     throw new TypeError('TransactionRunner.transaction must run its work before it resolves')
   }
@@ -156,21 +115,21 @@ function unavailable(settlement: TransactionSettlement): RunOutcome {
   return { ...undone('store_unavailable'), ...(sqlState !== undefined && { sqlState }) }
 }
 
-type NotCommitted = Exclude<TransactionSettlement, { type: 'committed' }>
-
-function assertRolledBack(settlement: TransactionSettlement): asserts settlement is NotCommitted {
-  if (settlement.type !== 'committed') return
-  throw new TypeError(
-    'TransactionRunner.transaction must resolve only when it has committed its work',
-  )
+/** A handler's answer whose writes were rolled back. */
+interface RolledBack {
+  readonly ending: TransactionEnding
+  /** The handler ended the transaction itself before that, so its writes may be committed. */
+  readonly isUncoupled: boolean
+  readonly settlement: TransactionSettlement
 }
 
 /** The handler's writes were rolled back. A separate statement still stores a refusal with a key. */
-async function rolledBack<Tx>(
+export async function outcomeOfRollback<Tx>(
   store: StoreContext<Tx>,
   run: EndedRun,
-  { ending, isUncoupled }: Decision & { readonly type: 'rolled_back' },
+  { ending, isUncoupled, settlement }: RolledBack,
 ): Promise<RunOutcome> {
+  if (settlement.type === 'committed') throw new TypeError(COMMITTED_TOO_EARLY)
   const isRefusal = ending.type !== 'roll_back'
   if (isUncoupled) return uncoupled(store, run, isRefusal ? ending.result : undefined)
   if (!isRefusal) return answered(ending.isReleased ? 'released' : 'rolled_back')
@@ -210,20 +169,11 @@ async function insertRecord<Tx>(
   }
 }
 
-/** What failed: the insert of the record before any COMMIT, or a step after which COMMIT may have been sent. */
-type CommitStep = 'record' | 'commit'
-
-interface FailedCommit {
-  readonly step: CommitStep
-  readonly ending: RecordedEnding
-  readonly error: unknown
-}
-
 /** Returns the outcome of a transaction whose record or COMMIT failed. */
 export async function resolveFailedCommit<Tx>(
   store: StoreContext<Tx>,
   run: EndedRun,
-  { step, ending, error }: FailedCommit,
+  { step, ending, error }: Committing & { readonly error: unknown },
 ): Promise<RunOutcome> {
   const sqlState = sqlStateOf(error)
   const state = sqlState === undefined ? {} : { sqlState }
@@ -373,7 +323,7 @@ async function findOvertaker<Tx>(
 const overtaken = ({ type }: RecordedEnding, by: RecordFinding): RunOutcome =>
   type === 'refuse' ? answered('conflict') : { outcome: 'overtaken', by }
 
-const undone = (reason: Undone): RunOutcome & { readonly outcome: 'undone' } => ({
+export const undone = (reason: Undone): RunOutcome & { readonly outcome: 'undone' } => ({
   outcome: 'undone',
   reason,
 })

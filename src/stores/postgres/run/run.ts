@@ -10,14 +10,16 @@ import type { StoreContext } from '../store-context.js'
 import type { LiveRun, LiveRuns } from './live-runs.js'
 import {
   classifyFailure,
-  type Decision,
-  determineOutcome,
   type EndedRun,
   findingOf,
+  outcomeOfCommit,
+  outcomeOfRollback,
   type RecordedEnding,
   type TransactionEnding,
   type TransactionSettlement,
   transactionEnding,
+  unavailable,
+  undone,
 } from './outcome.js'
 
 /** Creates the `run` function of a coupled store. */
@@ -32,7 +34,7 @@ export function createRun<Tx>(store: StoreContext<Tx>, liveRuns: LiveRuns<Tx>): 
     run.onHandlerStart = () => running.add(ids.id)
     try {
       const settlement = await run.transact()
-      return await determineOutcome(store, run, settlement)
+      return await run.conclude(settlement)
     } finally {
       if (run.fence !== undefined) running.delete(ids.id)
     }
@@ -61,6 +63,9 @@ const ROLLBACK = new Rollback()
  */
 const SERVER_GRACE_MS = 500
 
+/** Makes the outcome of a run of what became of its transaction. */
+type Conclusion = (settlement: TransactionSettlement) => RunOutcome | Promise<RunOutcome>
+
 /** One transaction: begins, checks whether the handler may run, runs it, and writes the record. */
 class Run<Tx> implements EndedRun {
   readonly request: RunRequest
@@ -69,7 +74,6 @@ class Run<Tx> implements EndedRun {
   live: LiveRun<Tx> | undefined
   fence: number | undefined
   answeredAt: number | undefined
-  recording: RecordedEnding | undefined
   onHandlerStart: () => void = () => {}
 
   readonly #store: StoreContext<Tx>
@@ -79,7 +83,12 @@ class Run<Tx> implements EndedRun {
   readonly #timeLimit: Promise<never>
   #rejectTimeLimit: (reason: Error) => void = () => {}
   #timer: NodeJS.Timeout | undefined
-  #decision: Decision | undefined
+  /** The first decision; nothing else of the run counts after it. */
+  #decision: Conclusion | undefined
+  /** Applies to a transaction that fails before a decision. */
+  #ifItFails: Conclusion = unavailable
+  /** Whether the decision is by the handler's answer. */
+  #hasAnswered = false
   /** Whether the runner has called back with the transaction; it may do so once. */
   #isCalled = false
   /** Whether that callback has settled. */
@@ -100,8 +109,8 @@ class Run<Tx> implements EndedRun {
     this.#timeLimit.catch(() => {})
   }
 
-  get decision(): Decision | undefined {
-    return this.#decision
+  conclude(settlement: TransactionSettlement): RunOutcome | Promise<RunOutcome> {
+    return (this.#decision ?? this.#ifItFails)(settlement)
   }
 
   /**
@@ -116,7 +125,7 @@ class Run<Tx> implements EndedRun {
     const resource = new AsyncResource('express-service-auth:run')
     const inTransaction = async (tx: Tx): Promise<void> => {
       try {
-        await resource.runInAsyncScope(() => this.#inTransaction(tx))
+        await resource.runInAsyncScope(() => this.#within(this.#inTransaction(tx)))
       } finally {
         this.#isSettled = true
       }
@@ -132,7 +141,7 @@ class Run<Tx> implements EndedRun {
       (): TransactionSettlement => ({ type: 'pending' }),
     )
     // A client that lost its connection may reject while the handler is still running, or before it has begun.
-    if (settlement.type !== 'pending' && !this.#isSettled) this.#decide({ type: 'server_failed' })
+    if (settlement.type !== 'pending' && !this.#isSettled) this.#decide(unavailable)
     if (!this.#hasAnswered) this.#control.abort()
     clearTimeout(this.#timer)
     this.#input.liveRuns.end(this.request.requester)
@@ -141,32 +150,42 @@ class Run<Tx> implements EndedRun {
     return settlement
   }
 
+  /** Goes on when the time is over, but sends nothing more. */
   async #inTransaction(tx: Tx): Promise<void> {
-    if (this.#isCalled || this.#decision !== undefined) throw ROLLBACK
+    this.#assertUndecided()
+    if (this.#isCalled) throw ROLLBACK
     this.#isCalled = true
-    const begun = await this.#within(this.#begin(tx))
-    if (begun.found !== 'nothing') throw this.#decide({ type: 'found', outcome: foundIn(begun) })
-    if (this.#decision !== undefined) throw ROLLBACK
+    const begun = await this.#begin(tx)
+    if (begun.found !== 'nothing') throw this.#decide(() => foundIn(begun))
+    this.#assertUndecided()
     const fence = safeFence(begun.fence)
     this.fence = fence
     this.#startTimer(this.#store.limits.transactionMs)
     const live = this.#input.liveRuns.begin(this.request, tx)
     this.live = live
     this.onHandlerStart()
-    const ending = await this.#within(this.#runHandler(live, fence))
+    const ending = await this.#runHandler(live, fence)
+    this.#assertUndecided()
     this.answeredAt = performance.now()
     const isKept = ending.type === 'commit' || (ending.type === 'refuse' && live.keepsWrites)
     const failure = await findFailure(this.#store, { run: live, fence, ending, isKept })
-    if (failure?.type === 'server_failed') {
-      this.#decide({ type: 'server_failed' })
-      throw failure.error
-    }
+    this.#assertUndecided()
+    if (failure?.type === 'server_failed') throw failure.error
     if (!isKept) {
-      throw this.#decide({ type: 'rolled_back', ending, isUncoupled: failure !== undefined })
+      const isUncoupled = failure !== undefined
+      throw this.#decideByAnswer((settlement) =>
+        outcomeOfRollback(this.#store, this, { ending, isUncoupled, settlement }),
+      )
     }
-    this.recording = ending
+    this.#ifItFails = (settlement) =>
+      outcomeOfCommit(this.#store, this, { step: 'record', ending, settlement })
     if (failure !== undefined) throw failure.error
     await this.#writeRecord(tx, ending, fence)
+    // From here on COMMIT may be sent: by `transaction` once this function has resolved.
+    this.#assertUndecided()
+    this.#decideByAnswer((settlement) =>
+      outcomeOfCommit(this.#store, this, { step: 'commit', ending, settlement }),
+    )
   }
 
   /** Sets the limits of the transaction, tries the lock, looks for the record and uses up the token, in this order. */
@@ -201,21 +220,22 @@ class Run<Tx> implements EndedRun {
     const last = hasKey
       ? statements.insertRecord(this.ids, record)
       : statements.assertInTransaction(record.fence)
-    await this.#within(runner.query(tx, last.text, last.values))
-    // From here on COMMIT may be sent: by `transaction` once this function has resolved.
-    if (this.#decision !== undefined) throw ROLLBACK
-    this.#decide({ type: 'committing', ending })
+    await runner.query(tx, last.text, last.values)
   }
 
-  /** The first decision counts. Returns what rolls the transaction back. */
-  #decide(decision: Decision): Rollback {
+  /** Returns what rolls the transaction back. */
+  #decide(decision: Conclusion): Rollback {
     this.#decision ??= decision
     return ROLLBACK
   }
 
-  get #hasAnswered(): boolean {
-    const type = this.#decision?.type
-    return type === 'committing' || type === 'rolled_back'
+  #decideByAnswer(decision: Conclusion): Rollback {
+    this.#hasAnswered = true
+    return this.#decide(decision)
+  }
+
+  #assertUndecided(): void {
+    if (this.#decision !== undefined) throw ROLLBACK
   }
 
   /** Restarts the timer, which does not keep the process alive. */
@@ -223,8 +243,8 @@ class Run<Tx> implements EndedRun {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
       const reason = this.fence === undefined ? 'store_unavailable' : 'timed_out'
-      this.#decide({ type: 'timed_out', reason })
-      if (this.#decision?.type === 'timed_out') this.#control.abort()
+      this.#decide(() => undone(reason))
+      if (!this.#hasAnswered) this.#control.abort()
       this.#rejectTimeLimit(new Error('timed out'))
     }, ms)
     this.#timer.unref()

@@ -157,11 +157,9 @@ const RUN: EndedRun = {
   request: { hasKey: true, retentionMs: Number.POSITIVE_INFINITY },
   ids: { id: '00000000000000000000000000000000', fingerprint: 'ab', keyLock: '1' },
   token: undefined,
-  decision: undefined,
   live: { usedTransaction: true },
   fence: 7,
   answeredAt: performance.now(),
-  recording: undefined,
 }
 const COMMIT: RecordedEnding = { type: 'commit', result }
 

@@ -38,10 +38,10 @@ const OF_THE_SYSTEM = [
   'test/readme.test.ts',
   'test/simulation/all-stories.test.ts',
   'test/stores/redis/{denylist/faults,denylist/topologies,connection/{replicated-runs,sentinel}}.test.ts',
-  'test/stores/postgres/{races,races-mutants,pools,answers-on-the-wire,effects}*.test.ts',
+  'test/stores/postgres/{races,races-before-lock,pools,answers-on-the-wire}*.test.ts',
   'test/stores/postgres/check.test.ts',
   // On each library of Postgres.
-  'test/stores/postgres/{ended-by-handler,late-use,missing-key,server-failures,silent-replies,sql-state-errors}.test.ts',
+  'test/stores/postgres/{ended-by-handler,late-use,missing-key,server-failures,silent-replies}.test.ts',
   'test/stores/postgres/adapters/{async-context,clients,pgbouncer,postgres-js,ready-and-ended,runners}.test.ts',
   'test/stores/postgres/sql/statements-by-library.test.ts',
   'test/stores/postgres/guard/calls-under-way.test.ts',

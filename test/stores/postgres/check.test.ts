@@ -8,7 +8,6 @@ import {
 import type { TransactionRunner } from '../../../src/stores/postgres/runner.js'
 import { migration } from '../../../src/stores/postgres/schema.js'
 import { startPgbouncer } from '../../support/postgres/pgbouncer.js'
-import { startPostgres } from '../../support/postgres/postgres.js'
 import { createDatabase, sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { openPool, poolRunner } from './pool-runner.js'
 
@@ -146,15 +145,6 @@ describe('a check', async () => {
       await expect(checkAt(url)).rejects.toMatchObject({ code, message })
     }
   })
-})
-
-it('finds nothing on Postgres 18, and names a right that lacks', async () => {
-  const server = await startPostgres({ version: 18 })
-  await server.query(`create role app login; ${migration({ appRole: 'app' })}`)
-  const url = server.urlFor('postgres', 'app')
-  expect(await checkAt(url, { sweeps: false })).toEqual([])
-  await expect(checkAt(url)).rejects.toMatchObject(unfit('delete on idempotency'))
-  await server.stop()
 })
 
 describe('what a server says of itself', () => {

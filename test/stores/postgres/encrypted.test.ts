@@ -28,12 +28,12 @@ async function openEncrypted(keys: Keys, current: string, status = () => 201) {
   const receiver = await openOrders({
     express: EXPRESS_MAJORS[1]?.express as ExpressModule,
     store,
-    options: { maxResponseBytes: 1000, singleUse: true },
+    options: { maxResponseBytes: 1000, singleUse: true, missingKey: 'run' },
     async handler(request, response) {
-      const key = request.idempotency?.key
+      const key = request.idempotency?.key ?? 'none'
       await store.transactionOf(request).query('insert into effect (key) values ($1)', [key])
       if (status() === 402) store.keepWrites(request)
-      response.set('Location', `/${store.effectId(request, 'mail')}`)
+      if (request.idempotency) response.set('Location', `/${store.effectId(request, 'mail')}`)
       response.status(status()).json(SECRET_BODY)
     },
   })
@@ -115,6 +115,13 @@ it('another key: a roll-over reads, who has it not is told outcome-unknown', asy
   await ledger.query('update service_auth.idempotency set result = $1', [Buffer.from(moved)])
   expect(await call(before.port, { key })).toMatchObject({ status: 409 })
   expect(await call(before.port, { key: otherKey })).toMatchObject({ status: 201 })
+})
+
+it('without a key, nothing is recorded', async () => {
+  const records = await ledger.records()
+  const receiver = await openEncrypted({ old: OLD }, 'old')
+  expect(await call(receiver.port)).toMatchObject({ status: 201 })
+  expect([await ledger.effects('none'), await ledger.records()]).toEqual([1, records])
 })
 
 it('the rest of the store works, and has its types', async () => {

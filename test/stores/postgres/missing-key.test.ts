@@ -1,6 +1,5 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { RequestHandler } from 'express'
-import { encryptedStore } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
@@ -9,8 +8,7 @@ import {
   createLedger,
   openCoupled,
 } from '../../support/receiver/coupled-receiver.js'
-import { call, newKey } from '../../support/receiver/order-calls.js'
-import { knowSecret } from '../../support/secret-search/index.js'
+import { call } from '../../support/receiver/order-calls.js'
 import { PG } from './adapters/libraries.js'
 import { openOnAdapter } from './open-on-adapter.js'
 
@@ -147,34 +145,6 @@ describe("missingKey: 'run', pg", () => {
     }
   })
 
-  it('the database out of reach is the 503, and the handler does not run', async () => {
-    const events = hearIdempotency()
-    const receiver = await open({
-      url: 'postgres://nobody@127.0.0.1:1/nothing',
-      handler: () => (_request, response) => void response.sendStatus(201),
-    })
-    expect(await call(receiver.port)).toMatchObject({
-      status: 503,
-      headers: { 'retry-after': ['5'] },
-    })
-    expect(receiver.handled).toBe(0)
-    expect(events.map(({ outcome, reason }) => `${outcome} ${reason}`)).toEqual([
-      'undecided store_unavailable',
-    ])
-  })
-
-  it('a run that takes too long is the 503, and rolled back', async () => {
-    const effect = newEffect()
-    const receiver = await open({
-      store: { transactionMs: 200 },
-      handler: writing(effect, (_request, response) => {
-        setTimeout(() => response.headersSent || response.sendStatus(201), 400)
-      }),
-    })
-    expect(await call(receiver.port)).toMatchObject({ status: 503 })
-    expect(await ledger.effects(effect)).toBe(0)
-  })
-
   it('a connection lost before COMMIT is the 503, and rolled back', async () => {
     const effect = newEffect()
     const receiver = await open({
@@ -190,31 +160,4 @@ describe("missingKey: 'run', pg", () => {
     expect(await call(receiver.port)).toMatchObject({ status: 503 })
     expect(await ledger.effects(effect)).toBe(0)
   })
-})
-
-it('an encrypted store behaves alike', async () => {
-  const key = randomBytes(32)
-  knowSecret('an encryption key', key)
-  const effect = newEffect()
-  const receiver = await openCoupled({
-    url: ledger.url,
-    ...RUN,
-    wrap: (store) => encryptedStore(store, { keys: { one: key }, current: 'one' }),
-    handler: (store) => async (request, response) => {
-      await store.transactionOf(request).query(insertOf(effect))
-      if (!request.idempotency) {
-        expect(() => store.effectId(request, 'mail')).toThrow(/Idempotency-Key/)
-      }
-      response.sendStatus(request.query['status'] ? 422 : 201)
-    },
-  })
-  const records = await ledger.records()
-  expect((await call(receiver.port)).status).toBe(201)
-  expect((await call(receiver.port, { path: '/orders/1?status=422' })).status).toBe(422)
-  expect(await ledger.effects(effect)).toBe(1)
-  expect(await ledger.records()).toBe(records)
-  const keyed = newKey()
-  await call(receiver.port, { key: keyed })
-  const replay = await call(receiver.port, { key: keyed })
-  expect(replay.headers['idempotent-replayed']).toEqual(['true'])
 })

@@ -52,6 +52,10 @@ describe('sqlStateOf', () => {
     expect(sqlStateOf(nested(10, withCode('40001')))).toBe('40001')
     expect(sqlStateOf(Object.assign(withCode('23505'), { cause: withCode('40001') }))).toBe('23505')
     expect(sqlStateOf(Object.assign(withCode('P2010'), { cause: withCode('40001') }))).toBe('40001')
+    // An error of a model of Prisma.
+    const driverAdapterError = { cause: { originalCode: '23505' } }
+    const ofModel = Object.assign(withCode('P2002'), { meta: { driverAdapterError } })
+    expect(sqlStateOf(ofModel)).toBe('23505')
     expect(sqlStateOf(new AggregateError([new Error('no'), nested(2, withCode('53300'))]))).toBe(
       '53300',
     )

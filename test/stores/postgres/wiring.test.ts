@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type express from 'express'
 import {
   type CoupledIdempotencyOptions,
@@ -7,6 +8,7 @@ import {
 import { fromPg, type PostgresStoreOptions, postgresStore } from 'express-service-auth/postgres'
 import { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
+import { effectIdOf } from '../../../src/stores/postgres/postgres-store.js'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { createLedger, openCoupled } from '../../support/receiver/coupled-receiver.js'
@@ -118,6 +120,14 @@ describe('what belongs to a run needs one', () => {
     })
     expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 200 })
     expect(found).toEqual(Array.from({ length: 7 }, () => expect.objectContaining(WRONG)))
+  })
+
+  it('effectId: SHA-256 but for the version and the variant, today as tomorrow', () => {
+    const bytes = createHash('sha256').update('6:effect6:record4:mail').digest('hex')
+    const id = effectIdOf('record', 'mail')
+    expect(id).toBe('e7d0a8dc-e30b-863f-830c-d7115d183533')
+    const withoutMarks = (hex: string) => hex.replace(/^(.{12}).(.{3})./, '$1?$2?')
+    expect(withoutMarks(id.replaceAll('-', ''))).toBe(withoutMarks(bytes.slice(0, 32)))
   })
 
   it('effectId: the same in every run, another for every name, key and caller', async () => {

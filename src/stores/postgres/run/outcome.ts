@@ -170,7 +170,7 @@ async function insertRecord<Tx>(
 }
 
 /** Returns the outcome of a transaction whose record or COMMIT failed. */
-export async function resolveFailedCommit<Tx>(
+async function resolveFailedCommit<Tx>(
   store: StoreContext<Tx>,
   run: EndedRun,
   { step, ending, error }: Committing & { readonly error: unknown },

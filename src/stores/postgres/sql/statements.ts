@@ -265,7 +265,7 @@ function createRecordStatements(schema: string) {
 }
 
 /** An SQL expression over the table for the text that `readRecord` reads: words separated by spaces. */
-export function recordText(fingerprint: string): string {
+function recordText(fingerprint: string): string {
   const isSame = `fingerprint OPERATOR(pg_catalog.=) ${fingerprint}`
   return (
     `pg_catalog.concat_ws(' ', case when ${isSame} then 'same' else 'other' end, ` +

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { postgresStore, TransactionEndedError } from 'express-service-auth/postgres'
-import { Pool, Query } from 'pg'
+import { Pool } from 'pg'
 import { DataSource, EntitySchema } from 'typeorm'
 import { expect, it, onTestFinished } from 'vitest'
 import type { CoupledStore, HandlerEnding } from '../../../../src/idempotency/run.js'
@@ -137,16 +137,6 @@ it.each<[HandlerEnding, object]>([
   },
 )
 
-it('what TypeORM does in several statements ends before the transaction', async () => {
-  const store = await openTypeOrmStore()
-  const prefix = randomUUID()
-  await run(store, (requester) => {
-    const entities = ['a', 'b', 'c'].map((id) => Object.assign(new Payment(), { id: prefix + id }))
-    void store.transactionOf(requester).getRepository(Payment).save(entities, { chunk: 1 })
-  })
-  expect(await made(prefix)).toEqual({ rows: 3, transactions: 1 })
-})
-
 it('entities that TypeORM makes are as they are without a store, also after the answer', async () => {
   const store = await openTypeOrmStore()
   const id = randomUUID()
@@ -176,31 +166,6 @@ it("a query runner of one's own can be ended and given back", async () => {
     })
     expect(outcome).toMatchObject({ outcome: 'answered', end: 'result_kept' })
   }
-})
-
-it('queries of pg that are refused tell so as they tell any end', async () => {
-  const { store } = openPgStore()
-  const heard: unknown[] = []
-  let ask = async (_text: string): Promise<void> => {}
-  await run(store, async (requester) => {
-    const client = store.transactionOf(requester)
-    ask = async (text) => {
-      heard.push(await new Promise((resolve) => client.query(text, (error) => resolve(error))))
-      heard.push(
-        await new Promise((resolve) => {
-          const query = new Query(text)
-          query.on('error', resolve)
-          client.query(query)
-        }),
-      )
-    }
-    await ask('commit')
-  })
-  for (const refused of heard) expect(String(refused)).toMatch('begins before its handler')
-  heard.length = 0
-  await ask('select 1')
-  for (const refused of heard) expect(refused).toBeInstanceOf(TransactionEndedError)
-  expect(heard).toHaveLength(2)
 })
 
 it('a listener can be taken off when the transaction has ended', async () => {

@@ -30,24 +30,6 @@ function openWith(work: Work, more: { transactionMs?: number } = {}) {
 }
 
 describe('a handler that begins or ends the transaction itself is refused', () => {
-  it('in a text and in a config', async () => {
-    const text = 'commit'
-    const receiver = await openWith(async (tx) => {
-      const messages: string[] = []
-      for (const query of [text, { text }]) {
-        await tx.query(query as string).catch((error: Error) => messages.push(error.message))
-      }
-      return messages
-    })
-    const key = newKey()
-    const answer = await call(receiver.port, { key })
-    const { found } = JSON.parse(answer.body.toString()) as { found: string[] }
-    expect(found).toHaveLength(2)
-    for (const message of found) expect(message).toMatch(/^The transaction of a request begins/)
-    expect(answer.status).toBe(201)
-    expect(await ledger.effects(key)).toBe(1)
-  })
-
   it('release and end of the client', async () => {
     const receiver = await openWith(async (tx) => {
       const failures: unknown[] = []

@@ -5,7 +5,6 @@ import {
   isTransactionCommand,
   TransactionEndedError,
 } from '../../../../src/stores/postgres/guard.js'
-import { withResolvers } from '../../../support/with-resolvers.js'
 
 class Secretive {
   #count = 0
@@ -75,17 +74,6 @@ describe('a guarded transaction', () => {
     }
     expect(() => handle.add().add()).toThrow(TransactionEndedError)
     expect(raw.count).toBe(100)
-  })
-
-  it('lets a nested transaction that outlives it do nothing more', async () => {
-    const raw = new Secretive()
-    const { transaction: handle, revoke } = guardTransaction(raw)
-    const { promise: waiting, resolve: resume } = withResolvers()
-    const nested = handle.nested(() => waiting)
-    revoke()
-    resume()
-    await expect(nested).rejects.toThrow(TransactionEndedError)
-    expect(raw.count).toBe(0)
   })
 
   it('gives frozen members and lists as they are', () => {

@@ -255,41 +255,37 @@ function recordText({ fingerprint, result, run }: Row, asked: string): string {
 }
 
 const IN_TRANSACTION =
-  /pg_current_xact_id\(\) OPERATOR\(pg_catalog\.=\) '(\d+)' then '\1' else .*? ended ', '([\da-f-]+)'/
+  /pg_current_xact_id\(\)::pg_catalog\.text OPERATOR\(pg_catalog\.=\) (?:'(\d+)'|\$(\d)) then .*? ended ', '([\da-f-]+)'/
 
 /** The value of `inTransaction`, which fails in any other transaction. */
-function valueIn(session: Session, text: string): string | undefined {
-  const [, fence, marker] = IN_TRANSACTION.exec(text) ?? []
-  if (fence !== undefined && fence !== String(session.transaction))
-    throw new PgError(
-      '22P02',
-      `invalid input: express-service-auth: transaction ${fence} ended ${marker}`,
-    )
+function valueIn(session: Session, { text, values }: Statement): string | undefined {
+  const [found, literal, at, marker] = IN_TRANSACTION.exec(text) ?? []
+  if (found === undefined) return undefined
+  const fence = literal ?? values[Number(at) - 1]
+  if (fence !== String(session.transaction))
+    throw new PgError('22P02', `invalid input: express-service-auth: transaction ended ${marker}`)
   return fence
 }
 
 /** Inserts a token, if one stands before the record, and then the record. */
 function* insertRecord(session: Session, statement: Statement): Performing {
   const [, using, text = ''] = /^(with used as .* as consumed\) )?(.*)$/s.exec(statement.text) ?? []
-  const { values } = statement
+  const [id = '', fingerprint = '', result, interval, ...token] = statement.values
   if (using !== undefined) {
-    const { values: consumed } = yield* insertToken(session, { ...statement, text: using })
-    if (text.includes('exists (select from used)') && consumed?.length === 0)
+    const [tokenId, lock, ttl] = token
+    const withLiterals = using
+      .replace('$5', `'${tokenId}'`)
+      .replace('$6', `'${lock}'`)
+      .replace('$7', `'${ttl}'`)
+    const consumed = yield* insertToken(session, { ...statement, text: withLiterals })
+    if (text.includes('exists (select from used)') && consumed.values?.length === 0)
       return { command: 'INSERT 0', column: 'kept', values: [] }
   }
-  const [id = '', fingerprint = '', seconds] = partsOf(
-    text,
-    /(?:select |values \()'(.*?)', E'\\\\x([\da-f]+)'.*?, pg_catalog\.clock_timestamp\(\) .*? '([\d.]+) seconds'/,
-  )
-  const run = valueIn(session, text)
-  const expiresAt = session.database.machine.wallMs() + Number(seconds) * 1000
-  const record = {
-    fingerprint,
-    result: values[0] ?? undefined,
-    run,
-    expiresAt,
-  }
-  yield* insert(session, { table: 'idempotency', id, ...record }, text)
+  partsOf(text, /\$1, pg_catalog\.decode\(\$2, 'hex'\), .* pg_catalog\.clock_timestamp\(\) .* \$4/)
+  const run = valueIn(session, statement)
+  const expiresAt = session.database.machine.wallMs() + Number.parseFloat(interval ?? '') * 1000
+  const record = { id: id ?? '', fingerprint: fingerprint ?? '', result: result ?? undefined }
+  yield* insert(session, { table: 'idempotency', ...record, run, expiresAt }, text)
   if (!text.includes('returning')) return { command: 'INSERT 0 1' }
   return { command: 'INSERT 0 1', column: 'kept', values: ['yes'] }
 }
@@ -361,8 +357,11 @@ const OPERATIONS: readonly (readonly [RegExp, Operation])[] = [
   [/^insert into "service_auth"\.used_token/, insertToken],
   [/^insert into effect/, insertEffect],
   [
-    /^select case when .* as coupled$/,
-    atOnce((session, text) => selected('coupled', valueIn(session, text) ?? '')),
+    /^select \(case when .* as coupled$/,
+    // biome-ignore lint/correctness/useYield: nothing comes between its parts
+    function* (session, statement) {
+      return selected('coupled', valueIn(session, statement) ?? '')
+    },
   ],
   [/ as record from /, findRecord],
   [/^with gone as \(delete/, sweep],

@@ -9,8 +9,8 @@ const LOOK_UP =
 export const COUPLED_MUTANTS: Mutants = {
   ...mutantsOf('stores/postgres/sql/statements.ts', {
     'a record that is there is ignored': [
-      '`${insertInto} values (${text})`',
-      '`${insertInto} values (${text}) on conflict do nothing`',
+      "values (${columns(inTransaction('$5'))})`",
+      "values (${columns(inTransaction('$5'))}) on conflict do nothing`",
     ],
     'the lock and the look-up are one statement': [
       `${LOCK}\n    select ${LOOK_UP}`,

@@ -15,7 +15,11 @@ export interface PostgresJsLike<T> {
 type Result = readonly Row[] & { readonly command: string }
 
 interface TransactionLike {
-  unsafe(text: string, values: readonly unknown[]): PromiseLike<Result>
+  unsafe(
+    text: string,
+    values: readonly unknown[],
+    options: { readonly prepare: boolean },
+  ): PromiseLike<Result>
 }
 
 /**
@@ -97,8 +101,12 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
   })
 }
 
+/**
+ * The library sends a text without values at once. One with values takes two trips, unless it is prepared, which it is
+ * on a connection from the second time on, if the user's options allow that.
+ */
 const unsafe = (tx: unknown, text: string, values: readonly unknown[]): PromiseLike<Result> =>
-  (tx as TransactionLike).unsafe(text, values)
+  (tx as TransactionLike).unsafe(text, values, { prepare: values.length > 0 })
 
 /** A COMMIT that the server refused. */
 class Refused extends Error {}

@@ -26,14 +26,16 @@ export function settingLiteral(durationMs: number): string {
   return `'${Math.max(1, Math.ceil(finite(durationMs)))}ms'`
 }
 
-/** SQL for the time `durationMs` from now, by the database's clock. */
-export const timeFromNow = (durationMs: number): string =>
-  `pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) ${intervalLiteral(durationMs)}`
+/** SQL for the time an interval from now, by the database's clock. */
+export const timeAfter = (interval: string): string =>
+  `pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) ${interval}`
 
-/** A duration in whole ms. */
-export function intervalLiteral(durationMs: number): string {
+export const intervalLiteral = (durationMs: number): string => `'${intervalText(durationMs)}'`
+
+/** A duration in whole ms, as the text of an `interval`. */
+export function intervalText(durationMs: number): string {
   const seconds = Math.ceil(Math.max(0, finite(durationMs))) / 1000
-  return `'${seconds.toFixed(3)} seconds'`
+  return `${seconds.toFixed(3)} seconds`
 }
 
 function finite(durationMs: number): number {

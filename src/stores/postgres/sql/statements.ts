@@ -5,9 +5,10 @@ import {
   bytesLiteral,
   integerLiteral,
   intervalLiteral,
+  intervalText,
   quotedSchema,
   settingLiteral,
-  timeFromNow,
+  timeAfter,
   uuidLiteral,
 } from './literals.js'
 import { onlyRow, textIn } from './read-columns.js'
@@ -187,71 +188,76 @@ export interface RecordedToken extends TokenValues {
   readonly isRequired: boolean
 }
 
-/** The statements on the tables of records and used tokens. */
+/**
+ * The statements on the tables of records and used tokens. One with values has the same text for every request, so
+ * that a library may prepare it.
+ */
 function createRecordStatements(schema: string) {
   const table = `${quotedSchema(schema)}.idempotency`
-
-  /** The columns of a record, and the SQL and the bound value of each. */
   const insertInto = `insert into ${table} (id, fingerprint, result, run, expires_at)`
-  function columns(
-    { id, fingerprint }: RecordIds,
-    record: RecordValues,
-    runSql: string,
-  ): Statement {
-    const { result, retentionMs } = record
-    const bound = result === undefined ? 'null' : "pg_catalog.decode($1::pg_catalog.text, 'base64')"
-    return {
-      text: `${uuidLiteral(id)}, ${bytesLiteral(fingerprint)}, ${bound}, ${runSql}, ${timeFromNow(retentionMs)}`,
-      // Base64 text, because clients handle bytes differently.
-      values: result === undefined ? [] : [base64(result)],
-    }
-  }
+
+  /** The columns of a record, but for the transaction, by `valuesOf`. Texts, because clients handle bytes differently. */
+  const columns = (runSql: string): string =>
+    "$1, pg_catalog.decode($2, 'hex'), pg_catalog.decode($3, 'base64'), " +
+    `${runSql}, ${timeAfter('$4')}`
+  const valuesOf = ({ id, fingerprint }: RecordIds, { result, retentionMs }: RecordValues) => [
+    id,
+    fingerprint,
+    result === undefined ? null : base64(result),
+    intervalText(retentionMs),
+  ]
 
   /**
    * Records a token, unless it is recorded or another transaction is recording it. Never waits for another
    * transaction.
    */
-  const consumeText = ({ ids: { id, lock }, ttlMs }: TokenValues): string =>
+  const consumeText = (id: string, lock: string, ttl: string): string =>
     // The holder of the lock has recorded the token, but may not have committed yet: an insert would wait.
     `insert into ${quotedSchema(schema)}.used_token (id, expires_at) ` +
-    `select ${uuidLiteral(id)}, ${timeFromNow(ttlMs)} ` +
-    `where pg_catalog.pg_try_advisory_xact_lock(${integerLiteral(lock)}) ` +
+    `select ${id}, ${timeAfter(ttl)} where pg_catalog.pg_try_advisory_xact_lock(${lock}) ` +
     "on conflict do nothing returning 'yes' as consumed"
+
+  // The planner needs less time for `values` than for a `select`.
+  const insertText = `${insertInto} values (${columns(inTransaction('$5'))})`
+  const insertAlone = `${insertInto} select ${columns('null')}`
+  const withToken = `with used as (${consumeText('$5', '$6', '$7')}) ${insertAlone}`
+  const KEPT = " returning 'yes' as kept"
 
   return {
     /**
      * Inserts the record, as the last statement of a transaction. Fails in any transaction except
      * `fence`, in one that has failed (25P02), and if the key has a record (23505).
      */
-    insertRecord(ids: RecordIds, record: RecordValues & { readonly fence: string }): Statement {
-      const { text, values } = columns(
-        ids,
-        record,
-        `(${inTransaction(record.fence)})::pg_catalog.xid8`,
-      )
-      // The planner needs less time for `values` than for a `select`.
-      return { text: `${insertInto} values (${text})`, values }
-    },
+    insertRecord: (
+      ids: RecordIds,
+      record: RecordValues & { readonly fence: string },
+    ): Statement => ({
+      text: insertText,
+      values: [...valuesOf(ids, record), record.fence],
+    }),
     /** Fails in any transaction except `fence`, and in `fence` if it has failed. */
     assertInTransaction: (fence: string): Statement => ({
-      text: `select ${inTransaction(fence)} as coupled`,
+      text: `select (${inTransaction(integerLiteral(fence))})::pg_catalog.text as coupled`,
       values: [],
     }),
     /** Inserts the record like `insertRecord`, but outside a transaction, and the token of its run with it. */
     insertRecordSeparately(ids: RecordIds, record: RecordValues, token?: RecordedToken): Statement {
-      const { text, values } = columns(ids, record, 'null')
-      const using = token === undefined ? '' : `with used as (${consumeText(token)}) `
-      const condition = token?.isRequired ? ' where exists (select from used)' : ''
+      const values = valuesOf(ids, record)
+      if (token === undefined) return { text: insertAlone + KEPT, values }
+      const condition = token.isRequired ? ' where exists (select from used)' : ''
       return {
-        text: `${using}${insertInto} select ${text}${condition} returning 'yes' as kept`,
-        values,
+        text: withToken + condition + KEPT,
+        values: [...values, token.ids.id, token.ids.lock, intervalText(token.ttlMs)],
       }
     },
     /** Whether `insertRecordSeparately` inserted the record. */
     readKept: ([row]: readonly Row[]): boolean =>
       row !== undefined && textIn(row, 'kept') === 'yes',
     /** Records the use of a token, outside a transaction. */
-    consume: (token: TokenValues): Statement => ({ text: consumeText(token), values: [] }),
+    consume({ ids: { id, lock }, ttlMs }: TokenValues): Statement {
+      const text = consumeText(uuidLiteral(id), integerLiteral(lock), intervalLiteral(ttlMs))
+      return { text, values: [] }
+    },
     /** Whether `consume` recorded the token. */
     readConsumed: ([row]: readonly Row[]): boolean =>
       row !== undefined && textIn(row, 'consumed') === 'yes',
@@ -295,24 +301,24 @@ const base64 = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
 const MARKER = randomUUID()
 
 /**
- * Matches the server's error if `inTransaction` fails. No statement contains the whole text, so that a
+ * Part of the server's error if `inTransaction` fails. No statement contains the whole text, so that a
  * client error that quotes the statement does not match.
  */
-const WRONG_TRANSACTION = new RegExp(`express-service-auth: transaction \\d+ ended ${MARKER}`)
+const WRONG_TRANSACTION = `express-service-auth: transaction ended ${MARKER}`
 
 const MESSAGES = ['message', 'originalMessage']
 
 /**
- * An SQL expression for the id of the transaction as a text, which fails in any transaction except `fence`. It fails
+ * An SQL expression for the id of the transaction, which fails in any transaction except `fence`. It fails
  * by the cast of a text to boolean, because before Postgres 16 a cast to `xid8` takes any text. `concat` builds this
  * text, because Postgres assumes that `concat` depends on settings, and so does not evaluate it before the statement
  * runs.
  */
 const inTransaction = (fence: string): string =>
-  'case when pg_catalog.pg_current_xact_id() ' +
-  `OPERATOR(pg_catalog.=) ${integerLiteral(fence)} then ${integerLiteral(fence)} ` +
-  `else pg_catalog.concat('express-service-auth: transaction ', ${integerLiteral(fence)}, ' ended ', ` +
-  `'${MARKER}')::boolean::pg_catalog.text end`
+  'case when pg_catalog.pg_current_xact_id()::pg_catalog.text ' +
+  `OPERATOR(pg_catalog.=) ${fence} then pg_catalog.pg_current_xact_id() ` +
+  `else pg_catalog.concat('express-service-auth: transaction ended ', '${MARKER}')` +
+  '::boolean::pg_catalog.text::pg_catalog.xid8 end'
 
 /**
  * Whether a statement failed because it was no longer in the transaction of its run, which only the handler
@@ -320,7 +326,7 @@ const inTransaction = (fence: string): string =>
  */
 export function isEndedByHandler(error: unknown): boolean {
   for (const text of membersOf(error, MESSAGES)) {
-    if (typeof text === 'string' && WRONG_TRANSACTION.test(text)) return true
+    if (typeof text === 'string' && text.includes(WRONG_TRANSACTION)) return true
   }
   return false
 }

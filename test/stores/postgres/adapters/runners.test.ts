@@ -24,7 +24,7 @@ const ROUNDS_OF_LOSS = 20
 const POOL_SIZE = 4
 
 /** `begin`, the opening, a handler's statement, the record and `commit`. postgres.js ends an empty transaction. */
-const ROUND_TRIPS: Record<string, number> = { 'postgres.js': 7 }
+const ROUND_TRIPS: Record<string, number> = { 'postgres.js': 6 }
 const FIVE = 5
 
 let server: PostgresServer

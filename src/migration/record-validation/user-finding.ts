@@ -23,8 +23,7 @@ export type UserWarningCode = (typeof USER_WARNING_CODES)[number]
 /**
  * Why a user is refused. This list is closed. The core accepts records with the last three errors here: a lone
  * surrogate, U+0000 in a text that its database stores as text, and a role that is repeated in a tenant or two
- * TOTP devices with the same name. It then changes such a record or never imports it. A migration also uses
- * `duplicate` for a member that an object of the source has twice.
+ * TOTP devices with the same name. It then changes such a record or never imports it.
  */
 export type UserErrorCode =
   | 'wrong_type'

@@ -2,6 +2,7 @@ import { abortWith } from '../../base/deadline.js'
 import { announceMigration, type MigrationProgress } from '../../base/decision/migration-event.js'
 import { patientClient } from '../core/open-core-client.js'
 import { assertPhonePlans } from '../record-validation/phone-number.js'
+import { validateUser } from '../record-validation/validate-user.js'
 import {
   type Migration,
   type MigrationOptions,
@@ -31,7 +32,6 @@ import {
   type IndexedRecord,
   type IndexedSettings,
   type SourceIndex,
-  validateRecord,
 } from './source-index.js'
 import { reportedState } from './state/identity-state.js'
 import { countsOf, identityAt, mayRestart, sizeOf } from './state/run-state.js'
@@ -234,6 +234,6 @@ function reportOn(
   if (code !== 'invalid' || details.code !== undefined || details.errors !== undefined)
     return report
   // The journal has no reason, because the validation of the record gives it.
-  const validation = validateRecord(record)
+  const validation = validateUser(record.value)
   return validation.ok ? report : { ...report, errors: validation.errors }
 }

@@ -4,7 +4,6 @@ import zlib from 'node:zlib'
 import type { CoreClient } from '../core/core-client.js'
 import type { ImportUser } from '../core/import-user.js'
 import { externalUserIdOf } from '../record-validation/stored-form.js'
-import { type UserValidation, validateUser } from '../record-validation/validate-user.js'
 import { type Correction, type OpenCorrections, openCorrections } from '../source/corrections.js'
 import { createDigestTable } from '../source/digest-table.js'
 import { type OpenSource, openSource } from '../source/open-source.js'
@@ -25,16 +24,6 @@ export interface IndexedRecord extends SourceRecord {
 
 /** Returns a record as a user. Validation must have accepted it. */
 export const userOf = ({ value }: SourceRecord): ImportUser => value as unknown as ImportUser
-
-/** Validates the user, and refuses a member that its object has twice. */
-export function validateRecord({ value, repeatedMember }: SourceRecord): UserValidation {
-  const validation = validateUser(value)
-  if (repeatedMember === undefined) return validation
-  const errors = validation.ok ? [] : validation.errors
-  const message = 'Its object has this member twice: the core would read only one of them.'
-  const repeated = { field: repeatedMember, code: 'duplicate', message } as const
-  return { ok: false, errors: [repeated, ...errors], warnings: validation.warnings }
-}
 
 /** Finds the records of the source and of its corrections. It takes a few bytes per record. */
 export interface SourceIndex {
@@ -165,10 +154,7 @@ function assertAllCorrectionsGiven(known: number, given: number): void {
   throw new MigrationError('bad_corrections', message)
 }
 
-function requireExternalId({ value, line, repeatedMember }: SourceRecord): string {
-  if (repeatedMember === 'externalUserId') {
-    throw new MigrationError('bad_source', 'the record has externalUserId twice', line)
-  }
+function requireExternalId({ value, line }: SourceRecord): string {
   const externalUserId = externalUserIdOf(value)
   if (externalUserId !== undefined) return externalUserId
   const message = 'the record needs an externalUserId, a text of 1 to 128 characters'

@@ -58,11 +58,7 @@ export function openCorrections(source: Source, maxRecordBytes: number): OpenCor
 }
 
 /** Returns the correction, or a message that describes the error. */
-function parseCorrection(
-  { value, line, repeatedMember }: SourceRecord,
-  maxBytes: number,
-): Correction | string {
-  if (repeatedMember !== undefined) return `its object has the member ${repeatedMember} twice`
+function parseCorrection({ value, line }: SourceRecord, maxBytes: number): Correction | string {
   const { replaces, user, leaveOut, accept, reason } = value
   const [first, second] = Object.keys(value).sort()
   if (first === undefined || second === undefined || Object.keys(value).length > 2) return FORMS

@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer'
 import { parseJson } from '../../base/json.js'
 import { isObject } from '../../base/options.js'
 import type { FileLine } from './read-lines.js'
-import { repeatedMemberIn } from './repeated-member.js'
 
 /** A source of records. It is read several times and must return the same records each time. */
 export type Source =
@@ -21,8 +20,6 @@ export interface SourceRecord {
   readonly text: string
   /** Length of `text` in UTF-8. */
   readonly bytes: number
-  /** Path of a member that its object has twice. `value` has only the last one, so the record is invalid. */
-  readonly repeatedMember?: string
 }
 
 /** A record, a blank line, or a message that describes the error without quoting the line. */
@@ -59,12 +56,7 @@ export function parseLine({ number, bytes, ended }: FileLine, maxBytes: number):
   if (ARRAY.test(text)) return fault(AN_ARRAY)
   if (value === undefined) return fault(ended ? NOT_JSON : ENDS_IN_RECORD)
   if (!isObject(value)) return fault(NOT_AN_OBJECT)
-  const repeatedMember = repeatedMemberIn(text)
-  const record = { line: number, value, text, bytes: content.length }
-  return {
-    type: 'record',
-    record: repeatedMember === undefined ? record : { ...record, repeatedMember },
-  }
+  return { type: 'record', record: { line: number, value, text, bytes: content.length } }
 }
 
 /** Converts a record of a function to JSON and back, because JSON is what will be sent. */

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { fileOf } from '../source/sources.js'
 import { memoryJournal } from './support/memory-journal.js'
 import { people, sourceOf } from './support/people.js'
 import { listOf, scene, USERS } from './support/scene.js'
@@ -47,45 +46,6 @@ describe('a reconciliation before the first run', () => {
     })
     expect(journal.lines).toEqual(before)
     expect(await migration.run()).toMatchObject({ state: 'complete' })
-  })
-})
-
-describe('a record with a member twice', () => {
-  const metadata = '"userMetadata":{"plan":"secret-1","plan":"secret-2"}'
-  const fileWith = (members: string) => {
-    const lines = people(3).map((record) => JSON.stringify(record))
-    lines[1] = lines[1]?.replace('{', `{${members},`) ?? ''
-    return fileOf(lines.join('\n'))
-  }
-
-  it('is invalid, and the others are staged', async () => {
-    const { open, journal } = scene({}, { source: { file: await fileWith(metadata) } })
-    const migration = await open()
-    const report = await migration.run()
-    expect(report).toMatchObject({ state: 'to_correct', counts: { invalid: 1, reconciled: 2 } })
-    expect(report.findings).toMatchObject([{ code: 'record_invalid', severity: 'notice', line: 2 }])
-    const [, identity] = await listOf(migration.identities())
-    expect(identity).toMatchObject({
-      externalUserId: 'user-1',
-      state: 'invalid',
-      errors: [
-        {
-          field: 'userMetadata.plan',
-          code: 'duplicate',
-          message: 'Its object has this member twice: the core would read only one of them.',
-        },
-      ],
-    })
-    expect(JSON.stringify([report, identity, journal.lines])).not.toContain('secret-')
-  })
-
-  it('makes a bad source if the member is its externalUserId', async () => {
-    const file = await fileWith('"externalUserId":"secret-1"')
-    await expect((await scene({}, { source: { file } }).open()).run()).rejects.toMatchObject({
-      code: 'bad_source',
-      line: 2,
-      message: expect.stringContaining('the record has externalUserId twice'),
-    })
   })
 })
 

@@ -65,16 +65,6 @@ it.each([
     'longer than 1000',
   ],
   ['the same identity twice', '{"accept":"a","reason":"x"}', 'has a correction already'],
-  [
-    'a decision twice',
-    `{"accept":"${SECRET}","accept":"b","reason":"x"}`,
-    'the member accept twice',
-  ],
-  [
-    'a member of the user twice',
-    '{"replaces":"b","user":{"externalUserId":"b","x":[{"y":1,"\\u0079":2}]}}',
-    'the member user.x[0].y twice',
-  ],
   ['no JSON', `{"accept":${SECRET}}`, 'not JSON'],
 ])('corrections with %s are refused', async (_, line, message) => {
   const error = await correctionsOf(`${GOOD}\n\n${line}\n`).catch((thrown) => thrown)

@@ -9,12 +9,12 @@ import {
   trimmed,
 } from '../../record-validation/stored-form.js'
 import type { UserFinding } from '../../record-validation/user-finding.js'
-import type { Feature } from '../../record-validation/validate-user.js'
+import { type Feature, validateUser } from '../../record-validation/validate-user.js'
 import { createDigestTable } from '../../source/digest-table.js'
 import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { PreflightFinding } from '../report.js'
-import { type IndexedRecord, userOf, validateRecord } from '../source-index.js'
+import { type IndexedRecord, userOf } from '../source-index.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import { writeRecordIndexes } from '../state/record-indexes.js'
 import { recordPosition } from './records.js'
@@ -245,7 +245,7 @@ async function validateAll(
   const invalid = new Set<number>()
   const tally = createTally()
   for await (const record of records) {
-    const validation = validateRecord(record)
+    const validation = validateUser(record.value)
     if (!validation.ok) {
       // Its warnings count once a correction has made it valid.
       invalid.add(record.recordIndex)

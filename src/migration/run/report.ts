@@ -16,7 +16,6 @@ export interface PreflightFinding {
     | 'tenant_missing'
     | 'role_missing'
     | 'feature_missing'
-    | 'provider_missing'
     | 'foreign_rows'
     | 'record_invalid'
     | 'login_taken'

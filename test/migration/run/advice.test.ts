@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { CoreErrorCode } from '../../../src/migration/core/core-error.js'
 import { GOOD_USER } from '../record-validation/users.js'
 import { person, sourceOf } from './support/people.js'
-import { listOf, refusal, scene } from './support/scene.js'
+import { refusal, scene } from './support/scene.js'
 
 describe('the advice on a core that cannot be asked', () => {
   it.each<[CoreErrorCode, string]>([
@@ -101,59 +101,5 @@ describe('the findings of records', () => {
     expect(faults.map(({ message }) => message)).toEqual(
       lacked.map((what) => `The core lacks the ${what}.`),
     )
-  })
-
-  it('have one of each provider, whichever tenants lack it', async () => {
-    const tenantsOf = ['public', 't1', 't2', 't3', 't4', 't5', 't6']
-    const from = (name: string, provider: string, tenantIds: readonly string[]) => ({
-      externalUserId: name,
-      loginMethods: [1, 2].map((number) => ({
-        recipeId: 'thirdparty',
-        thirdPartyId: provider,
-        thirdPartyUserId: `${name}-${number}`,
-        email: `${name}@example.com`,
-        tenantIds,
-      })),
-    })
-    const { open } = scene(
-      {
-        tenants: async () =>
-          tenantsOf.map((tenantId) => ({
-            tenantId,
-            thirdPartyIds: tenantId === 't1' ? ['google'] : [],
-          })),
-        features: async () => ['multi_tenancy', 'account_linking'],
-      },
-      {
-        source: sourceOf([
-          from('a', 'google', ['t1']),
-          from('b', 'google', ['public', 't1', 't2']),
-          from('c', 'google', tenantsOf),
-          from('d', 'github', ['public']),
-        ]),
-        acceptWarnings: ['no_primary'],
-      },
-    )
-    const migration = await open()
-    const { findings } = await migration.check()
-    expect(findings).toEqual([
-      {
-        code: 'provider_missing',
-        severity: 'notice',
-        message:
-          'The core lacks the provider google in the tenant public, and maybe in others; the backend may configure it.',
-        line: 2,
-        records: 2,
-      },
-      {
-        code: 'provider_missing',
-        severity: 'notice',
-        message:
-          'The core lacks the provider github in the tenant public, and maybe in others; the backend may configure it.',
-        line: 4,
-        records: 1,
-      },
-    ])
-    expect(await listOf(migration.identities())).toHaveLength(4)
   })
 })

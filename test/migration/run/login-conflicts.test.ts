@@ -102,10 +102,7 @@ describe('a login that another account has', () => {
     expect(await migration.run()).toMatchObject({
       state: 'to_correct',
       counts: { invalid: 3, reconciled: 2 },
-      findings: [
-        { code: 'provider_missing' },
-        { code: 'login_taken', severity: 'notice', line: 2, records: 3 },
-      ],
+      findings: [{ code: 'login_taken', severity: 'notice', line: 2, records: 3 }],
     })
     expect(staged).toEqual([name('0'), name('4')])
     expect((await listOf(migration.identities())).slice(1, 4)).toEqual(

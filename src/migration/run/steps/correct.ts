@@ -79,9 +79,7 @@ async function checkReplacements(
     records: () => replacementsIn(open.corrections(ctx.signal), ctx.sourceIndex),
     others: recordsInUse(ctx, without),
   })
-  const objections = findings
-    .filter(({ code }) => code !== 'provider_missing')
-    .map(({ message, line = 0 }) => ({ message, line }))
+  const objections = findings.map(({ message, line = 0 }) => ({ message, line }))
   for (const [recordIndex, line] of replaced) {
     const heldBy = taken.get(recordIndex)
     const earlier = twice.get(recordIndex)

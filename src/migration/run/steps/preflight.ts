@@ -235,9 +235,8 @@ async function validateAll(
     core.roles({ signal }),
     core.features({ signal }),
   ])
-  const providers = new Map(tenants.map(({ tenantId, thirdPartyIds }) => [tenantId, thirdPartyIds]))
   const present: Readonly<Record<Noun, ReadonlySet<string>>> = {
-    tenant: new Set([PUBLIC_TENANT, ...providers.keys()]),
+    tenant: new Set([PUBLIC_TENANT, ...tenants.map(({ tenantId }) => tenantId)]),
     role: new Set(roles),
     feature: new Set([...features, ...(features.includes('mfa') ? ['account_linking'] : [])]),
   }
@@ -254,10 +253,6 @@ async function validateAll(
     }
     for (const [noun, name] of needsOf(validation.user)) {
       if (!present[noun].has(name)) tally.addLack(noun, name, record)
-    }
-    for (const [provider, tenantId] of providersOf(validation.user)) {
-      if (providers.get(tenantId)?.includes(provider) !== false) continue
-      tally.addProvider(provider, tenantId, record)
     }
     for (const warning of validation.warnings) {
       if (!accepted.has(warning.code)) tally.addRecord('warning_not_accepted', [warning], record)
@@ -283,16 +278,6 @@ function* needsOf({
   if (totpDevices !== undefined) yield ['feature', 'mfa']
 }
 
-/** Yields the third-party providers by tenant. The backend may configure them instead of the core. */
-function* providersOf({
-  loginMethods,
-}: ImportUser): Generator<[provider: string, tenantId: string]> {
-  for (const { recipeId, tenantIds, thirdPartyId } of loginMethods) {
-    if (recipeId !== 'thirdparty' || thirdPartyId === undefined) continue
-    for (const tenantId of coreTenantIds(tenantIds)) yield [thirdPartyId, tenantId]
-  }
-}
-
 /** Above this number of kinds, records are counted by the code of their first finding. */
 const MAX_KINDS = 200
 
@@ -314,13 +299,6 @@ function createTally() {
         code: `${noun}_missing`,
         severity: 'fault',
         message: `The core lacks the ${noun} ${name}.`,
-      }))
-    },
-    addProvider(provider: string, tenantId: string, record: IndexedRecord): void {
-      add(`provider ${provider}`, record, () => ({
-        code: 'provider_missing',
-        severity: 'notice',
-        message: `The core lacks the provider ${provider} in the tenant ${tenantId}, and maybe in others; the backend may configure it.`,
       }))
     },
     addRecord(

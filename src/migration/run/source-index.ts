@@ -1,12 +1,10 @@
 import { resolve } from 'node:path'
-// Node before 20.15 lacks `crc32`: a named import would end in a SyntaxError before `nodeFault` is read.
-import zlib from 'node:zlib'
 import type { CoreClient } from '../core/core-client.js'
 import type { ImportUser } from '../core/import-user.js'
 import { externalUserIdOf } from '../record-validation/stored-form.js'
 import { type Correction, type OpenCorrections, openCorrections } from '../source/corrections.js'
 import { createDigestTable } from '../source/digest-table.js'
-import { type OpenSource, openSource } from '../source/open-source.js'
+import { openSource } from '../source/open-source.js'
 import type { Source, SourceRecord } from '../source/source.js'
 import type { MigrationSettings } from './migration.js'
 import { MigrationError } from './migration-error.js'
@@ -73,15 +71,13 @@ export async function createSourceIndex(
   const source = openSource(settings.source, { maxRecordBytes: settings.batchBytes })
   const table = createDigestTable()
   const lines: number[] = []
-  const checksums: number[] = []
-  for await (const record of source.records(signal)) {
-    const earlier = table.add(requireExternalId(record), lines.length)
+  for await (const record of withExternalIds(source.records(signal))) {
+    const earlier = table.add(record.externalUserId, record.recordIndex)
     if (earlier !== undefined) {
       const message = `its externalUserId is that of line ${lines[earlier]}`
       throw new MigrationError('bad_source', message, record.line)
     }
     lines.push(record.line)
-    checksums.push(zlib.crc32(record.text))
   }
   await begin(context, { digest: source.digest(), identities: lines.length })
   const corrections: OpenCorrections[] = []
@@ -90,8 +86,8 @@ export async function createSourceIndex(
     lineOf: (recordIndex) => lines[recordIndex] ?? 0,
     records(sourceNumber, readSignal) {
       const open = corrections[sourceNumber - 1]
-      if (open === undefined) return recordsAgain(source, checksums, readSignal)
-      return replacementsIn(open.corrections(readSignal), index)
+      if (open !== undefined) return replacementsIn(open.corrections(readSignal), index)
+      return withExternalIds(source.records(readSignal))
     },
     async *externalIdsOf(recordIndexes, readSignal) {
       const wanted = new Set(recordIndexes)
@@ -118,19 +114,18 @@ export async function createSourceIndex(
   return index
 }
 
-/** Yields the records again. Rejects if one has changed since the first pass: the new form was never validated. */
-async function* recordsAgain(
-  source: OpenSource,
-  checksums: readonly number[],
-  signal: AbortSignal,
+/** @throws MigrationError `bad_source` at the first record without a usable external id. */
+async function* withExternalIds(
+  records: AsyncIterable<SourceRecord>,
 ): AsyncGenerator<IndexedRecord> {
   let recordIndex = 0
-  for await (const record of source.records(signal)) {
-    if (zlib.crc32(record.text) !== checksums[recordIndex]) {
-      const message = 'the source has changed since it was first read'
+  for await (const record of records) {
+    const externalUserId = externalUserIdOf(record.value)
+    if (externalUserId === undefined) {
+      const message = 'the record needs an externalUserId, a text of 1 to 128 characters'
       throw new MigrationError('bad_source', message, record.line)
     }
-    yield { ...record, recordIndex, externalUserId: requireExternalId(record) }
+    yield { ...record, recordIndex, externalUserId }
     recordIndex += 1
   }
 }
@@ -152,13 +147,6 @@ function assertAllCorrectionsGiven(known: number, given: number): void {
   if (known === given) return
   const message = `the journal knows ${known} sources of corrections, and ${given} are given`
   throw new MigrationError('bad_corrections', message)
-}
-
-function requireExternalId({ value, line }: SourceRecord): string {
-  const externalUserId = externalUserIdOf(value)
-  if (externalUserId !== undefined) return externalUserId
-  const message = 'the record needs an externalUserId, a text of 1 to 128 characters'
-  throw new MigrationError('bad_source', message, line)
 }
 
 /** Begins the journal, or begins it again if the source or the core has changed and nothing was sent or corrected. */

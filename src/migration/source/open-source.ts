@@ -1,6 +1,8 @@
 import { createHash, type Hash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+// Node before 20.15 lacks `crc32`: a named import would end in a SyntaxError before `nodeFault` is read.
+import zlib from 'node:zlib'
 import { MigrationError, type MigrationErrorCode } from '../run/migration-error.js'
 import { readLines } from './read-lines.js'
 import {
@@ -18,7 +20,10 @@ interface OpenSourceOptions {
   readonly code?: Extract<MigrationErrorCode, 'bad_source' | 'bad_corrections'>
 }
 
-/** A source that can be read several times, each time from its beginning. */
+/**
+ * A source that can be read several times, each time from its beginning. It keeps a checksum of each record, so
+ * that no record is yielded that differs from what was yielded before.
+ */
 export interface OpenSource {
   /** For a file, its path. */
   readonly name: string
@@ -44,22 +49,32 @@ export function openSource(source: Source, options: OpenSourceOptions): OpenSour
     'file' in source
       ? fileReader(name, maxRecordBytes, (message) => sourceError(`${what} ${message}`))
       : recordReader(source.records, maxRecordBytes)
+  const checksums: number[] = []
   let digest: string | undefined
+
+  /** Only the digest is proof, but it is known at the end: until then a changed record would be used. */
+  function checkUnchanged(index: number, { text, line }: SourceRecord): void {
+    const checksum = zlib.crc32(text)
+    const isNew = digest === undefined && index === checksums.length
+    if (isNew) checksums.push(checksum)
+    if (checksums[index] !== checksum) throw sourceError(`${what} ${CHANGED}`, line)
+  }
 
   return {
     name,
     async *records(signal) {
       const hash = createHash('sha256')
       let line = 0
-      let isEmpty = true
+      let index = 0
       for await (const parsed of read(hash, signal)) {
         line += 1
         if (parsed.type === 'fault') throw sourceError(parsed.message, line)
         if (parsed.type === 'blank') continue
-        isEmpty = false
+        checkUnchanged(index, parsed.record)
+        index += 1
         yield parsed.record
       }
-      if (isEmpty) throw sourceError(`${what} holds no record`)
+      if (index === 0) throw sourceError(`${what} holds no record`)
       const digestNow = hash.digest('hex')
       digest ??= digestNow
       if (digestNow !== digest) throw sourceError(`${what} ${CHANGED}`)
@@ -87,33 +102,23 @@ const recordReader = (records: () => AsyncIterable<unknown>, maxBytes: number): 
     }
   }
 
-function fileReader(path: string, maxBytes: number, errorOf: CreateError): Read {
-  let versionBefore: string | undefined
-
-  const checkVersion = async (handle: FileHandle): Promise<void> => {
-    const version = await versionOf(handle)
-    if (version === undefined) throw errorOf('is not a regular file: name a file of NDJSON')
-    versionBefore ??= version
-    if (version !== versionBefore) throw errorOf(CHANGED)
-  }
-
-  return async function* (hash, signal) {
+const fileReader = (path: string, maxBytes: number, errorOf: CreateError): Read =>
+  async function* (hash, signal) {
     const handle = await openFile(path, errorOf)
     try {
-      await checkVersion(handle)
+      const status = await handle.stat()
+      if (!status.isFile()) throw errorOf('is not a regular file: name a file of NDJSON')
       const onRead = (bytes: Buffer): void => void hash.update(bytes)
       for await (const line of readLines(handle, { maxLineBytes: maxBytes, onRead })) {
         signal?.throwIfAborted()
         yield parseLine(line, maxBytes)
       }
-      await checkVersion(handle)
     } catch (error) {
       throw readingError(error, errorOf)
     } finally {
       await handle.close()
     }
   }
-}
 
 /** Uses O_NONBLOCK, because opening a FIFO would otherwise wait for a writer. */
 const openFile = (path: string, errorOf: CreateError): Promise<FileHandle> =>
@@ -129,11 +134,4 @@ const openFile = (path: string, errorOf: CreateError): Promise<FileHandle> =>
 function readingError(error: unknown, errorOf: CreateError): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException
   return syscall === undefined ? error : errorOf(`cannot be read: ${code}`)
-}
-
-/** Identifies the state of a file without reading it; `undefined` for a folder or device. */
-async function versionOf(handle: FileHandle): Promise<string | undefined> {
-  const status = await handle.stat({ bigint: true })
-  if (!status.isFile()) return undefined
-  return [status.dev, status.ino, status.size, status.mtimeNs].join(' ')
 }

@@ -84,5 +84,5 @@ export type {
   PreflightFinding,
   RowLeft,
 } from './run/report.js'
-export type { IdentityDetails } from './run/state/identity-state.js'
+export type { IdentityDetails } from './run/state/run-state.js'
 export type { Source } from './source/source.js'

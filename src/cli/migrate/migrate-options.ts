@@ -10,7 +10,7 @@ import {
   type NumberRange,
 } from '../../migration/run/migration.js'
 import type { CorrectionRequest } from '../../migration/run/run-steps.js'
-import { isFailureCode } from '../../migration/run/state/identity-state.js'
+import { isFailureCode } from '../../migration/run/state/run-state.js'
 import type { Arguments, OptionGroup, OptionSpec, OptionSpecs } from '../frame/arguments.js'
 import { type OptionNames, usageError } from '../frame/command-failure.js'
 

@@ -33,8 +33,7 @@ import {
   type IndexedSettings,
   type SourceIndex,
 } from './source-index.js'
-import { reportedState } from './state/identity-state.js'
-import { countsOf, identityAt, mayRestart, sizeOf } from './state/run-state.js'
+import { countsOf, identityAt, mayRestart, reportedState, sizeOf } from './state/run-state.js'
 
 /**
  * Opens a migration of `source` into `core`, which continues where `journal` ends. Opening reads only

@@ -1,9 +1,14 @@
 import type { MigrationCounts } from '../../base/decision/migration-event.js'
 import type { RowStatus } from '../core/core-client.js'
 import type { CoreErrorCode } from '../core/core-error.js'
-import type { IdentityDetails } from './state/identity-state.js'
-import { type MigrationState, runStatus } from './state/next-step.js'
-import { countsOf, type RunState, sizeOf } from './state/run-state.js'
+import {
+  countsOf,
+  type IdentityDetails,
+  type MigrationState,
+  type RunState,
+  runStatus,
+  sizeOf,
+} from './state/run-state.js'
 
 export type { MigrationState }
 

@@ -7,15 +7,15 @@ import type { MigrationContext } from './migration-context.js'
 import { MigrationError } from './migration-error.js'
 import type { PreflightFinding, StepResult } from './report.js'
 import { originOf } from './source-index.js'
-import { isFailureCode } from './state/identity-state.js'
 import {
+  countOf,
   finalState,
   type Goal,
+  isFailureCode,
   type MigrationState,
   nextStep,
   type RunStep,
-} from './state/next-step.js'
-import { countOf } from './state/run-state.js'
+} from './state/run-state.js'
 import { checkCorrections, retryFailed } from './steps/correct.js'
 import { decideDeletion, deleteRows } from './steps/delete-rows.js'
 import { preflight } from './steps/preflight.js'

@@ -1,28 +1,24 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { applyEntry } from '../../../src/migration/run/state/apply-entry.js'
-import { isFailureCode } from '../../../src/migration/run/state/identity-state.js'
 import {
   begunEntry,
   type Entry,
   type EntryOf,
   lookedUpEntry,
-} from '../../../src/migration/run/state/journal-entry.js'
-import {
-  finalState,
-  type Goal,
-  nextStep,
-  runStatus,
-} from '../../../src/migration/run/state/next-step.js'
-import {
   readRecordIndexes,
   writeRecordIndexes,
-} from '../../../src/migration/run/state/record-indexes.js'
+} from '../../../src/migration/run/state/journal-entry.js'
 import {
   countsOf,
   createRunState,
+  finalState,
+  type Goal,
+  isFailureCode,
   mayRestart,
+  nextStep,
   type RunState,
+  runStatus,
 } from '../../../src/migration/run/state/run-state.js'
 import { deletionSent, preflight, settled, staged } from './support/entries.js'
 

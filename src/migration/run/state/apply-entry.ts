@@ -1,17 +1,21 @@
 import { MigrationError } from '../migration-error.js'
 import {
+  type CallResult,
+  type Entry,
+  type EntryOf,
+  type RefusedRecord,
+  type ResultOf,
+  readRecordIndexes,
+} from './journal-entry.js'
+import {
+  countOf,
   createIdentity,
   type IdentityCode,
   type IdentityDetails,
-  NO_DETAILS,
-} from './identity-state.js'
-import type { CallResult, Entry, EntryOf, RefusedRecord, ResultOf } from './journal-entry.js'
-import { readRecordIndexes } from './record-indexes.js'
-import {
-  countOf,
   identityAt,
   identityCode,
   mayRestart,
+  NO_DETAILS,
   type RunState,
   type SentBatch,
   setIdentity,

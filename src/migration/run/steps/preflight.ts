@@ -15,8 +15,7 @@ import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { PreflightFinding } from '../report.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
-import type { EntryOf } from '../state/journal-entry.js'
-import { writeRecordIndexes } from '../state/record-indexes.js'
+import { type EntryOf, writeRecordIndexes } from '../state/journal-entry.js'
 import { recordPosition } from './records.js'
 
 /** The result of a preflight, with its entry for the journal, unless the core cannot import at all. */

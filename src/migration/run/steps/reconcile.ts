@@ -3,9 +3,8 @@ import { createDigestTable } from '../../source/digest-table.js'
 import { inGroups } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
-import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
 import { type EntryOf, lookedUpEntry } from '../state/journal-entry.js'
-import { identityAt, identityCode, type RunState } from '../state/run-state.js'
+import { type IdentityCode, identityAt, identityCode, type RunState } from '../state/run-state.js'
 import { currentRecords, unrecordedRows } from './records.js'
 
 /** Looks up each identity that is due, then checks that the core has no unrecorded row of this run. */
@@ -28,16 +27,9 @@ export async function reconcile(ctx: MigrationContext): Promise<void> {
 }
 
 /** Identities that failed or are held back. `migrationEndpoint` may have created their account since. */
-const MAY_HAVE_ACCOUNT_SINCE: ReadonlySet<IdentityCode> = new Set([
-  IDENTITY_STATE.failed,
-  IDENTITY_STATE.invalid,
-])
+const MAY_HAVE_ACCOUNT_SINCE: ReadonlySet<IdentityCode> = new Set(['failed', 'invalid'])
 
-const DUE: ReadonlySet<IdentityCode> = new Set([
-  IDENTITY_STATE.staged,
-  IDENTITY_STATE.existing,
-  ...MAY_HAVE_ACCOUNT_SINCE,
-])
+const DUE: ReadonlySet<IdentityCode> = new Set(['staged', 'existing', ...MAY_HAVE_ACCOUNT_SINCE])
 
 /** Skips identities whose rows still wait at the core after a stall, and invalid records. */
 function dueRecords(ctx: MigrationContext): AsyncGenerator<IndexedRecord> {
@@ -46,8 +38,7 @@ function dueRecords(ctx: MigrationContext): AsyncGenerator<IndexedRecord> {
   return currentRecords(ctx, (recordIndex) => {
     // An invalid record without a code failed validation, so the core would not accept it.
     const { code } = identityAt(state, recordIndex).details
-    const isInvalid =
-      identityCode(state, recordIndex) === IDENTITY_STATE.invalid && code === undefined
+    const isInvalid = identityCode(state, recordIndex) === 'invalid' && code === undefined
     return DUE.has(identityCode(state, recordIndex)) && !waiting.has(recordIndex) && !isInvalid
   })
 }
@@ -101,12 +92,12 @@ interface SharedAccounts {
 }
 
 const NOT_COMPARED: ReadonlySet<IdentityCode> = new Set([
-  IDENTITY_STATE.pending,
-  IDENTITY_STATE.retry,
-  IDENTITY_STATE.to_import,
-  IDENTITY_STATE.invalid,
-  IDENTITY_STATE.accepted,
-  IDENTITY_STATE.left_out,
+  'pending',
+  'retry',
+  'to_import',
+  'invalid',
+  'accepted',
+  'left_out',
 ])
 
 /** Excludes identities that a person decided on and those that were not staged. */

@@ -11,10 +11,13 @@ import {
 import { inGroups } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
-import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
-import { type EntryOf, lookedUpEntry, type RefusedRecord } from '../state/journal-entry.js'
-import { writeRecordIndexes } from '../state/record-indexes.js'
-import { countOf, identityCode } from '../state/run-state.js'
+import {
+  type EntryOf,
+  lookedUpEntry,
+  type RefusedRecord,
+  writeRecordIndexes,
+} from '../state/journal-entry.js'
+import { countOf, type IdentityCode, identityCode } from '../state/run-state.js'
 import { currentRecords, type RunRow, rowEntry, unrecordedRows } from './records.js'
 import { countLostReply } from './resolve-lost-reply.js'
 import { withGracePeriod } from './send-call.js'
@@ -67,12 +70,7 @@ const isBelieved = ({ kind, code }: RowError): boolean =>
 const isDecided = ({ journaled }: MigrationContext, recordIndex: number): boolean =>
   DECIDED.has(identityCode(journaled.state, recordIndex))
 
-const DECIDED: ReadonlySet<IdentityCode> = new Set([
-  IDENTITY_STATE.retry,
-  IDENTITY_STATE.to_import,
-  IDENTITY_STATE.left_out,
-  IDENTITY_STATE.accepted,
-])
+const DECIDED: ReadonlySet<IdentityCode> = new Set(['retry', 'to_import', 'left_out', 'accepted'])
 
 const describeRowError = (
   error: RowError | undefined,
@@ -122,7 +120,7 @@ function entryOf(resolved: readonly Resolution[]): EntryOf<'looked_up'> {
  * one of its logins, or it is imported directly.
  */
 export const resolveIdentities = (ctx: MigrationContext): Promise<void> =>
-  resolveEach(ctx, IDENTITY_STATE.unresolved, async (record) => {
+  resolveEach(ctx, 'unresolved', async (record) => {
     const { core, signal } = ctx
     const { recordIndex, externalUserId } = record
     const coreUserId = await core.coreIdOf(externalUserId, { signal })
@@ -160,13 +158,13 @@ const NO_ACCOUNT_FOUND = 'No account has this login: stage the record again with
  */
 export async function importDirectly(ctx: MigrationContext): Promise<void> {
   const { journaled, settings, signal, timing } = ctx
-  await resolveEach(ctx, IDENTITY_STATE.to_import, async (record) => {
+  await resolveEach(ctx, 'to_import', async (record) => {
     const resolution = await importOnce(ctx, record)
     return isUnexplained(resolution) ? undefined : resolution
   })
-  if (countOf(journaled.state, IDENTITY_STATE.to_import) === 0) return
+  if (countOf(journaled.state, 'to_import') === 0) return
   await timing.sleep(settings.settleSeconds * 1000, signal)
-  await resolveEach(ctx, IDENTITY_STATE.to_import, (record) => importOnce(ctx, record))
+  await resolveEach(ctx, 'to_import', (record) => importOnce(ctx, record))
 }
 
 const isUnexplained = (resolution: Resolution | undefined): boolean =>

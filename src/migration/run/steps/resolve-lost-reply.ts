@@ -1,7 +1,6 @@
 import type { CoreError } from '../../core/core-error.js'
 import type { MigrationContext } from '../migration-context.js'
-import type { ResultOf } from '../state/journal-entry.js'
-import { writeRecordIndexes } from '../state/record-indexes.js'
+import { type ResultOf, writeRecordIndexes } from '../state/journal-entry.js'
 import type { SentBatch, SentDeletion } from '../state/run-state.js'
 import { findAccounts, unrecordedRows } from './records.js'
 

@@ -2,10 +2,8 @@ import { CoreError } from '../../core/core-error.js'
 import { lackedCodeOf, shortened, withoutRecordValues } from '../../core/core-texts.js'
 import type { MigrationContext } from '../migration-context.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
-import { IDENTITY_STATE, type IdentityCode } from '../state/identity-state.js'
-import { lookedUpEntry, type ResultOf } from '../state/journal-entry.js'
-import { writeRecordIndexes } from '../state/record-indexes.js'
-import { identityAt, identityCode } from '../state/run-state.js'
+import { lookedUpEntry, type ResultOf, writeRecordIndexes } from '../state/journal-entry.js'
+import { type IdentityCode, identityAt, identityCode } from '../state/run-state.js'
 import { currentRecords, findAccounts, unrecordedRows } from './records.js'
 import { sendCall } from './send-call.js'
 
@@ -27,7 +25,7 @@ export async function stage(ctx: MigrationContext): Promise<void> {
   }
 }
 
-const UNSENT: ReadonlySet<IdentityCode> = new Set([IDENTITY_STATE.pending, IDENTITY_STATE.retry])
+const UNSENT: ReadonlySet<IdentityCode> = new Set(['pending', 'retry'])
 
 /** Sends calls until each user of the batch is staged, found at the core or rejected by it. */
 async function sendUntilResolved(ctx: MigrationContext, batch: Batch): Promise<void> {
@@ -79,8 +77,7 @@ async function skipExisting(ctx: MigrationContext, batch: Batch): Promise<Batch>
   const { state } = ctx.journaled
   const doubtful = batch.filter(
     ({ recordIndex }) =>
-      identityCode(state, recordIndex) === IDENTITY_STATE.retry ||
-      identityAt(state, recordIndex).hadLostReply,
+      identityCode(state, recordIndex) === 'retry' || identityAt(state, recordIndex).hadLostReply,
   )
   if (doubtful.length === 0) return batch
   const asked = new Set(doubtful.map(({ recordIndex }) => recordIndex))

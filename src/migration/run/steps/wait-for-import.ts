@@ -3,7 +3,7 @@ import { CoreError } from '../../core/core-error.js'
 import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { EntryOf } from '../state/journal-entry.js'
-import type { Goal } from '../state/next-step.js'
+import type { Goal } from '../state/run-state.js'
 import { decideDeletion } from './delete-rows.js'
 import { type RunRow, rowEntry, unrecordedRows } from './records.js'
 

@@ -9,16 +9,17 @@ import { phonePlansFault } from '../../migration/record-validation/phone-plans.j
 import {
   MIGRATION_NUMBERS,
   type Migration,
+  type MigrationSettings,
+  parseSettings,
   type StepOptions,
 } from '../../migration/run/migration.js'
 import { MigrationError } from '../../migration/run/migration-error.js'
 import {
   type MigrationReader,
-  openMigration,
-  type ReadMigrationOptions,
-  readMigration,
+  openReader,
+  openReplayed,
 } from '../../migration/run/open-migration.js'
-import { readEntries } from '../../migration/run/replay-journal.js'
+import { type JournaledState, replayJournal } from '../../migration/run/replay-journal.js'
 import type { MigrationReport } from '../../migration/run/report.js'
 import type { Origin } from '../../migration/run/state/journal-entry.js'
 import type { Arguments } from '../frame/arguments.js'
@@ -81,16 +82,16 @@ export async function runStep(
   const core = await openCore(parts, context)
   const { onProgress, end } = showProgress(context)
   try {
-    const open = (files: Files) =>
-      openMigration({ ...settings.options, ...files, core, onProgress })
-    return await withMigration(parts, settings, open, ({ migration }) =>
-      interruptible(context, async (signal) => {
+    return await withSession(parts, settings, ({ journaled, sources }) => {
+      const options = parseSettings({ ...settings.options, ...sources, core, onProgress })
+      const migration = openReplayed(options, journaled)
+      return interruptible(context, async (signal) => {
         const report = await act(migration, { signal })
         const isCheck = step === 'check' && !signal.aborted
         const verdict = isCheck ? verdictOfCheck(report) : verdictOn(report)
         return reportStep(step, { report, verdict, migration, directory })
-      }),
-    )
+      })
+    })
   } finally {
     end()
   }
@@ -132,28 +133,29 @@ async function readReports(
   const { directory, options } = settings
   await requireJournal(directory)
   const { batchBytes = MIGRATION_NUMBERS.batchBytes.default } = options
-  const open = (files: Files) => readMigration({ batchBytes, ...files })
-  return withMigration(parts, { ...settings, mayShare: step === 'status' }, open, (session) =>
+  return withSession(parts, { ...settings, mayShare: step === 'status' }, (session) =>
     interruptible(context, async () => {
-      if (step === 'status') return statusOf(session, directory)
-      const report = await session.migration.status()
+      const migration = openReader({ batchBytes, ...session.sources }, session.journaled)
+      const report = await migration.status()
       if (step === 'unblock') return listStalledRows(report)
-      return cleanAway(session.files, report, context.arguments.flag('yes'))
+      if (step === 'clean') {
+        return cleanAway(session.files, report, context.arguments.flag('yes'))
+      }
+      if (session.isShared) return inProgress(report)
+      const needing = await needingAfterClean(session, report)
+      const verdict = verdictOn(report)
+      return reportStep('status', { report, verdict, needing, migration, directory })
     }),
   )
 }
 
-/** Does not rewrite the report files after `clean`: the source is gone, and they are complete. */
-async function statusOf(
-  { migration, files, isShared }: Session<MigrationReader>,
-  directory: string,
-): Promise<CommandResult> {
-  const report = await migration.status()
-  if (isShared) return inProgress(report)
-  const [source] = files
-  const isCleaned = report.state === 'complete' && source && !(await isThere(source.path))
-  const needing = isCleaned ? NO_ACTION_NEEDED : undefined
-  return reportStep('status', { report, verdict: verdictOn(report), needing, migration, directory })
+/** After `clean` the report files are not written again: the source is gone, and they are complete. */
+async function needingAfterClean(
+  { files: [source] }: Session,
+  { state }: MigrationReport,
+): Promise<NeedingPerson | undefined> {
+  const isCleaned = state === 'complete' && source && !(await isThere(source.path))
+  return isCleaned ? NO_ACTION_NEEDED : undefined
 }
 
 /**
@@ -244,27 +246,25 @@ interface JournalOptions extends MigrateSettings {
   readonly mayShare?: boolean
 }
 
-/** The files of an open journal. */
-export type Files = Pick<ReadMigrationOptions, 'journal' | 'source' | 'corrections'>
-
-/** An open migration, and its files. */
-export interface Session<Opened extends MigrationReader> {
-  readonly migration: Opened
+/** An open journal that has been read, and the files that it names. */
+interface Session {
+  readonly journaled: JournaledState
+  /** The source first, then the corrections in their order. */
+  readonly files: readonly OriginFile[]
+  readonly sources: Pick<MigrationSettings, 'journal' | 'source' | 'corrections'>
   /** Whether another step has the journal and is still running, so that nothing may be written. */
   readonly isShared: boolean
-  readonly files: readonly OriginFile[]
 }
 
 /**
- * Opens the journal and the migration, runs `work` on it, then closes both.
+ * Opens the journal, reads it and runs `work`, then closes it.
  *
  * @throws CommandFailure (2 or 3)
  */
-export async function withMigration<Opened extends MigrationReader, Result>(
+async function withSession<Result>(
   { fileJournal }: MigrateParts,
   { directory, sourceFile, mayShare = false }: JournalOptions,
-  open: (files: Files) => Promise<Opened>,
-  work: (session: Session<Opened>) => Promise<Result>,
+  work: (session: Session) => Promise<Result>,
 ): Promise<Result> {
   try {
     let isShared = false
@@ -274,21 +274,26 @@ export async function withMigration<Opened extends MigrationReader, Result>(
       return readOnlyJournal(directory)
     })
     try {
-      const origins = await readOrigins(journal)
-      if (isShared && origins.source === undefined) {
+      const journaled = await replayJournal(journal)
+      const { begun, corrections } = journaled.state
+      if (isShared && begun === undefined) {
         const message = 'another step has the journal open, and no run has started yet'
         throw usageError('journal_in_use', message)
       }
-      const source = chooseSourceFile(sourceFile, origins)
-      const corrections = origins.corrections.map(({ path }) => ({ file: path }))
-      const migration = await open({ journal, source: { file: source }, corrections })
-      try {
-        const { digest = '' } = origins.source ?? {}
-        const files = [{ path: source, digest }, ...origins.corrections]
-        return await work({ migration, isShared, files })
-      } finally {
-        await migration.close()
+      const [source] = begun === undefined ? [] : filesOf([begun.source])
+      // It may differ from the path in the journal, because the run compares the digests only.
+      const path = sourceFile ?? source?.path
+      if (path === undefined) {
+        throw usageError('usage', '--source is missing: the journal has no run yet')
       }
+      const corrected = filesOf(corrections)
+      const sources = {
+        journal,
+        source: { file: path },
+        corrections: corrected.map((each) => ({ file: each.path })),
+      }
+      const files = [{ path, digest: source?.digest ?? '' }, ...corrected]
+      return await work({ journaled, files, sources, isShared })
     } finally {
       await journal.close()
     }
@@ -297,40 +302,9 @@ export async function withMigration<Opened extends MigrationReader, Result>(
   }
 }
 
-/** The files of a journal. */
-interface Origins {
-  /** `undefined` before the run begins. */
-  readonly source: OriginFile | undefined
-  /** The corrections made so far, in their order. */
-  readonly corrections: readonly OriginFile[]
-}
-
-/**
- * Reads from the journal which files a resume must read again.
- *
- * @throws MigrationError `bad_journal`
- */
-async function readOrigins(journal: Journal): Promise<Origins> {
-  let source: OriginFile | undefined
-  const corrections: OriginFile[] = []
-  for await (const entry of readEntries(journal)) {
-    if (entry.type === 'begun') source = fileOf(entry.source)
-    const file = entry.type === 'corrected' ? fileOf(entry.source) : undefined
-    if (file !== undefined) corrections.push(file)
-  }
-  return { source, corrections }
-}
-
-/** Returns `undefined` for a source that is not a file; only a program that calls the package has one. */
-const fileOf = ({ name, file, digest }: Origin): OriginFile | undefined =>
-  file ? { path: name, digest } : undefined
-
-/** `given` may differ from the path in the journal, because the run compares the digests only. */
-function chooseSourceFile(given: string | undefined, { source }: Origins): string {
-  const file = given ?? source?.path
-  if (file !== undefined) return file
-  throw usageError('usage', '--source is missing: the journal has no run yet')
-}
+/** Leaves out sources that are not files; only a program that calls the package has such. */
+const filesOf = (origins: readonly Origin[]): OriginFile[] =>
+  origins.filter(({ file }) => file).map(({ name, digest }) => ({ path: name, digest }))
 
 function asFailure(error: unknown): unknown {
   if (error instanceof MigrationError) return usageError(error.code, inCommandWords(error.message))

@@ -6,6 +6,7 @@ import { validateUser } from '../record-validation/validate-user.js'
 import {
   type Migration,
   type MigrationOptions,
+  type MigrationSettings,
   parseSettings,
   type StepOptions,
 } from './migration.js'
@@ -71,7 +72,15 @@ export async function openMigrationWith(
 ): Promise<Migration> {
   assertPhonePlans()
   const settings = parseSettings(options)
-  const journaled = await replayJournal(settings.journal)
+  return openReplayed(settings, await replayJournal(settings.journal), timing)
+}
+
+/** Opens a migration whose journal has been read. @throws MigrationError `bad_journal` if it is of another core. */
+export function openReplayed(
+  settings: MigrationSettings,
+  journaled: JournaledState,
+  timing: Timing = SYSTEM_TIMING,
+): Migration {
   if (!mayRestart(journaled.state)) assertSameCore(journaled.state.begun, settings.core)
   const { closing, readIndex, ...reader } = openReader(settings, journaled, timing)
   const runAlone = createStepRunner({ settings, journaled, timing, readIndex }, closing.signal)
@@ -88,7 +97,7 @@ export async function openMigrationWith(
     async close() {
       closing.abort(new Error('the migration is closed'))
       await runAlone.ended()
-      await reader.close()
+      await settings.journal.close()
     },
   } satisfies Migration)
 }
@@ -163,28 +172,13 @@ async function runStep(
 }
 
 /** The functions of a migration that do not call the core. */
-export type MigrationReader = Pick<Migration, 'status' | 'identities' | 'close'>
+export type MigrationReader = Pick<Migration, 'status' | 'identities'>
 
-export type ReadMigrationOptions = Omit<IndexedSettings, 'core'> & Pick<MigrationOptions, 'journal'>
-
-/**
- * Opens a migration to read its reports. Only `identities` reads the source.
- *
- * @throws MigrationError `bad_journal`.
- */
-export async function readMigration(settings: ReadMigrationOptions): Promise<MigrationReader> {
-  const { status, identities, close } = openReader(
-    settings,
-    await replayJournal(settings.journal),
-    SYSTEM_TIMING,
-  )
-  return { status, identities, close }
-}
-
-function openReader(
-  settings: IndexedSettings & Pick<MigrationOptions, 'journal'>,
+/** Opens a migration to read its reports. Only `identities` reads the source. */
+export function openReader(
+  settings: IndexedSettings,
   journaled: JournaledState,
-  { now }: Pick<Timing, 'now'>,
+  { now }: Pick<Timing, 'now'> = SYSTEM_TIMING,
 ): MigrationReader & {
   readonly closing: AbortController
   readonly readIndex: (signal: AbortSignal) => Promise<SourceIndex>
@@ -207,10 +201,6 @@ function openReader(
       for await (const record of sourceIndex.records(0, closing.signal)) {
         yield reportOn(record, sourceIndex, journaled)
       }
-    },
-    async close() {
-      closing.abort(new Error('the migration is closed'))
-      await settings.journal.close()
     },
   }
 }

@@ -10,12 +10,19 @@ export interface JournaledState {
   readonly state: RunState
   /** Appends all given entries or none. Once it resolves, the entries are on disk and in the state. */
   write(entries: Entry | readonly Entry[]): Promise<void>
-  entries(): AsyncIterable<Entry>
 }
 
+/** @throws MigrationError `bad_journal` if a line is not an entry of this version. */
 export async function replayJournal(journal: Journal): Promise<JournaledState> {
   const state = createRunState()
-  for await (const entry of readEntries(journal)) applyEntry(state, entry)
+  let line = 0
+  for await (const written of journal.read()) {
+    line += 1
+    const value = parseJson(written)
+    const parsed = entrySchema.safeParse(value)
+    if (!parsed.success) throw new MigrationError('bad_journal', faultOf(value), line)
+    applyEntry(state, parsed.data)
+  }
   let lastWrite: Promise<void> = Promise.resolve()
 
   async function append(entries: readonly Entry[]): Promise<void> {
@@ -31,19 +38,6 @@ export async function replayJournal(journal: Journal): Promise<JournaledState> {
       lastWrite = written.catch(() => {})
       return written
     },
-    entries: () => readEntries(journal),
-  }
-}
-
-/** @throws MigrationError `bad_journal` if a line is not an entry of this version. */
-export async function* readEntries(journal: Journal): AsyncGenerator<Entry> {
-  let line = 0
-  for await (const written of journal.read()) {
-    line += 1
-    const value = parseJson(written)
-    const parsed = entrySchema.safeParse(value)
-    if (!parsed.success) throw new MigrationError('bad_journal', faultOf(value), line)
-    yield parsed.data
   }
 }
 

@@ -1,5 +1,4 @@
 import { reconcileUser } from '../../account/reconcile-user.js'
-import { createDigestTable } from '../../source/digest-table.js'
 import { inGroups } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
@@ -10,7 +9,7 @@ import { currentRecords, unrecordedRows } from './records.js'
 /** Looks up each identity that is due, then checks that the core has no unrecorded row of this run. */
 export async function reconcile(ctx: MigrationContext): Promise<void> {
   const { journaled, settings } = ctx
-  const accounts = await readSharedAccounts(ctx)
+  const accounts = findSharedAccounts(ctx)
   await inGroups(
     dueRecords(ctx),
     settings.lookUps,
@@ -104,39 +103,35 @@ const NOT_COMPARED: ReadonlySet<IdentityCode> = new Set([
 const hasAccount = (state: RunState, recordIndex: number): boolean =>
   !NOT_COMPARED.has(identityCode(state, recordIndex))
 
-/** Starts with the accounts that earlier processes journaled since the last `reconcile` was requested. */
-async function readSharedAccounts({
-  journaled,
+/** Identities whose account was looked up since the last `reconcile` was requested. */
+const COMPARED: ReadonlySet<IdentityCode> = new Set(['reconciled', 'differs', 'shared'])
+
+function findSharedAccounts({
+  journaled: { state },
   sourceIndex,
-}: MigrationContext): Promise<SharedAccounts> {
-  let byCoreId = createDigestTable()
-  for await (const entry of journaled.entries()) {
-    if (entry.type === 'rest' && entry.reverify) byCoreId = createDigestTable()
-    if (entry.type !== 'looked_up') continue
-    for (const [recordIndex, id] of [...entry.same, ...entry.shared]) byCoreId.add(id, recordIndex)
-    for (const [recordIndex, id] of entry.differs) byCoreId.add(id, recordIndex)
+}: MigrationContext): SharedAccounts {
+  const byCoreId = new Map<string, number>()
+  for (const [recordIndex, identity] of state.identities.entries()) {
+    const { coreUserId } = identity.details
+    if (COMPARED.has(identity.state) && coreUserId !== undefined)
+      byCoreId.set(coreUserId, recordIndex)
   }
-  const byAccountId = createDigestTable()
+  const byAccountId = new Map<string, number>()
   /** Primary users of shared accounts, each with an identity that shares the account. */
   const sharedPrimaries = new Map<number, number>()
   return {
     add(recordIndex, { externalUserId, coreUserId, accountId }) {
-      const sharedWith = new Set<number>()
-      const linkedHere = sharedPrimaries.get(recordIndex)
-      if (linkedHere !== undefined) sharedWith.add(linkedHere)
-      const sameCoreId = byCoreId.add(coreUserId, recordIndex)
-      if (sameCoreId !== undefined) sharedWith.add(sameCoreId)
+      const sharedWith = [sharedPrimaries.get(recordIndex), byCoreId.get(coreUserId)]
+      byCoreId.set(coreUserId, recordIndex)
       if (accountId !== externalUserId && accountId !== coreUserId) {
         const primary = sourceIndex.recordIndexOf(accountId)
-        if (primary !== undefined) {
-          sharedWith.add(primary)
-          sharedPrimaries.set(primary, recordIndex)
-        }
-        const linked = byAccountId.add(accountId, recordIndex)
-        if (linked !== undefined) sharedWith.add(linked)
+        sharedWith.push(primary, byAccountId.get(accountId))
+        if (primary !== undefined) sharedPrimaries.set(primary, recordIndex)
+        byAccountId.set(accountId, recordIndex)
       }
-      sharedWith.delete(recordIndex)
-      return [...sharedWith].filter((other) => hasAccount(journaled.state, other))
+      return [...new Set(sharedWith)]
+        .filter((other) => other !== undefined)
+        .filter((other) => other !== recordIndex && hasAccount(state, other))
     },
   }
 }

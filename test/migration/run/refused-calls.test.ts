@@ -4,51 +4,6 @@ import { people, person, sourceOf } from './support/people.js'
 import { listOf, refusal, scene, USERS } from './support/scene.js'
 
 describe('a call that the core does not take', () => {
-  it('is halved until it is small enough', async () => {
-    const sizes: number[] = []
-    const { simulated, open, journal } = scene({
-      async stageUsers(users) {
-        sizes.push(users.length)
-        if (users.length > 1) throw refusal('too_large')
-        return simulated.stageUsers(users)
-      },
-    })
-    const report = await (await open()).run()
-    expect(report.state).toBe('complete')
-    expect(sizes.slice(0, 3)).toEqual([4, 2, 1])
-    expect(Math.max(...simulated.staged.values())).toBe(1)
-    expect(journal.lines.filter((line) => line.includes('too_large'))).toHaveLength(2)
-  })
-
-  it('leaves a record that is too large by itself to a person', async () => {
-    const { simulated, open } = scene({
-      async stageUsers(users) {
-        const holds = users.some(({ externalUserId }) => externalUserId === 'user-3')
-        if (holds) throw refusal('too_large')
-        return simulated.stageUsers(users)
-      },
-    })
-    const migration = await open()
-    const report = await migration.run()
-    expect(report).toMatchObject({ state: 'to_correct', counts: { invalid: 1, reconciled: 9 } })
-  })
-
-  it('is whole again after a record that was too large by itself', async () => {
-    const sizes: number[] = []
-    const { simulated, open } = scene({
-      async stageUsers(users) {
-        sizes.push(users.length)
-        const holds = users.some(({ externalUserId }) => externalUserId === 'user-1')
-        if (holds) throw refusal('too_large')
-        return simulated.stageUsers(users)
-      },
-    })
-    const report = await (await open({ source: sourceOf(people(40)) })).run()
-    expect(report).toMatchObject({ state: 'to_correct', counts: { invalid: 1, reconciled: 39 } })
-    expect(sizes.slice(0, 4)).toEqual([4, 2, 1, 1])
-    expect(sizes.slice(-7, -1)).toEqual([4, 4, 4, 4, 4, 4])
-  })
-
   it('is sent again without the users that the core rejects, who are recorded', async () => {
     const { simulated, open, journal } = scene({
       async stageUsers(users) {
@@ -127,22 +82,26 @@ describe('a call that the core does not take', () => {
     expect(await (await open()).run()).toMatchObject({ state: 'complete' })
   })
 
-  it('ends the run when the core refuses it, and the next run goes on', async () => {
-    let isRefused = true
-    const { simulated, open } = scene({
-      async stageUsers(users) {
-        if (isRefused) throw refusal('invalid_api_key')
-        return simulated.stageUsers(users)
-      },
-    })
-    const migration = await open()
-    const report = await migration.run()
-    expect(report).toMatchObject({ state: 'core_fault', counts: { pending: USERS } })
-    expect(report.advice[0]).toBe('The core: the core says invalid_api_key')
-    expect(await migration.status()).toMatchObject({ state: 'core_fault' })
-    isRefused = false
-    expect(await migration.run()).toMatchObject({ state: 'complete' })
-  })
+  it.each(['invalid_api_key', 'too_large'] as const)(
+    'ends the run when the core refuses it with %s, and the next run goes on',
+    async (code) => {
+      let isRefused = true
+      const { simulated, open } = scene({
+        async stageUsers(users) {
+          if (isRefused) throw refusal(code)
+          return simulated.stageUsers(users)
+        },
+      })
+      const migration = await open()
+      const report = await migration.run()
+      expect(report).toMatchObject({ state: 'core_fault', counts: { pending: USERS } })
+      expect(report.advice[0]).toBe(`The core: the core says ${code}`)
+      expect(await migration.status()).toMatchObject({ state: 'core_fault' })
+      isRefused = false
+      expect(await (await open({ batchUsers: 2 })).run()).toMatchObject({ state: 'complete' })
+      expect(Math.max(...simulated.staged.values())).toBe(1)
+    },
+  )
 
   it('is given up after three replies lost in a row, all of them resolved', async () => {
     const { open, journal } = scene({

@@ -104,7 +104,6 @@ const viewOf = (state: RunState) => ({
   foreign: [...state.foreignRows].join(),
   unanswered: state.unanswered,
   isUnverified: state.hasUnverifiedCall,
-  batchLimit: state.batchLimit,
   blocked: state.blocked,
 })
 type View = Partial<ReturnType<typeof viewOf>>
@@ -182,20 +181,9 @@ describe('the state of a run', () => {
       },
     ],
     [
-      'a call that is too large',
-      [sent('0-3'), refused('too_large')],
-      { identities: 'pending pending pending pending', batchLimit: 2 },
-    ],
-    ['another refusal', [sent('0-3'), refused('x')], { batchLimit: Number.POSITIVE_INFINITY }],
-    [
       'a rejection of one of two',
-      [sent('0-3'), refused('too_large'), sent('0-1'), rejected(1)],
-      { identities: 'pending invalid pending pending', batchLimit: 2 },
-    ],
-    [
-      'a rejection of one alone',
-      [sent('0-3'), refused('too_large'), sent('1'), rejected(1)],
-      { batchLimit: Number.POSITIVE_INFINITY },
+      [sent('0-1'), rejected(1)],
+      { identities: 'pending invalid pending pending' },
     ],
     [
       'a refusal of records that are sent again, and of one that is not',
@@ -548,7 +536,7 @@ it.each<[unknown, boolean]>([
 /** Any entries, one after the other: what a run could write, and a little more. */
 const anyEntry = fc.oneof(
   ...[
-    ...[SENT, staged, refused('too_large'), settled({ outcome: 'absent', existing: '2' })],
+    ...[SENT, staged, refused('x'), settled({ outcome: 'absent', existing: '2' })],
     ...[rest('collect'), rest('reconcile'), rest('done'), rest('wait', true)],
     ...[FAILED, TWIN, retry(), deletionSent('r', 's')],
     settled({ outcome: 'deleted', rows: ['r', 's'] }),

@@ -157,10 +157,6 @@ function applyStageResult(state: RunState, batch: SentBatch, result: CallResult)
       return
     case 'refused':
       sendLater(state, batch)
-      if (result.code === 'too_large') {
-        const half = Math.max(1, Math.floor(batch.recordIndexes.length / 2))
-        state.batchLimit = Math.min(state.batchLimit, half)
-      }
       return
     case 'absent':
       markReplyLost(state, batch)
@@ -175,8 +171,6 @@ function applyStageResult(state: RunState, batch: SentBatch, result: CallResult)
 
 function applyRejection(state: RunState, batch: SentBatch, { users }: ResultOf<'rejected'>): void {
   sendLater(state, batch)
-  // The limit was lowered because of this record, so the other records get full batches again.
-  if (batch.recordIndexes.length === 1) state.batchLimit = Number.POSITIVE_INFINITY
   for (const { record, errors, code } of users) {
     const findings = errors.map((message) => ({ field: '', code: 'rejected', message }))
     setIdentity(state, record, 'invalid', { ...reasonOf({ code }), errors: findings })

@@ -107,8 +107,6 @@ export interface RunState {
   unanswered: SentBatch | SentDeletion | undefined
   /** A call without a reply may still take effect, and no `reconcile` was requested since all records were sent. */
   hasUnverifiedCall: boolean
-  /** Maximum users per call, lowered when the core refuses a call as too large. */
-  batchLimit: number
 
   /** Rows that are not from this run but have an identity of the source. */
   readonly foreignRows: Set<string>
@@ -136,7 +134,6 @@ export const createRunState = (): RunState => ({
   batches: 0,
   unanswered: undefined,
   hasUnverifiedCall: false,
-  batchLimit: Number.POSITIVE_INFINITY,
   foreignRows: new Set(),
   rows: new Map(),
   toDelete: new Set(),

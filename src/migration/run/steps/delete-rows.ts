@@ -21,7 +21,7 @@ export async function deleteRows(ctx: MigrationContext): Promise<void> {
     signal.throwIfAborted()
     const rows = firstOf(state.toDelete, MAX_ROWS)
     const send = (late: AbortSignal) => core.deleteRows(rows, { signal: late })
-    const reply = await sendCall(ctx, { kind: 'delete', rows }, { send })
+    const reply = await sendCall(ctx, { kind: 'delete', rows }, send)
     if (reply === undefined) continue
     const result = checkDeletion(rows, reply, state.toResolve)
     await journaled.write({ type: 'settled', result })

@@ -1,24 +1,18 @@
 import { CoreError } from '../../core/core-error.js'
 import type { MigrationContext } from '../migration-context.js'
-import type { CallResult, SentCall } from '../state/journal-entry.js'
+import type { SentCall } from '../state/journal-entry.js'
 import { resolveLostReply } from './resolve-lost-reply.js'
 
 /**
  * Journals a call and sends it. Returns `undefined` if there was no reply and `resolveLostReply` has journaled
- * the result of the call. `refusalOf` returns the result to journal if the core refuses the call.
+ * the result of the call.
  *
  * @throws CoreError if the core refused the call, or if too many calls got no reply.
  */
 export async function sendCall<Reply>(
   ctx: MigrationContext,
   call: SentCall,
-  {
-    send,
-    refusalOf = ({ code }) => ({ outcome: 'refused', code }),
-  }: {
-    readonly send: (signal: AbortSignal) => Promise<Reply>
-    readonly refusalOf?: (error: CoreError) => CallResult
-  },
+  send: (signal: AbortSignal) => Promise<Reply>,
 ): Promise<Reply | undefined> {
   await ctx.journaled.write({ type: 'sent', call })
   try {
@@ -26,7 +20,10 @@ export async function sendCall<Reply>(
   } catch (error) {
     if (!(error instanceof CoreError)) throw error
     if (error.outcome === 'refused') {
-      await ctx.journaled.write({ type: 'settled', result: refusalOf(error) })
+      await ctx.journaled.write({
+        type: 'settled',
+        result: { outcome: 'refused', code: error.code },
+      })
       throw error
     }
     await resolveLostReply(ctx, { abandonedAt: ctx.timing.elapsedMs(), error })

@@ -33,7 +33,7 @@ async function sendUntilResolved(ctx: MigrationContext, batch: Batch): Promise<v
   let unsent = batch
   while (unsent.length > 0) {
     ctx.signal.throwIfAborted()
-    const notAtCore = await skipExisting(ctx, unsent.slice(0, state.batchLimit))
+    const notAtCore = await skipExisting(ctx, unsent)
     if (notAtCore.length > 0) await sendBatch(ctx, notAtCore)
     unsent = unsent.filter(({ recordIndex }) => UNSENT.has(identityCode(state, recordIndex)))
   }
@@ -54,9 +54,7 @@ async function* makeBatches(ctx: MigrationContext): AsyncGenerator<Batch> {
   )
   for await (const record of unsent) {
     const recordBytes = record.bytes + 1
-    // `sendBatch` may change the limit while this batch is being read.
-    const maxUsers = Math.min(settings.batchUsers, journaled.state.batchLimit)
-    const isFull = batch.length >= maxUsers || bytes + recordBytes > settings.batchBytes
+    const isFull = batch.length >= settings.batchUsers || bytes + recordBytes > settings.batchBytes
     if (batch.length > 0 && isFull) {
       yield batch
       batch = []
@@ -111,43 +109,23 @@ async function writeExisting(
 async function sendBatch(ctx: MigrationContext, batch: Batch): Promise<void> {
   const { journaled, core } = ctx
   const number = journaled.state.batches + 1
-  const about = { batch: number, users: batch.length }
   const records = writeRecordIndexes(batch.map(({ recordIndex }) => recordIndex))
   // Records are sent as they were read, because the core normalises them.
   const users = batch.map(userOf)
-  try {
-    const result = await sendCall(
-      ctx,
-      { kind: 'stage', batch: number, records },
-      {
-        async send(signal) {
-          const reply = await core.stageUsers(users, { signal })
-          return reply.outcome === 'rejected' ? rejectionOf(batch, reply.users) : STAGED
-        },
-        refusalOf: (error) => classifyRefusal(batch, error),
-      },
-    )
-    // Without a reply, `sendCall` has found out what happened, and journaled it.
-    if (result === undefined) return
-    await journaled.write({ type: 'settled', result })
-    if (result.outcome === 'rejected') {
-      ctx.emit('batch_rejected', { batch: number, users: result.users.length })
-      return
-    }
-    ctx.consecutiveLostReplies = 0
-    ctx.emit('batch_staged', about)
-  } catch (error) {
-    // The journaled refusal has halved `batchLimit`, so the next call has fewer users.
-    if (!isRefusedAsTooLarge(error) || journaled.state.unanswered !== undefined) throw error
+  const result = await sendCall(ctx, { kind: 'stage', batch: number, records }, async (signal) => {
+    const reply = await core.stageUsers(users, { signal })
+    return reply.outcome === 'rejected' ? rejectionOf(batch, reply.users) : STAGED
+  })
+  // Without a reply, `sendCall` has found out what happened, and journaled it.
+  if (result === undefined) return
+  await journaled.write({ type: 'settled', result })
+  if (result.outcome === 'rejected') {
+    ctx.emit('batch_rejected', { batch: number, users: result.users.length })
+    return
   }
+  ctx.consecutiveLostReplies = 0
+  ctx.emit('batch_staged', { batch: number, users: batch.length })
 }
-
-/**
- * `sendBatch` also fails with this error if a look-up for a lost reply was too large. Then the call is still
- * unanswered.
- */
-const isRefusedAsTooLarge = (error: unknown): boolean =>
-  error instanceof CoreError && error.code === 'too_large' && error.outcome === 'refused'
 
 const STAGED: ResultOf<'staged'> = { outcome: 'staged', by: 'reply' }
 
@@ -167,18 +145,4 @@ function rejectionOf(batch: Batch, rejected: RejectedUsers): ResultOf<'rejected'
     code: 'malformed_reply',
     outcome: 'refused',
   })
-}
-
-const TOO_LARGE =
-  'This record alone exceeds the size limit of the core or of a proxy in front of it.'
-
-function classifyRefusal(
-  [first, ...others]: Batch,
-  { code }: CoreError,
-): ResultOf<'refused' | 'rejected'> {
-  if (code !== 'too_large' || first === undefined || others.length > 0) {
-    return { outcome: 'refused', code }
-  }
-  const { recordIndex: record, line } = first
-  return { outcome: 'rejected', users: [{ record, line, errors: [TOO_LARGE] }] }
 }

@@ -30,6 +30,29 @@ export async function findTakenLogin(
   return undefined
 }
 
+/** An identity, with which the core is asked for its account and for its logins. */
+interface AskedIdentity {
+  readonly externalUserId: string
+  readonly user: LoginHolder
+}
+
+/**
+ * Returns `own` if the external id has an account, or else the account that keeps the user from getting one.
+ *
+ * @throws CoreError if a call of the core fails.
+ */
+export async function findHolder(
+  core: CoreClient,
+  { externalUserId, user }: AskedIdentity,
+  options: CallOptions,
+): Promise<'own' | TakenLogin | undefined> {
+  const ownId = () => core.coreIdOf(externalUserId, options)
+  if ((await ownId()) !== undefined) return 'own'
+  const taken = await findTakenLogin(core, user, options)
+  // `migrationEndpoint` may have created the account between the two look-ups.
+  return taken !== undefined && (await ownId()) === taken.heldBy ? 'own' : taken
+}
+
 interface SoughtLogin extends Omit<Login, 'scope'> {
   /** The recipes of the user's methods with this login, and `PRIMARY` if the user becomes a primary user. */
   readonly scopes: Set<string>

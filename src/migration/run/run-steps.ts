@@ -17,11 +17,10 @@ import {
   type RunStep,
 } from './state/run-state.js'
 import { checkCorrections, retryFailed } from './steps/correct.js'
-import { decideDeletion, deleteRows } from './steps/delete-rows.js'
 import { preflight } from './steps/preflight.js'
 import { reconcile } from './steps/reconcile.js'
 import { collect, importDirectly, resolveIdentities } from './steps/resolve-identities.js'
-import { resolveLostReply } from './steps/resolve-lost-reply.js'
+import { decideDeletion, deleteRows, resolveLostReply } from './steps/send-call.js'
 import { stage } from './steps/stage.js'
 import { waitForImport } from './steps/wait-for-import.js'
 

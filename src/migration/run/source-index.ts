@@ -33,11 +33,6 @@ export interface SourceIndex {
    * Rejects with `bad_source` or `bad_corrections` if they have changed.
    */
   records(sourceNumber: number, signal: AbortSignal): AsyncIterable<IndexedRecord>
-  /** Yields the external ids of these records, in the order of the source. */
-  externalIdsOf(
-    recordIndexes: readonly number[],
-    signal: AbortSignal,
-  ): AsyncIterable<Pick<IndexedRecord, 'recordIndex' | 'externalUserId'>>
   /**
    * Adds corrections that are in the journal already.
    *
@@ -88,13 +83,6 @@ export async function createSourceIndex(
       const open = corrections[sourceNumber - 1]
       if (open !== undefined) return replacementsIn(open.corrections(readSignal), index)
       return withExternalIds(source.records(readSignal))
-    },
-    async *externalIdsOf(recordIndexes, readSignal) {
-      const wanted = new Set(recordIndexes)
-      for await (const record of index.records(0, readSignal)) {
-        if (wanted.delete(record.recordIndex)) yield record
-        if (wanted.size === 0) return
-      }
     },
     async add(open) {
       const sourceNumber = corrections.push(open)

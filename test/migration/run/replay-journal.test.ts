@@ -5,7 +5,7 @@ import {
   type Entry,
   type EntryOf,
 } from '../../../src/migration/run/state/journal-entry.js'
-import { decideDeletion } from '../../../src/migration/run/steps/delete-rows.js'
+import { decideDeletion } from '../../../src/migration/run/steps/send-call.js'
 import { memoryJournal } from './support/memory-journal.js'
 
 const begun = { at: 0, source: { name: 'users', file: false, digest: '' } }

@@ -10,7 +10,7 @@ export const MIGRATION_MUTANTS: Mutants = {
   }),
   'a lost call is sent again without a look': [
     {
-      file: 'migration/run/steps/resolve-lost-reply.ts',
+      file: 'migration/run/steps/send-call.ts',
       from: 'writeRecordIndexes(recordIndexes.filter(isThere))',
       to: "''",
     },

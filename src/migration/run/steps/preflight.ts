@@ -1,4 +1,4 @@
-import { findTakenLogin } from '../../account/conflicting-account.js'
+import { findHolder } from '../../account/conflicting-account.js'
 import { CoreError } from '../../core/core-error.js'
 import type { ImportUser } from '../../core/import-user.js'
 import { becomesPrimary, loginKeysOf } from '../../record-validation/login-keys.js'
@@ -11,12 +11,11 @@ import {
 import type { UserFinding } from '../../record-validation/user-finding.js'
 import { type Feature, validateUser } from '../../record-validation/validate-user.js'
 import { createDigestTable } from '../../source/digest-table.js'
-import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { PreflightFinding } from '../report.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
 import { type EntryOf, writeRecordIndexes } from '../state/journal-entry.js'
-import { recordPosition } from './records.js'
+import { forEachConcurrently, recordPosition } from './records.js'
 
 /** The result of a preflight, with its entry for the journal, unless the core cannot import at all. */
 interface Preflight {
@@ -213,13 +212,9 @@ async function lookUpLogins(
   const taken = new Map<number, string>()
   await forEachConcurrently(records, settings.lookUps, async (record) => {
     const { recordIndex, externalUserId } = record
-    const currentId = () => core.coreIdOf(externalUserId, { signal })
-    if ((await currentId()) !== undefined) return void accounts.add(recordIndex)
-    const heldBy = (await findTakenLogin(core, userOf(record), { signal }))?.heldBy
-    if (heldBy === undefined) return
-    // `migrationEndpoint` may have created the account between the two look-ups.
-    if ((await currentId()) === heldBy) accounts.add(recordIndex)
-    else taken.set(recordIndex, heldBy)
+    const holder = await findHolder(core, { externalUserId, user: userOf(record) }, { signal })
+    if (holder === 'own') accounts.add(recordIndex)
+    else if (holder !== undefined) taken.set(recordIndex, holder.heldBy)
   })
   return { accounts, taken }
 }

@@ -1,10 +1,9 @@
 import { reconcileUser } from '../../account/reconcile-user.js'
-import { inGroups } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
 import { type EntryOf, lookedUpEntry } from '../state/journal-entry.js'
 import { type IdentityCode, identityAt, identityCode, type RunState } from '../state/run-state.js'
-import { currentRecords, unrecordedRows } from './records.js'
+import { currentRecords, inGroups, unrecordedRows } from './records.js'
 
 /** Looks up each identity that is due, then checks that the core has no unrecorded row of this run. */
 export async function reconcile(ctx: MigrationContext): Promise<void> {

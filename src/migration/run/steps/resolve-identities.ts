@@ -1,4 +1,4 @@
-import { findTakenLogin, type TakenLogin } from '../../account/conflicting-account.js'
+import { findHolder, findTakenLogin, type TakenLogin } from '../../account/conflicting-account.js'
 import type { DirectImport } from '../../core/core-client.js'
 import { CoreError } from '../../core/core-error.js'
 import {
@@ -8,7 +8,6 @@ import {
   type RowError,
   readRowError,
 } from '../../core/core-texts.js'
-import { inGroups } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import { type IndexedRecord, userOf } from '../source-index.js'
 import {
@@ -18,9 +17,8 @@ import {
   writeRecordIndexes,
 } from '../state/journal-entry.js'
 import { countOf, type IdentityCode, identityCode } from '../state/run-state.js'
-import { currentRecords, type RunRow, rowEntry, unrecordedRows } from './records.js'
-import { countLostReply } from './resolve-lost-reply.js'
-import { withGracePeriod } from './send-call.js'
+import { currentRecords, inGroups, type RunRow, rowEntry, unrecordedRows } from './records.js'
+import { countLostReply, withGracePeriod } from './send-call.js'
 
 /**
  * Journals each failed row of this run, with its reason. If a row may have failed because of another row
@@ -123,10 +121,11 @@ export const resolveIdentities = (ctx: MigrationContext): Promise<void> =>
   resolveEach(ctx, 'unresolved', async (record) => {
     const { core, signal } = ctx
     const { recordIndex, externalUserId } = record
-    const coreUserId = await core.coreIdOf(externalUserId, { signal })
-    if (coreUserId !== undefined) return { as: 'hasAccount', record: recordIndex }
-    const taken = await findTakenLogin(core, userOf(record), { signal })
-    return taken === undefined ? { as: 'toImport', record: recordIndex } : refusedFor(record, taken)
+    const holder = await findHolder(core, { externalUserId, user: userOf(record) }, { signal })
+    if (holder === 'own') return { as: 'hasAccount', record: recordIndex }
+    return holder === undefined
+      ? { as: 'toImport', record: recordIndex }
+      : refusedFor(record, holder)
   })
 
 /** Returns a refusal because another account has one of the logins. */

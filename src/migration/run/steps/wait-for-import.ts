@@ -1,11 +1,10 @@
-import { findTakenLogin } from '../../account/conflicting-account.js'
+import { findHolder } from '../../account/conflicting-account.js'
 import { CoreError } from '../../core/core-error.js'
-import { forEachConcurrently } from '../for-each-concurrently.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import type { Goal } from '../state/run-state.js'
-import { decideDeletion } from './delete-rows.js'
-import { type RunRow, rowEntry, unrecordedRows } from './records.js'
+import { forEachConcurrently, type RunRow, rowEntry, unrecordedRows } from './records.js'
+import { decideDeletion } from './send-call.js'
 
 // Quiet: successive polls return the same counts. Stuck: quiet for a minute while rows are `PROCESSING`; one of
 // them may block its chunk. Stalled: quiet, or without a change of this run's rows, for `stallMinutes`.
@@ -128,12 +127,12 @@ async function examine(
   let waiting = isStalled ? 0 : newRows
   const rows = waitingRows(ctx, isStalled ? undefined : 'PROCESSING')
   await forEachConcurrently(rows, settings.lookUps, async (found) => {
-    const hasAccount = (await core.coreIdOf(found.externalUserId, { signal })) !== undefined
-    const taken = hasAccount ? undefined : await findTakenLogin(core, found.row, { signal })
-    const heldBy = taken === undefined ? {} : { heldBy: taken.heldBy }
+    const { externalUserId, row: user } = found
+    const holder = await findHolder(core, { externalUserId, user }, { signal })
+    const heldBy = typeof holder === 'object' ? { heldBy: holder.heldBy } : {}
     const row: Row = { ...rowEntry(ctx, found), as: 'stalled', ...heldBy }
     waiting += 1
-    if (hasAccount || taken !== undefined) blocking.push(row)
+    if (holder !== undefined) blocking.push(row)
     if (isStalled) stalled.push(row)
   })
   if (goal === 'migrate' && blocking.length > 0) {

@@ -242,14 +242,20 @@ async function validateAll(
     if (!validation.ok) {
       // Its warnings count once a correction has made it valid.
       invalid.add(record.recordIndex)
-      tally.addRecord('record_invalid', validation.errors, record)
+      const { errors } = validation
+      const kind = errors[0]?.code ?? ''
+      tally.add(record, { code: 'record_invalid', kind, message: describeFindings(errors) })
       continue
     }
     for (const [noun, name] of needsOf(validation.user)) {
-      if (!present[noun].has(name)) tally.addLack(noun, name, record)
+      if (present[noun].has(name)) continue
+      const message = `The core lacks the ${noun} ${name}.`
+      tally.add(record, { code: `${noun}_missing`, kind: name, message })
     }
     for (const warning of validation.warnings) {
-      if (!accepted.has(warning.code)) tally.addRecord('warning_not_accepted', [warning], record)
+      if (accepted.has(warning.code)) continue
+      const message = describeFindings([warning])
+      tally.add(record, { code: 'warning_not_accepted', kind: warning.code, message })
     }
   }
   return { invalid, findings: tally.findings() }
@@ -272,51 +278,25 @@ function* needsOf({
   if (totpDevices !== undefined) yield ['feature', 'mfa']
 }
 
-/** Above this number of kinds, records are counted by the code of their first finding. */
-const MAX_KINDS = 200
-
-/** Counts records by the kind of finding. The first record of a kind gives the message. */
-function createTally() {
-  const kinds = new Map<string, Required<PreflightFinding> & { readonly lastLine: number }>()
-
-  function add(kind: string, { line }: IndexedRecord, finding: () => Finding): void {
-    const before = kinds.get(kind)
-    if (before === undefined) kinds.set(kind, { ...finding(), line, records: 1, lastLine: line })
-    else if (before.lastLine !== line) {
-      kinds.set(kind, { ...before, records: before.records + 1, lastLine: line })
-    }
-  }
-
-  return {
-    addLack(noun: Noun, name: string, record: IndexedRecord): void {
-      add(`${noun} ${name}`, record, () => ({
-        code: `${noun}_missing`,
-        severity: 'fault',
-        message: `The core lacks the ${noun} ${name}.`,
-      }))
-    },
-    addRecord(
-      code: 'record_invalid' | 'warning_not_accepted',
-      findings: readonly UserFinding[],
-      record: IndexedRecord,
-    ): void {
-      const kind = [...new Set(findings.map(findingKind))].join(' ')
-      const isCounted = kinds.size < MAX_KINDS || kinds.has(`${code} ${kind}`)
-      add(`${code} ${isCounted ? kind : findings[0]?.code}`, record, () => ({
-        code,
-        severity: code === 'record_invalid' ? 'notice' : 'fault',
-        message: describeFindings(findings),
-      }))
-    },
-    findings: (): PreflightFinding[] => [...kinds.values()].map(({ lastLine: _, ...each }) => each),
-  }
+interface Finding extends Pick<PreflightFinding, 'code' | 'message'> {
+  /** What is missing, or the code of the record's first fault. */
+  readonly kind: string
 }
 
-type Finding = Pick<PreflightFinding, 'code' | 'severity' | 'message'>
-
-/** Leaves out list indexes, so that findings on one member of different list items are of one kind. */
-const findingKind = ({ field, code }: UserFinding): string =>
-  `${code} ${field.replaceAll(/\[\d+\]/g, '[]')}`
+/** Counts records by code and kind of finding. The first record of a kind gives the message. */
+function createTally() {
+  const found = new Map<string, Required<PreflightFinding> & { readonly lastLine: number }>()
+  return {
+    add({ line }: IndexedRecord, { code, kind, message }: Finding): void {
+      const key = `${code} ${kind}`
+      const severity = code === 'record_invalid' ? 'notice' : 'fault'
+      const nothing = { code, severity, message, line, records: 0, lastLine: -1 } as const
+      const { records, lastLine, ...first } = found.get(key) ?? nothing
+      if (lastLine !== line) found.set(key, { ...first, records: records + 1, lastLine: line })
+    },
+    findings: (): PreflightFinding[] => [...found.values()].map(({ lastLine: _, ...each }) => each),
+  }
+}
 
 /** Maximum number of findings in one message. The report of the identity has all of them. */
 const MAX_TEXTS = 3

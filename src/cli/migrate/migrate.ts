@@ -26,7 +26,7 @@ export const migrateWith = (parts: MigrateParts): Command => ({
     ['4', 'records need corrections; see the report'],
     ['5', 'not every identity is reconciled; see the report'],
     ['6', 'the core makes no progress; the report lists the rows, which unblock deletes'],
-    ['130', 'interrupted or, for status, still running'],
+    ['130', 'interrupted'],
     ['', 'after 1, 3, 6 and 130, run resumes'],
   ],
   examples: [

@@ -111,7 +111,7 @@ export const reportLines = ({ report, standing, needing, directory }: ShownRepor
 ]
 
 /** The state of the run, and the number of identities in each state. */
-export function summaryLines(
+function summaryLines(
   { identities, counts, startedAt, reportedAt }: MigrationReport,
   standing: string,
 ): string[] {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { CoreClient } from '../../migration/core/core-client.js'
 import { CoreError } from '../../migration/core/core-error.js'
 import { CLIENT_NUMBERS, type CoreClientOptions } from '../../migration/core/open-core-client.js'
-import { JOURNAL_FILE, readOnlyJournal } from '../../migration/journal/file-journal.js'
+import { JOURNAL_FILE } from '../../migration/journal/file-journal.js'
 import type { Journal } from '../../migration/journal/journal.js'
 import { corePhoneNumber } from '../../migration/record-validation/phone-number.js'
 import { phonePlansFault } from '../../migration/record-validation/phone-plans.js'
@@ -44,13 +44,11 @@ import {
   type Subcommand,
 } from './migrate-options.js'
 import {
-  EXIT_CODES,
   type ExitStatus,
   listStalledRows,
   type NeedingPerson,
   NO_ACTION_NEEDED,
   reportLines,
-  summaryLines,
   verdictOfCheck,
   verdictOn,
   writeReports,
@@ -133,7 +131,7 @@ async function readReports(
   const { directory, options } = settings
   await requireJournal(directory)
   const { batchBytes = MIGRATION_NUMBERS.batchBytes.default } = options
-  return withSession(parts, { ...settings, mayShare: step === 'status' }, (session) =>
+  return withSession(parts, settings, (session) =>
     interruptible(context, async () => {
       const migration = openReader({ batchBytes, ...session.sources }, session.journaled)
       const report = await migration.status()
@@ -141,7 +139,6 @@ async function readReports(
       if (step === 'clean') {
         return cleanAway(session.files, report, context.arguments.flag('yes'))
       }
-      if (session.isShared) return inProgress(report)
       const needing = await needingAfterClean(session, report)
       const verdict = verdictOn(report)
       return reportStep('status', { report, verdict, needing, migration, directory })
@@ -157,23 +154,6 @@ async function needingAfterClean(
   const isCleaned = state === 'complete' && source && !(await isThere(source.path))
   return isCleaned ? NO_ACTION_NEEDED : undefined
 }
-
-/**
- * Omits the state, findings and advice of the previous step, which are outdated. Writes no files,
- * because the running step writes them.
- */
-const inProgress = (report: MigrationReport): CommandResult => ({
-  exitCode: EXIT_CODES.interrupted,
-  lines: summaryLines(report, 'another step is running'),
-  json: {
-    step: 'status',
-    underWay: true,
-    ...report,
-    state: 'interrupted',
-    findings: [],
-    advice: [],
-  },
-})
 
 interface StepOutcome {
   readonly migration: MigrationReader
@@ -241,19 +221,12 @@ export async function openCore(
   }
 }
 
-interface JournalOptions extends MigrateSettings {
-  /** Whether the step only reads, and so may run while another step has the journal. */
-  readonly mayShare?: boolean
-}
-
 /** An open journal that has been read, and the files that it names. */
 interface Session {
   readonly journaled: JournaledState
   /** The source first, then the corrections in their order. */
   readonly files: readonly OriginFile[]
   readonly sources: Pick<MigrationSettings, 'journal' | 'source' | 'corrections'>
-  /** Whether another step has the journal and is still running, so that nothing may be written. */
-  readonly isShared: boolean
 }
 
 /**
@@ -263,23 +236,14 @@ interface Session {
  */
 async function withSession<Result>(
   { fileJournal }: MigrateParts,
-  { directory, sourceFile, mayShare = false }: JournalOptions,
+  { directory, sourceFile }: MigrateSettings,
   work: (session: Session) => Promise<Result>,
 ): Promise<Result> {
   try {
-    let isShared = false
-    const journal = await fileJournal(directory).catch((error: unknown) => {
-      isShared = mayShare && error instanceof MigrationError && error.code === 'journal_in_use'
-      if (!isShared) throw error
-      return readOnlyJournal(directory)
-    })
+    const journal = await fileJournal(directory)
     try {
       const journaled = await replayJournal(journal)
       const { begun, corrections } = journaled.state
-      if (isShared && begun === undefined) {
-        const message = 'another step has the journal open, and no run has started yet'
-        throw usageError('journal_in_use', message)
-      }
       const [source] = begun === undefined ? [] : filesOf([begun.source])
       // It may differ from the path in the journal, because the run compares the digests only.
       const path = sourceFile ?? source?.path
@@ -293,7 +257,7 @@ async function withSession<Result>(
         corrections: corrected.map((each) => ({ file: each.path })),
       }
       const files = [{ path, digest: source?.digest ?? '' }, ...corrected]
-      return await work({ journaled, files, sources, isShared })
+      return await work({ journaled, files, sources })
     } finally {
       await journal.close()
     }

@@ -159,34 +159,6 @@ function journalOn(handle: FileHandle, last: Position, lock: ProcessLock): Journ
   }
 }
 
-/**
- * Opens a journal for reading while another process may append to it. Each `read` returns the current
- * lines. Takes no lock, changes nothing, and rejects every `append`.
- *
- * @throws MigrationError `bad_journal` if the journal cannot be opened. Its `read` throws this error if the journal is
- * damaged or accessible to other users.
- */
-export async function readOnlyJournal(directory: string): Promise<Journal> {
-  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants
-  const path = join(resolve(directory), JOURNAL_FILE)
-  const handle = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error) => {
-    throw openError(error)
-  })
-  return {
-    async *read() {
-      try {
-        // Skips an append that is still being written.
-        const size = await checkFile(handle)
-        for await (const append of readAppends(handle, size)) yield* append.lines
-      } catch (error) {
-        throw openError(error)
-      }
-    },
-    append: () => Promise.reject(new Error('the journal is open for reading alone')),
-    close: () => handle.close(),
-  }
-}
-
 const OPEN_TO_OTHERS = 0o077
 
 /**

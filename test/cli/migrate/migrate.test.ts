@@ -84,6 +84,7 @@ describe('a run', () => {
     expect(ran.stderr).toContain('interrupted: finishing the work in progress')
     expect(ran.stdout).toMatch(/^State +interrupted$/m)
     expect(process.listenerCount('SIGINT')).toBe(before)
+    expect(await project.migrate('status')).toMatchObject({ exitCode: 130, stderr: '' })
     await idle.runJob()
     expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
     await idle.close()
@@ -147,9 +148,11 @@ describe('what stands in the way', () => {
     await haveAccounts('use-1')
     const project = await projectOf(linesOf(userNamed('use-1')))
     const held = await fileJournal(project.journal)
-    const ran = await project.migrate('run')
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(errorIn(ran)).toBe('service-auth: another step has the journal open')
+    for (const step of ['run', 'status']) {
+      const ran = await project.migrate(step)
+      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(errorIn(ran)).toBe('service-auth: another step has the journal open')
+    }
     await held.close()
     expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
   })

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readOnlyJournal } from '../../../src/migration/journal/file-journal.js'
+import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import { fileOf, filesAfter, folderOfTest, linesOf, recovered, withJournal } from './journals.js'
 
 const APPENDS = [['a'], ['b', 'é\u0000"\\']] as const
@@ -37,7 +37,7 @@ describe('a journal whose file was changed', () => {
     const folder = await folderOfTest()
     const whole = (await filesAfter(folder, APPENDS)).at(-1) as Buffer
     const handle = await open(fileOf(folder), 'r+')
-    const reader = await readOnlyJournal(folder)
+    const reader = await fileJournal(folder)
     try {
       for (let at = 0; at < whole.length; at += 1) {
         const byte = (whole[at] ?? 0) ^ (1 << (at % 8))

@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { findTakenLogin } from '../../../src/migration/account/conflicting-account.js'
 import { reconcileUser } from '../../../src/migration/account/reconcile-user.js'
-import { CoreError } from '../../../src/migration/core/core-error.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
-import { replies, startScriptedCore } from '../core/scripted-core.js'
 import { type Known, startAccountCore } from './account-core.js'
 import { ACCOUNT, CORE_USER_ID, METHODS, RECORD } from './made-account.js'
 
@@ -47,22 +45,6 @@ describe('an identity', () => {
     expect(asked.length).toBe(2)
   })
 
-  it('differs in paths of its record', async () => {
-    const { result } = await reconcile({ ...KNOWN, roles: {}, totpDevices: {} })
-    expect(result).toEqual({
-      state: 'found',
-      coreUserId: CORE_USER_ID,
-      accountId: ID,
-      differences: ['userRoles[0]', 'userRoles[1]', 'totpDevices[0]'],
-    })
-  })
-
-  it('tells whose account it shares', async () => {
-    const shared = { ...ACCOUNT.user, id: 'legacy|2' }
-    const { result } = await reconcile({ ...KNOWN, users: { [CORE_USER_ID]: shared } })
-    expect(result).toMatchObject({ coreUserId: CORE_USER_ID, accountId: 'legacy|2' })
-  })
-
   it('is missing without a mapping, and so is one whose account is gone', async () => {
     expect((await reconcile({})).result).toEqual({ state: 'missing' })
     expect((await reconcile({ ...KNOWN, users: {} })).result).toEqual({ state: 'missing' })
@@ -72,24 +54,6 @@ describe('an identity', () => {
     const lost = { ...ACCOUNT.user, id: CORE_USER_ID }
     const { result } = await reconcile({ users: { [CORE_USER_ID]: lost } })
     expect(result).toEqual({ state: 'missing', heldBy: CORE_USER_ID })
-  })
-
-  it.each([
-    [401, 'Invalid API key', 'invalid_api_key'],
-    [500, 'java.lang.NullPointerException', 'server_error'],
-  ])('is not judged when the core answers %s', async (status, body, code) => {
-    const core = await startScriptedCore([replies(status, body)])
-    const asked = reconcileUser(core.client(), { externalUserId: ID, user: RECORD })
-    await expect(asked).rejects.toSatisfy(
-      (error) => error instanceof CoreError && error.code === code,
-    )
-  })
-
-  it('is not judged when the run is interrupted', async () => {
-    const core = await startAccountCore(KNOWN)
-    const signal = AbortSignal.abort(new Error('enough'))
-    const asked = reconcileUser(core.client(), { externalUserId: ID, user: RECORD }, { signal })
-    await expect(asked).rejects.toThrow('enough')
   })
 })
 

@@ -66,21 +66,6 @@ describe('fileJournal', () => {
     expect(await withJournal(folder, linesOf)).toEqual(names)
   })
 
-  it('keeps what a list held at the append, and all of it when a reader stops early', async () => {
-    const folder = await folderOfTest()
-    await withJournal(folder, async (journal) => {
-      const lines = ['a', 'b']
-      const appended = journal.append(lines)
-      lines[0] = 'changed'
-      await appended
-      for await (const line of journal.read()) {
-        expect(line).toBe('a')
-        break
-      }
-      expect(await linesOf(journal)).toEqual(['a', 'b'])
-    })
-  })
-
   it('takes and gives nothing after close, which waits for what is being written', async () => {
     const folder = await folderOfTest()
     const journal = await fileJournal(folder)
@@ -206,32 +191,16 @@ describe('a journal that cannot be used', () => {
     })
   })
 
-  it.each([
-    [
-      'limit of a file',
-      (program: string, folder: string) => `ulimit -f 16; "$0" ${program} ${folder}`,
-    ],
-    [
-      'full disk',
-      (program: string, folder: string) =>
-        `mount -t tmpfs -o size=32k,mode=700 none ${folder} && { "$0" ${program} ${folder}; }`,
-    ],
-  ])('has a disk without room: %s', async (kind, command) => {
+  it('has a disk without room', async () => {
     const folder = await folderOfTest()
     const program = await compile(FILLER)
-    const script = command(program, folder)
-    const words = kind === 'full disk' ? ['unshare', '-m', 'sh'] : ['sh']
-    if (kind === 'full disk' && process.getuid?.() !== 0) return
-    const { stdout } = await run(String(words[0]), [
-      ...words.slice(1),
-      '-c',
-      script,
-      process.execPath,
-    ])
+    // To the process, a limit of its files is a full disk.
+    const limited = ['-c', 'ulimit -f 16; exec "$@"', 'sh', process.execPath]
+    const { stdout } = await run('sh', [...limited, program, folder])
     const said = JSON.parse(stdout)
     expect(said.kept).toBeGreaterThan(1)
     expect(said.lines).toBe(said.kept)
-    expect(said.first).toMatch(/^bad_journal: the journal cannot be written \((EFBIG|ENOSPC)\)$/)
+    expect(said.first).toBe('bad_journal: the journal cannot be written (EFBIG)')
     expect(said.second).toBe(said.first)
     expect(said.reopened).toBe(said.kept)
   })

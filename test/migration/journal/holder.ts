@@ -6,7 +6,7 @@ import type { MigrationError } from '../../../src/migration/run/migration-error.
 // Opens a journal in a process of its own, and says what came of it. Then it does what `WANTS` says until
 // it is killed: `appends` keeps lines and tells each that has been kept; `turns` opens and closes it.
 
-const [directory = '', opensAt = '0'] = process.argv.slice(2)
+const [directory = ''] = process.argv.slice(2)
 const wants = process.env['WANTS']
 process.on('disconnect', () => process.exit())
 
@@ -34,8 +34,6 @@ async function takeTurns(): Promise<never> {
   }
 }
 
-// All of a test's processes open it in the same moment.
-await delay(Math.max(0, Number(opensAt) - Date.now()))
 try {
   if (wants === 'turns') {
     tell('ready')

@@ -14,8 +14,6 @@ import {
   createRunState,
   finalState,
   type Goal,
-  isFailureCode,
-  mayRestart,
   nextStep,
   type RunState,
   runStatus,
@@ -397,12 +395,6 @@ describe('the state of a run', () => {
       expect.objectContaining({ code: 'bad_journal', message: expect.stringContaining(message) }),
     )
   })
-
-  it('may restart until something was sent or corrected', () => {
-    expect(mayRestart(stateAfter([begun(), preflight()]))).toBe(true)
-    expect(mayRestart(stateAfter(STARTED))).toBe(false)
-    expect(mayRestart(stateAfter([begun(), corrected()]))).toBe(false)
-  })
 })
 
 describe('the next step of a run', () => {
@@ -516,21 +508,6 @@ it.each([
 ])('record indexes %j are written as %j', (indexes, text) => {
   expect(writeRecordIndexes(indexes)).toBe(text)
   expect([...readRecordIndexes(text, 9)]).toEqual(indexes)
-})
-
-it.each<[unknown, boolean]>([
-  ['E003', true],
-  ['role_missing', true],
-  ['login_taken', true],
-  ['chunk_failed', true],
-  ['unknown_conflict', true],
-  ['xE003', false],
-  ['E03', false],
-  ['E0030', false],
-  [undefined, false],
-  [['E003'], false],
-])('%j is a code of a failure: %s', (code, isCode) => {
-  expect(isFailureCode(code)).toBe(isCode)
 })
 
 /** Any entries, one after the other: what a run could write, and a little more. */

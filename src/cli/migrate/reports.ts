@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import type { MigrationCounts } from '../../base/decision/migration-event.js'
 import { syncFolder } from '../../migration/journal/file-journal.js'
 import type { Migration } from '../../migration/run/migration.js'
@@ -242,38 +243,25 @@ export async function writeReports(
   report: MigrationReport,
   migration: Pick<Migration, 'identities'>,
 ): Promise<NeedingPerson> {
-  const needing = await writeIdentities(directory, migration)
-  const file = await openReplacement(directory, REPORT_FILE)
-  await file.append(`${JSON.stringify(report, null, 2)}\n`)
-  await file.finish()
-  return needing
-}
-
-async function writeIdentities(
-  directory: string,
-  migration: Pick<Migration, 'identities'>,
-): Promise<NeedingPerson> {
   const shown: IdentityReport[] = []
   let count = 0
-  const needing = await openReplacement(directory, NEEDS_PERSON_FILE)
-  const accounts = await openReplacement(directory, ACCOUNTS_FILE)
-  try {
+  async function* needing(): AsyncGenerator<string> {
     for await (const identity of migration.identities()) {
-      const { externalUserId, state, coreUserId } = identity
-      if (coreUserId !== undefined) {
-        await accounts.append(`${JSON.stringify({ externalUserId, coreUserId, state })}\n`)
-      }
-      if (!NEEDS_PERSON[state]) continue
+      if (!NEEDS_PERSON[identity.state]) continue
       count += 1
       if (shown.length < MAX_SHOWN) shown.push(identity)
-      await needing.append(`${JSON.stringify(identity)}\n`)
+      yield `${JSON.stringify(identity)}\n`
     }
-  } catch (error) {
-    await Promise.all([needing.abandon(), accounts.abandon()])
-    throw error
   }
-  await needing.finish()
-  await accounts.finish()
+  async function* accounts(): AsyncGenerator<string> {
+    for await (const { externalUserId, state, coreUserId } of migration.identities()) {
+      if (coreUserId !== undefined)
+        yield `${JSON.stringify({ externalUserId, coreUserId, state })}\n`
+    }
+  }
+  await replaceFile(join(directory, NEEDS_PERSON_FILE), needing())
+  await replaceFile(join(directory, ACCOUNTS_FILE), accounts())
+  await replaceFile(join(directory, REPORT_FILE), [`${JSON.stringify(report, null, 2)}\n`])
   return { count, shown }
 }
 
@@ -284,56 +272,25 @@ const ACCOUNTS_FILE = 'accounts.ndjson'
 
 const OWNER_ONLY_MODE = 0o600
 
-/** The number of characters that are buffered before a write. */
-const MAX_BUFFERED = 64 * 1024
-
-/**
- * Creates a file that only its owner can read in the journal's folder. `finish` gives it `name`, so that no
- * partial file ever has that name.
- *
- * @throws CommandFailure (2); the functions of the returned object reject with it, too.
- */
-async function openReplacement(directory: string, name: string) {
-  const path = join(directory, name)
+/** Writes a file that only its owner can read. It gets its name once it is complete and on disk. */
+async function replaceFile(
+  path: string,
+  lines: Iterable<string> | AsyncIterable<string>,
+): Promise<void> {
   const partPath = `${path}.part`
-  const orFailure = <T>(work: () => Promise<T>): Promise<T> =>
-    work().catch((error) => cannotWrite(name, error))
   // Overwrites the partial file of a killed process, which is of no use.
   const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants
-  const file = await orFailure(() =>
-    open(partPath, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, OWNER_ONLY_MODE),
-  )
-  let buffered = ''
-  const flush = async (): Promise<void> => {
-    const text = buffered
-    buffered = ''
-    await orFailure(() => file.writeFile(text))
+  const flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW
+  try {
+    const file = await open(partPath, flags, OWNER_ONLY_MODE)
+    await pipeline(lines, file.createWriteStream({ flush: true }))
+    await rename(partPath, path)
+    await syncFolder(dirname(path))
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException
+    // Any other error is of the source.
+    if (syscall === undefined) throw error
+    const message = `${basename(path)} cannot be written (${code}); the journal contains all completed work, and \`status\` writes the file again`
+    throw usageError('file', message)
   }
-  return {
-    async append(text: string): Promise<void> {
-      buffered += text
-      if (buffered.length >= MAX_BUFFERED) await flush()
-    },
-    /** Syncs the file and replaces the previous file of this name. */
-    async finish(): Promise<void> {
-      await flush()
-      await orFailure(async () => {
-        await file.sync()
-        await file.close()
-        await rename(partPath, path)
-        await syncFolder(directory)
-      })
-    },
-    /** Leaves the previous file of this name unchanged. */
-    abandon: (): Promise<void> => file.close(),
-  }
-}
-
-function cannotWrite(name: string, error: unknown): never {
-  const code = (error as NodeJS.ErrnoException).code
-  throw usageError(
-    'file',
-    `${name} cannot be written${code ? ` (${code})` : ''}; the journal contains all ` +
-      'completed work, and `status` writes the file again',
-  )
 }

@@ -83,22 +83,18 @@ export async function runStep(
     return await withSession(parts, settings, ({ journaled, sources }) => {
       const options = parseSettings({ ...settings.options, ...sources, core, onProgress })
       const migration = openReplayed(options, journaled)
-      return interruptible(context, async (signal) => {
+      const work = async (signal: AbortSignal) => {
         const report = await act(migration, { signal })
         const isCheck = step === 'check' && !signal.aborted
         const verdict = isCheck ? verdictOfCheck(report) : verdictOn(report)
         return reportStep(step, { report, verdict, migration, directory })
-      })
+      }
+      return untilInterrupted(work, () => context.note(INTERRUPTED))
     })
   } finally {
     end()
   }
 }
-
-const interruptible = <Result>(
-  { note }: CommandContext,
-  work: (signal: AbortSignal) => Promise<Result>,
-): Promise<Result> => untilInterrupted(work, () => note(INTERRUPTED))
 
 const INTERRUPTED =
   'interrupted: finishing the work in progress; send the same signal again to exit immediately'
@@ -131,35 +127,29 @@ async function readReports(
   const { directory, options } = settings
   await requireJournal(directory)
   const { batchBytes = MIGRATION_NUMBERS.batchBytes.default } = options
-  return withSession(parts, settings, (session) =>
-    interruptible(context, async () => {
-      const migration = openReader({ batchBytes, ...session.sources }, session.journaled)
-      const report = await migration.status()
-      if (step === 'unblock') return listStalledRows(report)
-      if (step === 'clean') {
-        return cleanAway(session.files, report, context.arguments.flag('yes'))
-      }
-      const needing = await needingAfterClean(session, report)
-      const verdict = verdictOn(report)
-      return reportStep('status', { report, verdict, needing, migration, directory })
-    }),
-  )
-}
-
-/** After `clean` the report files are not written again: the source is gone, and they are complete. */
-async function needingAfterClean(
-  { files: [source] }: Session,
-  { state }: MigrationReport,
-): Promise<NeedingPerson | undefined> {
-  const isCleaned = state === 'complete' && source && !(await isThere(source.path))
-  return isCleaned ? NO_ACTION_NEEDED : undefined
+  return withSession(parts, settings, async ({ journaled, files, sources }) => {
+    const migration = openReader({ batchBytes, ...sources }, journaled)
+    const report = await migration.status()
+    if (step === 'unblock') return listStalledRows(report)
+    if (step === 'clean') return cleanAway(files, report, context.arguments.flag('yes'))
+    const [source] = files
+    const isCleaned = report.state === 'complete' && source && !(await isThere(source.path))
+    const needing = isCleaned ? NO_ACTION_NEEDED : undefined
+    return reportStep('status', {
+      report,
+      verdict: verdictOn(report),
+      needing,
+      migration,
+      directory,
+    })
+  })
 }
 
 interface StepOutcome {
   readonly migration: MigrationReader
   readonly report: MigrationReport
   readonly verdict: ExitStatus
-  /** If given, the report files are not written again. */
+  /** After `clean`: the report files are not written again, because the source is gone and they are complete. */
   readonly needing?: NeedingPerson | undefined
   readonly directory: string
 }
@@ -202,7 +192,7 @@ export interface MigrateParts {
  *
  * @throws CommandFailure (2)
  */
-export async function openCore(
+async function openCore(
   { coreClient }: MigrateParts,
   context: CommandContext,
 ): Promise<CoreClient> {
@@ -280,8 +270,7 @@ function asFailure(error: unknown): unknown {
 }
 
 /** Replaces option names in a message of the package with the options of this command. */
-export const inCommandWords = (message: string): string =>
-  withOptionNames(message, MIGRATE_OPTION_NAMES)
+const inCommandWords = (message: string): string => withOptionNames(message, MIGRATE_OPTION_NAMES)
 
 /** A key that fits in a header; the core allows only letters, digits, `=` and `-`. */
 const HEADER_VALUE = /^[\x21-\x7e]+$/

@@ -9,7 +9,6 @@ import {
 import type { ImportUser } from '../core/import-user.js'
 import { externalUserIdOf } from '../record-validation/stored-form.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
-import { fieldOf } from '../record-validation/user-finding.js'
 import { validateUser } from '../record-validation/validate-user.js'
 import { findTakenLogin } from './conflicting-account.js'
 
@@ -67,14 +66,9 @@ export async function importOne(
     const error = { field: 'externalUserId', code: 'required', message }
     return { outcome: 'invalid', errors: [error] }
   }
-  const unwritable = fieldWithoutJson(user)
-  if (unwritable !== undefined) {
-    const error = {
-      field: unwritable,
-      code: 'wrong_type',
-      message: 'This value cannot be written as JSON.',
-    }
-    return { outcome: 'invalid', errors: [error] }
+  if (!isWritable(user)) {
+    const message = 'The user has a value that JSON cannot express, such as a BigInt.'
+    return { outcome: 'invalid', errors: [{ field: '', code: 'wrong_type', message }] }
   }
   try {
     return await importAs(externalUserId, { core, user, options })
@@ -134,22 +128,6 @@ function unknownOutcome({ message, code, status }: CoreError): CoreError {
     outcome: 'unknown',
     ...(status !== undefined && { status }),
   })
-}
-
-/**
- * Returns the path of a value that cannot be written as JSON, such as a BigInt or a value whose `toJSON`
- * throws; `undefined` if there is none. Expects a value of limited depth.
- */
-function fieldWithoutJson(value: unknown, field = ''): string | undefined {
-  if (isWritable(value)) return undefined
-  const members = typeof value === 'object' && value !== null ? Object.entries(value) : []
-  const isList = Array.isArray(value)
-  for (const [name, member] of members) {
-    const place = isList ? `${field}[${name}]` : fieldOf(field, name)
-    const found = fieldWithoutJson(member, place)
-    if (found !== undefined) return found
-  }
-  return field
 }
 
 function isWritable(value: unknown): boolean {

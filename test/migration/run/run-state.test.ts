@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { applyEntry } from '../../../src/migration/run/state/apply-entry.js'
 import {
   begunEntry,
+  type CallResult,
   type Entry,
   type EntryOf,
   lookedUpEntry,
@@ -18,7 +19,27 @@ import {
   type RunState,
   runStatus,
 } from '../../../src/migration/run/state/run-state.js'
-import { deletionSent, preflight, settled, staged } from './support/entries.js'
+
+/** A preflight that found nothing and started nothing, apart from `results`. */
+const preflight = (results: Partial<EntryOf<'preflight'>> = {}): Entry => ({
+  type: 'preflight',
+  started: false,
+  invalid: '',
+  hasAccount: '',
+  foreignRows: [],
+  taken: [],
+  twice: [],
+  ...results,
+})
+
+const deletionSent = (...rows: string[]): Entry => ({
+  type: 'sent',
+  call: { kind: 'delete', rows },
+})
+
+const settled = (result: CallResult): Entry => ({ type: 'settled', result })
+
+const staged = settled({ outcome: 'staged', by: 'reply' })
 
 const source = { name: 'people', file: false, digest: 'd' }
 const begun = (identities = 4): Entry => begunEntry({ at: 1, identities, source })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdir, mkdtemp, readdir, rename, rm, symlink } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,10 +12,10 @@ export interface ProcessLock {
 
 /** Maximum length of a socket's path: 103 bytes on macOS, 107 on Linux. */
 const MAX_PATH_BYTES = 103
-/** A socket in the folder that listens, or with `new-` one that may not listen yet. */
-const TICKET = /^(?:new-)?[0-9a-f]{16}$/
-/** Length of a slash, `new-` and 16 digits. */
-const MAX_NAME_BYTES = 21
+/** The name of a socket in the folder. */
+const TICKET = /^[0-9a-f]{16}$/
+/** Length of a slash and 16 digits. */
+const MAX_NAME_BYTES = 17
 
 /**
  * Creates and locks a folder, against other processes of this machine and other calls of this one. Resolves
@@ -24,8 +24,8 @@ const MAX_NAME_BYTES = 21
  * Node has no `flock`, and a PID file outlives its process. A listening socket does not: the system closes
  * it with its process, and only then refuses connections. Each process creates a listening socket in the
  * folder, then looks for others, and leaves if it finds one. Of two processes, the one that looks last sees
- * the other, so at most one finds itself alone. Each removes sockets that no longer listen. This is safe,
- * because names are never reused and a socket gets its name only after it listens.
+ * the other, so at most one finds itself alone. Each removes sockets that do not listen, whose names are never
+ * reused, and one whose socket was removed is not alone.
  */
 export async function lockFolder(folder: string): Promise<ProcessLock | undefined> {
   if (process.platform === 'win32') return lockPipe(folder)
@@ -38,20 +38,17 @@ export async function lockFolder(folder: string): Promise<ProcessLock | undefine
 /** `short` is a shorter path of the folder, which exists only during this call. */
 async function lockByTicket(folder: string, short: string): Promise<ProcessLock | undefined> {
   const ownName = randomBytes(8).toString('hex')
-  const unfinished = join(short, `new-${ownName}`)
-  const server = await listen(unfinished)
-  const ticket = join(folder, ownName)
-  try {
-    await chmod(unfinished, 0o600)
-    await rename(unfinished, join(short, ownName))
-    if (await isAlone(short, ownName)) return { free: () => leave(server, ticket) }
-  } catch (error) {
-    await leave(server, ticket)
-    // Another process has removed the unfinished socket.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
+  const server = await listen(join(short, ownName))
+  async function free(): Promise<void> {
+    await rm(join(folder, ownName), { force: true })
+    await new Promise((resolve) => server.close(resolve))
   }
-  await leave(server, ticket)
+  const isLocked = await isAlone(short, ownName).catch(async (error: unknown) => {
+    await free()
+    throw error
+  })
+  if (isLocked) return { free }
+  await free()
   return undefined
 }
 
@@ -63,12 +60,8 @@ async function isAlone(folder: string, ownName: string): Promise<boolean> {
     if (await listens(path)) others += 1
     else await rm(path, { force: true })
   }
-  return others === 0
-}
-
-async function leave(server: Server, ticket: string): Promise<void> {
-  await rm(ticket, { force: true })
-  await new Promise((resolve) => server.close(resolve))
+  // Another process removes this socket if it looks before the socket listens, and may have left since.
+  return others === 0 && (await readdir(folder)).includes(ownName)
 }
 
 /** The kernel accepts connections, so a busy or stopped process counts as listening too. */

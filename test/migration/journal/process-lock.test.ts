@@ -88,7 +88,7 @@ describe('the lock of a journal', () => {
     const folder = await folderOfTest()
     await (await fileJournal(folder)).close()
     await mkdir(join(folder, 'lock', 'foreign'))
-    const left = join(folder, 'lock', 'new-0123456789abcdef')
+    const left = join(folder, 'lock', '0123456789abcdef')
     await writeFile(left, '')
     await (await fileJournal(folder)).close()
     expect(await readdir(join(folder, 'lock'))).toEqual(['foreign'])

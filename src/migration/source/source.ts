@@ -29,7 +29,6 @@ export type ParsedLine =
   | { readonly type: 'fault'; readonly message: string }
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
-const UTF_16_MARKS = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])]
 const CARRIAGE_RETURN = 0x0d
 const BLANK = /^[ \t\r]*$/
 const ARRAY = /^[ \t]*\[/
@@ -43,11 +42,8 @@ const NOT_AN_OBJECT = 'this is not a JSON object'
 export function parseLine({ number, bytes, ended }: FileLine, maxBytes: number): ParsedLine {
   const content = bytes.at(-1) === CARRIAGE_RETURN ? bytes.subarray(0, -1) : bytes
   if (content.length > maxBytes) return fault(`this line is longer than ${maxBytes} bytes`)
-  if (number === 1 && beginsWith(content, BYTE_ORDER_MARK)) {
+  if (number === 1 && content.indexOf(BYTE_ORDER_MARK) === 0) {
     return fault('the file begins with a byte order mark, and must be UTF-8 without one')
-  }
-  if (number === 1 && UTF_16_MARKS.some((mark) => beginsWith(content, mark))) {
-    return fault('the file is UTF-16, and must be UTF-8')
   }
   if (!isUtf8(content)) return fault(ended ? 'this line is not UTF-8' : ENDS_IN_RECORD)
   const text = content.toString()
@@ -70,9 +66,6 @@ export function parseRecord(given: unknown, line: number, maxBytes: number): Par
 }
 
 const fault = (message: string): ParsedLine => ({ type: 'fault', message })
-
-const beginsWith = (bytes: Buffer, mark: Buffer): boolean =>
-  bytes.subarray(0, mark.length).equals(mark)
 
 function writeJson(value: unknown): string | undefined {
   try {

@@ -489,7 +489,6 @@ describe('the next step of a run', () => {
 
   it.each<[string, Goal, readonly Entry[], string]>([
     ['stages nothing', 'verify', STARTED, 'reconcile'],
-    ['does nothing before the first run', 'verify', [], 'end'],
     [
       'imports nobody directly',
       'verify',

@@ -253,7 +253,7 @@ export type Goal = 'migrate' | 'verify' | 'unblock'
  * reconciled only after the wait for their rows.
  */
 export function nextStep(state: RunState, goal: Goal): RunStep {
-  if (!state.started) return goal === 'migrate' ? 'preflight' : 'end'
+  if (!state.started) return 'preflight'
   if (state.blocked) return 'end'
   if (state.unanswered !== undefined) return 'resolve_lost_reply'
   if (state.toDelete.size > 0) return 'delete_rows'

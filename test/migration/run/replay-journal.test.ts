@@ -1,10 +1,6 @@
 import { expect, it } from 'vitest'
 import { replayJournal } from '../../../src/migration/run/replay-journal.js'
-import {
-  begunEntry,
-  type Entry,
-  type EntryOf,
-} from '../../../src/migration/run/state/journal-entry.js'
+import { begunEntry, type EntryOf } from '../../../src/migration/run/state/journal-entry.js'
 import { decideDeletion } from '../../../src/migration/run/steps/send-call.js'
 import { memoryJournal } from './support/memory-journal.js'
 
@@ -22,22 +18,6 @@ it('takes the rows of a large run that has stalled', async () => {
   expect(journaled.state.stalledRows.size).toBe(identities)
   await decideDeletion({ journaled }, rows)
   expect(journaled.state.toResolve.size).toBe(identities)
-})
-
-it('is refused if the core rejected a record that the source lacks', async () => {
-  const entries: Entry[] = [
-    begunEntry({ ...begun, identities: 1 }),
-    { type: 'sent', call: { kind: 'stage', batch: 1, records: '0' } },
-    {
-      type: 'settled',
-      result: { outcome: 'rejected', users: [{ record: 1, line: 2, errors: [] }] },
-    },
-  ]
-  const journal = memoryJournal(entries.map((entry) => JSON.stringify(entry)))
-  await expect(replayJournal(journal)).rejects.toMatchObject({
-    code: 'bad_journal',
-    message: expect.stringContaining('the journal names a record that the source lacks'),
-  })
 })
 
 it.each([

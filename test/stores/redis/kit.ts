@@ -10,7 +10,6 @@ import { afterAll, onTestFinished } from 'vitest'
 import { startTcpProxy, type TcpProxy } from '../../support/network/tcp-proxy.js'
 import { type RedisConfig, type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { endClient, LIBRARY, type Login } from '../../support/redis/redis-clients.js'
-import { knowRedisClient } from '../../support/secret-search/index.js'
 
 export { begin, retryOf } from '../../../src/testing/stores/idempotency-store-cases.js'
 export { CHOSEN_LIBRARIES, LIBRARIES, MAJORS } from '../../support/redis/redis-clients.js'
@@ -72,7 +71,6 @@ export function openIoredisStore(
 }
 
 export function storeOn(redis: RedisClientLike, options: RedisStoreOptions = {}): Store {
-  knowRedisClient(redis)
   const store = redisStore(redis, options)
   onTestFinished(() => {
     store.close()

@@ -1,5 +1,5 @@
-import type { RedisClientLike } from 'express-service-auth/redis'
-import { LEAK_LENGTH, type SecretKind } from './secret-index.js'
+import { decodePercent, LEAK_LENGTH } from './readings.js'
+import type { SecretKind } from './secret-search.js'
 import { knowSecret } from './session.js'
 
 const SECRET_HEADERS = new Map<string, (value: string) => void>([
@@ -8,17 +8,6 @@ const SECRET_HEADERS = new Map<string, (value: string) => void>([
   ['idempotency-key', (value) => knowSecret('an idempotency key', unquoted(value))],
   ['api-key', (value) => knowSecret('an API key', value)],
 ])
-
-interface Passwords {
-  readonly password?: string | null | undefined
-  readonly sentinelPassword?: string | null | undefined
-}
-
-/** Only a cluster client of node-redis has `_options`. */
-interface ClientOptions {
-  readonly options?: Passwords & { readonly redisOptions?: Passwords | undefined }
-  readonly _options?: { readonly defaults?: Passwords }
-}
 
 const SECRET_VARIABLE = /(?:KEY|TOKEN|SECRET|PASSWORD)$/
 /** Instead of a signature, a malformed token may have readable claims, which are not secret. */
@@ -72,25 +61,10 @@ export function knowRedisWords(words: readonly string[]): void {
   for (const [, named, ofUser] of all) knowSecret('a Redis password', named ?? ofUser ?? '')
 }
 
-/** Tells the search the passwords that a client sends. */
-export function knowRedisClient(client: RedisClientLike): void {
-  const { options, _options } = client as unknown as ClientOptions
-  const { password, sentinelPassword } = {
-    ...options,
-    ...options?.redisOptions,
-    ..._options?.defaults,
-  }
-  for (const each of [password, sentinelPassword]) knowSecret('a Redis password', each ?? '')
-}
-
 /** Does not parse the URL, because a test may pass a malformed one. */
 function knowRedisUrl(url: string): void {
   const password = PASSWORD_IN_URL.exec(url)?.[1] ?? ''
-  knowSecret('a Redis password', password)
-  const decoded = password.replace(/%([0-9a-f]{2})/gi, (_, hex) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  )
-  knowSecret('a Redis password', Buffer.from(decoded, 'latin1'))
+  for (const form of [password, decodePercent(password)]) knowSecret('a Redis password', form)
 }
 
 const kindOf = (variable: string): SecretKind =>

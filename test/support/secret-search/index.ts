@@ -4,13 +4,6 @@
 // processes whose output a test reads, and errors that a test asserts on or passes to `next(error)`. A test adds
 // other secrets by `knowSecret`, and other output by `searchedLogger`, `searchedExporter` and `recordOutput`.
 // A file that tests channels without subscribers calls `leaveChannels` at its top.
-export {
-  knowEnvironment,
-  knowHeaderLines,
-  knowRedisClient,
-  knowRedisWords,
-  knowToken,
-} from './credentials.js'
-export { searchedExporter, searchedLogger } from './searched.js'
-export { knowSecret, recordOutput } from './session.js'
-export { leaveChannels } from './watch-channels.js'
+export { knowEnvironment, knowHeaderLines, knowRedisWords, knowToken } from './credentials.js'
+export { knowSecret, recordOutput, searchedExporter, searchedLogger } from './session.js'
+export { leaveChannels } from './watch.js'

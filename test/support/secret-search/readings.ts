@@ -1,6 +1,7 @@
-import { LEAK_LENGTH } from './secret-index.js'
+/** So many successive characters of a secret are a leak; of a shorter secret, all of its characters. */
+export const LEAK_LENGTH = 16
 
-export type Form = 'as it is' | 'base64' | 'hex' | 'percent' | 'escaped' | 'a list of bytes'
+type Form = 'as it is' | 'base64' | 'hex' | 'percent' | 'escaped' | 'a list of bytes'
 
 /** A text, or what it becomes when it is decoded. */
 export interface Reading {
@@ -8,22 +9,17 @@ export interface Reading {
   readonly text: string
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it names all of ASCII
+const ASCII = /^[\x00-\x7f]*$/
+
+/** Returns a string with one character for each byte, so that text and bytes are searched alike. */
+export function bytesOf(value: string | Uint8Array): string {
+  if (typeof value === 'string' && ASCII.test(value)) return value
+  return Buffer.from(value as string).toString('latin1')
+}
+
 /** Two, because a secret may be encoded twice, such as a token in JSON in base64. */
 const DEPTH = 2
-/** Separates two decoded pieces; no secret contains it, because it is not a byte. */
-const BETWEEN = '\u0100'
-
-// The patterns match only runs that are long enough for `LEAK_LENGTH` bytes.
-const BASE64 = new RegExp(`[A-Za-z0-9+/_-]{${Math.ceil((LEAK_LENGTH * 8) / 6)},}`, 'g')
-const HEX = new RegExp(`[0-9a-f]{${LEAK_LENGTH * 2},}`, 'gi')
-/** As `util.inspect` shows a `Buffer`. */
-const SPACED_HEX = new RegExp(`(?:[0-9a-f]{2}[ :,]){${LEAK_LENGTH - 1},}[0-9a-f]{2}`, 'gi')
-/** As `JSON.stringify` shows a `Buffer`. */
-const BYTE_LIST = new RegExp(`(?:\\d{1,3},\\s*){${LEAK_LENGTH - 1},}\\d{1,3}`, 'g')
-
-/** Four characters of base64 are three bytes, and a secret may begin at any of the four. */
-const BASE64_ALIGNMENTS = [0, 1, 2, 3]
-const HEX_ALIGNMENTS = [0, 1]
 
 /**
  * Returns the text as it is, and decoded in each way. The output is decoded, instead of the secrets encoded, so that
@@ -39,47 +35,44 @@ export function* readingsOf(text: string, depth = DEPTH): Generator<Reading> {
   }
 }
 
+// The patterns match only runs that are long enough for `LEAK_LENGTH` bytes.
+const BASE64 = new RegExp(`[A-Za-z0-9+/_-]{${Math.ceil((LEAK_LENGTH * 8) / 6)},}`, 'g')
+/** Also with separators, as `util.inspect` shows a `Buffer`. */
+const HEX = new RegExp(`(?:[0-9a-f][ :,]?){${LEAK_LENGTH * 2},}`, 'gi')
+/** As `JSON.stringify` shows a `Buffer`. */
+const BYTE_LIST = new RegExp(`(?:\\d{1,3},\\s*){${LEAK_LENGTH - 1},}\\d{1,3}`, 'g')
+
 const DECODERS: readonly [Form, (text: string) => string][] = [
-  ['base64', (text) => decodeRuns(text.match(BASE64), BASE64_ALIGNMENTS, 'base64')],
-  ['hex', (text) => decodeRuns(text.match(HEX), HEX_ALIGNMENTS, 'hex')],
+  // Four characters of base64 are three bytes, and a secret may begin at any of the four.
+  ['base64', (text) => decodeRuns(text, BASE64, (run) => fromEach([0, 1, 2, 3], run, 'base64'))],
+  ['hex', (text) => decodeRuns(text, HEX, (run) => fromEach([0, 1], digitsOf(run), 'hex'))],
   [
-    'hex',
-    (text) =>
-      decodeRuns(
-        text.match(SPACED_HEX)?.map((run) => run.replace(/[ :,]/g, '')) ?? null,
-        [0],
-        'hex',
-      ),
+    'a list of bytes',
+    (text) => decodeRuns(text, BYTE_LIST, (run) => [Buffer.from(run.split(',').map(Number))]),
   ],
-  ['a list of bytes', decodeLists],
-  ['percent', (text) => text.replace(/%([0-9a-f]{2})/gi, (_, hex) => characterOf(hex))],
+  ['percent', decodePercent],
   ['escaped', decodeEscapes],
 ]
 
-function decodeRuns(
-  runs: readonly string[] | null,
-  alignments: readonly number[],
-  encoding: 'base64' | 'hex',
-): string {
-  const decoded = (runs ?? []).flatMap((run) =>
-    alignments.map((skipped) => Buffer.from(run.slice(skipped), encoding).toString('latin1')),
-  )
-  return decoded.join(BETWEEN)
-}
+const decodeRuns = (text: string, runs: RegExp, decode: (run: string) => Buffer[]): string =>
+  (text.match(runs) ?? [])
+    .flatMap((run) => decode(run).map((bytes) => bytes.toString('latin1')))
+    .join('\n')
 
-function decodeLists(text: string): string {
-  const lists = text.match(BYTE_LIST) ?? []
-  return lists
-    .map((list) => Buffer.from(list.split(',').map(Number)).toString('latin1'))
-    .join(BETWEEN)
+const fromEach = (starts: readonly number[], run: string, encoding: BufferEncoding): Buffer[] =>
+  starts.map((start) => Buffer.from(run.slice(start), encoding))
+
+const digitsOf = (run: string): string => run.replace(/[ :,]/g, '')
+
+export function decodePercent(text: string): string {
+  return text.replace(/%([0-9a-f]{2})/gi, (_, hex) => characterOf(hex))
 }
 
 /** Decodes the escapes of JSON and of string literals. */
 function decodeEscapes(text: string): string {
-  if (!text.includes('\\')) return text
   return text.replace(
     /\\(?:u00([0-9a-f]{2})|x([0-9a-f]{2})|([^ux]))/gi,
-    (_, unicode, hex, other) => (other === undefined ? characterOf(unicode ?? hex) : other),
+    (_, unicode, hex, other) => other ?? characterOf(unicode ?? hex),
   )
 }
 

@@ -1,115 +1,145 @@
-import { bytesOf } from './bytes.js'
-import { type Form, readingsOf } from './readings.js'
-import { indexSecrets, type SecretKind, SHORTEST_SECRET } from './secret-index.js'
+import { bytesOf, LEAK_LENGTH, readingsOf } from './readings.js'
 
-export interface Finding {
-  readonly sink: string
-  readonly kind: SecretKind | typeof LIKE_A_TOKEN
-  readonly form: Form
-  /** The test that ran when the output was written. */
-  readonly test: string | undefined
-}
+/** Kinds of input that must not be in any output. */
+export type SecretKind =
+  | 'a token'
+  | 'a signature'
+  | 'an API key'
+  | 'an idempotency key'
+  | 'an encryption key'
+  | 'a Redis password'
+  | 'a password'
 
 export interface SecretSearch {
   know(kind: SecretKind, value: string | Uint8Array): void
   /** Records a text that was written as a whole. */
-  record(sink: string, text: string | Uint8Array): void
+  record(sink: string, text: string): void
   /** Records a piece of a stream. A secret may be split between two pieces. */
   recordPiece(sink: string, piece: string | Uint8Array): void
-  /** Searches and forgets what was recorded. Returns all findings so far. */
-  settle(): readonly Finding[]
+  /** Searches and forgets what was recorded. Returns all findings so far, without any part of a secret. */
+  settle(): readonly string[]
 }
 
+/** Shorter secrets are ignored, because they would be found by chance. */
+const SHORTEST_SECRET = 8
+/** Fewer different characters, as in `aaaaaaaaaaaaaaaa`, are ignored for the same reason. */
+const MIN_VARIETY = 4
+
 /** A token that a child process makes and sends is unknown here, so it is recognised by its form. */
-const LIKE_A_TOKEN = 'text in the form of a token'
 const TOKEN_FORM = /\beyJ[\w-]{16,}\.[\w-]{16,}/
 
 /** More recorded output than this is searched and forgotten. */
-const MAX_RECORDED = 4 * 1024 * 1024
-/** The end of a sink is searched again with what follows it. As long as a token. */
+const MAX_RECORDED = 256 * 1024
+/** The end of a stream is searched again with what follows it. As long as a token. */
 const OVERLAP = 8192
-/** Of more bytes of secrets than this, the older half is forgotten, so that a flood of tokens fits in memory. */
+/** Of more characters of secrets than this, the older ones are forgotten, so that a flood of tokens fits in memory. */
 const MAX_KNOWN = 4 * 1024 * 1024
-
-interface Sink {
-  readonly name: string
-  readonly test: string | undefined
-  text: string
-}
 
 export function createSecretSearch(
   currentTest: () => string | undefined = () => undefined,
 ): SecretSearch {
-  let young = new Map<string, SecretKind>()
-  let old = new Map<string, SecretKind>()
+  const secrets = new Map<string, SecretKind>()
   let knownLength = 0
-  const sinks = new Map<string, Sink>()
+  /** The sinks of the texts. */
+  const texts = new Map<string, string>()
+  const streams = new Map<string, string>()
   let recordedLength = 0
-  /** What was recorded, because many errors and events come repeatedly. */
-  const recorded = new Set<string>()
-  const findings = new Map<string, Finding>()
+  const findings = new Set<string>()
 
   function know(kind: SecretKind, value: string | Uint8Array): void {
     const secret = bytesOf(value)
-    if (secret.length < SHORTEST_SECRET || young.has(secret)) return
-    young.set(secret, kind)
+    if (secret.length < SHORTEST_SECRET || secrets.has(secret)) return
+    secrets.set(secret, kind)
     knownLength += secret.length
-    if (knownLength < MAX_KNOWN / 2) return
-    searchAll()
-    old = young
-    young = new Map()
-    knownLength = 0
+    if (knownLength > MAX_KNOWN) forgetOlder()
   }
 
-  function add(name: string, test: string | undefined, text: string): void {
-    const id = `${name}\n${test}`
-    const sink = sinks.get(id) ?? { name, test, text: '' }
-    sinks.set(id, sink)
-    sink.text += text
-    recordedLength += text.length
-    if (recordedLength >= MAX_RECORDED) searchAll()
+  function forgetOlder(): void {
+    searchAll()
+    for (const secret of secrets.keys()) {
+      if (knownLength <= MAX_KNOWN / 2) return
+      secrets.delete(secret)
+      knownLength -= secret.length
+    }
+  }
+
+  function count(length: number): void {
+    recordedLength += length
+    if (recordedLength > MAX_RECORDED) searchAll()
   }
 
   function searchAll(): void {
-    if (sinks.size === 0) return
-    const { find } = indexSecrets(new Map([...old, ...young]))
-    recordedLength = 0
-    recorded.clear()
-    for (const sink of sinks.values()) {
-      for (const { form, text } of readingsOf(sink.text)) {
-        const kind = find(text) ?? (TOKEN_FORM.test(text) ? LIKE_A_TOKEN : undefined)
-        if (kind === undefined) continue
-        const { name, test } = sink
-        findings.set(`${name}\n${test}\n${kind}\n${form}`, { sink: name, kind, form, test })
-      }
-      sink.text = sink.text.slice(-OVERLAP)
+    const output = indexOutput([
+      ...texts,
+      ...Array.from(streams, ([sink, text]) => [text, sink] as const),
+    ])
+    for (const [secret, kind] of secrets) {
+      const place = placeOf(secret, output)
+      if (place !== undefined) findings.add(`${place} holds ${kind} or a part of it`)
     }
+    for (const { place, text } of output.readings) {
+      if (TOKEN_FORM.test(text)) findings.add(`${place} holds text in the form of a token`)
+    }
+    texts.clear()
+    for (const [sink, text] of streams) streams.set(sink, text.slice(-OVERLAP))
+    recordedLength = 0
   }
 
   return {
     know,
     record(sink, text) {
-      const line = `${bytesOf(text)}\n`
-      const id = `${sink}\n${line}`
-      if (recorded.has(id)) return
-      recorded.add(id)
-      add(sink, currentTest(), line)
+      const test = currentTest()
+      // Many errors and events come repeatedly.
+      if (texts.has(text)) return
+      texts.set(text, test === undefined ? sink : `while «${test}» ran, ${sink}`)
+      count(text.length)
     },
     // Without a test, because a piece may begin in one test and end in the next.
-    recordPiece: (sink, piece) => add(sink, undefined, bytesOf(piece)),
+    recordPiece(sink, piece) {
+      const text = bytesOf(piece)
+      streams.set(sink, (streams.get(sink) ?? '') + text)
+      count(text.length)
+    },
     settle() {
       searchAll()
-      sinks.clear()
-      return [...findings.values()]
+      streams.clear()
+      return [...findings]
     },
   }
 }
 
-/** Describes the findings without any part of a secret. */
-export const describeFindings = (findings: readonly Finding[]): string =>
-  findings
-    .map(({ sink, kind, form, test }) => {
-      const when = test === undefined ? '' : `, while «${test}» ran`
-      return `${sink} holds ${kind} or a part of it (${form})${when}`
-    })
-    .join('\n')
+interface Output {
+  readonly readings: readonly { readonly place: string; readonly text: string }[]
+  /** Where each run of `LEAK_LENGTH` characters is. */
+  readonly places: ReadonlyMap<string, string>
+}
+
+/** Indexes the output instead of the secrets, because it is the shorter of the two by far. */
+function indexOutput(texts: readonly (readonly [text: string, sink: string])[]): Output {
+  const places = new Map<string, string>()
+  const readings = texts.flatMap(([text, sink]) =>
+    [...readingsOf(text)].map((reading) => ({ place: `${sink} (${reading.form})`, ...reading })),
+  )
+  for (const { place, text } of readings) {
+    for (let at = 0; at + LEAK_LENGTH <= text.length; at++) {
+      places.set(text.slice(at, at + LEAK_LENGTH), place)
+    }
+  }
+  return { readings, places }
+}
+
+/** Returns the place of the secret, or of a part of it. */
+function placeOf(secret: string, { readings, places }: Output): string | undefined {
+  if (secret.length < LEAK_LENGTH) {
+    const holds = ({ text }: { readonly text: string }): boolean => text.includes(secret)
+    return isVaried(secret) ? readings.find(holds)?.place : undefined
+  }
+  for (let at = 0; at + LEAK_LENGTH <= secret.length; at++) {
+    const part = secret.slice(at, at + LEAK_LENGTH)
+    const place = places.get(part)
+    if (place !== undefined && isVaried(part)) return place
+  }
+  return undefined
+}
+
+const isVaried = (text: string): boolean => new Set(text).size >= MIN_VARIETY

@@ -1,9 +1,7 @@
 import { afterAll, afterEach, expect } from 'vitest'
-import { createSecretSearch, describeFindings } from './secret-search.js'
+import { createSecretSearch } from './secret-search.js'
 import { beginSession } from './session.js'
-import { leaveChannels, watchChannels } from './watch-channels.js'
-import { recordSpiedConsole } from './watch-output.js'
-import { watchProcess } from './watch-process.js'
+import { leaveChannels, recordSpiedConsole, watchChannels, watchProcess } from './watch.js'
 
 // For each test file: learns the secrets, records the output, and fails the file if a secret is in its output.
 expect.setState({ currentTestName: '' })
@@ -17,5 +15,5 @@ afterEach(recordSpiedConsole)
 afterAll(() => {
   leaveChannels()
   const findings = search.settle()
-  if (findings.length > 0) throw new Error(`A secret has come out:\n${describeFindings(findings)}`)
+  if (findings.length > 0) throw new Error(`A secret has come out:\n${findings.join('\n')}`)
 })

@@ -1,2 +1,0 @@
-process.send?.('ready')
-setInterval(() => process.stdout.write(`${process.argv[2]}\n`), 50)

@@ -1,7 +1,6 @@
 import { withoutQuery } from '../../base/decision/key-set-event.js'
 import { pathOfTarget } from '../../verification/confirmation/http-uri.js'
 import { formatFailure } from '../../verification/key-set/fetch-key-set.js'
-import type { Policy } from '../../verification/policy/policy.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, unreachableError, usageError } from '../frame/command-failure.js'
 import { POLICY_OPTION, readPolicies } from '../input/policy-file.js'
@@ -10,13 +9,7 @@ import { columns, findingLines, INDENT } from '../output/columns.js'
 import { daysUntil, formatDuration, formatTime } from '../output/format-time.js'
 import { type Examination, examine } from './examine.js'
 import { type KeySetReply, type PublishedKey, UNUSABLE } from './published-key-set.js'
-import {
-  checkToken,
-  checkTokenByIssuer,
-  type GivenProof,
-  type TokenVerdict,
-  verdictLines,
-} from './token-verdict.js'
+import { type CheckedToken, checkToken, type GivenProof, verdictLines } from './token-verdict.js'
 
 export const doctor: Command = {
   name: 'doctor',
@@ -46,11 +39,10 @@ export const doctor: Command = {
 async function run(context: CommandContext): Promise<CommandResult> {
   const given = await readPolicies(context)
   // Reads the token before the key set: the key of a token that is issued later could be missing there.
-  const credential = await readCredential(context)
-  const diagnosis = isList(given)
-    ? await diagnoseAll(given, credential)
-    : await diagnose(given, credential)
-  const { report, examinations, verdict } = diagnosis
+  const { token, proof } = await readCredential(context)
+  const examinations = await Promise.all([given].flat().map(examine))
+  const decided = token === undefined ? undefined : await checkToken(token, examinations, proof)
+  const report = reportOn(examinations, decided)
   const unreachable = examinations.find(
     ({ answer, findings }) => !answer.outcome.ok && findings.faults.length === 0,
   )
@@ -63,55 +55,36 @@ async function run(context: CommandContext): Promise<CommandResult> {
       ({ findings: { faults, warnings } }) =>
         faults.length === 0 && (warnings.length === 0 || !isStrict),
     ) &&
-    (verdict === undefined || verdict.outcome === 'accepted')
+    (decided === undefined || decided.verdict.outcome === 'accepted')
   return { ...report, exitCode: isWell ? 0 : 1 }
 }
 
-interface Diagnosis {
-  readonly examinations: readonly Examination[]
-  readonly verdict: TokenVerdict | undefined
-  readonly report: Report
-}
-
-const isList = (given: Policy | readonly Policy[]): given is readonly Policy[] =>
-  Array.isArray(given)
-
-async function diagnose(policy: Policy, { token, proof }: Credential): Promise<Diagnosis> {
-  const examination = await examine(policy)
-  const { keySource, nowMs } = examination
-  const verdict =
-    token === undefined ? undefined : await checkToken(token, policy, keySource, proof)
-  const lines = [...doctorLines(examination), ...verdictLines(verdict, policy, nowMs)]
-  const json = { ...examinationJson(examination), ...(verdict !== undefined && { verdict }) }
-  return { examinations: [examination], verdict, report: { lines, json } }
-}
-
-async function diagnoseAll(
-  policies: readonly Policy[],
-  { token, proof }: Credential,
-): Promise<Diagnosis> {
-  const examinations = await Promise.all(policies.map(examine))
-  const decided =
-    token === undefined ? undefined : await checkTokenByIssuer(token, examinations, proof)
-  const verdict = decided?.verdict
-  const lines = examinations.flatMap((examination, index) => [
-    ...(index === 0 ? [] : ['']),
-    ...columns([
-      ['Issuer', examination.policy.issuer],
-      ['Tokens', examination.policy.tokens.kind],
-    ]),
-    ...doctorLines(examination),
-  ])
-  lines.push(...verdictLines(verdict, decided?.policy, Date.now()))
-  const json = {
-    policies: examinations.map((examination) => ({
-      issuer: examination.policy.issuer,
-      tokens: examination.policy.tokens.kind,
-      ...examinationJson(examination),
-    })),
-    ...(verdict !== undefined && { verdict }),
+/** Names the policies if there are several. */
+function reportOn(examinations: readonly Examination[], decided: CheckedToken | undefined): Report {
+  const isOnly = examinations.length === 1
+  const reports = examinations.map((examination): Report => {
+    const { issuer, tokens } = examination.policy
+    const names = columns([
+      ['Issuer', issuer],
+      ['Tokens', tokens.kind],
+    ])
+    return {
+      lines: [...(isOnly ? [] : names), ...doctorLines(examination)],
+      json: {
+        ...(!isOnly && { issuer, tokens: tokens.kind }),
+        ...examinationJson(examination),
+      },
+    }
+  })
+  const lines = reports.flatMap((each, index) => [...(index === 0 ? [] : ['']), ...each.lines])
+  const policies = reports.map(({ json }) => json)
+  return {
+    lines: [...lines, ...verdictLines(decided, Date.now())],
+    json: {
+      ...(isOnly ? policies[0] : { policies }),
+      ...(decided && { verdict: decided.verdict }),
+    },
   }
-  return { examinations, verdict, report: { lines, json } }
 }
 
 function unreachableMessage({ jwksUri, outcome }: KeySetReply): string {

@@ -55,79 +55,87 @@ export interface GivenProof {
 
 const SCHEME = /^(?:bearer|dpop) /i
 
-/**
- * Returns the decision of `admit` on a token, and the step that made it. `text` is the token, with or without
- * its scheme. Without a proof, the binding of the token is not checked: there is no request.
- */
-export async function checkToken(
-  text: string,
-  policy: Policy,
-  keySource: KeySource,
-  proof?: GivenProof,
-): Promise<TokenVerdict> {
-  const token = text.replace(SCHEME, '')
-  const admit = createAdmit(verifierFor({ policy, keySource }, proof))
-  const denial = await denialBy(admit, token, proof)
-  const all = stepsOf(policy, proof)
-  const failedIndex = denial === undefined ? all.length : all.indexOf(stepOf(denial))
-  const isVerified = failedIndex > all.indexOf('payload')
-  const { permission, claim, member } = denial?.evidence ?? {}
-  return {
-    ...(denial === undefined ? { outcome: 'accepted' } : decisionResult(denial.reason)),
-    steps: all.map((step, index) => ({ step, result: resultAt(index, failedIndex) })),
-    ...(isVerified && { claims: await claimsOf(token, policy, keySource) }),
-    ...(permission !== undefined && { missingPermission: permission }),
-    ...(denial?.reason === 'id_token' && claim !== undefined && { claim }),
-    ...(member !== undefined && { member }),
-  }
-}
-
 /** A policy, and the keys of its issuer. */
 interface CheckedPolicy {
   readonly policy: Policy
   readonly keySource: KeySource
 }
 
-function verifierFor(
-  { policy, keySource }: CheckedPolicy,
-  proof: GivenProof | undefined,
-): TokenVerifier {
-  const verifier = createVerifier(policy, keySource)
-  return proof === undefined ? { ...verifier, confirm: (decision) => decision } : verifier
+/** The verdict on a token, and the policy that made it: `undefined` if the token is for none of several. */
+export interface CheckedToken {
+  readonly verdict: TokenVerdict
+  readonly policy: Policy | undefined
 }
 
 /** With several policies, these steps choose the policy that decides. */
 const CHOOSING_STEPS: readonly VerdictStep[] = ['bearer', 'header', 'payload', 'iss']
 
-/** Returns the decision of a `serviceAuth` with several policies, and the policy that made it. */
-export async function checkTokenByIssuer(
+/**
+ * Returns the decision of a `serviceAuth` with these policies on a token, and the step that made it. `text` is the
+ * token, with or without its scheme. Without a proof, its binding is not checked: there is no request.
+ */
+export async function checkToken(
   text: string,
   policies: readonly CheckedPolicy[],
   proof?: GivenProof,
-): Promise<{ readonly verdict: TokenVerdict; readonly policy: Policy | undefined }> {
+): Promise<CheckedToken> {
   const token = text.replace(SCHEME, '')
-  const verifiers = policies.map((each) => verifierFor(each, proof))
-  const choices: (CheckedPolicy | undefined)[] = []
-  const admit = createAdmitByIssuer(verifiers)
-  const admitChoosing: Admit = (headers, senderOf) =>
-    admit(headers, senderOf, (verifier) => choices.push(policies[verifiers.indexOf(verifier)]))
-  const denial = await denialBy(admitChoosing, token, proof)
-  const [chosen] = choices
-  if (chosen !== undefined) {
-    const { policy, keySource } = chosen
-    const verdict = await checkToken(text, policy, keySource, proof)
-    const { issuer, tokens } = policy
-    return { verdict: { issuer, tokens: tokens.kind, ...verdict }, policy }
+  const { denial, chosen } = await decide(token, policies, proof)
+  const steps = chosen === undefined ? CHOOSING_STEPS : stepsOf(chosen.policy, proof)
+  const failedIndex =
+    denial === undefined ? steps.length : steps.indexOf(failedStep(denial, token, chosen))
+  const { permission, claim, member } = denial?.evidence ?? {}
+  const isVerified = chosen !== undefined && failedIndex > steps.indexOf('payload')
+  const verdict: TokenVerdict = {
+    ...(policies.length > 1 && chosen !== undefined && nameOf(chosen.policy)),
+    ...(denial === undefined ? { outcome: 'accepted' } : decisionResult(denial.reason)),
+    steps: steps.map((step, index) => ({ step, result: resultAt(index, failedIndex) })),
+    ...(isVerified && { claims: await claimsOf(token, chosen) }),
+    ...(permission !== undefined && { missingPermission: permission }),
+    ...(denial?.reason === 'id_token' && claim !== undefined && { claim }),
+    ...(member !== undefined && { member }),
   }
-  if (denial === undefined) throw new TypeError('no policy accepts a token without being chosen')
-  const isWellFormed = parseToken(token).ok
-  const step = denial.reason === 'token_malformed' && isWellFormed ? 'payload' : stepOf(denial)
-  const failedIndex = CHOOSING_STEPS.indexOf(step)
-  const steps = CHOOSING_STEPS.map((name, index) => ({
-    step: name,
-    result: resultAt(index, failedIndex),
-  }))
-  return { verdict: { ...decisionResult(denial.reason), steps }, policy: undefined }
+  return { verdict, policy: chosen?.policy }
+}
+
+/** The payload chooses a policy before any key verifies it. */
+function failedStep(denial: Denial, token: string, chosen: CheckedPolicy | undefined): VerdictStep {
+  const isPayload = denial.reason === 'token_malformed' && parseToken(token).ok
+  return chosen === undefined && isPayload ? 'payload' : stepOf(denial)
+}
+
+const nameOf = ({ issuer, tokens }: Policy) => ({ issuer, tokens: tokens.kind })
+
+interface Decided {
+  /** Absent if the token is accepted. */
+  readonly denial: Denial | undefined
+  readonly chosen: CheckedPolicy | undefined
+}
+
+async function decide(
+  token: string,
+  policies: readonly CheckedPolicy[],
+  proof: GivenProof | undefined,
+): Promise<Decided> {
+  const verifiers = policies.map(({ policy, keySource }): TokenVerifier => {
+    const verifier = createVerifier(policy, keySource)
+    return proof === undefined ? { ...verifier, confirm: (decision) => decision } : verifier
+  })
+  const [only] = verifiers
+  if (verifiers.length === 1 && only !== undefined) {
+    return { denial: await denialBy(createAdmit(only), token, proof), chosen: policies[0] }
+  }
+  let chosen: CheckedPolicy | undefined
+  const admit = createAdmitByIssuer(verifiers)
+  const denial = await denialBy(
+    (headers, senderOf) =>
+      admit(headers, senderOf, (verifier) => {
+        chosen = policies[verifiers.indexOf(verifier)]
+      }),
+    token,
+    proof,
+  )
+  return { denial, chosen }
 }
 
 function resultAt(index: number, failedIndex: number): VerdictStepResult {
@@ -157,11 +165,10 @@ async function denialBy(
   }
 }
 
-/** Returns the claims of a verified token; an empty object for any other token. */
+/** Returns the claims of a verified token. */
 async function claimsOf(
   token: string,
-  policy: Policy,
-  keySource: KeySource,
+  { policy, keySource }: CheckedPolicy,
 ): Promise<Record<string, unknown>> {
   const screened = parseToken(token)
   const verified = screened.ok ? await verifySignature(screened.value, keySource) : screened
@@ -180,13 +187,9 @@ const BINDING_NOT_CHECKED = `${INDENT}not checked: its binding (cnf), which a re
 const isUnproved = ({ claims, steps }: TokenVerdict): boolean =>
   claims?.['cnf'] !== undefined && !steps.some(({ step }) => step === 'proof')
 
-/** `policy` is `undefined` if the token is for none of several policies. */
-export function verdictLines(
-  verdict: TokenVerdict | undefined,
-  policy: Policy | undefined,
-  nowMs: number,
-): string[] {
-  if (verdict === undefined) return []
+export function verdictLines(decided: CheckedToken | undefined, nowMs: number): string[] {
+  if (decided === undefined) return []
+  const { verdict, policy } = decided
   const { issuer, tokens, outcome, reason, status, steps, claims } = verdict
   const by = issuer === undefined ? '' : ` by the policy of ${issuer} for ${tokens} tokens`
   const detail = verdict.missingPermission ?? verdict.claim ?? verdict.member

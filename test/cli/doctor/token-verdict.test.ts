@@ -30,8 +30,8 @@ const policy = parsePolicy({
 const STEPS = stepsOf(policy)
 const GOOD = { permissions: ['orders:read'], jti: 'a' }
 
-const judge = (text: string, source: KeySource = keySource): Promise<TokenVerdict> =>
-  checkToken(text, policy, source)
+const judge = async (text: string, source: KeySource = keySource): Promise<TokenVerdict> =>
+  (await checkToken(text, [{ policy, keySource: source }])).verdict
 
 /** What breaks each step, in the order of the steps. */
 const BREAKS: readonly [VerdictStep, string, Readonly<Record<string, unknown>>][] = [
@@ -133,7 +133,7 @@ describe('every hostile token', () => {
       if (!/^bearer /i.test(authorization)) continue
       const rawHeaders = ['Authorization', authorization]
       const decision = await admit({ rawHeaders, headers: {} }, () => expect.unreachable())
-      const verdict = await checkToken(authorization, own, source)
+      const { verdict } = await checkToken(authorization, [{ policy: own, keySource: source }])
       const reason = decision.ok ? undefined : decision.reason
       const failed = decision.ok ? undefined : stepOf(decision)
       expect([name, verdict.reason]).toEqual([name, reason])

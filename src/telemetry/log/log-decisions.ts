@@ -75,7 +75,7 @@ function lineLogger(console: Console): Logger {
 /**
  * Logs the events that the package publishes on its diagnostics channels: refusals at `warn`, failures of this service at
  * `error`, changes of keys and denylists and the progress of a migration at `info`. It writes at most `burst` lines
- * per reason and caller in any `everySeconds`, then one with the number of suppressed lines. Call it once per
+ * per reason and caller in each period of `everySeconds`, then one with the number of suppressed lines. Call it once per
  * process, because each call logs every event. Errors of the logger have no effect.
  *
  * Returns a function that stops the logging and writes how many lines were suppressed so far.

@@ -3,12 +3,11 @@ import { tmpdir } from 'node:os'
 import { basename } from 'node:path'
 import { removeTemporaryFolder, temporaryFolder } from '../process/temporary-folder.js'
 
-export const PREFIX = 'esa-tests-'
+const PREFIX = 'esa-tests-'
 
 /**
  * Gives this process and its children a new `TMPDIR`, and returns a function that removes it with everything
- * that tests and servers have left in it. It is also removed when this process exits or, if the process is
- * killed, at the next start.
+ * that tests and servers have left in it. It is also removed when this process ends in another way.
  */
 export default async function useTemporaryHome(): Promise<() => Promise<void>> {
   // Another project of this test run has set it, or a test run of which a test started this one.

@@ -10,9 +10,10 @@ import { ownClients } from '../../stores/redis/connection/own-clients.js'
 import { openConnection } from '../../stores/redis/connection/redis-connection.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, unreachableError } from '../frame/command-failure.js'
-import { columns, findingLines, INDENT } from '../output/columns.js'
+import { columns, INDENT } from '../output/columns.js'
+import { type Findings, findingLines } from '../output/findings.js'
 import { REDIS_OPTIONS, type RedisAccess, withRedis } from '../redis/redis-client.js'
-import { findingsOnNode, type NodeFindings, type NodeReplies } from './node-findings.js'
+import { findingsOnNode, type NodeReplies } from './node-findings.js'
 
 export const checkStore: Command = {
   name: 'check-store',
@@ -25,7 +26,7 @@ export const checkStore: Command = {
 }
 
 /** A node that accepts writes, with its findings. */
-interface CheckedNode extends NodeFindings {
+interface CheckedNode extends Findings {
   readonly address: string
   /** Why the node could not be queried. */
   readonly outage?: string

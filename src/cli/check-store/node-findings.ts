@@ -1,4 +1,4 @@
-import type { Finding, Findings } from '../output/columns.js'
+import { type Findings, type Found, fact, fault, findingsOf, warning } from '../output/findings.js'
 import { formatDuration } from '../output/format-time.js'
 
 /** What one Redis node replied. */
@@ -15,30 +15,13 @@ export interface NodeReplies {
   readonly localAddress: string | undefined
 }
 
-/** The faults and warnings on a node, and the other facts about it. */
-export interface NodeFindings extends Findings {
-  readonly facts: readonly Finding[]
-}
-
 interface NodeContext {
   readonly isBehindSentinel: boolean
   readonly nowMs: number
 }
 
-interface NodeFinding {
-  readonly kind: 'fault' | 'warning' | 'fact'
-  readonly finding: Finding
-}
-
-const finder =
-  (kind: NodeFinding['kind']) =>
-  (code: string, message: string): NodeFinding => ({ kind, finding: { code, message } })
-const fault = finder('fault')
-const warning = finder('warning')
-const fact = finder('fact')
-
 /** Derives findings from a node's replies, except the findings of `checkNode`, which `check-store` adds. */
-export function findingsOnNode(replies: NodeReplies, context: NodeContext): NodeFindings {
+export function findingsOnNode(replies: NodeReplies, context: NodeContext): Findings {
   const isInfoKnown = replies.info.size > 0
   const onInfo = isInfoKnown
     ? [
@@ -48,20 +31,17 @@ export function findingsOnNode(replies: NodeReplies, context: NodeContext): Node
         ...onMemory(replies),
       ]
     : []
-  const all = [...onInfo, ...onLatency(replies), ...onClock(replies)]
-  const pick = (wanted: NodeFinding['kind']): Finding[] =>
-    all.filter(({ kind }) => kind === wanted).map(({ finding }) => finding)
-  return { faults: pick('fault'), warnings: pick('warning'), facts: pick('fact') }
+  return findingsOf([...onInfo, ...onLatency(replies), ...onClock(replies)])
 }
 
-function onVersion({ info }: NodeReplies): NodeFinding[] {
+function onVersion({ info }: NodeReplies): Found[] {
   const valkey = info.get('valkey_version')
   const version = valkey === undefined ? `Redis ${info.get('redis_version')}` : `Valkey ${valkey}`
   const mode = info.get('redis_mode') ?? info.get('server_mode')
   return [fact('version', mode === undefined ? version : `${version}, ${mode}`)]
 }
 
-function onPersistence({ info, settings }: NodeReplies, { nowMs }: NodeContext): NodeFinding[] {
+function onPersistence({ info, settings }: NodeReplies, { nowMs }: NodeContext): Found[] {
   const isAppending = info.get('aof_enabled') === '1'
   const fsync = settings.get('appendfsync')
   const appending = isAppending
@@ -97,10 +77,7 @@ function formatSaving(schedule: string | undefined, savedAt: number, nowMs: numb
   return savedAt === 0 ? 'no RDB yet' : `last RDB ${formatDuration(nowMs / 1000 - savedAt)} ago`
 }
 
-function onReplicas(
-  { info, settings }: NodeReplies,
-  { isBehindSentinel }: NodeContext,
-): NodeFinding[] {
+function onReplicas({ info, settings }: NodeReplies, { isBehindSentinel }: NodeContext): Found[] {
   const count = Number(info.get('connected_slaves') ?? 0)
   const demanded = demandedReplicas({ info, settings })
   const shown = [fact('replicas', `${count} connected, min-replicas-to-write ${demanded}`)]
@@ -139,7 +116,7 @@ function demandedReplicas({ info, settings }: Pick<NodeReplies, 'info' | 'settin
 
 const NEARLY_FULL = 0.9
 
-function onMemory({ info }: NodeReplies): NodeFinding[] {
+function onMemory({ info }: NodeReplies): Found[] {
   const used = Number(info.get('used_memory') ?? 0)
   const max = Number(info.get('maxmemory') ?? 0)
   const policy = info.get('maxmemory_policy')
@@ -165,7 +142,7 @@ const megabytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)
 /** Receivers wait 250 ms for a reply by default. */
 const SLOW_MS = 100
 
-function onLatency({ roundTripsMs }: NodeReplies): NodeFinding[] {
+function onLatency({ roundTripsMs }: NodeReplies): Found[] {
   const sorted = roundTripsMs.toSorted((one, other) => one - other)
   const median = sorted[Math.floor(sorted.length / 2)] ?? 0
   const max = sorted.at(-1) ?? 0
@@ -179,7 +156,7 @@ function onLatency({ roundTripsMs }: NodeReplies): NodeFinding[] {
 
 const CLOCK_TOLERANCE_MS = 5000
 
-function onClock({ clockOffsetMs: offset }: NodeReplies): NodeFinding[] {
+function onClock({ clockOffsetMs: offset }: NodeReplies): Found[] {
   const apart = `${(Math.abs(offset) / 1000).toFixed(3)} s ${offset > 0 ? 'ahead of' : 'behind'} this machine's`
   const shown = [fact('clock', offset === 0 ? 'agrees with this machine' : apart)]
   if (Math.abs(offset) > CLOCK_TOLERANCE_MS) {

@@ -4,7 +4,7 @@ import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
 import { Unavailable } from '../../base/decision/service-auth-error.js'
 import { KEY_SET_PATHS, type KeySource } from '../../verification/key-set/key-set.js'
 import type { Policy, TokenRules } from '../../verification/policy/policy.js'
-import type { Finding, Findings } from '../output/columns.js'
+import { type Findings, type Found, fault, findingsOf, warning } from '../output/findings.js'
 import { daysUntil, formatDuration } from '../output/format-time.js'
 import {
   type KeySetReply,
@@ -153,27 +153,17 @@ interface KeySetFacts {
   readonly nowMs: number
 }
 
-type KeySetFinding = Finding & { readonly isFault: boolean }
-
-const fault = (code: string, message: string): KeySetFinding[] => [{ code, message, isFault: true }]
-const warning = (code: string, message: string): KeySetFinding[] => [
-  { code, message, isFault: false },
-]
-
 /** Returns the faults and warnings. For an unreachable key set there are none: `doctor` fails with an error. */
 function findingsOn(facts: KeySetFacts): Findings {
-  const found = [
-    ...findingsOnAnswer(facts),
-    ...findingsOnTls(facts),
-    ...findingsOnKeys(facts),
-    ...findingsOnFreshness(facts),
-    ...findingsOnClock(facts),
-  ]
-  const pick = (isFault: boolean): Finding[] =>
-    found
-      .filter((finding) => finding.isFault === isFault)
-      .map(({ code, message }) => ({ code, message }))
-  return { faults: pick(true), warnings: pick(false) }
+  return findingsOf(
+    [
+      findingsOnAnswer(facts),
+      findingsOnTls(facts),
+      findingsOnKeys(facts),
+      findingsOnFreshness(facts),
+      findingsOnClock(facts),
+    ].flat(),
+  )
 }
 
 const ANSWER_FAULTS: Partial<Record<FetchFailureCode, string>> = {
@@ -182,7 +172,7 @@ const ANSWER_FAULTS: Partial<Record<FetchFailureCode, string>> = {
   too_many_keys: 'the document has more than 32 keys',
 }
 
-function findingsOnAnswer({ answer, policy }: KeySetFacts): KeySetFinding[] {
+function findingsOnAnswer({ answer, policy }: KeySetFacts): Found | Found[] {
   const { outcome, response } = answer
   if (outcome.ok) return []
   const { code } = outcome.failure
@@ -200,7 +190,7 @@ const WHERE_TO_LOOK: Record<TokenRules['kind'], string> = {
 function findingsOnStatus(
   { status, headers }: ObservedResponse,
   { tokens }: Policy,
-): KeySetFinding[] {
+): Found | Found[] {
   const location = headers.get('location')
   if (location === null || status < 300 || status > 399) {
     const hint = status === 404 ? `: ${WHERE_TO_LOOK[tokens.kind]}` : ''
@@ -216,7 +206,7 @@ function findingsOnStatus(
 
 const MIN_CERTIFICATE_DAYS = 14
 
-function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): KeySetFinding[] {
+function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): Found | Found[] {
   const { protocol, hostname } = new URL(answer.jwksUri)
   if (protocol === 'http:') {
     const isLoopback = hostname === 'localhost' || /^(\[::1\]|127\.[\d.]+)$/.test(hostname)
@@ -231,7 +221,7 @@ function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): KeySetFinding[] {
   return warning('certificate_ending', `the certificate expires in ${days} days`)
 }
 
-function findingsOnKeys({ answer, keys, policy }: KeySetFacts): KeySetFinding[] {
+function findingsOnKeys({ answer, keys, policy }: KeySetFacts): Found | Found[] {
   if (!answer.outcome.ok) return []
   const isExpected = ({ reason }: PublishedKey): boolean =>
     policy.tokens.kind === 'oauth2' && KEYS_FOR_OTHER_USES.has(reason)
@@ -242,7 +232,7 @@ function findingsOnKeys({ answer, keys, policy }: KeySetFacts): KeySetFinding[] 
     return reason === 'private' ? fault('key_private', message) : warning('key_unusable', message)
   })
   const good = keys.filter((key) => !isUnusableUnderAnyPolicy(key))
-  return [...unusable, ...findingsOnGoodKeys(good)]
+  return [...unusable, findingsOnGoodKeys(good)].flat()
 }
 
 /** An OAuth 2.0 issuer may publish keys for other algorithms and for encryption: Keycloak does. */
@@ -255,7 +245,7 @@ const KEYS_FOR_OTHER_USES: ReadonlySet<unknown> = new Set([
 const isUnusableUnderAnyPolicy = ({ usable, reason }: PublishedKey): boolean =>
   !usable && reason !== 'static_key_refused' && reason !== 'key_denied'
 
-function findingsOnGoodKeys(good: readonly PublishedKey[]): KeySetFinding[] {
+function findingsOnGoodKeys(good: readonly PublishedKey[]): Found | Found[] {
   if (good.length === 0) return fault('no_usable_key', 'no key can verify RS256 signatures')
   if (good.every(({ kind }) => kind === 'static')) {
     return good.some(({ reason }) => reason === 'static_key_refused')
@@ -281,7 +271,7 @@ const BEFORE_ROTATION =
 /** The longest `max-age` that the core sends, because it rotates its keys weekly. */
 const LONG_SECONDS = 604_800
 
-function findingsOnFreshness({ answer: { outcome }, policy }: KeySetFacts): KeySetFinding[] {
+function findingsOnFreshness({ answer: { outcome }, policy }: KeySetFacts): Found | Found[] {
   if (!outcome.ok) return []
   const { leftSeconds, maxAgeSeconds = 0 } = outcome.freshness
   if (leftSeconds === undefined) {
@@ -301,7 +291,7 @@ function findingsOnFreshness({ answer: { outcome }, policy }: KeySetFacts): KeyS
   return warning('max_age_long', 'max-age is more than a week: a cache may keep old keys')
 }
 
-function findingsOnClock({ clockOffsetSeconds: offset, policy }: KeySetFacts): KeySetFinding[] {
+function findingsOnClock({ clockOffsetSeconds: offset, policy }: KeySetFacts): Found | Found[] {
   if (offset === undefined || Math.abs(offset) <= policy.clockToleranceSeconds) return []
   const apart = formatDuration(Math.abs(offset))
   const tolerance = `more than the tolerance of ${policy.clockToleranceSeconds} s`

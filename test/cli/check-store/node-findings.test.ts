@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { NodeReplies } from '../../../src/cli/check-store/node-findings.js'
-import { findingsOnNode, type NodeFindings } from '../../../src/cli/check-store/node-findings.js'
+import { findingsOnNode } from '../../../src/cli/check-store/node-findings.js'
+import type { Findings } from '../../../src/cli/output/findings.js'
 
 const NOW_MS = 1_800_000_000_000
 
@@ -38,7 +39,7 @@ function examine({ info, settings = SETTINGS, answers, isBehindSentinel = true }
   return findingsOnNode(given, { isBehindSentinel, nowMs: NOW_MS })
 }
 
-const codes = ({ faults, warnings }: NodeFindings) => ({
+const codes = ({ faults, warnings }: Findings) => ({
   faults: faults.map(({ code }) => code),
   warnings: warnings.map(({ code }) => code),
 })

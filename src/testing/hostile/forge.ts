@@ -50,6 +50,8 @@ type Members = Readonly<Record<string, unknown>>
 type Values = readonly unknown[] | Members
 /** A JWS, and the name of its case. */
 export type Draft = readonly [name: string, jws: string]
+/** JWSs by the names of their cases, in a list or by name. */
+export type Drafts = readonly Draft[] | Readonly<Record<string, string>>
 
 /** Makes JWSs that nobody honest would make, and cases of them. */
 interface Forge<Case> {
@@ -67,8 +69,8 @@ interface Forge<Case> {
   /** One draft for each value of a member. `right` is not shown in their names, because it varies between runs. */
   headerDrafts(member: string, values: Values, right?: unknown): Draft[]
   claimDrafts(claim: string, values: Values, right?: unknown): Draft[]
-  /** Cases that must be refused for the same reason. */
-  group(why: string, drafts: readonly Draft[], changed?: Partial<Case>): Case[]
+  /** Cases that must be refused, by the reason. */
+  groups(drafts: Readonly<Record<string, Drafts>>, changed?: Partial<Case>): Case[]
 }
 
 interface Model<Case> {
@@ -103,8 +105,13 @@ function forgeOf<Case>({ header, claims, signer, caseOf }: Model<Case>): Forge<C
         name,
         withClaims({ [claim]: value }),
       ]),
-    group: (why, drafts, changed) =>
-      drafts.map(([name, jws]) => ({ ...caseOf(name, why, jws), ...changed })),
+    groups: (drafts, changed) =>
+      Object.entries(drafts).flatMap(([why, group]) =>
+        (Array.isArray(group) ? group : Object.entries(group)).map(([name, jws]: Draft) => ({
+          ...caseOf(name, why, jws),
+          ...changed,
+        })),
+      ),
   }
 }
 
@@ -114,6 +121,9 @@ function namedValues(member: string, values: Values, right: unknown): [string, u
 }
 
 const MAX_NAME_LENGTH = 100
+
+/** Values that are no text, and the empty text. */
+export const NO_TEXT: readonly unknown[] = [undefined, null, '', 0, 1, true, false, [], {}]
 
 /** The name of a case. `(right)` replaces the correct value. */
 export function nameOf(place: string, value: unknown, right?: unknown): string {

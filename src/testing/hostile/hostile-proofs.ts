@@ -78,12 +78,24 @@ export function hostileProofs(
   ]
 }
 
-/** A request that is wrong as a whole. */
-const request = (
+/** Requests that are wrong as a whole, by what they change of a good one. */
+const requests = (
   forge: ProofForge,
-  name: string,
-  { why, ...changed }: Partial<HostileProof> & Pick<HostileProof, 'why'>,
-): HostileProof[] => forge.group(why, [[name, forge.proofFor()]], changed)
+  why: string,
+  changes: Readonly<Record<string, Partial<HostileProof>>>,
+): HostileProof[] =>
+  Object.entries(changes).flatMap(([name, changed]) =>
+    forge.groups({ [why]: { [name]: forge.proofFor() } }, changed),
+  )
+
+const named = <T>(
+  place: string,
+  values: Readonly<Record<string, T>>,
+  change: (value: T) => Partial<HostileProof>,
+): Record<string, Partial<HostileProof>> =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [`${place}: ${name}`, change(value)]),
+  )
 
 function fieldCases(forge: ProofForge): HostileProof[] {
   const { boundToken, proofFor, withHeader, token } = forge
@@ -110,18 +122,14 @@ function fieldCases(forge: ProofForge): HostileProof[] {
     'a header that is no UTF-8': [token({ header: Buffer.of(0x7b, 0xff, 0x7d) })],
     'JSON in place of a JWS': ['{"htm":"GET"}'],
   }
-  return Object.entries(fields).flatMap(([name, proofs]) =>
-    request(forge, `DPoP: ${name}`, {
-      why: 'A proof is one field of at most 4 KB with a JWS',
-      headers: forge.headersWith(...proofs),
-    }),
-  )
+  const change = (proofs: readonly string[]) => ({ headers: forge.headersWith(...proofs) })
+  const why = 'A proof is one field of at most 4 KB with a JWS'
+  return requests(forge, why, named('DPoP', fields, change))
 }
 
 function schemeCases(forge: ProofForge): HostileProof[] {
   const { boundToken: token, unboundToken, proofFor } = forge
-  const why = 'A bound token goes with DPoP, an unbound one with Bearer'
-  const values = {
+  const values: Readonly<Record<string, readonly string[]>> = {
     'a bound token as Bearer': [`Bearer ${token}`, 'DPoP', proofFor()],
     'a bound token as Bearer, without a proof': [`Bearer ${token}`],
     'a bound token as BEARER': [`BEARER ${token}`, 'DPoP', proofFor()],
@@ -139,14 +147,13 @@ function schemeCases(forge: ProofForge): HostileProof[] {
     ],
     'a proof as the token': [`DPoP ${proofFor()}`, 'DPoP', proofFor()],
   }
-  return Object.entries(values).flatMap(([name, headers]) =>
-    request(forge, `Authorization: ${name}`, { why, headers: ['Authorization', ...headers] }),
-  )
+  const change = (headers: readonly string[]) => ({ headers: ['Authorization', ...headers] })
+  const why = 'A bound token goes with DPoP, an unbound one with Bearer'
+  return requests(forge, why, named('Authorization', values, change))
 }
 
 function targetCases(forge: ProofForge): HostileProof[] {
   const { baseUrl, path, proofFor, headersWith } = forge
-  const why = 'The URI is that of the request, and only normalised'
   const headers = headersWith(proofFor())
   const targets = {
     'another path': `${path}x`,
@@ -156,37 +163,29 @@ function targetCases(forge: ProofForge): HostileProof[] {
     'a trailing slash': `${path}/`,
     'a percent sign that is encoded twice': `${path}%2525`,
   }
-  return [
-    ...Object.entries(targets).flatMap(([name, target]) =>
-      request(forge, `target: ${name}`, { why, target, headers }),
-    ),
-    ...request(forge, 'target: the origin in the path', {
-      why,
+  const elsewhere = `https://attacker.test${path}`
+  return requests(forge, 'The URI is that of the request, and only normalised', {
+    ...named('target', targets, (target) => ({ target, headers })),
+    'target: the origin in the path': {
       headers: headersWith(proofFor('https://attacker.test/x')),
       target: '//attacker.test/x',
-    }),
-    ...request(forge, 'target: an absolute one with another origin, which the proof has', {
-      why,
-      headers: headersWith(proofFor(`https://attacker.test${path}`)),
-      target: `https://attacker.test${path}`,
-    }),
-    ...request(forge, 'Host and X-Forwarded fields that the proof agrees with', {
-      why,
+    },
+    'target: an absolute one with another origin, which the proof has': {
+      headers: headersWith(proofFor(elsewhere)),
+      target: elsewhere,
+    },
+    'Host and X-Forwarded fields that the proof agrees with': {
       headers: [
-        ...headersWith(proofFor(`https://attacker.test${path}`)),
+        ...headersWith(proofFor(elsewhere)),
         ...['X-Forwarded-Host', 'attacker.test', 'X-Forwarded-Proto', 'https'],
         ...['Forwarded', 'host=attacker.test;proto=https', 'X-Original-URL', path],
       ],
-    }),
-  ]
+    },
+  })
 }
 
-function replayCases(forge: ProofForge): HostileProof[] {
-  const why = 'A proof is accepted once where single use is required'
-  return (['here', 'elsewhere'] as const).flatMap((where) =>
-    request(forge, `a proof that was used ${where === 'here' ? 'before' : 'at another instance'}`, {
-      why,
-      replays: where,
-    }),
-  )
-}
+const replayCases = (forge: ProofForge): HostileProof[] =>
+  requests(forge, 'A proof is accepted once where single use is required', {
+    'a proof that was used before': { replays: 'here' },
+    'a proof that was used at another instance': { replays: 'elsewhere' },
+  })

@@ -11,7 +11,13 @@ import type { OAuth2Policy, ServiceAuthPolicy } from '../../verification/policy/
 import { encodePart, rs256, type Signer } from '../issuer/compact-token.js'
 import type { TestIssuer } from '../issuer/issuer.js'
 import { publicJwk } from '../issuer/issuer-keys.js'
-import { createTokenForge, type Draft, type HostileToken, type TokenForge } from './forge.js'
+import {
+  createTokenForge,
+  type Draft,
+  type HostileToken,
+  NO_TEXT,
+  type TokenForge,
+} from './forge.js'
 import { claimCases, oauth2Cases, timeCases } from './token-claim-cases.js'
 import { formCases } from './token-form-cases.js'
 
@@ -90,41 +96,39 @@ function authorizationCases({ good }: TokenForge): HostileToken[] {
 }
 
 /** Tokens whose signature does not match their header and payload. */
-function signatureCases(forge: TokenForge): HostileToken[] {
-  return forge.group('The signature covers header and payload, to the bit', [
-    ...alteredCases(forge),
-    ...foreignCases(forge),
-  ])
-}
+const signatureCases = (forge: TokenForge): HostileToken[] =>
+  forge.groups({
+    'The signature covers header and payload, to the bit': {
+      ...alteredCases(forge),
+      ...foreignCases(forge),
+    },
+  })
 
-function alteredCases({ good, key, token }: TokenForge): Draft[] {
+function alteredCases({ good, key, token }: TokenForge): Readonly<Record<string, string>> {
   const sign = rs256(key.privateKey)
   const altered = (alter: (signature: Buffer) => Uint8Array): string =>
     token({ signer: (input) => alter(Buffer.from(sign(input))) })
-  const flip = (at: number, bit: number) => (signature: Buffer) => {
-    signature.writeUInt8(signature.readUInt8(at) ^ bit, at)
-    return signature
+  const flipped = (at: number, bit: number): string =>
+    altered((signature) => signature.fill(signature.readUInt8(at) ^ bit, at, at + 1))
+  return {
+    'an empty signature': `${good.slice(0, good.lastIndexOf('.'))}.`,
+    'one byte short': altered((signature) => signature.subarray(1)),
+    'its last byte short': altered((signature) => signature.subarray(0, -1)),
+    'one byte of one': altered(() => Buffer.of(1)),
+    'a byte more in front': altered((signature) => Buffer.concat([Buffer.of(0), signature])),
+    'a byte more behind': altered((signature) => Buffer.concat([signature, Buffer.of(0)])),
+    'all zero': altered(() => Buffer.alloc(256)),
+    'the number one': altered(() => Buffer.concat([Buffer.alloc(255), Buffer.of(1)])),
+    'all ones': altered(() => Buffer.alloc(256, 0xff)),
+    'twice in a row': altered((signature) => Buffer.concat([signature, signature])),
+    'back to front': altered((signature) => signature.reverse()),
+    'the first bit flipped': flipped(0, 0x80),
+    'a bit in the middle flipped': flipped(128, 0x01),
+    'the last bit flipped': flipped(255, 0x01),
   }
-  const unsigned = good.slice(0, good.lastIndexOf('.'))
-  return [
-    ['an empty signature', `${unsigned}.`],
-    ['one byte short', altered((signature) => signature.subarray(1))],
-    ['its last byte short', altered((signature) => signature.subarray(0, -1))],
-    ['one byte of one', altered(() => Buffer.of(1))],
-    ['a byte more in front', altered((signature) => Buffer.concat([Buffer.of(0), signature]))],
-    ['a byte more behind', altered((signature) => Buffer.concat([signature, Buffer.of(0)]))],
-    ['all zero', altered(() => Buffer.alloc(256))],
-    ['the number one', altered(() => Buffer.concat([Buffer.alloc(255), Buffer.of(1)]))],
-    ['all ones', altered(() => Buffer.alloc(256, 0xff))],
-    ['twice in a row', altered((signature) => Buffer.concat([signature, signature]))],
-    ['back to front', altered((signature) => signature.reverse())],
-    ['the first bit flipped', altered(flip(0, 0x80))],
-    ['a bit in the middle flipped', altered(flip(128, 0x01))],
-    ['the last bit flipped', altered(flip(255, 0x01))],
-  ]
 }
 
-function foreignCases(forge: TokenForge): Draft[] {
+function foreignCases(forge: TokenForge): Readonly<Record<string, string>> {
   const { good, key, attacker, staticKey, token, withClaims } = forge
   const [header, payload, signature] = good.split('.')
   const other = withClaims({ jti: 'another-token', permissions: ['everything'] })
@@ -132,7 +136,7 @@ function foreignCases(forge: TokenForge): Draft[] {
   const members = Object.entries(forge.header).reverse()
   const otherHeader = token({ header: Object.fromEntries(members) }).split('.')[0]
   const sign = rs256(key.privateKey)
-  return Object.entries({
+  return {
     "another token's signature": `${header}.${payload}.${otherSignature}`,
     "another token's payload": `${header}.${otherPayload}.${signature}`,
     "another token's header": `${otherHeader}.${payload}.${signature}`,
@@ -145,34 +149,28 @@ function foreignCases(forge: TokenForge): Draft[] {
     }),
     "a stranger's signature": token({ signer: rs256(attacker.privateKey) }),
     'the payload as its own signature': `${header}.${payload}.${payload}`,
-  })
+  }
 }
 
 /** Tokens with any algorithm other than RS256. */
-function algorithmCases(forge: TokenForge): HostileToken[] {
-  return [
-    ...forge.group('The algorithm is exactly RS256', spellingCases(forge)),
-    ...forge.group('Unsigned tokens prove nothing', noneCases(forge)),
-    ...forge.group('The public key is no secret to sign with', hmacCases(forge)),
-    ...forge.group('Other algorithms are refused, rightly signed or not', otherCases(forge)),
-  ]
-}
+const algorithmCases = (forge: TokenForge): HostileToken[] =>
+  forge.groups({
+    'The algorithm is exactly RS256': spellingCases(forge),
+    'Unsigned tokens prove nothing': noneCases(forge),
+    'The public key is no secret to sign with': hmacCases(forge),
+    'Other algorithms are refused, rightly signed or not': otherCases(forge),
+  })
 
 function spellingCases({ headerDrafts }: TokenForge): Draft[] {
-  const values = [undefined, null, '', 256, true, ['RS256'], { alg: 'RS256' }]
   const spellings = ['rs256', 'Rs256', 'RS256 ', ' RS256', 'RS256\u0000', 'RS-256', 'RSA-SHA256']
-  return headerDrafts('alg', [...values, ...spellings])
+  return headerDrafts('alg', [...NO_TEXT, ['RS256'], { alg: 'RS256' }, ...spellings])
 }
 
 function noneCases({ header, token }: TokenForge): Draft[] {
+  const signer: Signer = () => Buffer.of()
   return ['none', 'None', 'NONE', 'nOnE'].flatMap((alg): Draft[] => [
-    ...Object.entries({
-      [`alg ${alg}, an empty signature`]: token({
-        header: { ...header, alg },
-        signer: () => Buffer.of(),
-      }),
-      [`alg ${alg}, a good signature`]: token({ header: { ...header, alg } }),
-    }),
+    [`alg ${alg}, an empty signature`, token({ header: { ...header, alg }, signer })],
+    [`alg ${alg}, a good signature`, token({ header: { ...header, alg } })],
   ])
 }
 
@@ -218,65 +216,57 @@ function otherCases({ header, key, token }: TokenForge): Draft[] {
 
 const ONE_OF_THE_SET = 'The key id names a key of the key set, and nothing else'
 
-const signerOf = ({ attacker }: TokenForge): Signer => rs256(attacker.privateKey)
-
 /** Tokens whose header names no key or a wrong key, or changes how the token is read. */
 function headerCases(forge: TokenForge): HostileToken[] {
+  const { header, staticKey, token, isOAuth2 } = forge
+  const signedByStatic = token({
+    header: { ...header, kid: staticKey.kid },
+    signer: rs256(staticKey.privateKey),
+  })
+  const ofStatic = {
+    'Static keys sign no service tokens': { 'signed by the static key': signedByStatic },
+  }
   return [
-    ...forge.group('The key id is text of 1 to 256 visible characters', keyIdCases(forge)),
-    ...forge
-      .group(ONE_OF_THE_SET, unknownKeyCases(forge))
-      .map((unknown): HostileToken => ({ ...unknown, orElse: 503 })),
-    ...forge.group(ONE_OF_THE_SET, [
-      ['signed by a stranger under a good kid', forge.token({ signer: signerOf(forge) })],
-    ]),
-    ...forge.group('Nothing in the header changes how the token is read', criticalCases(forge)),
-    ...forge.group(
-      'A header with a version is one of a session',
-      forge.headerDrafts('version', ['5', null]),
-    ),
-    ...forge.group('The key comes from the key set, never from the token', suppliedKeyCases(forge)),
-    ...(forge.isOAuth2
-      ? []
-      : forge.group('Static keys sign no service tokens', [
-          ['signed by the static key', forge.token(byStaticKey(forge))],
-        ])),
-    ...forge.group('A JWE is no JWS', [
-      ['a JWE to the public key of the issuer', encrypted(forge)],
-    ]),
+    ...forge.groups({ [ONE_OF_THE_SET]: unknownKeyCases(forge) }, { orElse: 503 }),
+    ...forge.groups({
+      [ONE_OF_THE_SET]: {
+        'signed by a stranger under a good kid': token({ signer: signerOf(forge) }),
+      },
+      'The key id is text of 1 to 256 visible characters': keyIdCases(forge),
+      'Nothing in the header changes how the token is read': criticalCases(forge),
+      'A header with a version is one of a session': forge.headerDrafts('version', ['5', null]),
+      'The key comes from the key set, never from the token': suppliedKeyCases(forge),
+      ...(!isOAuth2 && ofStatic),
+      'A JWE is no JWS': { 'a JWE to the public key of the issuer': encrypted(forge) },
+    }),
   ]
 }
 
+const signerOf = ({ attacker }: TokenForge): Signer => rs256(attacker.privateKey)
+
 function keyIdCases({ key, headerDrafts }: TokenForge): Draft[] {
-  const values = [undefined, null, '', 0, 1, true, [key.kid], { kid: key.kid }, [], {}]
+  const { kid } = key
   const texts = ['\n', '\u0000', '\u007f', 'k'.repeat(257), '\u043a\u043b\u044e\u0447']
-  const around = [`${key.kid}\u0000`, `${key.kid}\n`, ` ${key.kid}`, `${key.kid} `]
-  return headerDrafts('kid', [...values, ...texts, ...around], key.kid)
+  const around = [`${kid}\u0000`, `${kid}\n`, ` ${kid}`, `${kid} `]
+  return headerDrafts('kid', [...NO_TEXT, [kid], { kid }, ...texts, ...around], kid)
 }
 
 function unknownKeyCases(forge: TokenForge): Draft[] {
-  const { attacker, key, header, headerDrafts, withHeader, token } = forge
-  const kids = [
-    'https://attacker.invalid/key',
-    '../../../../dev/null',
-    '/etc/passwd',
-    "x'/**/OR/**/'1'='1",
-    '__proto__',
-    'constructor',
-    'toString',
-    'hasOwnProperty',
-    '0',
-  ]
+  const { attacker, key, header, headerDrafts, token } = forge
+  const paths = ['https://attacker.invalid/key', '../../../../dev/null', '/etc/passwd']
+  const inherited = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '0']
+  const others = {
+    'of a good one in capitals': key.kid.toUpperCase(),
+    'of a good one, cut off': key.kid.slice(0, -1),
+  }
+  const signer = signerOf(forge)
   return [
-    ...headerDrafts('kid', kids),
-    ...Object.entries({
-      'a good kid in capitals': withHeader({ kid: key.kid.toUpperCase() }),
-      'a good kid cut off': withHeader({ kid: key.kid.slice(0, -1) }),
-      'signed by a stranger under its own kid': token({
-        header: { ...header, kid: attacker.kid },
-        signer: signerOf(forge),
-      }),
-    }),
+    ...headerDrafts('kid', [...paths, "x'/**/OR/**/'1'='1", ...inherited]),
+    ...headerDrafts('kid', others),
+    [
+      'signed by a stranger under its own kid',
+      token({ header: { ...header, kid: attacker.kid }, signer }),
+    ],
   ]
 }
 
@@ -293,32 +283,21 @@ function criticalCases({ header, headerDrafts, token, withHeader }: TokenForge):
 }
 
 function suppliedKeyCases({ attacker, header, token, withHeader }: TokenForge): Draft[] {
-  const jwk = publicJwk(attacker)
   const { publicKey, kid } = attacker
   const certificate = publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
   const address = 'https://attacker.invalid/keys.json'
-  const parameters = { jwk, jku: address, x5c: [certificate], x5u: address }
+  const parameters = { jwk: publicJwk(attacker), jku: address, x5c: [certificate], x5u: address }
   const signer = rs256(attacker.privateKey)
-  return Object.entries(parameters).flatMap(([name, value]): Draft[] => [
-    ...Object.entries({
-      [`${name} of a stranger, with its kid`]: token({
-        header: { ...header, [name]: value, kid },
-        signer,
-      }),
-      [`${name} of a stranger, with a good kid`]: token({
-        header: { ...header, [name]: value },
-        signer,
-      }),
-      [`${name} of a stranger, rightly signed`]: withHeader({ [name]: value }),
-      [`${name} null, rightly signed`]: withHeader({ [name]: null }),
-    }),
-  ])
+  return Object.entries(parameters).flatMap(([name, value]): Draft[] => {
+    const supplied = { ...header, [name]: value }
+    return [
+      [`${name} of a stranger, with its kid`, token({ header: { ...supplied, kid }, signer })],
+      [`${name} of a stranger, with a good kid`, token({ header: supplied, signer })],
+      [`${name} of a stranger, rightly signed`, token({ header: supplied })],
+      [`${name} null, rightly signed`, withHeader({ [name]: null })],
+    ]
+  })
 }
-
-const byStaticKey = ({ header, staticKey }: TokenForge): Parameters<TokenForge['token']>[0] => ({
-  header: { ...header, kid: staticKey.kid },
-  signer: rs256(staticKey.privateKey),
-})
 
 /** Encrypts with RSA-OAEP and A256GCM (RFC 7516, section 7.1). */
 function encrypted({ key, claims }: TokenForge): string {

@@ -3,18 +3,17 @@ import { hash } from '../../base/supported-node.js'
 import type { OAuth2Policy, ServiceAuthPolicy } from '../../verification/policy/policy-options.js'
 import { es256, type Signer } from '../issuer/compact-token.js'
 import { keyRingOf, type TestIssuer } from '../issuer/issuer.js'
-import { type Draft, type HostileProof, nameOf, type ProofForge } from './forge.js'
+import { type Draft, type Drafts, type HostileProof, nameOf, type ProofForge } from './forge.js'
 
 /** Rightly signed proofs that are for another request, time or token. */
-export function proofPayloadCases(forge: ProofForge): HostileProof[] {
-  return [
-    ...forge.group('A proof has each member once, with its type', memberCases(forge)),
-    ...forge.group('The method is that of the request, to the letter', methodCases(forge)),
-    ...forge.group('The URI is that of the request, and only normalised', addressCases(forge)),
-    ...forge.group('A proof is at most 60 s old and 30 s ahead', timeCases(forge)),
-    ...forge.group('A proof is for one token', tokenCases(forge)),
-  ]
-}
+export const proofPayloadCases = (forge: ProofForge): HostileProof[] =>
+  forge.groups({
+    'A proof has each member once, with its type': memberCases(forge),
+    'The method is that of the request, to the letter': methodCases(forge),
+    'The URI is that of the request, and only normalised': addressCases(forge),
+    'A proof is at most 60 s old and 30 s ahead': timeCases(forge),
+    'A proof is for one token': tokenCases(forge),
+  })
 
 function memberCases({ claims, claimDrafts, withRawClaim, token }: ProofForge): Draft[] {
   const wrong = [undefined, null, true, ['x'], { toString: 'x' }]
@@ -136,17 +135,17 @@ export function proofHeaderCases(
   forge: ProofForge,
   issuer: TestIssuer<ServiceAuthPolicy | OAuth2Policy>,
 ): HostileProof[] {
-  return [
-    ...forge.group('The type is exactly dpop+jwt', typeCases(forge)),
-    ...forge.group('The algorithm is exactly ES256', algorithmCases(forge, issuer)),
-    ...forge.group('The key is the public P-256 key of the token', keyCases(forge)),
-    ...forge.group('Nothing in the header changes how the proof is read', [
+  return forge.groups({
+    'The type is exactly dpop+jwt': typeCases(forge),
+    'The algorithm is exactly ES256': algorithmCases(forge, issuer),
+    'The key is the public P-256 key of the token': keyCases(forge),
+    'Nothing in the header changes how the proof is read': [
       ['crit of exp', forge.withHeader({ crit: ['exp'], exp: 1 })],
       ['crit of b64', forge.withHeader({ crit: ['b64'], b64: true })],
       ...forge.headerDrafts('crit', [[], null]),
-    ]),
-    ...forge.group('The signature covers header and payload, to the bit', signatureCases(forge)),
-  ]
+    ],
+    'The signature covers header and payload, to the bit': signatureCases(forge),
+  })
 }
 
 function typeCases({ header, headerDrafts, token }: ProofForge): Draft[] {
@@ -237,14 +236,14 @@ function keyCases({ header, headerDrafts, key, attacker, withHeader, token }: Pr
   ]
 }
 
-function signatureCases({ attacker, key, token, proofFor }: ProofForge): Draft[] {
+function signatureCases({ attacker, key, token, proofFor }: ProofForge): Drafts {
   const signer = es256(key.privateKey)
   const altered = (alter: (signature: Buffer) => Uint8Array): string =>
     token({ signer: (input) => alter(Buffer.from(signer(input))) })
   const [header, payload] = proofFor().split('.')
   const [, otherPayload, otherSignature] = proofFor().split('.')
   const unsigned = `${header}.${payload}`
-  return Object.entries({
+  return {
     'by a stranger, with the right key beside it': token({ signer: es256(attacker.privateKey) }),
     'in DER': token({ signer: (input) => sign('sha256', input, key.privateKey) }),
     'with SHA-384': token({
@@ -257,5 +256,5 @@ function signatureCases({ attacker, key, token, proofFor }: ProofForge): Draft[]
     'both halves exchanged': altered((s) => Buffer.concat([s.subarray(32), s.subarray(0, 32)])),
     "another proof's signature": `${unsigned}.${otherSignature}`,
     "another proof's payload": `${header}.${otherPayload}.${otherSignature?.slice(0, -4)}AAAA`,
-  })
+  }
 }

@@ -1,56 +1,45 @@
-import type { Draft, HostileToken, TokenForge } from './forge.js'
+import { type Draft, type Drafts, type HostileToken, NO_TEXT, type TokenForge } from './forge.js'
 
 const HOUR = 3600
 const CENTURY = 100 * 365 * 24 * HOUR
 
 /** Correctly signed tokens that the policy does not accept. */
 export function claimCases(forge: TokenForge): HostileToken[] {
-  const texts = forge.isOAuth2 ? ['iss', 'sub'] : ['iss', 'aud', 'sub', 'source', 'token_type']
+  const { isOAuth2, claimDrafts } = forge
+  const texts = isOAuth2 ? ['iss', 'sub'] : ['iss', 'aud', 'sub', 'source', 'token_type']
+  const permissions = { 'Permissions are a list of texts': permissionCases(forge) }
   return [
-    ...texts.flatMap((claim) =>
-      forge.group(`${claim} is required, and is text`, typeCases(forge, claim)),
-    ),
-    ...texts.flatMap((claim) =>
-      forge.group(
-        claim === 'sub' ? 'Nobody but an approved caller' : `${claim} is compared to the letter`,
-        spellingCases(forge, claim),
-        { expect: claim === 'sub' ? 403 : 401 },
-      ),
-    ),
-    ...forge.group('Nothing inherited is an approved caller', inheritedCallers(forge), {
-      expect: 403,
-    }),
-    ...(forge.isOAuth2
-      ? []
-      : forge.group('Permissions are a list of texts', permissionCases(forge))),
-    ...forge.group('Own members named like inherited ones are inert', inertCases(forge)),
-    ...forge.group('A token id is text of 1 to 256 characters', jtiCases(forge)),
-    ...forge.group('A bound token is no bearer token', boundCases(forge)),
-    ...forge.group('A user session is no service', [
-      ['a session token of the same core', session(forge)],
+    ...texts.flatMap((claim) => [
+      ...forge.groups({ [`${claim} is required, and is text`]: typeCases(forge, claim) }),
+      ...(claim === 'sub'
+        ? []
+        : forge.groups({ [`${claim} is compared to the letter`]: spellingCases(forge, claim) })),
     ]),
+    ...forge.groups(
+      {
+        'Nobody but an approved caller': spellingCases(forge, 'sub'),
+        'Nothing inherited is an approved caller': claimDrafts('sub', INHERITED),
+      },
+      { expect: 403 },
+    ),
+    ...forge.groups({
+      ...(!isOAuth2 && permissions),
+      'Own members named like inherited ones are inert': inertCases(forge),
+      'A token id is text of 1 to 256 characters': claimDrafts('jti', WRONG_IDS),
+      'A bound token is no bearer token': claimDrafts('cnf', BINDINGS),
+      'A user session is no service': { 'a session token of the same core': session(forge) },
+    }),
   ]
 }
 
+const INHERITED = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'length', '0']
+const WRONG_IDS = [null, 1, true, {}, ['id'], '', 'x'.repeat(257), '\ud800']
+const BINDINGS = [{ jkt: 'x' }, { 'x5t#S256': 'x' }, { jwk: {} }, {}, null, '', false]
+
 function typeCases({ claims, claimDrafts }: TokenForge, claim: string): Draft[] {
   const right = claims[claim]
-  const values = [
-    undefined,
-    null,
-    '',
-    0,
-    1,
-    true,
-    false,
-    [],
-    {},
-    [right],
-    [right, right],
-    [right, 'another'],
-    { toString: right },
-    { [String(right)]: true },
-  ]
-  return claimDrafts(claim, values, right)
+  const around = [[right], [right, right], [right, 'another'], { toString: right }]
+  return claimDrafts(claim, [...NO_TEXT, ...around, { [String(right)]: true }], right)
 }
 
 function spellingCases({ claims, claimDrafts }: TokenForge, claim: string): Draft[] {
@@ -95,33 +84,14 @@ const LOOKALIKES: Record<string, string> = {
 const homoglyph = (text: string): string =>
   text.replace(/[aceiopsxy]/, (letter) => LOOKALIKES[letter] ?? letter)
 
-const inheritedCallers = ({ claimDrafts }: TokenForge): Draft[] =>
-  claimDrafts('sub', ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'length', '0'])
-
 function permissionCases({ claims, claimDrafts }: TokenForge): Draft[] {
   const right = Array.isArray(claims['permissions']) ? claims['permissions'] : []
   const [first = 'read'] = right
-  const values = [
-    undefined,
-    null,
-    first,
-    right.join(' '),
-    right.join(','),
-    '*',
-    1,
-    true,
-    {},
-    { 0: first, length: 1 },
-    { [String(first)]: true },
-    [right],
-    [[[first]]],
-    [...right, 1],
-    [...right, null],
-    [...right, { toString: first }],
-    [null],
-    [{}],
-  ]
-  return claimDrafts('permissions', values)
+  const texts = [undefined, null, 1, true, {}, first, right.join(' '), right.join(','), '*']
+  const objects = [{ 0: first, length: 1 }, { [String(first)]: true }]
+  const lists = [[right], [[[first]]], [null], [{}]]
+  const mixed = [1, null, { toString: first }].map((wrong) => [...right, wrong])
+  return claimDrafts('permissions', [...texts, ...objects, ...lists, ...mixed])
 }
 
 /** A receiver that confuses such a member with the prototype would find the missing claims there. */
@@ -136,12 +106,6 @@ function inertCases({ claims, token }: TokenForge): Draft[] {
     ],
   )
 }
-
-const jtiCases = ({ claimDrafts }: TokenForge): Draft[] =>
-  claimDrafts('jti', [null, 1, true, {}, ['id'], '', 'x'.repeat(257), '\ud800'])
-
-const boundCases = ({ claimDrafts }: TokenForge): Draft[] =>
-  claimDrafts('cnf', [{ jkt: 'x' }, { 'x5t#S256': 'x' }, { jwk: {} }, {}, null, '', false])
 
 /** A token that the core issues to browsers: its `iss` ends with the API's base path. */
 function session({ claims, token }: TokenForge): string {
@@ -164,112 +128,63 @@ export function timeCases(forge: TokenForge): HostileToken[] {
     'in milliseconds': now * 1000,
     'as text': String(now),
   }
-  return [
-    ...forge.group('A token expires, at a number of seconds', [
+  const beyond = (claim: string): Draft[] =>
+    ['1e400', '-1e400'].map((json) => [`${claim} ${json}`, withRawClaim(claim, json)])
+  const notYet = (claim: string): Draft[] => [
+    ...claimDrafts(claim, { ...ahead, ...types }),
+    ...beyond(claim),
+  ]
+  return forge.groups({
+    'A token expires, at a number of seconds': [
       ...claimDrafts('exp', { missing: undefined, ...types, ...later }),
-      ['exp 1e400', withRawClaim('exp', '1e400')],
-      ['exp -1e400', withRawClaim('exp', '-1e400')],
-    ]),
-    ...forge.group('A token that has expired is of no use', [
+      ...beyond('exp'),
+    ],
+    'A token that has expired is of no use': [
       ...claimDrafts('exp', past),
       ['exp an hour ago, without iat', withClaims({ exp: now - HOUR, iat: undefined })],
-    ]),
-    ...forge.group('A token lives for as long as the policy allows, at most', [
-      ['exp in a hundred years', withClaims({ exp: now + CENTURY })],
-      ['exp in a hundred years, without iat', withClaims({ exp: now + CENTURY, iat: undefined })],
-      ['exp in milliseconds', withClaims({ exp: (now + 60) * 1000 })],
-      ['exp at the edge of numbers', withRawClaim('exp', '1.7976931348623157e308')],
-      ['iat a hundred years ago', withClaims({ iat: now - CENTURY })],
-      ['iat at the edge of numbers', withRawClaim('iat', '-1.7976931348623157e308')],
-    ]),
-    ...['nbf', 'iat'].flatMap((claim) =>
-      forge.group(`${claim} is a number of seconds, and not in the future`, [
-        ...claimDrafts(claim, { ...ahead, ...types }),
-        [`${claim} 1e400`, withRawClaim(claim, '1e400')],
-        [`${claim} -1e400`, withRawClaim(claim, '-1e400')],
-      ]),
-    ),
-  ]
+    ],
+    'A token lives for as long as the policy allows, at most': {
+      'exp in a hundred years': withClaims({ exp: now + CENTURY }),
+      'exp in a hundred years, without iat': withClaims({ exp: now + CENTURY, iat: undefined }),
+      'exp in milliseconds': withClaims({ exp: (now + 60) * 1000 }),
+      'exp at the edge of numbers': withRawClaim('exp', '1.7976931348623157e308'),
+      'iat a hundred years ago': withClaims({ iat: now - CENTURY }),
+      'iat at the edge of numbers': withRawClaim('iat', '-1.7976931348623157e308'),
+    },
+    'nbf is a number of seconds, and not in the future': notYet('nbf'),
+    'iat is a number of seconds, and not in the future': notYet('iat'),
+  })
 }
 
 /** Correctly signed tokens of an OAuth 2.0 issuer that are no access tokens for this receiver. */
-export function oauth2Cases(forge: TokenForge): HostileToken[] {
-  return [
-    ...forge.group('The typ of an access token is at+jwt', tokenTypeCases(forge)),
-    ...forge.group(
-      'The audience is the receiver, or a list that contains it',
-      audienceCases(forge),
-    ),
-    ...forge.group('A scope is text', scopeCases(forge)),
-    ...forge.group('An ID token is no access token', idTokenCases(forge)),
-    ...forge.group('A user of an approved client is no approved caller', userCases(forge), {
-      expect: 403,
-    }),
-  ]
-}
+export const oauth2Cases = (forge: TokenForge): HostileToken[] => [
+  ...forge.groups({
+    'The typ of an access token is at+jwt': tokenTypeCases(forge),
+    'The audience is the receiver, or a list that contains it': audienceCases(forge),
+    'A scope is text': scopeCases(forge),
+    'An ID token is no access token': idTokenCases(forge),
+  }),
+  ...forge.groups(
+    { 'A user of an approved client is no approved caller': userCases(forge) },
+    { expect: 403 },
+  ),
+]
 
 function tokenTypeCases({ headerDrafts }: TokenForge): Draft[] {
-  const types = [
-    undefined,
-    null,
-    '',
-    1,
-    true,
-    {},
-    ['at+jwt'],
-    'JWT',
-    'jwt',
-    'application/jwt',
-    'at',
-    'atjwt',
-    'at jwt',
-    'at%2Bjwt',
-    'at+jwt ',
-    ' at+jwt',
-    'at+jwt\n',
-    'at+jwt\u0000',
-    'at+jwt; charset=utf-8',
-    'at+jwt,JWT',
-    'at+jwts',
-    'xat+jwt',
-    '\u0430t+jwt',
-    'text/at+jwt',
-    'application/application/at+jwt',
-    '/at+jwt',
-    'dpop+jwt',
-    'logout+jwt',
-    'token-introspection+jwt',
-    'secevent+jwt',
-  ]
-  return headerDrafts('typ', types)
+  const others = ['JWT', 'jwt', 'application/jwt', 'dpop+jwt', 'logout+jwt', 'secevent+jwt']
+  const cut = ['at', 'atjwt', 'at jwt', 'at%2Bjwt', 'at+jwts', 'xat+jwt', '\u0430t+jwt']
+  const around = ['at+jwt ', ' at+jwt', 'at+jwt\n', 'at+jwt\u0000', 'at+jwt; charset=utf-8']
+  const prefixed = ['text/at+jwt', 'application/application/at+jwt', '/at+jwt', 'at+jwt,JWT']
+  const types = [...NO_TEXT, ['at+jwt'], 'token-introspection+jwt']
+  return headerDrafts('typ', [...types, ...others, ...cut, ...around, ...prefixed])
 }
 
 function audienceCases({ claims, claimDrafts }: TokenForge): Draft[] {
-  const right = claims['aud']
-  const values = [
-    undefined,
-    null,
-    '',
-    0,
-    true,
-    {},
-    [],
-    ['another'],
-    [[right]],
-    [right, 1],
-    [null, right],
-    [right, [right]],
-    { 0: right, length: 1 },
-    { [String(right)]: true },
-    `${right} another`,
-    `${right},another`,
-    `${right}/`,
-    String(right).toUpperCase(),
-    [`${right} `],
-    '*',
-    ['*'],
-  ]
-  return claimDrafts('aud', values, right)
+  const right = String(claims['aud'])
+  const texts = [`${right} another`, `${right},another`, `${right}/`, right.toUpperCase(), '*']
+  const lists = [['another'], [[right]], [right, 1], [null, right], [right, [right]], ['*']]
+  const objects = [[`${right} `], { 0: right, length: 1 }, { [right]: true }]
+  return claimDrafts('aud', [...NO_TEXT, ...texts, ...lists, ...objects], right)
 }
 
 function scopeCases({ claims, claimDrafts }: TokenForge): Draft[] {
@@ -293,20 +208,17 @@ function idTokenCases({ claims, header, token }: TokenForge): Draft[] {
   ]
 }
 
-function userCases({ claims, withClaims }: TokenForge): Draft[] {
-  const { sub: client } = claims
+function userCases({ claims, withClaims }: TokenForge): Drafts {
+  const { sub: client, scope, iat } = claims
   const user = { sub: 'auth0|5f7c8ec7c33c6c004bbafe82', client_id: client, azp: client }
-  return Object.entries({
+  const idToken = { ...user, scope: undefined, auth_time: iat }
+  return {
     'a user, by the approved client': withClaims(user),
     'a user named like the client with a prefix': withClaims({ ...user, sub: `user:${client}` }),
     'a user, with the scope of everything': withClaims({
       ...user,
-      scope: `${claims['scope']} openid profile`,
+      scope: `${scope} openid profile`,
     }),
-    'an ID token of a user for the receiver, with typ at+jwt': withClaims({
-      ...user,
-      scope: undefined,
-      auth_time: claims['iat'],
-    }),
-  })
+    'an ID token of a user for the receiver, with typ at+jwt': withClaims(idToken),
+  }
 }

@@ -1,54 +1,49 @@
 import { MAX_TOKEN_LENGTH } from '../../base/raw-headers.js'
-import { rs256 } from '../issuer/compact-token.js'
-import type { Draft, HostileToken, TokenForge } from './forge.js'
+import { type Part, rs256 } from '../issuer/compact-token.js'
+import type { Draft, Drafts, HostileToken, TokenForge } from './forge.js'
 
 /** Depths of nesting that just fit: with closing brackets in a token of 8 KiB, without them in 16 KiB of headers. */
 const CLOSED_DEPTH = 2000
 const OPEN_DEPTH = 10_000
 
 /** Malformed tokens, with a correct signature if one is possible. */
-export function formCases(forge: TokenForge): HostileToken[] {
-  return [
-    ...forge.group('A compact JWS has three segments', segmentCases(forge)),
-    ...forge.group('A token is at most 8 KiB long', sizeCases(forge)),
-    ...forge.group(
-      'Segments are base64url, without padding, in one spelling only',
-      encodingCases(forge),
-    ),
-    ...forge.group('Header and payload are JSON objects in UTF-8', jsonCases(forge)),
-    ...forge.group('An empty object says nothing', [
-      ['a header that is {}', forge.token({ header: '{}' })],
-      ['a payload that is {}', forge.token({ payload: '{}' })],
-    ]),
-  ]
-}
+export const formCases = (forge: TokenForge): HostileToken[] =>
+  forge.groups({
+    'A compact JWS has three segments': segmentCases(forge),
+    'A token is at most 8 KiB long': sizeCases(forge),
+    'Segments are base64url, without padding, in one spelling only': encodingCases(forge),
+    'Header and payload are JSON objects in UTF-8': jsonCases(forge),
+    'An empty object says nothing': {
+      'a header that is {}': forge.token({ header: '{}' }),
+      'a payload that is {}': forge.token({ payload: '{}' }),
+    },
+  })
 
-function segmentCases({ good }: TokenForge): Draft[] {
+function segmentCases({ good }: TokenForge): Drafts {
   const [header, payload, signature] = good.split('.')
-  return [
-    ['one segment', header ?? ''],
-    ['two segments', `${header}.${payload}`],
-    ['two segments and a dot', `${header}.${payload}.`],
-    ['four segments', `${good}.${signature}`],
-    ['four segments, the last empty', `${good}.`],
-    ['a dot before the token', `.${good}`],
-    ['nothing but dots', '..'],
-    ['one dot', '.'],
-    ['four thousand segments', Array.from({ length: 4000 }, () => 'a').join('.')],
-    ['an empty header segment', `.${payload}.${signature}`],
-    ['an empty payload segment', `${header}..${signature}`],
-    ['JSON serialisation', JSON.stringify({ protected: header, payload, signature })],
-  ]
+  return {
+    'one segment': header ?? '',
+    'two segments': `${header}.${payload}`,
+    'two segments and a dot': `${header}.${payload}.`,
+    'four segments': `${good}.${signature}`,
+    'four segments, the last empty': `${good}.`,
+    'a dot before the token': `.${good}`,
+    'nothing but dots': '..',
+    'one dot': '.',
+    'four thousand segments': Array.from({ length: 4000 }, () => 'a').join('.'),
+    'an empty header segment': `.${payload}.${signature}`,
+    'an empty payload segment': `${header}..${signature}`,
+    'JSON serialisation': JSON.stringify({ protected: header, payload, signature }),
+  }
 }
 
-function sizeCases(forge: TokenForge): Draft[] {
-  const permissions = Array.from({ length: 1200 }, (_, index) => `p${index}`)
-  return [
-    ['8 KiB and one character', tokenOfLength(forge, MAX_TOKEN_LENGTH + 1)],
-    ['thousands of permissions', forge.withClaims({ permissions })],
-    ['a run of 12,000 characters', 'A'.repeat(12_000)],
-  ]
-}
+const sizeCases = (forge: TokenForge): Drafts => ({
+  '8 KiB and one character': tokenOfLength(forge, MAX_TOKEN_LENGTH + 1),
+  'thousands of permissions': forge.withClaims({
+    permissions: Array.from({ length: 1200 }, (_, index) => `p${index}`),
+  }),
+  'a run of 12,000 characters': 'A'.repeat(12_000),
+})
 
 /** A valid token, padded to `length` characters. */
 function tokenOfLength(forge: TokenForge, length: number): string {
@@ -68,33 +63,27 @@ function tokenOfLength(forge: TokenForge, length: number): string {
   throw new RangeError(`no good token has ${length} characters`)
 }
 
-function encodingCases({ good, header: members, token }: TokenForge): Draft[] {
+function encodingCases({ good, header: members, token }: TokenForge): Drafts {
   const [header = '', payload = '', signature = ''] = good.split('.')
-  const odd = ['+', '/', '%', '~', '*', '!', '\\', ',', ';', ':', '@', '\u00e9', '\u00a0']
-  return [
-    ...odd.map(
-      (character): Draft => [
-        `a character that is not base64url: ${JSON.stringify(character)}`,
-        `${header}.${character}${payload.slice(1)}.${signature}`,
-      ],
-    ),
-    ...Object.entries({
-      'a blank within the payload': `${header}.${payload.slice(0, 8)} ${payload.slice(8)}.${signature}`,
-      'a tab within the signature': `${header}.${payload}.${signature.slice(0, 8)}\t${signature.slice(8)}`,
-      'padding after the header': `${header}=.${payload}.${signature}`,
-      'padding after the payload': `${header}.${payload}=.${signature}`,
-      'padding after the signature': `${good}==`,
-      'padding amid the signature': `${header}.${payload}.${signature.slice(0, 8)}=${signature.slice(9)}`,
-      'a signature in another spelling of the same bytes': `${header}.${payload}.${respell(signature)}`,
-      'a header of a length that base64url does not have': oddLength(
-        token({ header: pad(members) }),
-      ),
-      'standard base64 instead of base64url': good
-        .replaceAll('-', '+')
-        .replaceAll('_', '/')
-        .concat('+'),
-    }),
-  ]
+  const odd = [...'+/%~*!\\,;:@\u00e9\u00a0'].map(
+    (character): Draft => [
+      `a character that is not base64url: ${JSON.stringify(character)}`,
+      `${header}.${character}${payload.slice(1)}.${signature}`,
+    ],
+  )
+  const amid = (text: string, put: string): string => text.slice(0, 8) + put + text.slice(8)
+  return {
+    ...Object.fromEntries(odd),
+    'a blank within the payload': `${header}.${amid(payload, ' ')}.${signature}`,
+    'a tab within the signature': `${header}.${payload}.${amid(signature, '\t')}`,
+    'padding after the header': `${header}=.${payload}.${signature}`,
+    'padding after the payload': `${header}.${payload}=.${signature}`,
+    'padding after the signature': `${good}==`,
+    'padding amid the signature': `${header}.${payload}.${amid(signature, '=')}`,
+    'a signature in another spelling of the same bytes': `${header}.${payload}.${respell(signature)}`,
+    'a header of a length that base64url does not have': oddLength(token({ header: pad(members) })),
+    'standard base64 instead of base64url': `${good.replaceAll('-', '+').replaceAll('_', '/')}+`,
+  }
 }
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
@@ -117,34 +106,36 @@ function pad(header: object): string {
   return text.padEnd(Math.ceil(text.length / 3) * 3)
 }
 
-function jsonCases({ token, header, claims, attacker }: TokenForge): Draft[] {
-  const headerText = JSON.stringify(header)
-  const payloadText = JSON.stringify(claims)
-  const values = ['null', '[]', `[${payloadText}]`, '1', '"text"', 'true', '""']
+function jsonCases({ token, header, claims, attacker }: TokenForge): Drafts {
+  const parts = { header: JSON.stringify(header), payload: JSON.stringify(claims) }
   const brokenUtf8 = (text: string): Uint8Array =>
     Buffer.from(`{"x":"\u00ff\u00c0",${text.slice(1)}`, 'latin1')
   const nested = `${'['.repeat(CLOSED_DEPTH)}${']'.repeat(CLOSED_DEPTH)}`
-  return [
-    ...Object.entries({ header: headerText, payload: payloadText }).flatMap(
-      ([part, text]): Draft[] => [
-        ...values.map(
-          (json): Draft => [`a ${part} that is ${json.slice(0, 8)}`, token({ [part]: json })],
-        ),
-        [`a ${part} cut off`, token({ [part]: text.slice(0, -1) })],
-        [`a ${part} with more behind it`, token({ [part]: `${text}{}` })],
-        [`a ${part} of raw bytes`, token({ [part]: Buffer.from([0, 1, 2, 255]) })],
-        [`a ${part} with a byte order mark`, token({ [part]: `\ufeff${text}` })],
-        [`a ${part} of invalid UTF-8`, token({ [part]: brokenUtf8(text) })],
-        [`a ${part} of UTF-16`, token({ [part]: Buffer.from(text, 'utf16le') })],
-        [`a ${part} that nests deeply`, token({ [part]: nested })],
-      ],
-    ),
-    ...Object.entries({
-      'a header with a member that nests deeply, signed by a stranger': token({
-        header: `{"deep":${nested},${headerText.slice(1)}`,
-        signer: rs256(attacker.privateKey),
-      }),
-      'a payload that nests 10,000 deep': token({ payload: '['.repeat(OPEN_DEPTH) }),
+  const signer = rs256(attacker.privateKey)
+  const wrong = Object.entries(parts).flatMap(([part, text]) =>
+    Object.entries<Part>({
+      'that is null': 'null',
+      'that is []': '[]',
+      'that is a list of the object': `[${text}]`,
+      'that is 1': '1',
+      'that is text': '"text"',
+      'that is true': 'true',
+      'that is ""': '""',
+      'cut off': text.slice(0, -1),
+      'with more behind it': `${text}{}`,
+      'of raw bytes': Buffer.from([0, 1, 2, 255]),
+      'with a byte order mark': `\ufeff${text}`,
+      'of invalid UTF-8': brokenUtf8(text),
+      'of UTF-16': Buffer.from(text, 'utf16le'),
+      'that nests deeply': nested,
+    }).map(([what, content]): Draft => [`a ${part} ${what}`, token({ [part]: content })]),
+  )
+  return {
+    ...Object.fromEntries(wrong),
+    'a header with a member that nests deeply, signed by a stranger': token({
+      header: `{"deep":${nested},${parts.header.slice(1)}`,
+      signer,
     }),
-  ]
+    'a payload that nests 10,000 deep': token({ payload: '['.repeat(OPEN_DEPTH) }),
+  }
 }

@@ -413,24 +413,6 @@ describe('a list of policies', () => {
     ])
   })
 
-  it('has one verdict, by the policy that the token chooses', async () => {
-    const claims = { iss: OAUTH2.issuer, aud: 'orders', token_type: undefined }
-    const accepted = await diagnose(['--token-stdin'], tokenFrom(other, { claims }))
-    expect(accepted.exitCode).toBe(0)
-    expect(accepted.object['verdict']).toMatchObject({ outcome: 'accepted', issuer: OAUTH2.issuer })
-    expect(accepted.stdout).toContain(
-      `Token accepted by the policy of ${OAUTH2.issuer} for oauth2 tokens\n`,
-    )
-    const refused = await diagnose(
-      ['--token-stdin'],
-      tokenFrom(other, { claims: { ...claims, aud: 'x' } }),
-    )
-    expect(refused.exitCode).toBe(1)
-    expect(refused.object['verdict']).toMatchObject({
-      ...{ outcome: 'refused', reason: 'claim_invalid', issuer: OAUTH2.issuer },
-    })
-  })
-
   it('judges a proof by the policy that the token chooses', async () => {
     const key = createProofKey()
     const senderConstraint = { dpop: { baseUrls: ['https://orders.test'] } }

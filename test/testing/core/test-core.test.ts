@@ -1,8 +1,4 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import express from 'express'
 import { serviceAuth, serviceOf } from 'express-service-auth'
@@ -11,7 +7,7 @@ import { createTestCore, type TestCore, type TestCoreOptions } from 'express-ser
 import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { LEFT_OPEN } from '../../recordings/left-open.js'
 import { masked, readRecordings, replay } from '../../recordings/replay.js'
-import { compile } from '../../support/process/compile.js'
+import { compileText } from '../../support/process/compile.js'
 import { serve } from '../../support/receiver/serve.js'
 import { knowToken } from '../../support/secret-search/index.js'
 
@@ -204,18 +200,13 @@ it('refuses a delay and a number of times that are none', () => {
 })
 
 it('does not keep its process alive', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'test-core-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const program = join(folder, 'program.ts')
-  await writeFile(
-    program,
-    `import { createTestCore } from 'express-service-auth/testing'
-     const core = await createTestCore()
-     await core.stop()
-     await core.start()
-     console.log((await fetch(core.url + '/hello')).status)`,
-  )
-  const compiled = await compile(pathToFileURL(program))
-  const { stdout } = await promisify(execFile)(process.execPath, [compiled], { timeout: 20_000 })
+  const program = await compileText(`
+    import { createTestCore } from 'express-service-auth/testing'
+    const core = await createTestCore()
+    await core.stop()
+    await core.start()
+    console.log((await fetch(core.url + '/hello')).status)
+  `)
+  const { stdout } = await promisify(execFile)(process.execPath, [program], { timeout: 20_000 })
   expect(stdout).toBe('200\n')
 })

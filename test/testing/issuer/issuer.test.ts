@@ -1,6 +1,5 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { serviceOf } from 'express-service-auth'
 import {
   createTestIssuer as createIssuer,
@@ -151,9 +150,22 @@ describe('a token', () => {
     }
   })
 
-  it('is another one each time', async () => {
-    const issuer = await start({ http: false })
-    expect(issuer.token()).not.toBe(issuer.token())
+  it('has the claims of the settings, with times by the clock and a new jti each time', async () => {
+    const clock = () => 1_800_000_000_999
+    const issuer = await start({ http: false, clock, lifetimeSeconds: 60, caller: 'c' })
+    const [, claims] = segments(issuer.token())
+    expect(claims).toEqual({
+      iss: issuer.url,
+      aud: 'orders',
+      sub: 'c',
+      source: 'microservice',
+      token_type: 'service-access',
+      permissions: ['orders:read', 'orders:write'],
+      iat: 1_800_000_000,
+      exp: 1_800_000_060,
+      jti: expect.any(String),
+    })
+    expect(segments(issuer.token())[1]?.['jti']).not.toBe(claims?.['jti'])
   })
 })
 
@@ -175,21 +187,51 @@ it.each([
     'issuer.slow(60000); fetch(issuer.jwksUri).catch(() => {}); await issuer.close()',
   ],
 ])('an issuer holds no process open %s', async (_name, ending) => {
-  const source = fileURLToPath(new URL('../../../src/testing/issuer/issuer.ts', import.meta.url))
-  const program = `
-    import { createTestIssuer } from ${JSON.stringify(source)}
+  const program = await compileText(`
+    import { createTestIssuer } from 'express-service-auth/testing'
     const issuer = await createTestIssuer()
     await issuer.keySet.ready()
     ${ending}
     console.log('done')
-  `
-  const child = spawn(process.execPath, [await compileText(program)], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  child.stderr.on('data', (chunk) => process.stderr.write(chunk))
-  onTestFinished(() => void child.kill('SIGKILL'))
-  const printed: Buffer[] = []
-  child.stdout.on('data', (chunk) => printed.push(chunk))
-  expect(await once(child, 'close')).toEqual([0, null])
-  expect(Buffer.concat(printed).toString()).toBe('done\n')
+  `)
+  const { stdout } = await promisify(execFile)(process.execPath, [program], { timeout: 20_000 })
+  expect(stdout).toBe('done\n')
+})
+
+it.each<[string, unknown]>([
+  ['issuer', ''],
+  ['audience', ['orders']],
+  ['source', 1],
+  ['tokenType', null],
+  ['caller', ''],
+  ['permissions', 'orders:read'],
+  ['permissions', ['']],
+  ['lifetimeSeconds', 0],
+  ['http', 'no'],
+  ['maxAgeSeconds', -1],
+  ['clock', 0],
+  ['audiense', 'orders'],
+])('an issuer with a wrong %s (%j) is a TypeError that names it', async (name, value) => {
+  const creating = createIssuer({ [name]: value } as TestIssuerOptions)
+  await expect(creating).rejects.toThrow(TypeError)
+  await expect(creating).rejects.toThrow(name)
+})
+
+it('a policy has the address of the key set unless it is told another', async () => {
+  const { policy, url, jwksUri, keySet } = await start()
+  expect(policy()).toMatchObject({ issuer: url, jwksUri })
+  expect(policy({ issuer: 'https://other.test' })).toMatchObject({ jwksUri })
+  expect(policy({ keySet })).not.toHaveProperty('jwksUri')
+  expect(policy({ apiBasePath: '/api' })).not.toHaveProperty('jwksUri')
+  const local = await start({ http: false })
+  expect(local.policy()).toMatchObject({ keySet: local.keySet })
+  expect(local.policy()).not.toHaveProperty('jwksUri')
+})
+
+it('a key set is served with its max-age, and nothing beside it', async () => {
+  const issuer = await start({ maxAgeSeconds: 7 })
+  const response = await fetch(issuer.jwksUri)
+  expect(response.headers.get('cache-control')).toBe('max-age=7, must-revalidate')
+  expect((await fetch(`${issuer.url}/`)).status).toBe(404)
+  expect(issuer.fetches).toBe(1)
 })

@@ -101,7 +101,7 @@ export default defineConfig({
           ...OF_THE_CODE,
           name: 'system',
           include: OF_THE_SYSTEM,
-          exclude: SLOW_OF_MIGRATION,
+          exclude: [...SLOW_OF_MIGRATION, '**/node_modules/**'],
         },
       },
       {

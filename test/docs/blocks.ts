@@ -8,7 +8,6 @@ export const readDocument = (path: string): Promise<string> => readFile(`${ROOT}
 
 /** The code of documents as files, one a block, that run as if they stood in an app. */
 export interface PlacedBlocks {
-  readonly tsconfig: string
   readonly blocks: readonly CodeBlock[]
   /** @throws Error unless there is one block under the heading. */
   fileOf(heading: string): string
@@ -29,17 +28,13 @@ const nameIn = (code: string): string | undefined => /^\/\/ ([\w-]+\.ts)\n/.exec
 
 /** Writes blocks to a folder that has the name in its own. */
 export async function placeCode(name: string, blocks: readonly CodeBlock[]): Promise<PlacedBlocks> {
-  // Inside of the project, where its packages are found.
-  const folder = `${ROOT}test/.blocks-${name}`
-  const tsconfig = `${folder}/tsconfig.json`
-  const config = { extends: '../../tsconfig.json', include: ['*.ts'], exclude: [] }
+  // Where the packages of test/docs and of the project are found.
+  const folder = `${ROOT}test/docs/.blocks-${name}`
   await mkdir(folder, { recursive: true })
-  await writeFile(tsconfig, JSON.stringify(config))
   const fileAt = (index: number): string =>
     `${folder}/${nameIn(blocks[index]?.code ?? '') ?? `block-${index}.ts`}`
   await Promise.all(blocks.map(({ code }, index) => writeFile(fileAt(index), code)))
   return {
-    tsconfig,
     blocks,
     fileOf(heading) {
       const [index, ...others] = blocks.flatMap((block, at) =>

@@ -105,5 +105,7 @@ export function explained(error: unknown): StartError {
   if (error instanceof StartError) return error
   if (error instanceof ServiceAuthError) return new StartError(error.message)
   const { code = 'no code' } = Object(error) as { code?: unknown }
-  return new StartError(`Postgres cannot serve (${code}); npm run migrate makes the tables`)
+  return new StartError(
+    `Postgres cannot serve (${code}); npx tsx example-app/migrate.ts makes the tables`,
+  )
 }

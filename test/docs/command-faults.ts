@@ -28,7 +28,7 @@ export function faultOf(call: Call, { scripts, exports }: Manifest): string | un
   if (program === 'service-auth') return faultOfCommand(words)
   if (program !== 'npx') return undefined
   const [name, ...rest] = words
-  if (name === 'jest') return undefined
+  if (name === 'jest' || name === 'tsx') return undefined
   return name === 'service-auth' ? faultOfCommand(rest) : `npx knows no ${name}`
 }
 

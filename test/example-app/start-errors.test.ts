@@ -64,6 +64,6 @@ it('orders ends with one line when tables are missing', async () => {
   const emptied = await migratedDatabase(postgres)
   await postgres.query('drop table orders', [], new URL(emptied).pathname.slice(1))
   expect(await complaint('orders/main.ts', { DATABASE_URL: emptied })).toBe(
-    'orders: Postgres cannot serve (42P01); npm run migrate makes the tables',
+    'orders: Postgres cannot serve (42P01); npx tsx example-app/migrate.ts makes the tables',
   )
 })

@@ -30,33 +30,40 @@ async function start(heading: string): Promise<RunningApp> {
   return app
 }
 
-describe.each(['node:http', 'Fastify', 'Hono', 'A fetch handler', 'Koa', 'NestJS'])(
-  '%s',
-  (name) => {
-    it('accepts a service, and answers a refusal as the middleware does', async () => {
-      const { url } = await start(name)
-      const accepted = await fetch(url, { headers: bearer() })
-      expect([accepted.status, await accepted.text()]).toEqual([200, 'Hello, billing'])
+describe.each(['node:http', 'Fastify', 'Hono'])('%s', (name) => {
+  it('accepts a service, and answers a refusal as the middleware does', async () => {
+    const { url } = await start(name)
+    const accepted = await fetch(url, { headers: bearer() })
+    expect([accepted.status, await accepted.text()]).toEqual([200, 'Hello, billing'])
 
-      const refused = await fetch(url, { headers: bearer({ aud: 'invoices' }) })
-      expect(refused.status).toBe(401)
-      expect(refused.headers.get('www-authenticate')).toBe(
-        'Bearer realm="service", error="invalid_token"',
-      )
-      expect(refused.headers.get('cache-control')).toBe('no-store')
-      expect(refused.headers.get('content-type')).toBe('application/problem+json')
-      expect(await refused.json()).toEqual({
-        type: 'about:blank',
-        title: 'Unauthorized',
-        status: 401,
-      })
-      const forbidden = await fetch(url, { headers: bearer({ permissions: [] }) })
-      expect(forbidden.status).toBe(403)
-      const head = await fetch(url, { method: 'HEAD' })
-      expect([head.status, await head.text()]).toEqual([401, ''])
+    const refused = await fetch(url, { headers: bearer({ aud: 'invoices' }) })
+    expect(refused.status).toBe(401)
+    expect(refused.headers.get('www-authenticate')).toBe(
+      'Bearer realm="service", error="invalid_token"',
+    )
+    expect(refused.headers.get('cache-control')).toBe('no-store')
+    expect(refused.headers.get('content-type')).toBe('application/problem+json')
+    expect(await refused.json()).toEqual({
+      type: 'about:blank',
+      title: 'Unauthorized',
+      status: 401,
     })
-  },
-)
+    const forbidden = await fetch(url, { headers: bearer({ permissions: [] }) })
+    expect(forbidden.status).toBe(403)
+    const head = await fetch(url, { method: 'HEAD' })
+    expect([head.status, await head.text()]).toEqual([401, ''])
+  })
+
+  it('answers 500 to a fault of the receiver, and goes on', async () => {
+    const app = await startBlock(placed, name, { ...environment, NODE_OPTIONS: BROKEN_CLOCK })
+    onTestFinished(async () => void (await app.stop('SIGKILL')))
+    for (let call = 0; call < 2; call += 1) {
+      const answer = await fetch(app.url, { headers: bearer() })
+      expect(answer.status).toBe(500)
+      expect(await answer.text()).not.toContain('authenticate')
+    }
+  })
+})
 
 describe('WebSockets', () => {
   it('opens for a service, and answers the upgrade of another', async () => {
@@ -78,21 +85,6 @@ describe('WebSockets', () => {
     expect(await open({})).toEqual([401, 'Bearer realm="service"'])
   })
 })
-
-describe.each(['node:http', 'Fastify', 'NestJS', 'Koa', 'Hono', 'A fetch handler'])(
-  '%s',
-  (name) => {
-    it('answers 500 to a fault of the receiver, and goes on', async () => {
-      const app = await startBlock(placed, name, { ...environment, NODE_OPTIONS: BROKEN_CLOCK })
-      onTestFinished(async () => void (await app.stop('SIGKILL')))
-      for (let call = 0; call < 2; call += 1) {
-        const answer = await fetch(app.url, { headers: bearer() })
-        expect(answer.status).toBe(500)
-        expect(await answer.text()).not.toContain('authenticate')
-      }
-    })
-  },
-)
 
 describe('gRPC', () => {
   it('accepts a service, and maps refusals to statuses', async () => {
@@ -119,9 +111,13 @@ describe('gRPC', () => {
   })
 })
 
-describe.each(['node:http', 'NestJS', '@fastify/express'])('%s, with idempotent writes', (name) => {
+describe.each([
+  'node:http, with idempotent writes',
+  'NestJS',
+  '@fastify/express, with idempotent writes',
+])('%s', (heading) => {
   it('runs a write once', async () => {
-    const { url } = await start(`${name}, with idempotent writes`)
+    const { url } = await start(heading)
     const key = randomUUID()
     const write = () =>
       fetch(`${url}/orders`, {

@@ -50,8 +50,8 @@ describe('the code in documents and doc comments', () => {
   }, 60_000)
 
   it('is run, all of SQL, of YAML and of a terminal', () => {
-    // By examples.test.ts and operations-sql.test.ts.
-    expect(documentsWith('sql')).toEqual(['docs/operations.md', 'docs/stores/postgres.md'])
+    // By operations-sql.test.ts.
+    expect(documentsWith('sql')).toEqual(['docs/operations.md'])
     // By openapi.test.ts.
     expect(documentsWith('yaml')).toEqual(['docs/openapi.md'])
     // By migration-run-book.test.ts and operations.test.ts.

@@ -13,11 +13,10 @@ import {
   type PostgresDatabase,
   sharedPostgres,
 } from '../support/postgres/postgres-database.js'
-import { serve } from '../support/receiver/serve.js'
 import { type RedisServer, startRedis } from '../support/redis/redis.js'
 import { until } from '../support/until.js'
-import { type PlacedBlocks, placeBlocks, readDocument } from './blocks.js'
-import { keepRunning, type RunningApp, runBlock, startBlock } from './running-blocks.js'
+import { type PlacedBlocks, placeBlocks } from './blocks.js'
+import { type RunningApp, runBlock, startBlock } from './running-blocks.js'
 
 const PAGES = [
   ...['denylist', 'logging', 'how-it-decides', 'idempotency', 'migration-endpoint'],
@@ -41,8 +40,6 @@ const PROGRAMS = [
   'Hostile tokens',
   'On a serverless platform',
 ]
-/** A program that runs until it is ended. */
-const RELAY = 'A relay of your own'
 
 const postgres = await sharedPostgres()
 let placed: PlacedBlocks
@@ -91,7 +88,7 @@ function appOf(heading: string): RunningApp {
 describe.concurrent('the code in the pages', () => {
   it('is run by the tests below, all of it', () => {
     const headings = placed.blocks.map(({ heading }) => heading)
-    expect(headings.sort()).toEqual([...APPS, ...PROGRAMS, RELAY].sort())
+    expect(headings.sort()).toEqual([...APPS, ...PROGRAMS].sort())
   })
 })
 
@@ -139,34 +136,6 @@ describe.concurrent('the write on Postgres', () => {
     expect(await retry.json()).toEqual(await first.json())
     expect((await order(await token(), 'k-7', 7)).status).toBe(400)
     expect(await ask(`select item from orders where item = 'glass'`)).toHaveLength(1)
-  })
-})
-
-describe.concurrent('the relay', () => {
-  const ids = ['1', '2', '3'].map((end) => `00000000-0000-8000-8000-00000000000${end}`)
-
-  it('delivers each effect under its id, tries again, and gives up in the end', async () => {
-    const [, tables = ''] =
-      /^```sql\n(.*?)^```$/ms.exec(await readDocument('docs/stores/postgres.md')) ?? []
-    await ask(tables)
-    const keys: unknown[] = []
-    const target = await serve((req, res) => {
-      keys.push(req.headers['idempotency-key'])
-      const isRefused = req.headers['idempotency-key'] === `"${ids[2]}"` || keys.length === 1
-      res.writeHead(isRefused ? 503 : 204).end()
-    })
-    const relays = await Promise.all(
-      [1, 2].map(() =>
-        keepRunning(placed, RELAY, { DATABASE_URL: database.url, TARGET: target.url }),
-      ),
-    )
-    await ask(`insert into outbox (id, body, tries) values
-      ('${ids[0]}', '{}', 0), ('${ids[1]}', '{}', 0), ('${ids[2]}', '{}', 9)`)
-    await until('nothing is left', async () => (await ask('select from outbox')).length === 0)
-    await Promise.all(relays.map((relay) => relay.end()))
-    await target.close()
-    expect(new Set(keys)).toEqual(new Set(ids.map((id) => `"${id}"`)))
-    expect(await ask('select id, tries from outbox_dead')).toContainEqual({ id: ids[2], tries: 9 })
   })
 })
 

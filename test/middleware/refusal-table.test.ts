@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type Response } from 'express'
-import supertest from 'supertest'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { IdempotencyRefusal } from '../../src/base/decision/idempotency-event.js'
 import type { Schemes } from '../../src/base/decision/problem.js'
@@ -22,6 +21,7 @@ import {
   UNAVAILABLE,
   withoutBody,
 } from '../support/receiver/refusal-bytes.js'
+import { serve } from '../support/receiver/serve.js'
 
 /** What the contract's table says of each reason; a new one does not compile without its row. */
 const ROWS: Record<Reason, string> = {
@@ -130,24 +130,30 @@ describe('a refusal', () => {
     const app = express().use((_req, res) => {
       told = refuse(res, reason)
     })
-    const answer = await supertest(app).post('/')
+    const { url, close } = await serve(app)
+    onTestFinished(close)
+    const answer = await fetch(url, { method: 'POST' })
+    const text = await answer.text()
     expect([answer.status, told]).toEqual([status, status])
-    expect(answer.headers).toMatchObject({
+    const headers = Object.fromEntries(answer.headers)
+    expect(headers).toMatchObject({
       'content-type': 'application/problem+json',
-      'content-length': String(answer.text.length),
+      'content-length': String(text.length),
       'cache-control': 'no-store',
     })
-    expect(answer.headers).not.toHaveProperty('retry-after')
-    const { title, ...problem } = JSON.parse(answer.text)
+    expect(headers).not.toHaveProperty('retry-after')
+    const { title, ...problem } = JSON.parse(text)
     expect(problem).toEqual({ type: `urn:express-service-auth:${type}`, status })
     expect(title).toMatch(/\w/)
   })
 
   it('says when to come again', async () => {
     const app = express().use((_req, res) => void refuse(res, 'request_in_progress', 7))
-    const answer = await supertest(app).head('/')
-    expect(answer.headers['retry-after']).toBe('7')
-    expect(answer.text ?? '').toBe('')
+    const { url, close } = await serve(app)
+    onTestFinished(close)
+    const answer = await fetch(url, { method: 'HEAD' })
+    expect(answer.headers.get('retry-after')).toBe('7')
+    expect(await answer.text()).toBe('')
   })
 
   it('is an error of our own once a response has begun', () => {

@@ -31,24 +31,6 @@ describe('the published declarations', () => {
     expect(bare).toEqual([])
   })
 
-  it('of the main entry point name the contract’s functions', async () => {
-    const names = (await readPublicNames(declarationsOf('.'))).map((one) => one.name)
-    expect(names).toEqual(
-      expect.arrayContaining([
-        'serviceAuth',
-        'requirePermissions',
-        'requireAnyPermission',
-        'requireSingleUse',
-        'requireIdempotencyKey',
-        'serviceOf',
-        'remoteKeySet',
-        'encryptedStore',
-        'memoryStore',
-        'logDecisions',
-      ]),
-    )
-  })
-
   it.each([
     ['.', ['express', 'lru-cache', 'zod']],
     ['./redis', ['express', 'zod']],

@@ -3,17 +3,11 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Express } from 'express'
 import type { TestIssuer } from 'express-service-auth/testing'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { type PlacedBlocks, placeCode, readDocument } from './blocks.js'
 import { codeBlocks, tableRows } from './markdown.js'
-import {
-  REQUESTS,
-  type Scene,
-  SEQUENCES,
-  statusOf,
-  WITHOUT_CREDENTIALS,
-} from './migration-requests.js'
+import { REQUESTS, type Scene, SEQUENCES, statusOf } from './migration-requests.js'
 
 const SIDES = ['Before', 'After'] as const
 
@@ -112,50 +106,5 @@ describe.each(PEERS)('the way from %s', (peer) => {
         if (status === 503) expect(answer).toMatch(/^Retry-After: 5\r$/m)
       },
     )
-  })
-
-  describe('what callers learn of a refusal', () => {
-    const causes = promises.filter(
-      ({ name, After }) => After === 401 && name in REQUESTS && !WITHOUT_CREDENTIALS.includes(name),
-    )
-
-    it('was the stack, or in production one word', async () => {
-      vi.spyOn(console, 'error').mockImplementation(() => {})
-      const scene = await openScene(fileOf('Before'))
-      for (const { name } of causes.filter(({ Before }) => Before === 401)) {
-        scene.app.set('env', 'development')
-        expect(await REQUESTS[name]?.(scene), name).toMatch(/Error: .+<br> &nbsp; &nbsp;at /)
-        scene.app.set('env', 'production')
-        expect(await REQUESTS[name]?.(scene), name).toContain('<pre>Unauthorized</pre>')
-      }
-      scene.close()
-    })
-  })
-})
-
-describe('what express-oauth2-jwt-bearer tells a caller', () => {
-  let placed: PlacedBlocks
-  let scene: OpenScene
-
-  beforeAll(async () => {
-    placed = await placeCode('leaks', codeBlocks(page))
-    scene = await openScene(placed.fileOf(headingOf('express-oauth2-jwt-bearer')))
-  })
-
-  afterAll(async () => {
-    issuer.up()
-    scene.close()
-    await placed.remove()
-  })
-
-  it('tells the truth of the network error in the header', async () => {
-    const answer = await SEQUENCES['the key set is unreachable']?.(scene)
-    expect(answer).toMatch(/^WWW-Authenticate: .*error_description="(socket hang up|.*ECONN.*)"/m)
-  })
-
-  it('tells the truth of the claim in the header', async () => {
-    issuer.up()
-    const answer = await REQUESTS['a token for another audience']?.(scene)
-    expect(answer).toMatch(/^WWW-Authenticate: .*error_description="Unexpected 'aud' value"/m)
   })
 })

@@ -67,13 +67,6 @@ export const REQUESTS: Readonly<Record<string, MigrationRequest>> = {
     ask(scene, { headers: ['Authorization: Basic YmlsbGluZzpzZWNyZXQ='] }),
 }
 
-/** Those among them without an `Authorization` header, which is a row of its own in the contract. */
-export const WITHOUT_CREDENTIALS: readonly string[] = [
-  'no token',
-  '`OPTIONS` with `Access-Control-Request-Headers: authorization`, without a token',
-  'the token in the query, as `access_token`',
-]
-
 /** Requests that need an app and an issuer of their own. */
 export const SEQUENCES: Readonly<Record<string, MigrationRequest>> = {
   'the key set is unreachable': (scene) => {

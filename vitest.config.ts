@@ -50,6 +50,9 @@ const OF_THE_SYSTEM = [
   'test/support/core/**/*.test.ts',
 ]
 
+/** Packages bring tests of their own. */
+const OF_PACKAGES = '**/node_modules/**'
+
 /** A migration that is killed again and again: minutes, and a run of its own. */
 const SLOW_OF_MIGRATION = ['test/faults/migration/**/*.test.ts']
 
@@ -92,7 +95,7 @@ export default defineConfig({
           ...OF_THE_CODE,
           name: 'code',
           include: ['test/**/*.test.ts'],
-          exclude: [...OF_THE_PACKAGE, ...OF_THE_SYSTEM, ...SLOW_OF_MIGRATION],
+          exclude: [...OF_THE_PACKAGE, ...OF_THE_SYSTEM, ...SLOW_OF_MIGRATION, OF_PACKAGES],
         },
       },
       {
@@ -101,7 +104,7 @@ export default defineConfig({
           ...OF_THE_CODE,
           name: 'system',
           include: OF_THE_SYSTEM,
-          exclude: [...SLOW_OF_MIGRATION, '**/node_modules/**'],
+          exclude: [...SLOW_OF_MIGRATION, OF_PACKAGES],
         },
       },
       {

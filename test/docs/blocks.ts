@@ -28,7 +28,7 @@ const nameIn = (code: string): string | undefined => /^\/\/ ([\w-]+\.ts)\n/.exec
 
 /** Writes blocks to a folder that has the name in its own. */
 export async function placeCode(name: string, blocks: readonly CodeBlock[]): Promise<PlacedBlocks> {
-  // Where the packages of test/docs and of the project are found.
+  // Where the packages of the tests and of the project are found.
   const folder = `${ROOT}test/docs/.blocks-${name}`
   await mkdir(folder, { recursive: true })
   const fileAt = (index: number): string =>

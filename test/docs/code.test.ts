@@ -47,7 +47,7 @@ describe('the code in documents and doc comments', () => {
     )
     await placed.remove()
     expect(compiled.stdout).toBe('')
-  }, 60_000)
+  }, 180_000)
 
   it('is run, all of SQL, of YAML and of a terminal', () => {
     // By operations-sql.test.ts.

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
@@ -50,7 +50,8 @@ async function packOnceIn(place: string): Promise<PackedPackage> {
 export async function copySources(folder: string): Promise<void> {
   for (const name of await readdir(ROOT)) {
     if (LEFT_OUT.has(name)) continue
-    await cp(join(ROOT, name), join(folder, name), { recursive: true })
+    const filter = (path: string): boolean => basename(path) !== 'node_modules'
+    await cp(join(ROOT, name), join(folder, name), { recursive: true, filter })
   }
 }
 

@@ -2,9 +2,9 @@ import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Files that test runs share; inside the project, so that programs in it can import packages. */
+/** Files that test runs share; where programs find the packages of `test` and of the project. */
 export const CACHE = fileURLToPath(
-  new URL('../../../node_modules/.cache/express-service-auth', import.meta.url),
+  new URL('../../node_modules/.cache/express-service-auth', import.meta.url),
 )
 
 /** Writes the file atomically, because several processes may write it at once. */

@@ -19,9 +19,6 @@ const packedImports = (packages: ReadonlyMap<string, string>): Plugin => ({
   },
 })
 
-/** Has packages of its own, which a program of it finds from there. */
-const DOCS = `${ROOT}test/docs/`
-
 const files = new Map<string, Promise<string>>()
 
 /**
@@ -30,19 +27,17 @@ const files = new Map<string, Promise<string>>()
  */
 export function compile(program: URL): Promise<string> {
   const path = fileURLToPath(program)
-  const place = path.startsWith(DOCS) ? `${DOCS}node_modules/.cache` : CACHE
-  const file =
-    files.get(path) ?? save(`${place}/programs`, basename(path, '.ts'), { entryPoints: [path] })
+  const file = files.get(path) ?? save(basename(path, '.ts'), { entryPoints: [path] })
   files.set(path, file)
   return file
 }
 
 /** Compiles a source text that imports by paths from the root of the project. */
 export const compileText = (contents: string): Promise<string> =>
-  save(`${CACHE}/programs`, 'program', { stdin: { contents, resolveDir: ROOT, loader: 'ts' } })
+  save('program', { stdin: { contents, resolveDir: ROOT, loader: 'ts' } })
 
-/** Saves the program in a folder of `place` that is named after the digest of its text. */
-async function save(place: string, name: string, entry: BuildOptions): Promise<string> {
+/** Saves the program in a folder that is named after the digest of its text. */
+async function save(name: string, entry: BuildOptions): Promise<string> {
   const { outputFiles } = await build({
     ...entry,
     ...PROGRAM_OPTIONS,
@@ -50,7 +45,7 @@ async function save(place: string, name: string, entry: BuildOptions): Promise<s
   })
   const text = outputFiles[0]?.text ?? ''
   const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
-  const file = `${place}/${digest}/${name}.mjs`
+  const file = `${CACHE}/programs/${digest}/${name}.mjs`
   writeCached(file, text)
   return file
 }

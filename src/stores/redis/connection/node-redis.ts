@@ -1,3 +1,4 @@
+import type { RedisClusterType } from 'redis'
 import {
   closedError,
   isReplyError,
@@ -8,37 +9,16 @@ import {
   script,
 } from './client.js'
 
-/** A client of node-redis 5 or 6: what `createClient` returns. */
-export interface NodeRedis {
-  readonly options?: NodeRedisOptions
-  duplicate(overrides: object): NodeRedis
-  connect(): Promise<unknown>
-  destroy(): void
-  on(event: 'error', listener: (error: Error) => void): unknown
-  sendCommand(words: readonly string[]): Promise<unknown>
-  withCommandOptions(options: object): NodeRedisScripts & NodeRedis
-}
+/** A cluster client of node-redis 5 or 6, with the types of 6: what `createCluster` returns. */
+export type NodeRedisCluster = RedisClusterType
+/** A client of one server: what `createClient` returns. */
+export type NodeRedis = Awaited<ReturnType<NodeRedisCluster['nodeClient']>>
+type NodeRedisScripts = Pick<NodeRedis, 'eval' | 'evalSha' | 'wait'>
 
-interface NodeRedisScripts {
-  wait(replicas: number, timeoutMs: number): Promise<number>
-  evalSha(digest: string, options: NodeRedisArguments): Promise<unknown>
-  eval(source: string, options: NodeRedisArguments): Promise<unknown>
-}
-
-interface NodeRedisArguments {
-  readonly keys: readonly string[]
-  readonly arguments: readonly (string | Buffer)[]
-}
-
-/** Options of node-redis that matter here. */
-interface NodeRedisOptions {
-  readonly name?: string | undefined
-  readonly socket?: {
-    readonly host?: string | undefined
-    readonly port?: number | undefined
-    readonly path?: string | undefined
-    readonly tls?: boolean | undefined
-  }
+interface SocketAddress {
+  readonly path?: string | undefined
+  readonly host?: string | undefined
+  readonly port?: number | undefined
 }
 
 /** Values of `RESP_TYPES` of node-redis. */
@@ -52,7 +32,7 @@ function runOn(
   client: NodeRedisScripts,
   { script, keys, args, sendsSource }: RedisCall,
 ): Promise<unknown> {
-  const options = { keys, arguments: args }
+  const options = { keys: [...keys], arguments: [...args] }
   const reply = sendsSource
     ? client.eval(script.source, options)
     : client.evalSha(script.sha, options)
@@ -78,7 +58,7 @@ function throwReplyError(error: Error): never {
 }
 
 /** The options of the app's client that would break the store's time limits, or the order of its commands. */
-const nodeRedisOptions = (options: NodeRedisOptions, socket: object): object => ({
+const nodeRedisOptions = (options: NonNullable<NodeRedis['options']>, socket: object): object => ({
   // The other options have the parts of the URL.
   url: undefined,
   socket: { ...options.socket, socketTimeout: undefined, ...socket },
@@ -147,7 +127,8 @@ export function openNodeRedis(
 
   const node = {
     get address() {
-      const { path, host = 'localhost', port = 6379 } = client?.options?.socket ?? {}
+      const socket: SocketAddress = client?.options?.socket ?? {}
+      const { path, host = 'localhost', port = 6379 } = socket
       return path ?? `${host}:${port}`
     },
     isBehindSentinel: false,
@@ -171,22 +152,6 @@ export function openNodeRedis(
   }
 }
 
-interface NodeRedisMaster {
-  readonly address: string
-}
-
-/** A cluster client of node-redis 5 or 6: what `createCluster` returns. */
-export interface NodeRedisCluster {
-  readonly slots: readonly ({ readonly master: NodeRedisMaster } | undefined)[]
-  readonly masters: readonly NodeRedisMaster[]
-  duplicate(overrides: object): NodeRedisCluster
-  connect(): Promise<unknown>
-  destroy(): void
-  on(event: 'error', listener: (error: Error) => void): unknown
-  nodeClient(node: NodeRedisMaster): Promise<NodeRedis>
-  withCommandOptions(options: object): NodeRedisScripts
-}
-
 const RETURN_KEY = { script: script('return KEYS[1]'), args: [], sendsSource: true }
 const KEY_TIMEOUT_MS = 1000
 
@@ -195,7 +160,7 @@ const TOPOLOGY_REFRESH_MS = 250
 
 /** The nodes reconnect as the app's `defaults` say: no other option of them can be known. */
 export function openNodeRedisCluster(app: NodeRedisCluster): OwnClient {
-  const cluster = app.duplicate({
+  const options: object = {
     RESP: 2,
     commandOptions: undefined,
     clientSideCache: undefined,
@@ -204,7 +169,8 @@ export function openNodeRedisCluster(app: NodeRedisCluster): OwnClient {
     minimizeConnections: true,
     maxCommandRedirections: MAX_REDIRECTIONS,
     topologyRefreshOnReconnectionAttemptStrategy: TOPOLOGY_REFRESH_MS,
-  })
+  }
+  const cluster = app.duplicate(options)
   let lastError: Error | undefined
   cluster.on('error', (error) => (lastError = asReplyError(error)))
 

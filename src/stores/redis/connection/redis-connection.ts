@@ -64,7 +64,7 @@ export function untilDeadline<T>(
   return withDeadline({ timeoutMs: Math.max(0, leftMs(state)), timeoutError }, work)
 }
 
-const RETRY_DELAY_MS = 10
+const RETRY_DELAY_MS = 25
 /** With less time, a refused call is not sent again: that would only make its outcome uncertain. */
 const MIN_RETRY_MS = 50
 /** Errors of a server that may accept the call a moment later. */
@@ -80,19 +80,24 @@ export async function retryUntilDeadline<T>(
   state: CallState,
   tryOnce: () => Promise<T>,
 ): Promise<T> {
-  for (;;) {
+  let refusal: Error | undefined
+  const refused = (error: Error): NotConfirmed =>
+    new NotConfirmed(errorText(error), state.mayHaveRun, 'server')
+  for (let isRetry = false; ; isRetry = true) {
     try {
+      if (isRetry) await untilDeadline(sleep(RETRY_DELAY_MS, undefined, { ref: false }), state)
       return await tryOnce()
     } catch (error) {
-      if (error instanceof NotConfirmed) throw error
+      if (error instanceof NotConfirmed) {
+        throw error.code === 'timeout' && refusal !== undefined ? refused(refusal) : error
+      }
       if (isReplyError(error)) {
+        refusal = error
         // This attempt had no effect; an earlier one may have.
         state.mayHaveRun = state.isRepeated
         const isTransient = isLoginError(error) || TRANSIENT.test(error.message)
-        if (!isTransient || leftMs(state) < MIN_RETRY_MS)
-          throw new NotConfirmed(errorText(error), state.mayHaveRun, 'server')
+        if (!isTransient || leftMs(state) < MIN_RETRY_MS) throw refused(error)
       }
-      await untilDeadline(sleep(RETRY_DELAY_MS, undefined, { ref: false }), state)
     }
   }
 }

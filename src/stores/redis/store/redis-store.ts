@@ -153,4 +153,4 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 `)
 
-export const isConsumed = (reply: unknown): boolean => reply === 1
+const isConsumed = (reply: unknown): boolean => reply === 1

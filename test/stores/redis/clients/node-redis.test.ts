@@ -10,31 +10,20 @@ import type { Store } from 'express-service-auth'
 import { Redis } from 'ioredis'
 import { RESP_TYPES, type RedisClientOptions } from 'redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import { NODE_REDIS } from '../../../support/redis/redis-clients.js'
-import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
 import { makeClientCertificates } from '../../../support/tls/client-certificates.js'
-import { until } from '../../../support/until.js'
 import { answers, begin, proxyOf, requestFor, retryOf, sharedRedis, storeOn } from '../kit.js'
 
 const APP = { username: 'app', password: 'p:ss/word@1' }
-const COMMON = { username: 'app', password: 'of-all-nodes' }
 const SOCKET_FILE = join(tmpdir(), `esa-${randomUUID()}.sock`)
 const server = await sharedRedis({ unixsocket: SOCKET_FILE })
 const { host, port } = server
 afterAll(() => rmSync(SOCKET_FILE, { force: true }))
 let tls: Awaited<ReturnType<typeof startTls>>
-let cluster: RedisCluster
-let locked: RedisServer
 beforeAll(async () => {
   tls = await startTls()
-  cluster = await startCluster()
-  locked = await startLockedNode()
   await server.command('ACL', 'SETUSER', 'app', 'on', `>${APP.password}`, '~*', '&*', '+@all')
-  return () => {
-    tls.close()
-    return Promise.all([cluster.stop(), locked.stop()])
-  }
+  return () => tls.close()
 })
 
 const RESULT = Buffer.from([0, 255])
@@ -96,7 +85,7 @@ const OPTIONS: [string, () => RedisClientOptions, RegExp?][] = [
 
 const silent = (): void => {}
 
-describe.each(NODE_REDIS)('a client of $major', ({ createClient, createCluster }) => {
+describe.each(NODE_REDIS)('a client of $major', ({ createClient }) => {
   const newClient = (options: RedisClientOptions = {}) => {
     const client = createClient({ socket: { host, port }, ...options } as RedisClientOptions)
     return client.on('error', silent)
@@ -128,15 +117,6 @@ describe.each(NODE_REDIS)('a client of $major', ({ createClient, createCluster }
     await bring(client)
     await expectWorks(storeOn(client, PATIENT))
     expect(client.isOpen).toBe(isOpen)
-  })
-
-  it('that has begun a transaction completes it', async () => {
-    const client = await newClient().connect()
-    const store = storeOn(client, PATIENT)
-    await client.watch('watched')
-    const transaction = client.multi().set('watched', '1')
-    await expectWorks(store)
-    expect(await transaction.exec()).toEqual(['OK'])
   })
 
   it('may be a view of one with other options of commands', async () => {
@@ -180,101 +160,7 @@ describe.each(NODE_REDIS)('a client of $major', ({ createClient, createCluster }
     await expectWorks(storeOn(newClient({ url, socket: { tls: true, ca: tls.ca } }), PATIENT))
     await expect(storeOn(newClient({ socket })).check()).rejects.toThrow(/unable to verify/)
   })
-
-  describe('for a cluster', () => {
-    const roots = () => cluster.masters.map(({ url }) => ({ url }))
-
-    it.each(['object', 'function'])('maps addresses by a nodeAddressMap: %s', async (form) => {
-      const proxies = await Promise.all(cluster.masters.map(proxyOf))
-      const map = Object.fromEntries(
-        cluster.masters.map((node, index) => [
-          `${node.host}:${node.port}`,
-          { host, port: proxies[index]?.port ?? 0 },
-        ]),
-      )
-      const nodeAddressMap = form === 'object' ? map : (address: string) => map[address]
-      const store = storeOn(createCluster({ rootNodes: roots(), nodeAddressMap }), PATIENT)
-      await expectWorks(store)
-      expect(proxies.every(({ opened }) => opened > 0)).toBe(true)
-    })
-
-    const byProvider = { credentialsProvider: providerOf(COMMON) }
-    it.each([
-      ['its user', 'finder:found@', COMMON],
-      ['its user, not the provider’s', 'finder:found@', byProvider],
-      ['its password alone', ':for-default@', COMMON],
-    ])('logs in to a root node with %s, and elsewhere as all', async (_, login, defaults) => {
-      const rootNodes = [{ url: `redis://${login}${locked.host}:${locked.port}` }]
-      await expectWorks(storeOn(createCluster({ rootNodes, defaults }), PATIENT))
-    })
-
-    it('finds records in a slot while it moves, and after that', async () => {
-      const tag = randomUUID()
-      const prefix = `{${tag}}:`
-      const store = storeOn(createCluster({ rootNodes: roots() }), { ...PATIENT, prefix })
-      const request = requestFor()
-      const run = await begin(store, request)
-      const [before, during] = [randomUUID(), randomUUID()]
-      expect(await store.consume(before, 60_000)).toBe(true)
-
-      const { slot, from, to } = await ownersOf(tag)
-      const [fromId, toId] = [
-        await from.command('CLUSTER', 'MYID'),
-        await to.command('CLUSTER', 'MYID'),
-      ]
-      await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId)
-      await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId)
-      // ASK.
-      expect(await store.consume(during, 60_000)).toBe(true)
-      expect(await store.consume(during, 60_000)).toBe(false)
-      expect(await to.command('CLUSTER', 'COUNTKEYSINSLOT', slot)).toBe('1')
-      expect(await store.consume(before, 60_000)).toBe(false)
-
-      for (const key of [`t:${before}`, `k:${request.recordId}`]) {
-        const moved = await from.command(
-          'MIGRATE',
-          to.host,
-          String(to.port),
-          prefix + key,
-          '0',
-          '5000',
-        )
-        expect(moved).toBe('OK')
-      }
-      for (const node of [to, from]) await node.command('CLUSTER', 'SETSLOT', slot, 'NODE', toId)
-      // MOVED.
-      expect(await store.settle(run, { type: 'finished', result: RESULT })).toBe(true)
-      const replayed = await store.reserve(retryOf(request))
-      expect(replayed).toEqual({ outcome: 'finished', result: RESULT })
-      for (const id of [before, during]) expect(await store.consume(id, 60_000)).toBe(false)
-    })
-  })
 })
-
-/** The slot of a hash tag, the master that has it, and another one. */
-async function ownersOf(tag: string) {
-  const [first, second, third] = cluster.masters as [RedisServer, RedisServer, RedisServer]
-  const slot = await first.command('CLUSTER', 'KEYSLOT', tag)
-  const has = async (node: RedisServer) =>
-    (await node.command('CLUSTER', 'COUNTKEYSINSLOT', slot)) !== '0'
-  const from = (await has(first)) ? first : (await has(second)) ? second : third
-  return { slot, from, to: from === first ? second : first }
-}
-
-/** A cluster of one node, whose nodes `finder` can find and the common user cannot. */
-async function startLockedNode(): Promise<RedisServer> {
-  const node = await startRedis({ config: { 'cluster-enabled': 'yes' } })
-  await node.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
-  await until('the cluster is up', async () =>
-    (await node.command('CLUSTER', 'INFO')).includes('cluster_state:ok'),
-  )
-  const allow = (user: string, password: string, ...rights: string[]) =>
-    node.command('ACL', 'SETUSER', user, 'reset', 'on', `>${password}`, ...rights)
-  await allow('finder', 'found', '+cluster')
-  await allow('app', COMMON.password, '~*', '+@all', '-cluster', '+cluster|info')
-  await node.command('CONFIG', 'SET', 'requirepass', 'for-default')
-  return node
-}
 
 /** Puts TLS before the server, with a certificate of an authority of its own. */
 async function startTls() {

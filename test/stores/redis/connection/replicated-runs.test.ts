@@ -7,6 +7,7 @@ import {
   singleUseStoreCases,
 } from 'express-service-auth/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { RedisServer } from '../../../support/redis/redis.js'
 import { endClient, LIBRARY } from '../../../support/redis/redis-clients.js'
 import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
 import { isPrimary } from '../../../support/redis/redis-replica.js'
@@ -58,6 +59,34 @@ describe.each(CHOSEN_LIBRARIES)('a store on a cluster, through $library', ({ con
       cluster.masters.map((node) => node.command('EXISTS', `app:esa:t:${id}`).catch(() => '0')),
     )
     expect(found.filter((count) => count === '1')).toHaveLength(1)
+  })
+
+  it('finds its reservations after their slot has moved to another master', async () => {
+    const tag = randomUUID()
+    const replicas = { min: 1, timeoutMs: 5000 }
+    const store = storeOn(connect(), { timeoutMs: 5000, prefix: `{${tag}}:`, replicas })
+    const [before, after] = [randomUUID(), randomUUID()]
+    expect(await store.consume(before, 60_000)).toBe(true)
+
+    const { masters } = cluster
+    const slot = String(await masters[0]?.command('CLUSTER', 'KEYSLOT', tag))
+    const counts = await Promise.all(
+      masters.map((node) => node.command('CLUSTER', 'COUNTKEYSINSLOT', slot)),
+    )
+    const from = masters[counts.indexOf('1')] as RedisServer
+    const to = masters[counts.indexOf('0')] as RedisServer
+    const [fromId, toId] = await Promise.all(
+      [from, to].map((node) => node.command('CLUSTER', 'MYID')),
+    )
+    await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId))
+    await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId))
+    const key = `{${tag}}:t:${before}`
+    expect(await from.command('MIGRATE', to.host, String(to.port), key, '0', '5000')).toBe('OK')
+    for (const node of [to, from]) {
+      await node.command('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId))
+    }
+    expect(await store.consume(before, 60_000)).toBe(false)
+    expect(await store.consume(after, 60_000)).toBe(true)
   })
 })
 

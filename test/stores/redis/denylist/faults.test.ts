@@ -382,19 +382,3 @@ describe.each(CHOSEN_LIBRARIES)('a write whose reply is lost, through $library',
     await desk.deny(entryOf(), { timeoutMs: 5000 })
   })
 })
-
-it('many questions at once on a connection that fails give it up once', async () => {
-  const server = await ownRedis()
-  const proxy = await proxyOf(server)
-  const desk = openDenylist(proxy)
-  await desk.version()
-  const warnings: Error[] = []
-  const listen = (warning: Error): void => void warnings.push(warning)
-  process.on('warning', listen)
-  onTestFinished(() => void process.off('warning', listen))
-  proxy.hold()
-  const asked = Array.from({ length: 20 }, () => desk.version({ timeoutMs: 100 }))
-  for (const { status } of await Promise.allSettled(asked)) expect(status).toBe('rejected')
-  await sleep(0)
-  expect(warnings).toEqual([])
-})

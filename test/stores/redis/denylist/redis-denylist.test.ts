@@ -386,23 +386,3 @@ describe('what is wrong is refused with a TypeError that names it', () => {
     await expect(desk.entries({ timeoutMs: 0 })).rejects.toThrow(TypeError)
   })
 })
-
-describe('several who write at once', () => {
-  it('lose nothing, and each has a version of its own', async () => {
-    const desks = Array.from({ length: 5 }, () => openDenylist(server))
-    const receiver = openDenylist(server)
-    await receiver.ready()
-    const denied = await Promise.all(
-      desks.flatMap((each, index) =>
-        Array.from({ length: 20 }, (_, count) =>
-          each.deny(entryOf({ value: `${index} ${count}` }), { timeoutMs: 10_000 }),
-        ),
-      ),
-    )
-    expect(new Set(denied.map(({ version }) => version)).size).toBe(100)
-    await until('all are denied', async () => receiver.health().entries === 100)
-    const highest = Math.max(...denied.map(({ version }) => version))
-    expect(receiver.health().version).toBe(highest)
-    expect(await desk.entries()).toHaveLength(100)
-  })
-})

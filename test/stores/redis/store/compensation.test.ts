@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type {
   ReservationRequest,
@@ -182,33 +182,5 @@ describe('a reservation that arrives late', () => {
       expect(await store.renew(run)).toBe(true)
     }
     expect(await store.settle(run, { type: 'not_stored' })).toBe(true)
-  })
-
-  it('leaves nothing behind when nobody retries', async () => {
-    const redis = await ownRedis()
-    const { store } = openStore(redis)
-    await until('it has connected', () => answers(store))
-    redis.pause()
-    await expect(store.reserve(requestFor({ leaseMs: 1000 }))).rejects.toThrow('Redis')
-    redis.resume()
-    await until('nothing is left', async () => (await redis.command('DBSIZE')) === '0')
-  })
-
-  it('is never taken from the one who got it', async () => {
-    const redis = await ownRedis()
-    const { store } = openStore(redis)
-    await until('it has connected', () => answers(store))
-    const request = requestFor()
-    redis.pause()
-    await expect(store.reserve(request)).rejects.toThrow('Redis')
-    redis.resume()
-    await until('a retry gets the key', async () => {
-      const found = await store.reserve(retryOf(request)).catch(() => ({ outcome: 'down' }))
-      return found.outcome === 'reserved'
-    })
-    for (let again = 0; again < 20; again++) {
-      await turn()
-      expect((await store.reserve(retryOf(request))).outcome).toBe('running')
-    }
   })
 })

@@ -60,12 +60,6 @@ describe('whatever the user’s client is told', () => {
 })
 
 describe('whatever the user’s client is doing', () => {
-  it('subscribing does not disturb the store', async () => {
-    const { store, redis } = openIoredisStore(server)
-    await redis.subscribe('news')
-    expect(await store.consume(randomUUID(), 1000)).toBe(true)
-  })
-
   it('blocking does not delay it', async () => {
     const { store, redis } = openIoredisStore(server)
     const waiting = [redis.blpop('nothing', 0), redis.wait(5, 0)]
@@ -74,13 +68,6 @@ describe('whatever the user’s client is doing', () => {
     expect(value).toBe(true)
     expect(ms).toBeLessThan(250)
     redis.disconnect()
-  })
-
-  it('a transaction is not joined', async () => {
-    const { store, redis } = openIoredisStore(server)
-    const transaction = redis.multi().set('a', '1')
-    expect(await store.consume(randomUUID(), 1000)).toBe(true)
-    expect(await transaction.exec()).toEqual([[null, 'OK']])
   })
 
   it('ending its own connection does not end the store’s', async () => {

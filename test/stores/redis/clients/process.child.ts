@@ -18,12 +18,21 @@ const clients = {
     new Cluster([{ host, port: cluster }], { lazyConnect: true }),
 }
 
+const request = {
+  recordId: randomUUID(),
+  owner: randomUUID(),
+  fingerprint: 'fingerprint',
+  leaseMs: 900_000,
+  retentionMs: 900_000,
+  rerunAbandoned: false,
+}
 const used: Record<string, boolean[]> = {}
 const uses = Object.entries(clients).map(async ([name, client]) => {
   const isReached = ['serving', 'cluster'].includes(name)
   const store = redisStore(client, { timeoutMs: isReached ? 10_000 : 100 })
   const denylist = redisDenylist(client)
-  const work = [store.consume(randomUUID(), 1000), denylist.ready()]
+  // One that may reach a server that hangs is taken back until the store is closed.
+  const work = [store.reserve(request), denylist.ready()]
   const results = await Promise.allSettled(work)
   used[name] = results.map(({ status }) => status === 'fulfilled')
   return () => {

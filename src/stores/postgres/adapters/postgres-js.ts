@@ -57,7 +57,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
           tx = begun
           try {
             const result = await use(begun)
-            await unlessLost(begun)
+            if (lost.has(begun as object)) await never
             await commit(begun)
             // Whatever becomes of the empty transaction.
             settle = () => resolve(result)

@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
-import type { Row, TransactionLimits, TransactionRunner } from './runner.js'
+import {
+  onlyRow,
+  type Row,
+  type TransactionLimits,
+  type TransactionRunner,
+  textIn,
+} from './runner.js'
 import { COMMENT, SCHEMA_VERSION } from './schema.js'
-import { onlyRow, textIn } from './sql/read-columns.js'
 import { recordIds } from './sql/record-ids.js'
 import { createStatements, isEndedByHandler } from './sql/statements.js'
 import { membersOf, sqlStateOf } from './sql-state.js'

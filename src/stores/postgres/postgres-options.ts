@@ -8,7 +8,7 @@ import {
   parseOptions,
 } from '../../base/options.js'
 import type { Isolation, TransactionRunner } from './runner.js'
-import { DEFAULT_SCHEMA, schemaName } from './schema-names.js'
+import { DEFAULT_SCHEMA, SCHEMA_NAME } from './sql/literals.js'
 
 /** Options of `postgresStore`. */
 export interface PostgresStoreOptions {
@@ -31,6 +31,17 @@ export interface PostgresStoreOptions {
   /** The isolation level of a handler's transaction. Default: the server's. */
   readonly isolation?: Isolation | undefined
 }
+
+export const schemaName = (): z.ZodString => {
+  const error = 'must be at most 63 lower-case letters, digits and _, such as service_auth'
+  return z.string({ error }).regex(SCHEMA_NAME, { error })
+}
+
+/** Postgres reserves these two names for other purposes, even in double quotes. */
+const NO_ROLES = ['public', 'none']
+
+export const roleName = (): z.ZodString =>
+  schemaName().refine((name) => !NO_ROLES.includes(name), { error: 'must be the name of a role' })
 
 const ISOLATIONS = ['read committed', 'repeatable read', 'serializable'] as const
 

@@ -1,6 +1,6 @@
 import { lazy, optionsObject, parseOptions } from '../../base/options.js'
-import { DEFAULT_SCHEMA, roleName, schemaName } from './schema-names.js'
-import { integerLiteral, quotedSchema } from './sql/literals.js'
+import { roleName, schemaName } from './postgres-options.js'
+import { DEFAULT_SCHEMA, integerLiteral, quotedSchema } from './sql/literals.js'
 import { schemaLock } from './sql/record-ids.js'
 import { createBeginRun } from './sql/statements.js'
 

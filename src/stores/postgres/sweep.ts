@@ -1,9 +1,8 @@
 import { AsyncResource } from 'node:async_hooks'
 import { announcePostgres } from '../../base/decision/store-event.js'
 import { integerBetween, lazy, optionsObject, parseOptions } from '../../base/options.js'
-import type { TransactionRunner } from './runner.js'
+import { onlyRow, type TransactionRunner, textIn } from './runner.js'
 import { integerLiteral, quotedSchema } from './sql/literals.js'
-import { onlyRow, textIn } from './sql/read-columns.js'
 import { schemaLock } from './sql/record-ids.js'
 import { sqlStateOf } from './sql-state.js'
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Isolation, TransactionRunner } from '../../stores/postgres/runner.js'
+import { sqlStateOf } from '../../stores/postgres/sql-state.js'
 import type { StoreRules } from '../stores/store-case.js'
 import {
   exhaust,
@@ -15,13 +16,14 @@ import {
 const ISOLATIONS: readonly Isolation[] = ['read committed', 'repeatable read', 'serializable']
 
 export const TRANSACTION_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
-  'a work that resolves is called once and committed, and its result is that of the transaction':
+  'a work that resolves is called once and committed, and seen by nobody else before; its result is that of the transaction':
     async ({ runner, insert, holds }) => {
       let calls = 0
       const result = { calls }
       const returned = await runner.transaction(async (tx) => {
         calls++
         await insert(tx, 'a')
+        await holds()
         return result
       }, LIMITS)
       assert.equal(returned, result)
@@ -44,18 +46,6 @@ export const TRANSACTION_RULES: StoreRules<TransactionRunner<unknown>> = withTab
     assert.equal(await errorOf(ended), failure)
     assert.equal(calls, 1, 'calls of the work')
     await holds()
-  },
-
-  'what a transaction writes is seen by nobody else before it commits': async ({
-    runner,
-    insert,
-    holds,
-  }) => {
-    await runner.transaction(async (tx) => {
-      await insert(tx, 'a')
-      await holds()
-    }, LIMITS)
-    await holds('a')
   },
 
   'a statement without a transaction is in none': async ({ runner, insert, holds }) => {
@@ -104,12 +94,16 @@ export const TRANSACTION_RULES: StoreRules<TransactionRunner<unknown>> = withTab
     await holds()
   },
 
-  'a constraint that fails at COMMIT is no success': async ({ runner, insert, holds }) => {
+  'a constraint that fails at COMMIT is no success, and tells its SQLSTATE': async ({
+    runner,
+    insert,
+    holds,
+  }) => {
     const ended = runner.transaction(async (tx) => {
       await insert(tx, 'a')
       await insert(tx, 'a')
     }, LIMITS)
-    await errorOf(ended)
+    assert.equal(sqlStateOf(await errorOf(ended)), '23505')
     await holds()
   },
 

@@ -64,14 +64,6 @@ const STATEMENT_RULES: StoreRules<TransactionRunner<unknown>> = withTables({
     assert.equal(sqlStateOf(inside), '42703')
   },
 
-  'a COMMIT that fails tells the SQLSTATE of the server': async ({ runner, insert }) => {
-    const ended = runner.transaction(async (tx) => {
-      await insert(tx, 'a')
-      await insert(tx, 'a')
-    }, LIMITS)
-    assert.equal(sqlStateOf(await errorOf(ended)), '23505')
-  },
-
   'nothing waits longer than statementMs for a statement': async ({ runner }) => {
     const startedAt = performance.now()
     await errorOf(

@@ -17,17 +17,21 @@ export interface PgPoolLike<T> {
   /** Emitted when an idle client fails. */
   on(event: 'error', listener: (error: Error) => void): unknown
   /** Emitted when a client is connected. */
-  on(event: 'connect', listener: (client: PgClientLike) => void): unknown
+  on(event: 'connect', listener: (client: ErrorEmitter) => void): unknown
+}
+
+/** @inline */
+interface ErrorEmitter {
+  on(event: 'error', listener: (error: Error) => void): unknown
 }
 
 /** The parts of a client that the adapter uses. */
-interface PgClientLike {
+interface PgClientLike extends ErrorEmitter {
   query(
     text: string,
     values?: readonly unknown[],
   ): Promise<{ readonly command: string; readonly rows: Row[] }>
   release(destroy?: boolean): void
-  on(event: 'error', listener: (error: Error) => void): unknown
   removeListener(event: 'error', listener: (error: Error) => void): unknown
 }
 
@@ -135,4 +139,4 @@ export function isPgPool(pool: unknown): boolean {
 }
 
 /** The error of an idle client of a pool would crash the process. The pool has already removed that client. */
-export const ignoreErrors = (of: Pick<PgClientLike, 'on'>): void => void of.on('error', () => {})
+export const ignoreErrors = (of: ErrorEmitter): void => void of.on('error', () => {})

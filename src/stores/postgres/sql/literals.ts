@@ -1,5 +1,3 @@
-import { SCHEMA_NAME } from '../schema-names.js'
-
 /**
  * The text of a statement contains only names, digests, integers and durations of this package; everything else is
  * bound. Names of functions and operators are qualified, because a handler can change `search_path`. Literals have
@@ -7,6 +5,11 @@ import { SCHEMA_NAME } from '../schema-names.js'
  * function, or the other side of an operator gives them one. One with a backslash is an `E''`, because a handler can
  * change `standard_conforming_strings`.
  */
+
+export const DEFAULT_SCHEMA = 'service_auth'
+
+/** A name that needs no escaping between double quotes. */
+export const SCHEMA_NAME: RegExp = /^[a-z_][a-z0-9_]{0,62}$/
 
 const UUID = /^[0-9a-f]{32}$/
 const BYTES = /^([0-9a-f]{2})+$/

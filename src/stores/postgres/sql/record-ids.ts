@@ -1,6 +1,6 @@
 import { textOfParts } from '../../../base/digest.js'
 import { hash } from '../../../base/supported-node.js'
-import { DEFAULT_SCHEMA } from '../schema-names.js'
+import { DEFAULT_SCHEMA } from './literals.js'
 
 /** The ids of a record in the database, and the lock of its runs. */
 export interface RecordIds {

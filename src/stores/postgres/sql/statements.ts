@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Row, Statement } from '../runner.js'
+import { onlyRow, type Row, type Statement, textIn } from '../runner.js'
 import { membersOf } from '../sql-state.js'
 import {
   bytesLiteral,
@@ -11,7 +11,6 @@ import {
   timeAfter,
   uuidLiteral,
 } from './literals.js'
-import { onlyRow, textIn } from './read-columns.js'
 import type { RecordIds, TokenIds } from './record-ids.js'
 
 /** All statements that the store uses while it serves requests. */

@@ -171,7 +171,6 @@ const adapterOf = <Tx>(name: string, open: OpenerOf<Tx>): Adapter => ({
 
 export const PG = adapterOf('pg', openPgWith({}))
 export const PG_BY_PIPELINE = adapterOf('pg by pipeline', openPgWith({ pipeline: true }))
-export const PRISMA = adapterOf('Prisma', openPrismaLibrary)
 
 export const ADAPTERS: readonly Adapter[] = [
   PG,
@@ -179,5 +178,5 @@ export const ADAPTERS: readonly Adapter[] = [
   adapterOf('drizzle', openDrizzle),
   adapterOf('kysely', openKysely),
   adapterOf('TypeORM', openTypeOrm),
-  PRISMA,
+  adapterOf('Prisma', openPrismaLibrary),
 ]

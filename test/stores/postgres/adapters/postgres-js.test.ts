@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fromDrizzle } from '../../../../src/stores/postgres/adapters/drizzle.js'
 import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
 import { guardTransaction, TransactionEndedError } from '../../../../src/stores/postgres/guard.js'
-import { textIn } from '../../../../src/stores/postgres/sql/read-columns.js'
+import { textIn } from '../../../../src/stores/postgres/runner.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres/postgres.js'
 
 const LIMITS = { acquireMs: 2000, transactionMs: 5000 }

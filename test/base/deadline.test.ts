@@ -76,12 +76,6 @@ describe('withDeadline', () => {
     expect(work).not.toHaveBeenCalled()
   })
 
-  it('handles the failure of work that was under way when the signal had aborted', async () => {
-    const running = Promise.reject(new Error('of the work'))
-    await expect(withDeadline(limit({ signal: aborted() }), running)).rejects.toThrow('cancelled')
-    await turn()
-  })
-
   it('accepts a value that is there already although no time is left', async () => {
     await expect(withDeadline(limit({ timeoutMs: 0 }), Promise.resolve(1))).resolves.toBe(1)
   })
@@ -163,12 +157,5 @@ describe('startTimer', () => {
     await turn()
     await sleep(20)
     expect(expire).not.toHaveBeenCalled()
-  })
-
-  it('gives the time up to which data has been read', async () => {
-    const before = performance.now()
-    const firedAt = await new Promise<number>((resolve) => startTimer(5, resolve))
-    expect(firedAt).toBeGreaterThanOrEqual(before + 4)
-    expect(firedAt).toBeLessThanOrEqual(performance.now())
   })
 })

@@ -19,11 +19,11 @@ export interface CoreUnderTest extends Omit<Core, 'secrets'> {
 /** The core that the project `core` is told of, or a stand-in of this version for each call. */
 export async function openCore(
   version: CoreVersion = '11.4',
-  firebaseSignerKey?: string,
+  hasFirebaseSignerKey = true,
 ): Promise<CoreUnderTest> {
   const given = inject('givenCore')
   if (given === undefined) {
-    const core = await startStandInCore({ version, firebaseSignerKey })
+    const core = await startStandInCore({ version, hasFirebaseSignerKey })
     return { ...core, version, features: await featuresOf(core) }
   }
   const { versions } = await ask<{ versions: string[] }>('GET', '/apiversion', given)

@@ -20,9 +20,12 @@ const secrets = {
 
 const isGiven = inject('givenCore') !== undefined
 
-/** Whether a core of this version answers as the recorded one, which was 10.1.8. */
-const isSameIn = (version: string, { changedIn }: Scene): boolean =>
-  changedIn === undefined || version.localeCompare(changedIn, 'en', { numeric: true }) < 0
+const isBefore = (version: string, other: string): boolean =>
+  version.localeCompare(other, 'en', { numeric: true }) < 0
+
+/** Whether a core of this version answers as the recorded one. */
+const isSameIn = (version: string, { changedIn }: Scene, { since = '0' }: FixtureFile): boolean =>
+  !isBefore(version, since) && (changedIn === undefined || isBefore(version, changedIn))
 
 /** A stand-in takes the features of the recorded core; a given one has its own, and a state. */
 function isFor({ features, setFeatures }: CoreUnderTest, file: FixtureFile): boolean {
@@ -33,27 +36,25 @@ function isFor({ features, setFeatures }: CoreUnderTest, file: FixtureFile): boo
 
 describe.each(isGiven ? ['given'] : VERSIONS)('core %s', (name) => {
   const version = VERSIONS.find((each) => each === name)
-  let core: CoreUnderTest
-  let coreWithoutSignerKey: CoreUnderTest
-
-  beforeAll(async () => {
-    core = await openCore(version, random(64))
-    coreWithoutSignerKey = await openCore(version)
+  const files = [...fixtures].map(([subject, file]) => {
+    const isFor = (scene: Scene) => isGiven || (!scene.coreOnly && isSameIn(name, scene, file))
+    return { subject, file, scenes: file.scenes.filter(isFor) }
   })
-  afterAll(() => Promise.all([core.close(), coreWithoutSignerKey.close()]))
 
-  describe.each([...fixtures])('%s', (subject, file) => {
-    const shared = file.scenes.filter(
-      (scene) => isGiven || (!scene.coreOnly && isSameIn(name, scene)),
-    )
+  describe.each(files.filter(({ scenes }) => scenes.length > 0))('$subject', (own) => {
+    const { subject, file, scenes } = own
+    let core: CoreUnderTest
+    beforeAll(async () => {
+      core = await openCore(version, subject !== WITHOUT_SIGNER_KEY)
+    })
+    afterAll(() => core.close())
 
-    it.for(shared)('answers as the recorded core has: $name', async (scene, { skip }) => {
-      const asked = subject === WITHOUT_SIGNER_KEY ? coreWithoutSignerKey : core
-      skip(!isSameIn(asked.version, scene) || !isFor(asked, file))
-      asked.setFeatures?.(file.features as readonly Feature[])
+    it.for(scenes)('answers as the recorded core has: $name', async (scene, { skip }) => {
+      skip(!isSameIn(core.version, scene, file) || !isFor(core, file))
+      core.setFeatures?.(file.features as readonly Feature[])
       const differences = await replay(scene, {
-        ...asked,
-        secrets: { ...secrets, key: asked.apiKey },
+        ...core,
+        secrets: { ...secrets, key: core.apiKey },
       })
       expect(differences).toEqual([])
     })

@@ -20,7 +20,8 @@ export function textOf(body: Buffer, contentType = ''): string {
   // `TextDecoder` would read it as windows-1252.
   if (/^(?:iso-8859-1|latin1)$/i.test(charset)) return body.toString('latin1')
   if (!/^utf-8$/i.test(charset)) {
-    throw new Refused(500, `The character encoding [${charset}] is not supported`)
+    const text = `The character encoding [${charset}] is not supported`
+    throw new Refused(500, `java.io.UnsupportedEncodingException: ${text}`)
   }
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body)
@@ -40,8 +41,7 @@ interface MintRequest {
 }
 
 /** Reads the fields in the core's order: it complains of the first. @throws Refused */
-export function parseMintRequest(text: string): MintRequest {
-  const body = objectIn(text)
+export function parseMintRequest(body: Readonly<Record<string, unknown>>): MintRequest {
   const field = <Schema extends z.ZodType>(name: string, schema: Schema): z.output<Schema> => {
     const read = schema.safeParse(Object.hasOwn(body, name) ? body[name] : undefined)
     if (read.success) return read.data
@@ -57,9 +57,10 @@ export function parseMintRequest(text: string): MintRequest {
   return { algorithm, jwksDomain, payload, validity, useStaticSigningKey }
 }
 
-function objectIn(text: string): Record<string, unknown> {
+/** Reads the body of a request. @throws Refused */
+export function objectIn(text: string): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(text, (_, member) => storable(member))
+    const value = storable(JSON.parse(text), 0)
     if (isObject(value)) return value
   } catch {
     // Thrown below: the core has one text for both.
@@ -67,11 +68,22 @@ function objectIn(text: string): Record<string, unknown> {
   throw new Refused(400, 'Invalid Json Input')
 }
 
-/** The core writes `?` for half of a surrogate pair. */
-const storable = (value: unknown): unknown =>
-  typeof value === 'string' ? value.replaceAll(/\p{Surrogate}/gu, '?') : value
+/** A core reads no deeper. */
+const DEEPEST = 255
 
-/** Returns the core's reply to a mint request. */
+/** The core writes `?` for half of a surrogate pair. */
+function storable(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return value.replaceAll(/\p{Surrogate}/gu, '?')
+  if (typeof value !== 'object' || value === null) return value
+  if (depth === DEEPEST) throw new RangeError('too deep')
+  if (Array.isArray(value)) return value.map((element) => storable(element, depth + 1))
+  const members = Object.entries(value).map(([name, member]) => {
+    return [storable(name, depth), storable(member, depth + 1)]
+  })
+  return Object.fromEntries(members)
+}
+
+/** Returns the core's reply to a mint request. @throws Refused */
 export function mintToken(request: MintRequest, ring: KeyRing, nowMs: number): object {
   const { algorithm, jwksDomain, payload, validity, useStaticSigningKey } = request
   if (algorithm.toUpperCase() !== 'RS256') return { status: 'UNSUPPORTED_ALGORITHM_ERROR' }
@@ -79,6 +91,11 @@ export function mintToken(request: MintRequest, ring: KeyRing, nowMs: number): o
   const iat = Math.floor(nowMs / 1000)
   // The caller's claims replace those of the core.
   const claims = { iat, exp: iat + validity, iss: jwksDomain, ...payload }
+  if (hasTooLargeInteger(payload)) {
+    const types = 'Map, List, Boolean, Integer, Long, Double, String, Date, Instant, and Null'
+    const text = `Claim values must only be of types ${types}`
+    throw new Refused(500, `java.lang.IllegalArgumentException: ${text}`)
+  }
   const header = { kid: key.kid, typ: 'JWT', alg: 'RS256' }
   const jwt = compactToken(header, { ...claims, ...audienceIn(payload) }, rs256(key.privateKey))
   return { status: 'OK', jwt }
@@ -89,4 +106,16 @@ function audienceIn({ aud }: Readonly<Record<string, unknown>>): { aud?: unknown
   if (aud === undefined) return {}
   const audience = [aud].flat().filter((one) => typeof one === 'string')
   return { aud: audience.length > 1 ? audience : audience[0] }
+}
+
+const TOO_LARGE = 2 ** 63
+/** From this size on, `JSON.stringify` writes an exponent, and the core reads a double. */
+const DOUBLE_FROM = 1e21
+
+function hasTooLargeInteger(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) {
+    return Object.values(value).some(hasTooLargeInteger)
+  }
+  const size = Math.abs(Number.isInteger(value) ? Number(value) : 0)
+  return size >= TOO_LARGE && size < DOUBLE_FROM
 }

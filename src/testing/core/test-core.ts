@@ -13,7 +13,7 @@ import {
 } from '../../base/options.js'
 import { createKeyRing, createSigningKey, type KeyRing } from '../issuer/issuer-keys.js'
 import { closeServer, createLoopbackServer, listenOnLoopback, portOf } from '../issuer/loopback.js'
-import { mintToken, parseMintRequest, Refused, textOf } from './mint.js'
+import { mintToken, objectIn, parseMintRequest, Refused, textOf } from './mint.js'
 
 /** Options of `createTestCore`. */
 export interface TestCoreOptions {
@@ -118,8 +118,8 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
             trouble.busyTimes -= 1
             return { status: 429, body: 'Too many requests' }
           }
-          const asked = parseMintRequest(textOf(body, request.headers['content-type']))
-          return ok(mintToken(asked, ring, readClock(clock)))
+          const asked = objectIn(textOf(body, request.headers['content-type']))
+          return ok(mintToken(parseMintRequest(asked), ring, readClock(clock)))
         },
       },
     },

@@ -11,18 +11,10 @@ import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import { logDecisions } from '../../../src/telemetry/log/log-decisions.js'
+import { readFixtures } from '../../core/fixtures/fixture.js'
 import { recordOutput } from '../../support/secret-search/index.js'
 import { sourceOf } from '../run/support/people.js'
 import { QUICK_TIMING } from '../run/support/quick-timing.js'
-
-const RECORDINGS = [
-  ...['apps', 'differential-10.1.8', 'direct-10.1.8', 'direct-11.4.7'].map(
-    (name) => `../../recordings/${name}.ndjson`,
-  ),
-  ...['core', 'errors', 'import', 'job', 'linked', 'lookups', 'stage', 'unlicensed'].map(
-    (name) => `../../core/fixtures/${name}.ndjson`,
-  ),
-]
 
 /** What the core has said in words, whatever it was about. */
 async function readTexts(): Promise<string[]> {
@@ -31,9 +23,8 @@ async function readTexts(): Promise<string[]> {
     if (typeof value === 'string' && /[a-z] [a-z]/i.test(value)) texts.add(value)
     if (typeof value === 'object' && value !== null) Object.values(value).forEach(collect)
   }
-  for (const path of RECORDINGS) {
-    const lines = (await readFile(new URL(path, import.meta.url), 'utf8')).trimEnd().split('\n')
-    for (const line of lines) collect(JSON.parse(line).reply)
+  for (const { scenes } of (await readFixtures()).values()) {
+    for (const { steps } of scenes) for (const { reply } of steps) collect(reply)
   }
   return [...texts].filter((text) => !text.includes('<html'))
 }

@@ -1,17 +1,100 @@
-import { Refused } from '../../../../src/testing/core/mint.js'
-import { isStorable, UNSTORABLE } from './import-faults.js'
 import type { LoginMethod } from './imported-user.js'
-import { type JsonObject, withoutAbsent } from './input.js'
-import { noSuchTenant } from './router.js'
+import type { JsonObject } from './input.js'
+import {
+  badInput,
+  field,
+  optionalField,
+  requiredText,
+  stored,
+  trim,
+  withoutAbsent,
+} from './input.js'
+import { normaliseEmail, normalisePhoneNumber } from './normal-forms.js'
+import { type Call, noSuchTenant, type Routes } from './router.js'
 import { type Account, infosOf, keyOf, type Tables } from './tables.js'
 
-/** @throws {Refused} for a text of a look-up with a NUL, which the core's database does not take */
-export function stored(text: string): string {
-  if (!isStorable(text)) throw new Refused(500, UNSTORABLE)
-  return text
+const MAPPING_KINDS = ['SUPERTOKENS', 'EXTERNAL', 'ANY']
+
+/** The routes for accounts and their ids. */
+export function accountRoutes(tables: Tables): Routes {
+  return {
+    'GET /recipe/userid/map': { answer: ({ query }) => mapping(query, tables) },
+    'GET /user/id': {
+      answer({ query }) {
+        const account = accountOf(tables, stored(requiredText(query, 'userId')))
+        if (account === undefined) return { status: 'UNKNOWN_USER_ID_ERROR' }
+        return { status: 'OK', user: shownAccount(account, tables) }
+      },
+    },
+    'GET /users/by-accountinfo': { isPerTenant: true, answer: (call) => usersWith(call, tables) },
+    'POST /user/remove': {
+      answer({ body }) {
+        const userId = field(body, 'userId', 'string')
+        optionalField(body, 'removeAllLinkedAccounts', 'boolean')
+        deleteUser(tables, userId)
+        return { status: 'OK' }
+      },
+    },
+  }
 }
 
-/** @throws {BadInput} if there is no such tenant */
+function mapping(query: URLSearchParams, tables: Tables): object {
+  const userId = trim(requiredText(query, 'userId'))
+  if (userId === '') throw badInput("Field name 'userId' cannot be an empty String")
+  const kind = trim(query.get('userIdType') ?? 'ANY')
+  if (!MAPPING_KINDS.includes(kind)) {
+    const names = "'SUPERTOKENS', 'EXTERNAL' or 'ANY'"
+    throw badInput(`Field name 'userIdType' should be one of ${names}`)
+  }
+  stored(userId)
+  const asCoreId = kind === 'EXTERNAL' ? undefined : tables.externalIds.get(userId)
+  const coreId = kind === 'SUPERTOKENS' ? undefined : tables.coreIds.get(userId)
+  if (asCoreId !== undefined) {
+    return { status: 'OK', superTokensUserId: userId, externalUserId: asCoreId }
+  }
+  if (coreId === undefined) return { status: 'UNKNOWN_MAPPING_ERROR' }
+  return { status: 'OK', superTokensUserId: coreId, externalUserId: userId }
+}
+
+/** The accounts that have all of the values in the tenant, or any of them, oldest first. */
+function usersWith({ query, tenantId }: Call, tables: Tables): object {
+  const isUnion = requiredText(query, 'doUnionOfAccountInfo')
+  if (isUnion !== 'true' && isUnion !== 'false') {
+    throw badInput("'doUnionOfAccountInfo' should be either 'true' or 'false'")
+  }
+  const email = query.get('email')
+  const phoneNumber = query.get('phoneNumber')
+  const thirdPartyId = query.get('thirdPartyId') ?? undefined
+  const thirdPartyUserId = query.get('thirdPartyUserId') ?? undefined
+  if ((thirdPartyId === undefined) !== (thirdPartyUserId === undefined)) {
+    const both = "'thirdPartyUserId' must also be provided, and vice versa"
+    throw badInput(`If 'thirdPartyId' is provided, ${both}`)
+  }
+  assertTenant(tables, tenantId)
+  const values = infosOf({
+    email: email === null ? undefined : normaliseEmail(email),
+    phoneNumber: phoneNumber === null ? undefined : normalisePhoneNumber(phoneNumber),
+    thirdPartyId,
+    thirdPartyUserId,
+  })
+  const found = values.map((value) => {
+    return tables.holders.get(keyOf({ tenantId, value: stored(value) })) ?? new Set<string>()
+  })
+  const isFound = (id: string) => isUnion === 'true' || found.every((some) => some.has(id))
+  const accounts = [...new Set(found.flatMap((ids) => [...ids]))]
+    .filter(isFound)
+    .flatMap((id) => tables.accounts.get(id) ?? [])
+    .toSorted(byAge)
+  return { status: 'OK', users: accounts.map((account) => shownAccount(account, tables)) }
+}
+
+/** By age; of equally old ones the one with the later id is first. */
+function byAge(one: Account, other: Account): number {
+  if (one.timeJoined !== other.timeJoined) return one.timeJoined - other.timeJoined
+  return one.id < other.id ? 1 : -1
+}
+
+/** @throws {Refused} if there is no such tenant */
 export function assertTenant({ tenants }: Tables, tenantId: string): void {
   if (!tenants.has(tenantId)) throw noSuchTenant(tenantId)
 }
@@ -20,12 +103,6 @@ export function assertTenant({ tenants }: Tables, tenantId: string): void {
 export function accountOf(tables: Tables, userId: string): Account | undefined {
   const coreId = tables.coreIds.get(userId) ?? userId
   return tables.accounts.get(tables.accountOf.get(coreId) ?? '')
-}
-
-/** By age; of equally old ones the one with the later id is first. */
-function byAge(one: Account, other: Account): number {
-  if (one.timeJoined !== other.timeJoined) return one.timeJoined - other.timeJoined
-  return one.id < other.id ? 1 : -1
 }
 
 /** Returns an account as the core shows it. */
@@ -67,80 +144,11 @@ function distinct(texts: readonly string[]): string[] {
   return [...new Set(texts)]
 }
 
-/** The values to look up; absent members are ignored. */
-export type AccountInfo = Pick<
-  LoginMethod,
-  'email' | 'phoneNumber' | 'thirdPartyId' | 'thirdPartyUserId'
->
-
-/** Returns the accounts that have one (`any`) or all of the values in the tenant, oldest first. */
-export function findAccounts(
-  { accounts, holders }: Tables,
-  tenantId: string,
-  { info, match }: { readonly info: AccountInfo; readonly match: 'any' | 'all' },
-): Account[] {
-  const keys = infosOf(info).map((value) => keyOf({ tenantId, value: stored(value) }))
-  const found = keys.map((key) => holders.get(key) ?? new Set<string>())
-  const all = distinct(found.flatMap((ids) => [...ids]))
-  const ids = match === 'any' ? all : all.filter((id) => found.every((some) => some.has(id)))
-  return ids.flatMap((id) => accounts.get(id) ?? []).toSorted(byAge)
-}
-
-/** The accounts with a login method of one of these recipes (all without any) in the tenant; in all without one. */
-export function accountsIn(
-  { accounts }: Tables,
-  tenantId: string | undefined,
-  recipeIds: readonly string[],
-): Account[] {
-  return [...accounts.values()].filter(({ methods }) =>
-    methods.some((method) => {
-      const isThere = tenantId === undefined || method.tenantIds.includes(tenantId)
-      return isThere && (recipeIds.length === 0 || recipeIds.includes(method.recipeId))
-    }),
-  )
-}
-
-export interface AccountPage {
-  readonly order: 'ASC' | 'DESC'
-  readonly limit: number
-  /** The first account of the page. */
-  readonly from?: { readonly id: string; readonly timeMs: bigint } | undefined
-}
-
-/** Returns a page of accounts by age, and one more than it holds if there are more. */
-export function pageOf(accounts: readonly Account[], { order, limit, from }: AccountPage) {
-  const sign = order === 'ASC' ? 1 : -1
-  const isInPage = ({ id, timeJoined }: Account): boolean => {
-    if (from === undefined) return true
-    const time = BigInt(timeJoined)
-    if (time === from.timeMs) return id <= from.id
-    return order === 'ASC' ? time > from.timeMs : time < from.timeMs
-  }
-  return accounts
-    .filter(isInPage)
-    .toSorted((one, other) => {
-      const isSameAge = one.timeJoined === other.timeJoined
-      return isSameAge ? byAge(one, other) : sign * byAge(one, other)
-    })
-    .slice(0, limit + 1)
-}
-
-/**
- * Deletes an account and the data under its ids, or only one login method. The account is deleted
- * with its last method.
- */
-export function deleteUser(tables: Tables, userId: string, withLinkedAccounts: boolean): void {
+/** Deletes an account with all its login methods, and the data under their ids. */
+function deleteUser(tables: Tables, userId: string): void {
   const account = accountOf(tables, userId)
   if (account === undefined) return
-  const coreId = tables.coreIds.get(userId) ?? userId
-  const isGone = (method: LoginMethod) => withLinkedAccounts || method.superTokensUserId === coreId
-  const gone = account.methods.filter(isGone).map(({ superTokensUserId }) => superTokensUserId)
-  const left = account.methods.filter((method) => !isGone(method))
-  tables.change({
-    ...(left.length === 0
-      ? { accountsGone: [account.id] }
-      : { accounts: [{ ...account, methods: left }] }),
-    dataGone: gone.flatMap((id) => [id, tables.externalIds.get(id) ?? id]),
-    mappingsGone: gone,
-  })
+  const mappingsGone = account.methods.map(({ superTokensUserId }) => superTokensUserId)
+  const dataGone = mappingsGone.flatMap((id) => [id, tables.externalIds.get(id) ?? id])
+  tables.change({ accountsGone: [account.id], dataGone, mappingsGone })
 }

@@ -1,70 +1,50 @@
-import { accountOf, shownAccount, stored } from './accounts.js'
+import { accountOf, shownAccount } from './accounts.js'
 import { BlamedFault, ChunkFault, DatabaseFault } from './import-faults.js'
 import { importUsers } from './import-users.js'
 import type { ImportedUser, LoginMethod, ReadContext } from './imported-user.js'
-import {
-  BadInput,
-  field,
-  isString,
-  type JsonObject,
-  pageLimit,
-  parseObject,
-  placeOf,
-  tokenOf,
-  withoutAbsent,
-} from './input.js'
+import { badInput, field, type JsonObject, stored, withoutAbsent } from './input.js'
 import { readUser } from './read-user.js'
-import type { Call, Route } from './router.js'
-import { ROW_STATUSES, type Row, type RowStatus, type Tables } from './tables.js'
+import type { Routes } from './router.js'
+import type { Row, RowStatus, Tables } from './tables.js'
 
 const MAX_STAGED = 10_000
 const MAX_DELETED = 500
-const LIMITS = { fallback: 100, largest: 500, tooLarge: 'Max limit allowed is 500' }
+const DEFAULT_LIMIT = 100
+const MAX_LIMIT = 500
+const ROW_STATUSES: readonly RowStatus[] = ['NEW', 'PROCESSING', 'FAILED']
 
-/** The parts that the operations of the bulk import share. */
-export interface BulkParts {
+interface BulkParts {
   readonly tables: Tables
   readonly context: () => ReadContext
   readonly clock: () => number
 }
 
 /** The five operations of the bulk import. */
-export function bulkRoutes(parts: BulkParts): [string, Route][] {
+export function bulkRoutes(parts: BulkParts): Routes {
   const { tables } = parts
-  const route = (answers: Record<string, (call: Call) => Promise<object> | object>): Route => {
-    const ok = (answerTo: (call: Call) => Promise<object> | object) => async (call: Call) => {
-      return { status: 200, body: await answerTo(call) }
-    }
-    const all = Object.entries(answers).map(([method, answerTo]) => [method, ok(answerTo)])
-    return { tenants: 'refused', answers: Object.fromEntries(all) }
+  return {
+    'POST /bulk-import/users': { answer: ({ body }) => stage(body, parts) },
+    'GET /bulk-import/users': { answer: ({ query }) => list(query, tables) },
+    'GET /bulk-import/users/count': {
+      answer({ query }) {
+        const status = statusOf(query)
+        const rows = [...tables.rows.values()]
+        const isCounted = (row: Row) => (status ?? row.status) === row.status
+        return { status: 'OK', count: rows.filter(isCounted).length }
+      },
+    },
+    'POST /bulk-import/users/remove': { answer: ({ body }) => remove(body, tables) },
+    'POST /bulk-import/import': { answer: ({ body }) => importDirectly(body, parts) },
   }
-  return [
-    [
-      '/bulk-import/users',
-      route({
-        POST: async ({ body }) => stage(await body(), parts),
-        GET: (call) => list(call, tables),
-      }),
-    ],
-    ['/bulk-import/users/count', route({ GET: (call) => count(call, tables) })],
-    [
-      '/bulk-import/users/remove',
-      route({ POST: async ({ body }) => remove(await body(), tables) }),
-    ],
-    [
-      '/bulk-import/import',
-      route({ POST: async ({ body }) => importDirectly(parseObject(await body()), parts) }),
-    ],
-  ]
 }
 
 /** All or nothing: one invalid user refuses the whole call. */
-function stage(text: string, { tables, context, clock }: BulkParts): object {
-  const values = field(parseObject(text), 'users', Array.isArray)
+function stage(body: JsonObject, { tables, context, clock }: BulkParts): object {
+  const values = field(body, 'users', 'list')
   if (values.length === 0) return { status: 'OK' }
   if (values.length > MAX_STAGED) {
     const error = `You can only add ${MAX_STAGED} users at a time.`
-    throw new BadInput(JSON.stringify({ error }))
+    throw badInput(JSON.stringify({ error }))
   }
   const settings = context()
   const staged: ImportedUser[] = []
@@ -74,7 +54,7 @@ function stage(text: string, { tables, context, clock }: BulkParts): object {
     if ('user' in reading) staged.push(reading.user)
     else refused.push({ index, errors: reading.errors })
   }
-  if (refused.length > 0) throw new BadInput(JSON.stringify({ error: HAS_INVALID, users: refused }))
+  if (refused.length > 0) throw badInput(JSON.stringify({ error: HAS_INVALID, users: refused }))
   const nowMs = clock()
   const times = { createdAt: nowMs, updatedAt: nowMs }
   const rows = staged.map((user): Row => {
@@ -92,7 +72,7 @@ function withoutNulls(user: ImportedUser): JsonObject {
   return JSON.parse(JSON.stringify(user, (_, value) => value ?? undefined))
 }
 
-/** Returns the answer to staging; the core spells some members differently than in the request. */
+/** The core spells some members differently than in the request. */
 function toStagedUser({ id, externalUserId, loginMethods }: ImportedUser): object {
   return { userId: externalUserId ?? id, loginMethods: loginMethods.map(toStagedMethod) }
 }
@@ -107,66 +87,88 @@ function toStagedMethod(method: LoginMethod): object {
 }
 
 /** The newest come first. */
-function list({ query: asked }: Call, { rows }: Tables): object {
-  const limit = pageLimit(asked, LIMITS)
-  const status = statusOf(asked)
-  const from = placeOf(asked)
-  stored(from?.id ?? '')
+function list(query: URLSearchParams, { rows }: Tables): object {
+  const limit = limitOf(query)
+  const status = statusOf(query)
+  const from = placeOf(query)
   const isInPage = ({ id, createdAt }: Row): boolean => {
     if (from === undefined) return true
     const time = BigInt(createdAt)
     return time < from.timeMs || (time === from.timeMs && id <= from.id)
   }
   const found = [...rows.values()]
-    .filter((row) => (status === undefined || row.status === status) && isInPage(row))
+    .filter((row) => (status ?? row.status) === row.status && isInPage(row))
     .sort((one, other) => other.createdAt - one.createdAt || (one.id < other.id ? 1 : -1))
   const users = found.slice(0, limit).map(({ id: _, user, ...row }) => {
     return withoutAbsent({ ...user, ...row })
   })
   const next = found[limit]
   if (next === undefined) return { status: 'OK', users }
-  return { status: 'OK', users, nextPaginationToken: tokenOf(next.id, next.createdAt) }
+  const nextPaginationToken = Buffer.from(`${next.id};${next.createdAt}`).toString('base64')
+  return { status: 'OK', users, nextPaginationToken }
 }
 
-function count({ query: asked }: Call, { rows }: Tables): object {
-  const status = statusOf(asked)
-  const all = [...rows.values()]
-  return { status: 'OK', count: all.filter((row) => (status ?? row.status) === row.status).length }
+function limitOf(query: URLSearchParams): number {
+  const text = query.get('limit') ?? String(DEFAULT_LIMIT)
+  const limit = Number(text)
+  if (!/^[+-]?\d+$/.test(text) || (limit | 0) !== limit) {
+    throw badInput("Field name 'limit' must be an int in the GET request")
+  }
+  if (limit > MAX_LIMIT) throw badInput(`Max limit allowed is ${MAX_LIMIT}`)
+  if (limit < 1) throw badInput('limit must a positive integer with min value 1')
+  return limit
 }
 
-function remove(text: string, tables: Tables): object {
-  const ids = field(parseObject(text), 'ids', Array.isArray)
-  if (ids.length > MAX_DELETED) {
-    throw new BadInput(`Field name 'ids' cannot contain more than ${MAX_DELETED} elements`)
+/** Returns the place in a pagination token: an id and a time. */
+function placeOf(query: URLSearchParams): { id: string; timeMs: bigint } | undefined {
+  const token = query.get('paginationToken')
+  if (token === null) return undefined
+  const decoded = Buffer.from(token, 'base64').toString()
+  const [, id, time = ''] = /^([^;]*);\+?(-?\d+)$/.exec(decoded) ?? []
+  // The core accepts a token without its padding.
+  const isWhole =
+    Buffer.from(decoded).toString('base64').replace(/=+$/, '') === token.replace(/=+$/, '')
+  const timeMs = BigInt(time)
+  if (id === undefined || !isWhole || BigInt.asIntN(64, timeMs) !== timeMs) {
+    throw badInput('invalid pagination token')
   }
-  for (const id of ids) {
-    if (!isString(id)) throw new BadInput("Field name 'ids' is invalid in JSON input")
-    if (id === '') throw new BadInput("Field name 'ids' cannot contain an empty string")
-  }
-  const deleted = new Set(ids.filter((id) => tables.rows.has(id)))
-  tables.change({ rowsGone: [...deleted] })
-  // In the order of the request; an id that is given twice is answered twice.
-  return {
-    deletedIds: ids.filter((id) => deleted.has(id)),
-    invalidIds: ids.filter((id) => !deleted.has(id)),
-  }
+  return { id: stored(id), timeMs }
 }
 
-function statusOf(asked: URLSearchParams): RowStatus | undefined {
-  const text = asked.get('status')
+function statusOf(query: URLSearchParams): RowStatus | undefined {
+  const text = query.get('status')
   if (text === null) return undefined
   const status = ROW_STATUSES.find((name) => name === text)
   if (status !== undefined) return status
-  throw new BadInput('Invalid value for status. Pass one of NEW, PROCESSING, or FAILED!')
+  throw badInput('Invalid value for status. Pass one of NEW, PROCESSING, or FAILED!')
+}
+
+function remove(body: JsonObject, tables: Tables): object {
+  const ids = field(body, 'ids', 'list')
+  if (ids.length > MAX_DELETED) {
+    throw badInput(`Field name 'ids' cannot contain more than ${MAX_DELETED} elements`)
+  }
+  const texts = ids.map((id) => {
+    if (typeof id !== 'string') throw badInput("Field name 'ids' is invalid in JSON input")
+    if (id === '') throw badInput("Field name 'ids' cannot contain an empty string")
+    return id
+  })
+  const rowsGone = new Set(texts.filter((id) => tables.rows.has(id)))
+  tables.change({ rowsGone: [...rowsGone] })
+  // In the order of the request; an id that is given twice is answered twice.
+  return {
+    deletedIds: texts.filter((id) => rowsGone.has(id)),
+    invalidIds: texts.filter((id) => !rowsGone.has(id)),
+  }
 }
 
 /**
  * Makes the account immediately and returns it.
- * @throws {BadInput} for everything that the core refuses
+ * @throws {Refused} for everything that the core refuses
  */
-async function importDirectly(value: JsonObject, { tables, context }: BulkParts): Promise<object> {
+async function importDirectly(body: JsonObject, { tables, context }: BulkParts): Promise<object> {
   const settings = context()
-  const reading = readUser(value, settings)
+  const reading = readUser(body, settings)
   if ('errors' in reading) throw refusal(reading.errors)
   const { user } = reading
   await importUsers(tables, [user], { settings }).catch((error) => {
@@ -180,6 +182,4 @@ async function importDirectly(value: JsonObject, { tables, context }: BulkParts)
   return { status: 'OK', user: shownAccount(account, tables) }
 }
 
-function refusal(errors: readonly string[]): BadInput {
-  return new BadInput(JSON.stringify({ errors }))
-}
+const refusal = (errors: readonly string[]): Error => badInput(JSON.stringify({ errors }))

@@ -1,17 +1,19 @@
+import { mintToken, parseMintRequest } from '../../../../src/testing/core/mint.js'
+import { createKeyRing, type KeyRing } from '../../../../src/testing/issuer/issuer-keys.js'
+import { takeKey } from '../../issuer/spare-keys.js'
 import { serve } from '../../receiver/serve.js'
-import { accountRoutes } from './account-routes.js'
+import { accountRoutes } from './accounts.js'
 import { bulkRoutes } from './bulk-routes.js'
-import { type ImportJob, startImportJob } from './import-job.js'
+import { startImportJob } from './import-job.js'
 import { ALL_FEATURES, type Feature, IMPORT_RULES, type ReadContext } from './imported-user.js'
 import { type CoreVersion, INTERFACE_VERSIONS } from './interface-version.js'
-import { createHandler, helloRoute, noSuchTenant, type Route } from './router.js'
-import { openSessions } from './sessions.js'
+import { createHandler, type Gate, type Route, type Routes } from './router.js'
+import { sessionRoutes } from './sessions.js'
 import { settingsRoutes } from './settings-routes.js'
 import { signInRoute } from './sign-in.js'
-import { openTables, type Tables, type Tenant } from './tables.js'
-import { createKeyRing, type KeyRing, keySetRoute, mint, ownKeysRoute } from './tokens.js'
+import { openTables, type Tables } from './tables.js'
 
-export interface IdentityCoreOptions extends UsersOptions {
+export interface IdentityCoreOptions {
   /** Default: 11.4. */
   readonly version?: CoreVersion | undefined
   /** The value that all routes but the key set require in the header `api-key`. */
@@ -20,18 +22,16 @@ export interface IdentityCoreOptions extends UsersOptions {
   readonly port?: number | undefined
   /** Milliseconds since the epoch. */
   readonly clock?: (() => number) | undefined
-}
-
-export interface UsersOptions {
   /** The folder that keeps users and rows when the core is killed; in memory only without it. */
   readonly database?: string | undefined
-  readonly features?: readonly Feature[] | undefined
-  /** Made at the start if they do not exist. */
-  readonly tenants?: readonly Tenant[] | undefined
+  /** Made at the start if they do not exist, like the roles. */
+  readonly tenants?: readonly string[] | undefined
   readonly roles?: readonly string[] | undefined
-  /** `firebase_password_hashing_signer_key` of the configuration, in Base64. */
-  readonly firebaseSignerKey?: string | undefined
+  /** Whether its configuration has a `firebase_password_hashing_signer_key`. */
+  readonly hasFirebaseSignerKey?: boolean | undefined
   readonly job?: JobOptions | undefined
+  /** Of all routes of the core. */
+  readonly gate?: Gate | undefined
 }
 
 export interface JobOptions {
@@ -40,8 +40,6 @@ export interface JobOptions {
    * on `runJob()`.
    */
   readonly intervalMs?: number | 'off' | undefined
-  /** The number of chunks in a round. A core has one for each processor by default. */
-  readonly parallelism?: number | undefined
 }
 
 export interface IdentityCore {
@@ -64,117 +62,78 @@ export interface IdentityCore {
 }
 
 const INTERVAL_MS = 300_000
-const PARALLELISM = 2
 /** The server of a core closes a connection after this many requests. */
 const REQUESTS_OF_CONNECTION = 100
 
 /** Starts a stand-in for the identity core: for development and tests, never for production. */
 export async function startIdentityCore(options: IdentityCoreOptions): Promise<IdentityCore> {
   const { apiKey, version = '11.4', clock = Date.now } = options
-  const keyRing = createKeyRing(clock)
-  const users = openUsers(options, version, clock)
-  const start = async (routes: readonly [string, Route][], port = 0) => {
-    const served = await serve(createHandler({ routes: new Map(routes), apiKey, version }), {
-      port,
-    })
-    served.server.maxRequestsPerSocket = REQUESTS_OF_CONNECTION
-    return served
-  }
-  const routes = [...tokenRoutes(keyRing, version, clock), ...users.routes]
-  const server = await start(routes, options.port).catch(async (error) => {
-    await users.job.close()
-    throw error
-  })
-  const issuer = await start([['/auth/jwt/jwks.json', keySetRoute(keyRing)]])
-  return {
-    url: server.url,
-    issuer: issuer.url,
-    rotate: keyRing.rotate,
-    runJob: users.job.run,
-    setFeatures: users.setFeatures,
-    tables: users.tables,
-    async close() {
-      await issuer.close()
-      await server.close()
-      await users.job.close()
-    },
-  }
-}
-
-/** The part of the core's HTTP interface that service tokens and user sessions need. */
-function tokenRoutes(
-  keyRing: KeyRing,
-  version: CoreVersion,
-  clock: () => number,
-): [string, Route][] {
-  const sessions = openSessions({ keyRing, clock })
-  const versions = { status: 200, body: { versions: INTERFACE_VERSIONS[version] } }
-  return [
-    ['/hello', helloRoute],
-    [
-      '/apiversion',
-      { isOfEachVersion: true, tenants: 'refused', answers: { GET: () => versions } },
-    ],
-    ['/recipe/jwt', { ...post((text) => mint(text, keyRing, clock())), tenants: 'refused' }],
-    ['/recipe/jwt/jwks', ownKeysRoute(keyRing)],
-    ['/.well-known/jwks.json', keySetRoute(keyRing)],
-    ['/recipe/session', post(sessions.create)],
-    ['/recipe/session/verify', post(sessions.verify)],
-    ['/recipe/session/remove', post(sessions.remove)],
-  ]
-}
-
-/** A route that answers 200, unless the core would refuse the body. */
-function post(answerTo: (text: string) => Promise<object> | object): Route {
-  return {
-    tenants: 'served',
-    answers: {
-      POST: async ({ body, tenantId }) => {
-        if (tenantId !== 'public') throw noSuchTenant(tenantId)
-        return { status: 200, body: await answerTo(await body()) }
-      },
-    },
-  }
-}
-
-interface Users {
-  readonly routes: readonly [string, Route][]
-  readonly tables: Tables
-  readonly job: ImportJob
-  setFeatures(features: readonly Feature[]): void
-}
-
-/** Opens the core's users, and starts the job that imports them. */
-function openUsers(options: UsersOptions, version: CoreVersion, clock: () => number): Users {
-  const { database, firebaseSignerKey, tenants = [], roles = [] } = options
+  const { database, hasFirebaseSignerKey = false, tenants = [], roles = [], gate } = options
   const tables = openTables(database)
   for (const tenant of tenants) tables.change({ tenant })
   for (const role of roles) tables.change({ role })
-  let features: ReadonlySet<Feature> = new Set(options.features ?? ALL_FEATURES)
+  let features: ReadonlySet<Feature> = new Set(ALL_FEATURES)
   const rules = IMPORT_RULES[version]
-  const contextFor = (areStored: boolean) => (): ReadContext => ({
-    rules,
-    tenants: new Set(tables.tenants.keys()),
-    roles: new Set(tables.roles),
-    features,
-    hasFirebaseSignerKey: firebaseSignerKey !== undefined,
-    nowMs: clock(),
-    areStored,
-    externalIds: new Set(),
+  const context = (areStored: boolean) => (): ReadContext => {
+    const { tenants, roles } = tables
+    const settings = { rules, features, hasFirebaseSignerKey, nowMs: clock() }
+    return { ...settings, tenants, roles, areStored, externalIds: new Set() }
+  }
+  const { intervalMs = INTERVAL_MS } = options.job ?? {}
+  const job = startImportJob({ tables, clock, rules, intervalMs, context: context(true) })
+  const keyRing = createKeyRing(takeKey)
+  const start = async (routes: Routes, port = 0) => {
+    const served = await serve(createHandler({ routes, apiKey, version, gate }), { port })
+    served.server.maxRequestsPerSocket = REQUESTS_OF_CONNECTION
+    return served
+  }
+  const routes = {
+    ...tokenRoutes(keyRing, version, clock),
+    ...sessionRoutes(keyRing, clock),
+    ...bulkRoutes({ tables, clock, context: context(false) }),
+    ...accountRoutes(tables),
+    ...settingsRoutes(tables, () => features),
+    'POST /recipe/signin': signInRoute(tables),
+  }
+  const server = await start(routes, options.port).catch(async (error) => {
+    await job.close()
+    throw error
   })
-  const { intervalMs = INTERVAL_MS, parallelism = PARALLELISM } = options.job ?? {}
-  const job = { intervalMs, parallelism, context: contextFor(true) }
+  const issuer = await start({ 'GET /auth/jwt/jwks.json': keySetRoute(keyRing) })
   return {
-    routes: [
-      ...bulkRoutes({ tables, clock, context: contextFor(false) }),
-      ...accountRoutes(tables),
-      ...settingsRoutes(tables, () => features),
-      ['/recipe/signin', signInRoute(tables, firebaseSignerKey)],
-    ],
-    tables,
-    job: startImportJob({ tables, clock, rules, ...job }),
+    url: server.url,
+    issuer: issuer.url,
+    rotate: () => keyRing.rotate().kid,
+    runJob: job.run,
     setFeatures(next) {
       features = new Set(next)
     },
+    tables,
+    async close() {
+      await issuer.close()
+      await server.close()
+      await job.close()
+    },
   }
+}
+
+/** The part of the core's HTTP interface that service tokens need. */
+function tokenRoutes(keyRing: KeyRing, version: CoreVersion, clock: () => number): Routes {
+  return {
+    'GET /hello': { isPublic: true, isPerTenant: true, answer: () => 'Hello' },
+    'GET /apiversion': { answer: () => ({ versions: INTERFACE_VERSIONS[version] }) },
+    'GET /.well-known/jwks.json': keySetRoute(keyRing),
+    'POST /recipe/jwt': {
+      answer: ({ body }) => mintToken(parseMintRequest(body), keyRing, clock()),
+    },
+  }
+}
+
+/** Nearly a week, like a core whose key is new. */
+const CACHE_CONTROL = 'max-age=604740, must-revalidate'
+
+/** The key set: dynamic keys, newest first, then the static one. */
+function keySetRoute(keyRing: KeyRing): Route {
+  const answer = () => ({ keys: keyRing.document().keys.toReversed() })
+  return { isPublic: true, isPerTenant: true, headers: { 'cache-control': CACHE_CONTROL }, answer }
 }

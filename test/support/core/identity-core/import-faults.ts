@@ -1,4 +1,5 @@
 import type { ImportedUser, LoginMethod, TotpDevice } from './imported-user.js'
+import { isStorable, NUL, nulText } from './input.js'
 
 /** The core blames these users of a chunk. `texts` has the core's text by the id of the row. */
 export class BlamedFault extends Error {
@@ -37,51 +38,42 @@ const STORAGE_EXCEPTION = 'io.supertokens.pluginInterface.exceptions.StorageQuer
 /** The number of statements that the core sends in one batch. */
 export const STATEMENTS_OF_BATCH = 100
 
-/** Postgres stores no text with this character. */
-const NUL = '\0'
+/** The columns of a row, by name. */
+type Columns = Readonly<Record<string, string | undefined>>
 
-export function isStorable(text: string | undefined): boolean {
-  return text === undefined || !text.includes(NUL)
+/** A statement that inserts: `into` names its table, and `end` are the values that are no texts. */
+interface Insertion {
+  readonly into: string
+  readonly row: Columns
+  readonly end?: string
 }
 
-/** The error of a statement with a NUL in its parameter at this position, starting at 1. */
-function nulText(parameter: number): string {
-  return `invalid byte sequence for encoding "UTF8": 0x00\n  Where: unnamed portal parameter $${parameter}`
+/** The core returns the driver's message, with the statement, its values and its place among those of its kind. */
+function batchText({ into, row, end = '' }: Insertion, position: number, error: string): string {
+  const statement = `INSERT INTO ${into} VALUES(${valuesText(Object.values(row))}${end})`
+  return abortedText(statement, position, error)
 }
 
-/** The core's text for a NUL in the second parameter of a statement that it sends alone. */
-export const UNSTORABLE = `${STORAGE_EXCEPTION}: org.postgresql.util.PSQLException: ERROR: ${nulText(2)}`
-
-interface BatchError {
-  /** The place of the failed statement among those of its kind. */
-  readonly position: number
-  readonly statement: string
-  readonly error: string
-}
-
-/** The core returns the driver's message, with the statement and its values. */
-function batchText({ position, statement, error }: BatchError): string {
+function abortedText(statement: string, position: number, error: string): string {
   const entry = position % STATEMENTS_OF_BATCH
   const end = 'Call getNextException to see other errors in the batch.'
   return `java.sql.BatchUpdateException: Batch entry ${entry} ${statement} was aborted: ERROR: ${error}  ${end}`
 }
 
-const storageText = (error: BatchError): string => `${STORAGE_EXCEPTION}: ${batchText(error)}`
+const storageText = (insertion: Insertion, position: number, error: string): string =>
+  `${STORAGE_EXCEPTION}: ${batchText(insertion, position, error)}`
 
 /** The values of a statement as the driver prints them, which cuts off a text after a NUL. */
 function valuesText(values: readonly (string | undefined)[]): string {
-  return values
-    .map((value) => (value === undefined ? '(NULL)' : `('${printed(value)}')`))
-    .join(', ')
+  const printed = (value: string) =>
+    `('${isStorable(value) ? value : value.slice(0, value.indexOf(NUL) + 1)}')`
+  return values.map((value) => (value === undefined ? '(NULL)' : printed(value))).join(', ')
 }
 
-function printed(value: string): string {
-  return isStorable(value) ? value : value.slice(0, value.indexOf(NUL) + 1)
-}
+const namesOf = (row: Columns): string => Object.keys(row).join(', ')
 
-/** `columns` and `values` are those of the key, separated by commas. */
-function duplicateKey(constraint: string, columns: string, values: string): string {
-  const detail = `Detail: Key (${columns})=(${values}) already exists.`
+function duplicateKey(constraint: string, key: Columns): string {
+  const detail = `Detail: Key (${namesOf(key)})=(${Object.values(key).join(', ')}) already exists.`
   return `duplicate key value violates unique constraint "${constraint}"\n  ${detail}`
 }
 
@@ -94,77 +86,42 @@ export interface TakenLogin {
 }
 
 export function takenLoginText({ method, isPhone, tenantId, position }: TakenLogin): string {
-  const { recipeId, superTokensUserId: id, email, phoneNumber } = method
-  const { thirdPartyId, thirdPartyUserId } = method
+  const { recipeId, superTokensUserId: user_id, email, phoneNumber: phone_number } = method
+  const { thirdPartyId: third_party_id, thirdPartyUserId: third_party_user_id } = method
   const table = `${recipeId}_user_to_tenant`
-  if (recipeId === 'thirdparty') {
-    const columns = 'third_party_id, third_party_user_id'
-    const values = valuesText(['public', tenantId, id, thirdPartyId, thirdPartyUserId])
-    return storageText({
-      position,
-      statement: `INSERT INTO ${table}(app_id, tenant_id, user_id, ${columns}) VALUES(${values})`,
-      error: duplicateKey(
-        `${table}_third_party_user_id_key`,
-        `app_id, tenant_id, ${columns}`,
-        `public, ${tenantId}, ${thirdPartyId}, ${thirdPartyUserId}`,
-      ),
-    })
-  }
-  const column = isPhone ? 'phone_number' : 'email'
-  const values = valuesText(['public', tenantId, id, email, phoneNumber])
-  return storageText({
-    position,
-    statement: `INSERT INTO ${table}(app_id, tenant_id, user_id, email, phone_number) VALUES(${values})`,
-    error: duplicateKey(
-      `${table}_${column}_key`,
-      `app_id, tenant_id, ${column}`,
-      `public, ${tenantId}, ${isPhone ? phoneNumber : email}`,
-    ),
-  })
-}
-
-/** The statement that inserts the method, and its text parameters. */
-function insertion(method: LoginMethod): { into: string; texts: (string | undefined)[] } {
-  const { recipeId, superTokensUserId: id, email, phoneNumber, passwordHash } = method
-  if (recipeId === 'thirdparty') {
-    return {
-      into: 'thirdparty_users(app_id, third_party_id, third_party_user_id, user_id, email, time_joined)',
-      texts: ['public', method.thirdPartyId, method.thirdPartyUserId, id, email],
-    }
-  }
-  if (recipeId === 'passwordless') {
-    return {
-      into: 'passwordless_users(app_id, user_id, email, phone_number, time_joined)',
-      texts: ['public', id, email, phoneNumber],
-    }
-  }
-  return {
-    into: 'emailpassword_users(app_id, user_id, email, password_hash, time_joined)',
-    texts: ['public', id, email, passwordHash],
-  }
+  const isProvider = recipeId === 'thirdparty'
+  const login = isProvider ? { third_party_id, third_party_user_id } : { email, phone_number }
+  const taken = isPhone ? { phone_number } : { email }
+  const name = isProvider ? 'third_party_user_id' : namesOf(taken)
+  const place = { app_id: 'public', tenant_id: tenantId }
+  const row = { ...place, user_id, ...login }
+  const key = { ...place, ...(isProvider ? login : taken) }
+  const error = duplicateKey(`${table}_${name}_key`, key)
+  return storageText({ into: `${table}(${namesOf(row)})`, row }, position, error)
 }
 
 /** The core's text for a method with a NUL; `undefined` for one without. */
 export function unstorableLoginText(method: LoginMethod, position: number): string | undefined {
-  const { into, texts } = insertion(method)
-  const parameter = 1 + texts.findIndex((text) => !isStorable(text))
+  const { recipeId, superTokensUserId: user_id, email, phoneNumber: phone_number } = method
+  const { thirdPartyId: third_party_id, thirdPartyUserId: third_party_user_id } = method
+  const rows: Readonly<Record<string, Columns>> = {
+    emailpassword: { user_id, email, password_hash: method.passwordHash },
+    thirdparty: { third_party_id, third_party_user_id, user_id, email },
+    passwordless: { user_id, email, phone_number },
+  }
+  const row = { app_id: 'public', ...rows[recipeId] }
+  const parameter = 1 + Object.values(row).findIndex((text) => !isStorable(text))
   if (parameter === 0) return undefined
-  const joined = `('${method.timeJoinedInMSSinceEpoch}'::int8)`
-  const statement = `INSERT INTO ${into} VALUES(${valuesText(texts)}, ${joined})`
-  return storageText({ position, statement, error: nulText(parameter) })
+  const into = `${recipeId}_users(${namesOf(row)}, time_joined)`
+  const end = `, ('${method.timeJoinedInMSSinceEpoch}'::int8)`
+  return storageText({ into, row, end }, position, nulText(parameter))
 }
 
 export function takenIdText(coreId: string, externalId: string, position: number): string {
-  const columns = '(app_id, supertokens_user_id, external_user_id)'
-  return storageText({
-    position,
-    statement: `INSERT INTO userid_mapping ${columns} VALUES(${valuesText(['public', coreId, externalId])})`,
-    error: duplicateKey(
-      'userid_mapping_external_user_id_key',
-      'app_id, external_user_id',
-      `public, ${externalId}`,
-    ),
-  })
+  const row = { app_id: 'public', supertokens_user_id: coreId, external_user_id: externalId }
+  const key = { app_id: 'public', external_user_id: externalId }
+  const error = duplicateKey('userid_mapping_external_user_id_key', key)
+  return storageText({ into: `userid_mapping (${namesOf(row)})`, row }, position, error)
 }
 
 export interface GivenRole {
@@ -175,13 +132,9 @@ export interface GivenRole {
 
 /** The fault of a role that a user has twice in a tenant. */
 export function roleTwice({ tenantId, userId, role }: GivenRole, position: number): ChunkFault {
-  const columns = 'app_id, tenant_id, user_id, role'
-  const values = ['public', tenantId, userId, role]
-  const text = storageText({
-    position,
-    statement: `INSERT INTO user_roles(${columns}) VALUES(${valuesText(values)})`,
-    error: duplicateKey('user_roles_pkey', columns, values.join(', ')),
-  })
+  const row = { app_id: 'public', tenant_id: tenantId, user_id: userId, role }
+  const error = duplicateKey('user_roles_pkey', row)
+  const text = storageText({ into: `user_roles(${namesOf(row)})`, row }, position, error)
   const javaClass = 'io.supertokens.pluginInterface.exceptions.StorageTransactionLogicException'
   return new ChunkFault(text, javaClass)
 }
@@ -205,7 +158,7 @@ export function deviceFault(owned: OwnedDevice, nowMs: number): ChunkFault | und
   const changes = `secret_key = ${key}, period = ('${period}'::int4), skew = ('${skew}'::int4), created_at = ('${nowMs}'::int8), verified = ('TRUE')`
   const conflict = `ON CONFLICT (app_id, user_id, device_name) DO UPDATE SET ${changes}`
   const statement = `INSERT INTO totp_user_devices (${columns}) VALUES (${texts}, ${numbers}) ${conflict}`
-  return new ChunkFault(`E036: ${batchText({ position, statement, error })}`)
+  return new ChunkFault(`E036: ${abortedText(statement, position, error)}`)
 }
 
 const NAME_PARAMETER = 3
@@ -221,30 +174,34 @@ function deviceError({ userId, device }: OwnedDevice, nowMs: number): string | u
   return `${constraint} violates not-null constraint\n  ${detail}`
 }
 
+/** What a method signs in with. The core also prints null, if it blames a user for another user's login. */
+function loginOf({ recipeId, ...method }: LoginMethod, isPhone: boolean): string {
+  const { email = null, phoneNumber = null, thirdPartyId, thirdPartyUserId } = method
+  if (isPhone) return `phoneNumber ${phoneNumber}`
+  if (recipeId !== 'thirdparty') return `email ${email}`
+  return `thirdPartyId ${thirdPartyId} and thirdPartyUserId ${thirdPartyUserId}`
+}
+
+/** One of three codes: for an address, a number, a provider's user. */
+function codeOf({ recipeId }: LoginMethod, isPhone: boolean, codes: readonly string[]): string {
+  const [address, number, provider] = codes
+  if (isPhone) return String(number)
+  return String(recipeId === 'thirdparty' ? provider : address)
+}
+
 /** The core's text for a login that another user has. */
 export function loginText(method: LoginMethod, isPhone: boolean): string {
-  const { recipeId, email, phoneNumber, thirdPartyId, thirdPartyUserId } = method
-  if (recipeId === 'emailpassword') {
-    return `E003: A user with email ${email} already exists in emailpassword loginMethod.`
-  }
-  if (recipeId === 'thirdparty') {
-    const pair = `thirdPartyId ${thirdPartyId} and thirdPartyUserId ${thirdPartyUserId}`
-    return `E005: A user with ${pair} already exists in thirdparty loginMethod.`
-  }
-  // The core also prints null if it blames a user for another user's login.
-  return isPhone
-    ? `E007: A user with phoneNumber ${phoneNumber ?? null} already exists in passwordless loginMethod.`
-    : `E006: A user with email ${email ?? null} already exists in passwordless loginMethod.`
+  const { recipeId } = method
+  const address = recipeId === 'emailpassword' ? 'E003' : 'E006'
+  const code = codeOf(method, isPhone, [address, 'E007', 'E005'])
+  return `${code}: A user with ${loginOf(method, isPhone)} already exists in ${recipeId} loginMethod.`
 }
 
 /** The text up to 11.4 for a login that another user has in a tenant after the first. */
 export function tenantText({ method, isPhone, tenantId }: Omit<TakenLogin, 'position'>): string {
-  const { superTokensUserId, email, phoneNumber, thirdPartyId, thirdPartyUserId } = method
-  const attempt = `We tried to add the userId ${superTokensUserId} to the tenantId ${tenantId}`
-  const other = (what: string) => `${attempt} but another user with ${what} already exists.`
-  if (isPhone) return `E015: ${other(`phoneNumber ${phoneNumber}`)}`
-  if (method.recipeId !== 'thirdparty') return `E014: ${other(`email ${email}`)}`
-  return `E016: ${other(`thirdPartyId ${thirdPartyId} and thirdPartyUserId ${thirdPartyUserId}`)}`
+  const attempt = `We tried to add the userId ${method.superTokensUserId} to the tenantId ${tenantId}`
+  const code = codeOf(method, isPhone, ['E014', 'E015', 'E016'])
+  return `${code}: ${attempt} but another user with ${loginOf(method, isPhone)} already exists.`
 }
 
 /** The core's text for a user who cannot become primary. */

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { BlamedFault, ChunkFault, DatabaseFault, isStorable } from './import-faults.js'
+import { BlamedFault, ChunkFault, DatabaseFault } from './import-faults.js'
 import { importUsers } from './import-users.js'
 import type { ImportedUser, ImportRules, ReadContext } from './imported-user.js'
+import { isStorable } from './input.js'
 import { readUser } from './read-user.js'
 import type { Row, Tables } from './tables.js'
 
@@ -18,12 +19,12 @@ export interface ImportJobOptions {
   readonly context: () => ReadContext
   readonly clock: () => number
   readonly rules: ImportRules
-  /** The number of chunks in a round. */
-  readonly parallelism: number
   /** The time from the end of a run to the next; with `off` it runs only on `run()`. */
   readonly intervalMs: number | 'off'
 }
 
+/** The number of chunks in a round. A core has one for each processor by default. */
+const PARALLELISM = 2
 /** The number of rows that the core takes in a round. */
 const ROUND_ROWS = 8000
 
@@ -78,7 +79,7 @@ async function runOnce(run: Run): Promise<boolean> {
     const ids = claimRows(run)
     if (ids.length === 0) return hasChanged
     left -= ids.length
-    for (const chunk of chunksOf(ids, run.parallelism)) {
+    for (const chunk of chunksOf(ids)) {
       if (run.isClosing()) return hasChanged
       hasChanged = (await importChunk(run, chunk)) || hasChanged
     }
@@ -101,8 +102,8 @@ function claimRows({ tables, clock, rules }: Run): string[] {
   return rows.map(({ id }) => id)
 }
 
-function chunksOf(ids: readonly string[], parallelism: number): string[][] {
-  const size = Math.floor(ids.length / parallelism) + 1
+function chunksOf(ids: readonly string[]): string[][] {
+  const size = Math.floor(ids.length / PARALLELISM) + 1
   const count = Math.ceil(ids.length / size)
   return Array.from({ length: count }, (_, index) => ids.slice(index * size, (index + 1) * size))
 }

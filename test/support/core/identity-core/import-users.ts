@@ -5,7 +5,6 @@ import {
   DatabaseFault,
   deviceFault,
   type GivenRole,
-  isStorable,
   loginText,
   primaryText,
   roleTwice,
@@ -13,7 +12,6 @@ import {
   takenIdText,
   takenLoginText,
   tenantText,
-  UNSTORABLE,
   unstorableLoginText,
 } from './import-faults.js'
 import {
@@ -25,7 +23,8 @@ import {
   ownId,
   type UserRole,
 } from './imported-user.js'
-import { hashPassword } from './sign-in.js'
+import { isStorable, UNSTORABLE } from './input.js'
+import { PLAIN } from './sign-in.js'
 import {
   type Account,
   type Change,
@@ -315,7 +314,7 @@ function toStored(method: LoginMethod): LoginMethod {
 function withHashes(user: ImportedUser): ImportedUser {
   const loginMethods = user.loginMethods.map(({ plainTextPassword, ...method }) => {
     if (plainTextPassword === undefined || method.passwordHash !== undefined) return method
-    return { ...method, passwordHash: hashPassword(plainTextPassword) }
+    return { ...method, passwordHash: PLAIN + plainTextPassword }
   })
   return { ...user, loginMethods }
 }

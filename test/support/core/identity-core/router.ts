@@ -1,46 +1,44 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
-import type { IncomingMessage, RequestListener } from 'node:http'
-import { posix } from 'node:path'
-import { Refused } from '../../../../src/testing/core/mint.js'
-import { BadInput } from './input.js'
-import {
-  type CoreVersion,
-  notSupported,
-  type RequestedVersion,
-  requestedVersion,
-} from './interface-version.js'
-import { readBody } from './read-body.js'
-import { type Reply, send, toErrorReply } from './reply.js'
-
-/** Since this version, a path may name a tenant. */
-const TENANTS_FROM = '3.0'
-/** Since this version, an app's routes are refused below a tenant. */
-const TENANT_REFUSED_FROM = '5.0'
-/** Routes begin with these words, so no tenant has such a name. */
-const NO_TENANTS = new Set(['recipe', 'config', 'users', 'hello'])
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { objectIn, Refused, textOf } from '../../../../src/testing/core/mint.js'
+import { badInput, type JsonObject } from './input.js'
+import { type CoreVersion, INTERFACE_VERSIONS } from './interface-version.js'
 
 export interface Call {
   /** In lower case; `public` if the path names none. */
   readonly tenantId: string
   readonly query: URLSearchParams
-  /** @throws {Refused | BadInput} like `readBody` */
-  body(): Promise<string>
+  /** Of a POST or a PUT. */
+  readonly body: JsonObject
 }
 
 export interface Route {
   /** Whether it answers without an API key. */
   readonly isPublic?: boolean
-  /** Whether it accepts every interface version up to the core's newest, even an unlisted one. */
-  readonly isOfEachVersion?: boolean
-  /** `refused`: a tenant in the path gives 403, because the route belongs to the whole app. */
-  readonly tenants: 'refused' | 'served'
-  /** The handlers, by method. */
-  readonly answers: Readonly<Record<string, (call: Call) => Promise<Reply> | Reply>>
+  /** Whether the path may name a tenant; others belong to the whole app. */
+  readonly isPerTenant?: boolean
+  readonly headers?: Readonly<Record<string, string>>
+  /** The body of a 200: a text, or an object for JSON. */
+  answer(call: Call): object | string | Promise<object>
+}
+
+/** By method and path in lower case. */
+export type Routes = Readonly<Record<string, Route>>
+
+/** Stands before the answers: it may delay them, refuse what is asked (`Refused`) or cut it off (`CutOff`). */
+export type Gate = (
+  asked: Pick<Call, 'body'> & { readonly path: string },
+  answer: () => Promise<object | string>,
+) => Promise<object | string>
+
+/** The connection breaks, without an answer. */
+export class CutOff extends Error {
+  override readonly name = 'CutOff'
 }
 
 export interface HandlerOptions {
-  /** The routes, by path in lower case. */
-  readonly routes: ReadonlyMap<string, Route>
+  readonly gate?: Gate | undefined
+  readonly routes: Routes
   readonly apiKey: string
   readonly version: CoreVersion
 }
@@ -48,109 +46,90 @@ export interface HandlerOptions {
 export function createHandler(options: HandlerOptions): RequestListener {
   return (request, response) => {
     answer(request, options)
-      .catch(toErrorReply)
+      .catch(refusalOf)
       .then((reply) => send(response, reply))
       .catch(() => response.destroy())
   }
 }
 
+interface Reply {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly body: object | string
+}
+
 async function answer(request: IncomingMessage, options: HandlerOptions): Promise<Reply> {
+  const { method = '', headers } = request
   const [path = '', query = ''] = (request.url ?? '').split('?')
-  const found = find(options.routes, normalised(path))
-  const { route, appId, tenantId } = found
+  const { methods, route, appId, tenantId } = find(options.routes, path.toLowerCase(), method)
   // An app that does not exist has no key to check.
-  if (!route.isPublic && appId === 'public' && !presentsKey(request, options.apiKey)) {
-    throw new Refused(401, 'Invalid API key')
-  }
-  const version = requestedVersion(request.headers, options.version)
-  if (tenantId !== 'public' && version.isBefore(TENANTS_FROM)) throw new Refused(404, 'Not found')
-  if (!route.isOfEachVersion && !version.isOffered) throw notSupported(version.text)
-  const answerTo = route.answers[request.method ?? '']
-  if (answerTo === undefined) return { status: 405, body: 'Method not supported' }
+  const needsKey = methods.length > 0 && !route?.isPublic && appId === 'public'
+  const key = headers['api-key'] ?? headers.authorization?.replace(/^bearer /i, '')
+  if (needsKey && String(key).trim() !== options.apiKey) throw new Refused(401, 'Invalid API key')
+  assertVersion(headers['cdi-version'], options.version)
+  if (methods.length === 0) throw new Refused(404, 'Not found')
+  if (route === undefined) throw new Refused(405, 'Method not supported')
   if (appId !== 'public') throw noSuchTenant('public', appId)
-  if (isBelowTenant(found, version)) {
+  if (tenantId !== 'public' && !route.isPerTenant) {
     throw new Refused(403, 'Only public tenantId can call this app specific API')
   }
-  return answerTo({
-    tenantId,
-    query: new URLSearchParams(withoutBadEscapes(query)),
-    body: () => readBody(request),
-  })
+  const hasBody = method === 'POST' || method === 'PUT'
+  const text = hasBody ? textOf(await buffer(request), headers['content-type']) : '{}'
+  const call = { tenantId, query: new URLSearchParams(query), body: objectIn(text) }
+  const own = async () => route.answer(call)
+  const given = await (options.gate?.({ path, body: call.body }, own) ?? own())
+  return { status: 200, headers: route.headers, body: given }
 }
 
-/** Drops path parameters, and resolves dots and doubled slashes, like the core's server. */
-function normalised(path: string): string {
-  try {
-    return posix.normalize(decodeURIComponent(path.replaceAll(/;[^/]*/g, ''))).toLowerCase()
-  } catch {
-    throw new Refused(400, 'Bad Request')
+const METHODS = ['GET', 'POST', 'PUT']
+
+/** The path may begin with an app, a tenant or both; the only app is `public`. */
+function find(routes: Routes, path: string, method: string) {
+  const withoutSlash = path.replace(/\/$/, '')
+  const [, app = '', rest = withoutSlash] = /^\/appid-([a-z0-9-]*)(\/.*)$/.exec(withoutSlash) ?? []
+  const methodsOf = (at: string) => METHODS.filter((name) => Object.hasOwn(routes, `${name} ${at}`))
+  const [, tenant = 'public', below = rest] = /^\/([a-z0-9-]+)(\/.+)$/.exec(rest) ?? []
+  const isOwn = methodsOf(rest).length > 0
+  const at = isOwn ? rest : below
+  return {
+    methods: methodsOf(at),
+    route: methodsOf(at).includes(method) ? routes[`${method} ${at}`] : undefined,
+    appId: app || 'public',
+    tenantId: isOwn ? 'public' : tenant,
   }
 }
 
-interface Found {
-  readonly route: Route
-  readonly appId: string
-  readonly tenantId: string
+function assertVersion(text: string | string[] | undefined, core: CoreVersion): void {
+  if (text === undefined) return
+  if (!/^\d+(\.\d+)*$/.test(String(text))) {
+    throw new Refused(500, 'java.lang.IllegalArgumentException: Invalid version format')
+  }
+  if (INTERFACE_VERSIONS[core].includes(String(text))) return
+  throw badInput(`cdi-version ${text} not supported`)
 }
 
-/** The core's server drops a parameter with an invalid percent escape. */
-function withoutBadEscapes(query: string): string {
-  const isWellFormed = (part: string) => !/%(?![0-9a-f]{2})/i.test(part)
-  return query.split('&').filter(isWellFormed).join('&')
-}
-
-/** The path may begin with an app, a tenant or both; the only app is `public`. */
-function find(routes: HandlerOptions['routes'], path: string): Found {
-  const withoutSlash = path.replace(/\/$/, '')
-  const [, app = '', rest = withoutSlash] = APP.exec(withoutSlash) ?? []
-  const appId = app === '' ? 'public' : app
-  const own = routes.get(rest)
-  if (own !== undefined) return { route: own, appId, tenantId: 'public' }
-  const [, tenantId = 'public', below = ''] = TENANT.exec(rest) ?? []
-  const route = routes.get(below)
-  if (route !== undefined && !NO_TENANTS.has(tenantId)) return { route, appId, tenantId }
-  // A path of only an app and a tenant keeps both, because they are what was not found.
-  const isWhole = rest === '' || (below === '' && TENANT.test(rest) && !NO_TENANTS.has(tenantId))
-  const outside = isWhole ? { appId, tenantId } : { appId: 'public', tenantId: 'public' }
-  const isRoot = rest === '' || rest === '/public'
-  return { route: isRoot ? HELLO : NOT_FOUND, ...outside }
-}
-
-const APP = /^\/appid-([a-z0-9-]*)(|\/.*)$/
-const TENANT = /^\/([a-z0-9-]+)(|\/.+)$/
-
-const HELLO = outsideOfRoutes({ status: 200, body: 'Hello' })
-const NOT_FOUND = outsideOfRoutes({ status: 404, body: 'Not found' })
-
-function outsideOfRoutes(reply: Reply): Route {
-  const methods = ['GET', 'POST', 'PUT', 'DELETE']
-  const answers = Object.fromEntries(methods.map((method) => [method, () => reply]))
-  return { isPublic: true, tenants: 'served', answers }
-}
-
-export const helloRoute: Route = { ...HELLO, isOfEachVersion: true }
-
-function isBelowTenant({ route, tenantId }: Found, version: RequestedVersion): boolean {
-  const isRefused = route.tenants === 'refused' && tenantId !== 'public'
-  return isRefused && !version.isBefore(TENANT_REFUSED_FROM)
-}
-
-export function noSuchTenant(tenantId: string, appId = 'public'): BadInput {
+export function noSuchTenant(tenantId: string, appId = 'public'): Refused {
   const names = 'connectionURIDomain, appId and tenantId combination'
   const text = `Tenant with the following ${names} not found: (, ${appId}, ${tenantId})`
-  return new BadInput(`AppId or tenantId not found => ${text}`)
+  return badInput(`AppId or tenantId not found => ${text}`)
 }
 
-/**
- * Compares digests in constant time, so that the time reveals neither the content nor the length of
- * the key.
- */
-function presentsKey({ headers }: IncomingMessage, apiKey: string): boolean {
-  const presented = headers['api-key'] ?? headers.authorization?.replace(/^bearer /i, '')
-  if (typeof presented !== 'string') return false
-  return timingSafeEqual(digest(presented.trim()), digest(apiKey))
+function refusalOf(error: unknown): Reply {
+  if (error instanceof Refused) return { status: error.status, body: error.message }
+  if (error instanceof CutOff) throw error
+  console.error(error)
+  return { status: 500, body: 'Internal Error' }
 }
 
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
+/** The server of the core sends no reason phrase. */
+const NO_REASON = ''
+
+/** Like the core: each text ends with a line break, and errors are `text/html` and close the connection. */
+function send(response: ServerResponse, { status, headers, body }: Reply): void {
+  const isText = typeof body === 'string'
+  const type = isText ? 'text/html;charset=UTF-8' : 'application/json;charset=UTF-8'
+  const isLast = status === 400 || status === 500
+  const own = { 'content-type': type, ...(isLast && { connection: 'close' }) }
+  response.writeHead(status, NO_REASON, { ...own, ...headers })
+  response.end(`${isText ? body : JSON.stringify(body)}\n`)
 }

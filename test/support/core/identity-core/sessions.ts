@@ -1,82 +1,52 @@
-import { createHash, createPublicKey, randomBytes, randomUUID, verify } from 'node:crypto'
-import {
-  BadInput,
-  field,
-  isBoolean,
-  isListOfStrings,
-  isObject,
-  isString,
-  type JsonObject,
-  optionalField,
-  parseObject,
-} from './input.js'
-import { type KeyRing, type SigningKey, signToken } from './tokens.js'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { compactToken, rs256 } from '../../../../src/testing/issuer/compact-token.js'
+import type { KeyRing } from '../../../../src/testing/issuer/issuer-keys.js'
+import { badInput, field, type JsonObject, optionalField } from './input.js'
+import { type Call, noSuchTenant, type Route, type Routes } from './router.js'
 
-/**
- * The sessions of users, in memory. Each function takes the body of a request and returns the body
- * of the answer.
- */
-interface Sessions {
-  create(text: string): object
-  /** The SDK calls it if it is configured to check the database; otherwise it verifies tokens itself. */
-  verify(text: string): object
-  remove(text: string): object
-}
+const SECOND_MS = 1000
+/** The core's defaults: an hour, and 100 days. */
+const ACCESS_TOKEN_VALIDITY_MS = 3_600 * SECOND_MS
+const REFRESH_TOKEN_VALIDITY_MS = 100 * 86_400 * SECOND_MS
+const REFRESH_TOKEN_BYTES = 32
 
-interface SessionsOptions {
-  readonly keyRing: KeyRing
-  readonly clock: () => number
-}
-
-export function openSessions({ keyRing, clock }: SessionsOptions): Sessions {
-  const live = new Map<string, Session>()
+/** The routes for the sessions of users, which are kept in memory. */
+export function sessionRoutes(keyRing: KeyRing, clock: () => number): Routes {
+  /** By their tokens; of those that are revoked none. */
+  const sessions = new Map<string, { expiresAtMs: number; session: Session | undefined }>()
   return {
-    create(text) {
-      const request = parseSessionRequest(text)
-      const key = keyRing.signingKey(request.useDynamicSigningKey ? 'dynamic' : 'static')
-      const made = makeSession(request, key, clock())
-      live.set(made.session.handle, made.session)
+    'POST /recipe/session': route((body) => {
+      const made = makeSession(body, keyRing, clock())
+      const { token, expiry: expiresAtMs } = made.accessToken
+      sessions.set(token, { expiresAtMs, session: made.session })
       return { status: 'OK', ...made }
-    },
-    verify(text) {
-      const asked = parseVerification(text)
-      const claims = readSessionToken(asked.accessToken, keyRing.published())
-      if (claims === undefined || claims.exp * 1000 < clock()) return tryRefresh('Not valid')
-      if (asked.antiCsrf && claims.antiCsrfToken !== asked.antiCsrf.token) {
-        return tryRefresh('anti-csrf check failed')
+    }),
+    // The SDK calls it if it is configured to check the database; otherwise it verifies tokens itself.
+    'POST /recipe/session/verify': route((body) => {
+      const known = sessions.get(field(body, 'accessToken', 'string'))
+      if (known === undefined || known.expiresAtMs < clock()) {
+        return { status: 'TRY_REFRESH_TOKEN', message: 'Not valid' }
       }
-      const session = live.get(claims.sessionHandle)
-      if (session !== undefined) return { status: 'OK', session }
+      if (known.session !== undefined) return { status: 'OK', session: known.session }
       const message = 'Either the session has ended or has been blacklisted'
       return { status: 'UNAUTHORISED', message }
-    },
-    remove(text) {
-      const handles = field(parseObject(text), 'sessionHandles', isListOfStrings)
-      const sessionHandlesRevoked = handles.filter((handle) => live.delete(handle))
+    }),
+    'POST /recipe/session/remove': route((body) => {
+      const handles = field(body, 'sessionHandles', 'list')
+      const gone = [...sessions.values()].filter(({ session }) => handles.includes(session?.handle))
+      const sessionHandlesRevoked = gone.map(({ session }) => session?.handle)
+      for (const each of gone) each.session = undefined
       return { status: 'OK', sessionHandlesRevoked }
-    },
+    }),
   }
 }
 
-function parseVerification(text: string) {
-  const body = parseObject(text)
-  const accessToken = field(body, 'accessToken', isString)
-  const token = optionalField(body, 'antiCsrfToken', isString)
-  const isAsked = field(body, 'doAntiCsrfCheck', isBoolean)
-  const isEnabled = field(body, 'enableAntiCsrf', isBoolean)
-  return { accessToken, antiCsrf: isAsked && isEnabled ? { token } : undefined }
-}
-
-function tryRefresh(message: string): object {
-  return { status: 'TRY_REFRESH_TOKEN', message }
-}
-
-interface SessionRequest {
-  readonly userId: string
-  readonly enableAntiCsrf: boolean
-  /** The SDK's claims for the token, in addition to the core's own. */
-  readonly payload: JsonObject
-  readonly useDynamicSigningKey: boolean
+function route(answerTo: (body: JsonObject) => object): Route {
+  const answer = ({ body, tenantId }: Call) => {
+    if (tenantId !== TENANT) throw noSuchTenant(tenantId)
+    return answerTo(body)
+  }
+  return { isPerTenant: true, answer }
 }
 
 /** A session in the answers of the core. */
@@ -88,112 +58,45 @@ interface Session {
   readonly tenantId: string
 }
 
-/** The only tenant of the stand-in, as in a core without further tenants. */
 const TENANT = 'public'
-
-const SECOND_MS = 1000
-/** The core's defaults: an hour, and 100 days. */
-const ACCESS_TOKEN_VALIDITY_MS = 3_600 * SECOND_MS
-const REFRESH_TOKEN_VALIDITY_MS = 100 * 86_400 * SECOND_MS
-const REFRESH_TOKEN_BYTES = 32
-
-/**
- * Reads the body of `POST /recipe/session`, field by field in the core's order.
- * @throws {BadInput}
- */
-function parseSessionRequest(text: string): SessionRequest {
-  const body = parseObject(text)
-  const userId = field(body, 'userId', isString)
-  const enableAntiCsrf = field(body, 'enableAntiCsrf', isBoolean)
-  const payload = field(body, 'userDataInJWT', isObject)
-  field(body, 'userDataInDatabase', isObject)
-  const useDynamicSigningKey = optionalField(body, 'useDynamicSigningKey', isBoolean) ?? true
-  return { userId, enableAntiCsrf, payload, useDynamicSigningKey }
-}
 
 /**
  * Makes the session and its tokens, in the form of the core's answer.
- * @throws {BadInput} if the payload has one of the core's own claims
+ * @throws {Refused} if the payload has one of the core's own claims
  */
-function makeSession(request: SessionRequest, key: SigningKey, nowMs: number) {
-  const { userId, enableAntiCsrf, payload } = request
+function makeSession(body: JsonObject, keyRing: KeyRing, nowMs: number) {
+  const userId = field(body, 'userId', 'string')
+  const antiCsrfToken = field(body, 'enableAntiCsrf', 'boolean') ? randomUUID() : undefined
+  const payload = field(body, 'userDataInJWT', 'object')
+  const isDynamic = optionalField(body, 'useDynamicSigningKey', 'boolean') ?? true
   const handle = randomUUID()
-  const session: Session = {
-    handle,
-    userId,
-    recipeUserId: userId,
-    userDataInJWT: payload,
-    tenantId: TENANT,
-  }
-  const antiCsrfToken = enableAntiCsrf ? randomUUID() : undefined
-  const refreshToken = makeRefreshToken(nowMs)
+  const refreshToken = `${randomBytes(REFRESH_TOKEN_BYTES).toString('base64url')}.V2`
   // In whole seconds, as in the token.
   const createdTime = nowMs - (nowMs % SECOND_MS)
   const expiry = createdTime + ACCESS_TOKEN_VALIDITY_MS
-  const claims: SessionClaims = {
+  const claims = {
     sub: userId,
     exp: expiry / SECOND_MS,
     iat: createdTime / SECOND_MS,
     tId: TENANT,
     rsub: userId,
     sessionHandle: handle,
-    refreshTokenHash1: createHash('sha256').update(refreshToken.token).digest('hex'),
+    refreshTokenHash1: createHash('sha256').update(refreshToken).digest('hex'),
     parentRefreshTokenHash1: null,
     antiCsrfToken: antiCsrfToken ?? null,
   }
-  const accessToken = { token: makeSessionToken(claims, payload, key), expiry, createdTime }
-  return { session, accessToken, refreshToken, antiCsrfToken }
-}
-
-/** Only the core reads it, and this stand-in refreshes nothing. */
-function makeRefreshToken(createdTime: number) {
-  const token = `${randomBytes(REFRESH_TOKEN_BYTES).toString('base64url')}.V2`
-  return { token, expiry: createdTime + REFRESH_TOKEN_VALIDITY_MS, createdTime }
-}
-
-/** The core's own claims in a session token; the SDK's payload is next to them. */
-interface SessionClaims {
-  readonly sub: string
-  /** Seconds since the epoch, like `iat`. */
-  readonly exp: number
-  readonly iat: number
-  readonly tId: string
-  readonly rsub: string
-  readonly sessionHandle: string
-  readonly refreshTokenHash1: string
-  readonly parentRefreshTokenHash1: string | null
-  readonly antiCsrfToken: string | null
-}
-
-/** The header of the core's interface since 4.0. No token of `POST /recipe/jwt` has this member. */
-const SESSION_HEADER = { version: '5' }
-
-/** @throws {BadInput} if the payload has one of the core's own claims */
-function makeSessionToken(claims: SessionClaims, payload: JsonObject, key: SigningKey): string {
   if (Object.keys(payload).some((name) => Object.hasOwn(claims, name))) {
-    throw new BadInput('The user payload contains protected field')
+    throw badInput('The user payload contains protected field')
   }
-  return signToken({ ...claims, ...payload }, key, SESSION_HEADER)
-}
-
-/** Returns the claims of a session token that the core signed, even if it has expired. */
-function readSessionToken(token: string, keys: readonly SigningKey[]): SessionClaims | undefined {
-  const [header = '', payload = '', signature = ''] = token.split('.')
-  const { kid, version } = decode(header)
-  const key = keys.find((each) => each.kid === kid)
-  if (key === undefined || version !== SESSION_HEADER.version) return undefined
-  const signed = Buffer.from(`${header}.${payload}`)
-  const bytes = Buffer.from(signature, 'base64url')
-  if (!verify('sha256', signed, createPublicKey(key.privateKey), bytes)) return undefined
-  // Only the core signs headers of this kind, and only over these claims.
-  return decode(payload) as JsonObject & SessionClaims
-}
-
-function decode(segment: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(segment, 'base64url').toString())
-    return isObject(value) ? value : {}
-  } catch {
-    return {}
+  const { kid, privateKey } = isDynamic ? keyRing.current() : keyRing.staticKey
+  // The header of the core's interface since 4.0. No token of `POST /recipe/jwt` has the member `version`.
+  const header = { kid, typ: 'JWT', version: '5', alg: 'RS256' }
+  const token = compactToken(header, { ...claims, ...payload }, rs256(privateKey))
+  return {
+    session: { handle, userId, recipeUserId: userId, userDataInJWT: payload, tenantId: TENANT },
+    accessToken: { token, expiry, createdTime },
+    // Only the core reads it, and this stand-in refreshes nothing.
+    refreshToken: { token: refreshToken, expiry: nowMs + REFRESH_TOKEN_VALIDITY_MS, createdTime },
+    antiCsrfToken,
   }
 }

@@ -3,9 +3,7 @@ import { join } from 'node:path'
 import type { LoginMethod, TotpDevice, UserRole } from './imported-user.js'
 import type { JsonObject } from './input.js'
 
-export const ROW_STATUSES = ['NEW', 'PROCESSING', 'FAILED'] as const
-
-export type RowStatus = (typeof ROW_STATUSES)[number]
+export type RowStatus = 'NEW' | 'PROCESSING' | 'FAILED'
 
 /** A user who waits for the import, with every secret in clear text, as in the core. */
 export interface Row {
@@ -15,12 +13,6 @@ export interface Row {
   readonly errorMessage?: string | undefined
   readonly createdAt: number
   readonly updatedAt: number
-}
-
-export interface Tenant {
-  readonly tenantId: string
-  /** The third-party providers that are configured for the tenant. */
-  readonly thirdPartyIds: readonly string[]
 }
 
 /** What the core calls a user: one login method, or several that are linked. */
@@ -42,7 +34,7 @@ export interface UserData {
 
 /** What changes in one step, and is written as one line. */
 export interface Change {
-  readonly tenant?: Tenant
+  readonly tenant?: string
   readonly tenantGone?: string
   readonly role?: string
   readonly roleGone?: string
@@ -61,7 +53,7 @@ export interface Change {
 
 /** All that the core keeps. */
 export interface Tables {
-  readonly tenants: ReadonlyMap<string, Tenant>
+  readonly tenants: ReadonlySet<string>
   readonly roles: ReadonlySet<string>
   /** In the order in which they were staged. */
   readonly rows: ReadonlyMap<string, Row>
@@ -107,7 +99,7 @@ export function openTables(folder?: string): Tables {
 }
 
 const emptyTables = () => ({
-  tenants: new Map<string, Tenant>([['public', { tenantId: 'public', thirdPartyIds: [] }]]),
+  tenants: new Set(['public']),
   roles: new Set<string>(),
   rows: new Map<string, Row>(),
   accounts: new Map<string, Account>(),
@@ -122,7 +114,10 @@ const emptyTables = () => ({
 type Maps = ReturnType<typeof emptyTables>
 
 function apply(change: Change, tables: Maps): void {
-  applySettings(change, tables)
+  if (change.tenant !== undefined) tables.tenants.add(change.tenant)
+  if (change.tenantGone !== undefined) tables.tenants.delete(change.tenantGone)
+  if (change.role !== undefined) tables.roles.add(change.role)
+  if (change.roleGone !== undefined) tables.roles.delete(change.roleGone)
   for (const row of change.rows ?? []) tables.rows.set(row.id, row)
   for (const id of change.rowsGone ?? []) tables.rows.delete(id)
   for (const id of change.accountsGone ?? []) removeAccount(id, tables)
@@ -139,26 +134,6 @@ function apply(change: Change, tables: Maps): void {
     tables.data.set(data.userId, { ...tables.data.get(data.userId), ...data })
   }
   for (const userId of change.dataGone ?? []) tables.data.delete(userId)
-}
-
-function applySettings({ tenant, tenantGone, role, roleGone }: Change, tables: Maps): void {
-  if (tenant !== undefined) tables.tenants.set(tenant.tenantId, tenant)
-  if (role !== undefined) tables.roles.add(role)
-  if (roleGone !== undefined) {
-    tables.roles.delete(roleGone)
-    for (const [userId, data] of tables.data) {
-      const roles = data.roles?.filter((given) => given.role !== roleGone)
-      tables.data.set(userId, { ...data, roles })
-    }
-  }
-  if (tenantGone === undefined) return
-  tables.tenants.delete(tenantGone)
-  for (const account of tables.accounts.values()) {
-    const methods = account.methods.map((method) => {
-      return { ...method, tenantIds: method.tenantIds.filter((id) => id !== tenantGone) }
-    })
-    putAccount({ ...account, methods }, tables)
-  }
 }
 
 function putAccount(account: Account, tables: Maps): void {

@@ -12,7 +12,7 @@ import {
 
 // What the recordings do not show: how many rows share a chunk, and what happens at once.
 
-const core = await startStandInCore({ tenants: [{ tenantId: 'shop', thirdPartyIds: [] }] })
+const core = await startStandInCore({ tenants: ['shop'] })
 afterAll(() => core.close())
 afterEach(() => deleteAllRows(core))
 
@@ -132,7 +132,7 @@ it.each(['10.1', '11.4'] as const)(
   async (version) => {
     const own = await startStandInCore({
       version,
-      tenants: [{ tenantId: 'shop', thirdPartyIds: [] }],
+      tenants: ['shop'],
     })
     const email = 'tenant@example.com'
     const loginIn = (...tenantIds: string[]) => [withPassword(email, { tenantIds })]

@@ -3,6 +3,7 @@ import { openExchange } from '../../support/network/raw-exchange.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { FAULT_STATUS } from '../../support/receiver/open-receiver.js'
 import { until } from '../../support/until.js'
+import { openGatedCore } from './gated-core.js'
 import {
   bodyAbout,
   type Endpoint,
@@ -12,9 +13,8 @@ import {
   PASSWORD_LOGIN,
   TOKEN,
 } from './kit.js'
-import { openSmallCore } from './small-core.js'
 
-const core = await openSmallCore()
+const core = await openGatedCore()
 
 describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
   let endpoint: Endpoint

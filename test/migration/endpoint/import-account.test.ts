@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { until } from '../../support/until.js'
+import { openGatedCore } from './gated-core.js'
 import { bodyAbout, type Endpoint, legacyUser, newId, openEndpoint, PASSWORD_LOGIN } from './kit.js'
-import { openSmallCore } from './small-core.js'
 
 /** For what comes before the part that hangs, also on a busy machine. */
 const LONG_ENOUGH_MS = 3000
 const PEOPLE = 150
 const CALLS_EACH = 12
 const AT_ONCE = 40
-/** Of the core, which is dead for 20 ms each time. */
+/** Of the core, which is dead each time for longer than a look-up is tried again. */
 const DEATHS = 15
-const DEAD_MS = 20
+const DEAD_MS = 500
 const MAX_PAUSE_MS = 10
 const RETRIES = 100
 
-const core = await openSmallCore()
+const core = await openGatedCore()
 
 const pause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds))
@@ -40,31 +40,56 @@ async function callAll(
   return statuses
 }
 
+/** Calls the instances in turn until one does not answer 503, as a hook does; counts what it was refused. */
+async function callUntilDecided(
+  instances: readonly Endpoint[],
+  { id, index, count }: { id: string; index: number; count?: () => void },
+): Promise<number> {
+  for (let retry = 0; retry < RETRIES; retry += 1) {
+    const instance = instances[(index + retry) % instances.length] as Endpoint
+    const { status, text } = await instance.post(bodyAbout(id))
+    if (status === 200) expect(text).toBe(JSON.stringify({ status: 'OK', userId: id }))
+    if (status !== 503) return status
+    count?.()
+    await pause(DEAD_MS)
+  }
+  return 503
+}
+
 /** Every call of every person, those of one person close together. */
 const callsOf = (people: readonly string[]): string[] =>
   people.flatMap((id) => Array.from({ length: CALLS_EACH }, () => id))
 
-describe(`${PEOPLE} people, ${CALLS_EACH} calls each, ${AT_ONCE} at once, at two instances`, () => {
+const TITLE = `${PEOPLE} people, ${CALLS_EACH} calls each, ${AT_ONCE} at once, at two instances`
+
+// Thousands of requests, on a machine that may be busy.
+describe(TITLE, { timeout: 240_000 }, () => {
   it('get one account each, and nobody else gets one of theirs', async () => {
-    const small = await openSmallCore()
+    const small = await openGatedCore()
     // A database checks what is unique when it commits.
     small.beforeImport = () => pause(Math.random() * MAX_PAUSE_MS).then(() => undefined)
     const instances = await openTwo(small)
     const people = Array.from({ length: PEOPLE }, newId)
-    const statuses = await callAll(callsOf(people), async (id, index) => {
-      const reply = await (instances[index % 2] as Endpoint).post(bodyAbout(id))
-      expect(reply.text).toBe(JSON.stringify({ status: 'OK', userId: id }))
-      return reply.status
-    })
+    let unavailable = 0
+    const count = () => (unavailable += 1)
+    const statuses = await callAll(callsOf(people), (id, index) =>
+      callUntilDecided(instances, { id, index, count }),
+    )
+    // A core closes its connection after each conflict, and a busy machine breaks one now and then.
+    expect(unavailable).toBeLessThan(statuses.length / 100)
     expect(new Set(statuses)).toEqual(new Set([200]))
-    expect(small.commits.toSorted()).toEqual(people.toSorted())
+    expect(small.commits().toSorted()).toEqual(people.toSorted())
     expect(small.imports.length).toBeGreaterThan(PEOPLE)
-    const reasons = instances.flatMap(({ decisions }) => decisions.map(({ reason }) => reason))
-    expect(reasons.filter((reason) => reason === 'created')).toHaveLength(PEOPLE)
+    const created = instances
+      .flatMap(({ decisions }) => decisions.filter(({ reason }) => reason === 'created'))
+      .map(({ externalUserId }) => externalUserId)
+    expect(new Set(created).size).toBe(created.length)
+    // Of an account whose answer was lost, the retry finds that it exists.
+    expect(created.length + unavailable).toBeGreaterThanOrEqual(PEOPLE)
   })
 
   it('get one account each from a core that dies in the middle: 503, and the retry finds it', async () => {
-    const small = await openSmallCore()
+    const small = await openGatedCore()
     let deaths = 0
     const dieAtTimes = (): void => {
       if (deaths >= DEATHS || Math.random() > 0.1) return
@@ -77,33 +102,29 @@ describe(`${PEOPLE} people, ${CALLS_EACH} calls each, ${AT_ONCE} at once, at two
     const instances = await openTwo(small)
     const people = Array.from({ length: PEOPLE }, newId)
     let unavailable = 0
-    const statuses = await callAll(callsOf(people), async (id, index) => {
-      for (let retry = 0; retry < RETRIES; retry += 1) {
-        const { status } = await (instances[(index + retry) % 2] as Endpoint).post(bodyAbout(id))
-        if (status !== 503) return status
-        unavailable += 1
-        await pause(DEAD_MS)
-      }
-      return 503
-    })
+    const count = () => (unavailable += 1)
+    const statuses = await callAll(callsOf(people), (id, index) =>
+      callUntilDecided(instances, { id, index, count }),
+    )
     expect(deaths).toBeGreaterThan(0)
     expect(unavailable).toBeGreaterThan(0)
     expect(new Set(statuses)).toEqual(new Set([200]))
-    expect(small.commits.toSorted()).toEqual(people.toSorted())
+    expect(small.commits().toSorted()).toEqual(people.toSorted())
   })
 
   it('who share a login get one account, and the others the 403', async () => {
-    const small = await openSmallCore()
+    const small = await openGatedCore()
     small.beforeImport = () => pause(Math.random() * MAX_PAUSE_MS).then(() => undefined)
     const loadUser = ({ externalUserId }: { externalUserId: string }) => {
       const [login] = legacyUser(externalUserId).identities
       return { identities: [{ ...login, email: 'shared@example.com' }] as never }
     }
     const endpoint = await openEndpoint(small, { options: { loadUser } })
-    const statuses = await callAll(callsOf([newId(), newId(), newId()]), async (id) => {
-      return (await endpoint.post(bodyAbout(id))).status
-    })
-    expect(small.commits).toHaveLength(1)
+    const people = callsOf([newId(), newId(), newId()])
+    const statuses = await callAll(people, (id, index) =>
+      callUntilDecided([endpoint], { id, index }),
+    )
+    expect(small.commits()).toHaveLength(1)
     expect(statuses.filter((status) => status === 200)).toHaveLength(CALLS_EACH)
     expect(statuses.filter((status) => status === 403)).toHaveLength(2 * CALLS_EACH)
   })
@@ -111,7 +132,7 @@ describe(`${PEOPLE} people, ${CALLS_EACH} calls each, ${AT_ONCE} at once, at two
 
 describe.concurrent('an import', () => {
   it('that has begun goes on when the time is over, and the retry finds it', async () => {
-    const slow = await openSmallCore()
+    const slow = await openGatedCore()
     const endpoint = await openEndpoint(slow, { options: { timeoutMs: LONG_ENOUGH_MS } })
     let letGo = (): void => {}
     const held = new Promise<undefined>((resolve) => (letGo = () => resolve(undefined)))
@@ -119,14 +140,14 @@ describe.concurrent('an import', () => {
     const id = newId()
     expect((await endpoint.post(bodyAbout(id))).status).toBe(503)
     letGo()
-    await until('the user is imported', async () => slow.commits.length === 1)
+    await until('the user is imported', async () => slow.commits().length === 1)
     expect((await endpoint.post(bodyAbout(id))).status).toBe(200)
     expect(slow.imports).toHaveLength(1)
     expect(endpoint.decisions.map(({ reason }) => reason)).toEqual(['outcome_unknown', 'existing'])
   })
 
   it('that was refused or failed is tried again', async () => {
-    const small = await openSmallCore()
+    const small = await openGatedCore()
     const endpoint = await openEndpoint(small)
     const id = newId()
     small.beforeImport = async () => 'E003: A user with email x already exists in emailpassword.'

@@ -9,7 +9,7 @@ import { migrationEndpoint } from '../../../src/migration/endpoint/migration-end
 import type { ExpressModule } from '../../support/receiver/express-majors.js'
 import { openReceiver, type Receiver } from '../../support/receiver/open-receiver.js'
 import { knowSecret } from '../../support/secret-search/index.js'
-import { closedAtEnd, type SmallCore } from './small-core.js'
+import { API_KEY, closedAtEnd, type GatedCore } from './gated-core.js'
 
 const secret = (kind: Parameters<typeof knowSecret>[0], text: string): string => {
   knowSecret(kind, text)
@@ -18,7 +18,6 @@ const secret = (kind: Parameters<typeof knowSecret>[0], text: string): string =>
 
 export const TOKEN: string = secret('a token', `one-${randomUUID()}`)
 export const OTHER_TOKEN: string = secret('a token', `other-${randomUUID()}`)
-export const API_KEY: string = secret('an API key', `key-${randomUUID()}`)
 /** Of bcrypt's form. */
 export const HASH: string = secret(
   'an encryption key',
@@ -109,7 +108,7 @@ export const endpointOptions = (coreUrl: string): MigrationEndpointOptions => ({
 })
 
 export async function openEndpoint(
-  core: SmallCore,
+  core: GatedCore,
   { express = express5, before = [], options = {}, coreUrl = core.url }: EndpointOptions = {},
 ): Promise<Endpoint> {
   const decisions: MigrationDecision[] = []

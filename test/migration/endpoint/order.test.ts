@@ -1,10 +1,20 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
-import { bodyAbout, newId, OTHER_TOKEN, openEndpoint, type PostOptions, TOKEN } from './kit.js'
-import { openSmallCore } from './small-core.js'
+import { openGatedCore } from './gated-core.js'
+import {
+  bodyAbout,
+  endpointOptions,
+  newId,
+  OTHER_TOKEN,
+  openEndpoint,
+  type PostOptions,
+  TOKEN,
+} from './kit.js'
 
-const core = await openSmallCore()
+const core = await openGatedCore()
+
+const PASSWORD = { plainTextPassword: 'a password of nobody' }
 
 /** What is wrong with a request, in the order in which a caller is told. */
 const FAULTS: readonly [status: number, reason: string, of: PostOptions][] = [
@@ -46,16 +56,15 @@ describe.each(EXPRESS_MAJORS)('the order of the checks, on $major', ({ express }
                     connection: 'users',
                     userId: externalUserId,
                     email: `${externalUserId}@example.com`,
-                    plainTextPassword: 'a password of nobody',
+                    ...PASSWORD,
                   },
                 ],
               },
       },
     })
-    core.accounts.set(id, {
-      coreId: `core-${id}`,
+    await endpointOptions(core.url).core.importUser({
       externalUserId: id,
-      loginMethods: [{ recipeId: 'emailpassword', email: `${id}@example.com` }],
+      loginMethods: [{ recipeId: 'emailpassword', email: `${id}@example.com`, ...PASSWORD }],
     })
     for (const [index, [status, reason]] of FAULTS.entries()) {
       fixed = index

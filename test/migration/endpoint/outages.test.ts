@@ -5,15 +5,15 @@ import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { OUTAGES, startTcpProxy, type TcpProxy } from '../../support/network/tcp-proxy.js'
 import { type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { until } from '../../support/until.js'
-import { API_KEY, bodyAbout, type Endpoint, newId, openEndpoint, UNAVAILABLE } from './kit.js'
-import { openSmallCore, type SmallCore } from './small-core.js'
+import { API_KEY, type GatedCore, openGatedCore } from './gated-core.js'
+import { bodyAbout, type Endpoint, newId, openEndpoint, UNAVAILABLE } from './kit.js'
 
 const TIMEOUT_MS = 800
 
-let core: SmallCore
+let core: GatedCore
 let server: RedisServer
 beforeAll(async () => {
-  core = await openSmallCore()
+  core = await openGatedCore()
   server = await startRedis()
 })
 afterAll(async () => {
@@ -38,7 +38,7 @@ async function expectOutage(
     await until(`the user has come over after: ${outage}`, async () => {
       return (await endpoint.post(bodyAbout(id))).status === 200
     })
-    expect([...core.accounts.values()].filter((one) => one.externalUserId === id)).toHaveLength(1)
+    expect(core.commits().filter((one) => one === id)).toHaveLength(1)
   }
   expect(endpoint.errors).toEqual([])
 }

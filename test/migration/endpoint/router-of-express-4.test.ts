@@ -12,10 +12,10 @@ afterAll(() => {
 })
 
 const { bodyAbout, newId, openEndpoint } = await import('./kit.js')
-const { openSmallCore } = await import('./small-core.js')
+const { openGatedCore } = await import('./gated-core.js')
 
 it('the router of Express 4 serves as that of Express 5 does', async () => {
-  const core = await openSmallCore()
+  const core = await openGatedCore()
   const endpoint = await openEndpoint(core)
   const id = newId()
   const made = await endpoint.post(bodyAbout(id))

@@ -1,6 +1,7 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { openGatedCore } from './gated-core.js'
 import {
   bodyAbout,
   type Endpoint,
@@ -10,11 +11,10 @@ import {
   openEndpoint,
   TOKEN,
 } from './kit.js'
-import { openSmallCore } from './small-core.js'
 
 const MAX_BODY_BYTES = 2048
 
-const core = await openSmallCore()
+const core = await openGatedCore()
 
 const problem = (status: number, title: string, more: readonly string[] = []): string => {
   const body = JSON.stringify({ type: 'about:blank', title, status })
@@ -173,12 +173,7 @@ describe.each(EXPRESS_MAJORS)('what a caller gets, on $major', ({ express }) => 
     expect(await raw(endpoint, { body: JSON.stringify(bodyAbout(id)) })).toMatch(/ 200 /)
     // Another user of the same e-mail address.
     expect(await raw(endpoint, { body: JSON.stringify(bodyAbout(`${id}.2`)) })).toBe(FORBIDDEN)
-    const account = core.accounts.get(id)
-    if (account === undefined) throw new Error('no account')
-    core.accounts.set(id, {
-      ...account,
-      loginMethods: [{ recipeId: 'emailpassword', email: 'somebody@example.com' }],
-    })
+    core.changeEmail(id, `somebody-${id}@example.com`)
     expect(await raw(endpoint, { body: JSON.stringify(bodyAbout(id)) })).toBe(FORBIDDEN)
     expect(endpoint.decisions.slice(1)).toMatchObject([
       { reason: 'account_conflict', faults: ['E003'] },

@@ -21,12 +21,6 @@ export function withPassword(email: string, change: object = {}) {
   return { recipeId: 'emailpassword', email, ...hash, ...joined, ...change }
 }
 
-export function withProvider(email: string, change: object = {}) {
-  const provider = { thirdPartyId: 'google', thirdPartyUserId: uniqueName('google') }
-  const joined = { timeJoinedInMSSinceEpoch: JOINED_MS + 1000 }
-  return { recipeId: 'thirdparty', email, ...provider, ...joined, ...change }
-}
-
 export function withPhone(phoneNumber: string, change: object = {}) {
   const joined = { timeJoinedInMSSinceEpoch: JOINED_MS + 2000 }
   return { recipeId: 'passwordless', phoneNumber, ...joined, ...change }

@@ -12,8 +12,8 @@ import {
 } from 'express-service-auth'
 import { pino } from 'pino'
 import { beforeAll, expect, it, onTestFinished, vi } from 'vitest'
+import { openGatedCore } from '../../migration/endpoint/gated-core.js'
 import { bodyAbout, openEndpoint } from '../../migration/endpoint/kit.js'
-import { openSmallCore } from '../../migration/endpoint/small-core.js'
 import { scene } from '../../migration/run/support/scene.js'
 import { issuer } from '../../support/issuer/issuer.js'
 import { issuerBehindSecretQuery } from '../../support/issuer/secret-query.js'
@@ -255,7 +255,7 @@ it.each([true, false])(
   async (accepted) => {
     const journal = new Journal()
     log(journal, { accepted })
-    const core = await openSmallCore()
+    const core = await openGatedCore()
     const endpoint = await openEndpoint(core)
     await endpoint.post(bodyAbout('user-1'))
     await endpoint.post(bodyAbout('user-1'), { token: undefined })

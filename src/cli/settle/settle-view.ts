@@ -83,20 +83,9 @@ const isKeyMissing = (keys: GivenKeys, { keyId }: RecordView): boolean =>
 const isUndecryptable = (keys: GivenKeys, view: RecordView): boolean =>
   view.state === 'unreadable' && isKeyMissing(keys, view)
 
-/**
- * Whether there are keys, but the record's store does not encrypt. An answer that `settle` encrypts would
- * then be unreadable for the receivers, which may have no keys.
- */
-const hasNeedlessKeys = (keys: GivenKeys, { keyId }: RecordView): boolean =>
-  keys !== undefined && keyId === undefined
-
 /** Returns why the keys that are given with `--done`, or the lack of keys, are an error. */
 export function keysError(keys: GivenKeys, view: RecordView): CommandFailure | undefined {
   const { keyId } = view
-  const isSettleable = endingsOf(view).includes('finished')
-  if (isSettleable && hasNeedlessKeys(keys, view)) {
-    return usageError('usage', 'the store of the record does not encrypt: omit --keys')
-  }
   if (isUndecryptable(keys, view)) {
     return usageError(
       'file',
@@ -104,7 +93,7 @@ export function keysError(keys: GivenKeys, view: RecordView): CommandFailure | u
     )
   }
   if (keys !== undefined || keyId === undefined) return undefined
-  if (!isSettleable && !needsKeys(keys, view)) return undefined
+  if (!endingsOf(view).includes('finished') && !needsKeys(keys, view)) return undefined
   return usageError('usage', `--done needs --keys: the store encrypts with the key ${keyId}`)
 }
 
@@ -193,11 +182,10 @@ function nextCommands(shown: ShownRecord): string[] {
 const REPEATED_OPTIONS = ['redis', 'prefix', 'timeout', 'keys']
 
 /** Returns a `settle` command for the shell, which repeats the options for Redis and keys. */
-function commandOn({ record, view, keys, arguments: args }: ShownRecord, words: string): string {
+function commandOn({ record, view, arguments: args }: ShownRecord, words: string): string {
   const carried = REPEATED_OPTIONS.flatMap((name) => {
     const text = args.text(name)
-    const isUnwanted = text === undefined || (name === 'keys' && hasNeedlessKeys(keys, view))
-    return isUnwanted ? [] : [`--${name}=${quotedForShell(text)}`]
+    return text === undefined ? [] : [`--${name}=${quotedForShell(text)}`]
   })
   const isOptionLike = record.startsWith('-')
   return [

@@ -65,7 +65,7 @@ export const settle: Command = {
       const store = redisStore(client, { prefix, timeoutMs })
       try {
         const keeper = keeperFor(store, keys)
-        return await settleOne({ context, keeper, keys, record }, request)
+        return await settleOne({ context, store, keeper, keys, record }, request)
       } finally {
         store.close()
       }
@@ -121,6 +121,8 @@ function keeperFor(store: Store, keys: GivenKeys): RecordKeeper {
 
 interface RecordContext {
   readonly context: Pick<CommandContext, 'arguments'>
+  readonly store: Store
+  /** The store, which decrypts if there are keys. */
   readonly keeper: RecordKeeper
   readonly keys: GivenKeys
   readonly record: string
@@ -145,7 +147,9 @@ async function settleOne(
   if (keysFault !== undefined) throw keysFault
   const obstacle = whyNotSettleable(request.type, view)
   if (obstacle !== undefined) return notSettled({ record, view }, `nothing changed: ${obstacle}`)
-  if (!(await resolve(work, request))) {
+  // The receivers of a store that does not encrypt may have no keys.
+  const keeper = view.keyId === undefined ? work.store : work.keeper
+  if (!(await resolve({ keeper, record }, request))) {
     return notSettled({ record }, 'nothing changed: the record was modified in the meantime')
   }
   const { type, reason } = request
@@ -181,7 +185,7 @@ async function readView({ keeper, record }: RecordContext): Promise<RecordView |
 
 /** @throws CommandFailure (3) if Redis does not answer. */
 async function resolve(
-  { keeper, record }: RecordContext,
+  { keeper, record }: Pick<RecordContext, 'keeper' | 'record'>,
   request: SettleRequest,
 ): Promise<boolean> {
   try {

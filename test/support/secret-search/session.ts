@@ -1,5 +1,5 @@
 import type { SecretKind, SecretSearch } from './secret-search.js'
-import { textIn } from './text-in.js'
+import { textsIn } from './texts-in.js'
 
 const SESSION: unique symbol = Symbol.for('express-service-auth tests, search for secrets')
 
@@ -22,8 +22,11 @@ export const knowSecret = (kind: SecretKind, value: string | Uint8Array): void =
   currentSearch()?.know(kind, value)
 
 /** Tells the search an output: all texts in the value. */
-export const recordOutput = (sink: string, value: unknown): void =>
-  currentSearch()?.record(sink, textIn(value))
+export function recordOutput(sink: string, value: unknown): void {
+  const search = currentSearch()
+  if (search === undefined) return
+  for (const text of textsIn(value)) search.record(sink, text)
+}
 
 interface Exporter {
   export(items: never, done: never): void

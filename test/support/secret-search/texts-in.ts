@@ -8,23 +8,23 @@ const ERROR_MEMBERS = ['name', 'message', 'cause', 'errors'] as const
 const STACK_FRAME = /\n {4}at .*/g
 
 /**
- * Returns all texts in a value, a line for each: names and values of its members, enumerable or not, symbols, and
+ * Returns all texts in a value, each by itself, because most of them come repeatedly: names and values of its members, enumerable or not, symbols, and
  * the content of maps, sets, bytes and errors with their causes. Calls no accessors, except those of `ERROR_MEMBERS`.
  */
-export function textIn(value: unknown): string {
-  const lines: string[] = []
+export function textsIn(value: unknown): readonly string[] {
+  const texts: string[] = []
   const seen = new Set<object>()
   const values = [value]
   while (values.length > 0 && seen.size < MAX_VALUES) {
     const one = values.pop()
-    if (typeof one === 'string' || one instanceof Uint8Array) lines.push(bytesOf(one))
-    else if (typeof one === 'symbol') lines.push(bytesOf(String(one)))
+    if (typeof one === 'string' || one instanceof Uint8Array) texts.push(bytesOf(one))
+    else if (typeof one === 'symbol') texts.push(bytesOf(String(one)))
     else if (typeof one === 'object' && one !== null && !seen.has(one)) {
       seen.add(one)
       values.push(...contentOf(one))
     }
   }
-  return lines.join('\n')
+  return texts
 }
 
 function contentOf(value: object): unknown[] {

@@ -1,10 +1,9 @@
 import { type ServiceAuth, serviceAuth } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
-import { hangUp, serve } from '../../support/issuer/key-set-server.js'
+import { serve } from '../../support/issuer/key-set-server.js'
 import { openKeySet, openKeySetServer } from '../../support/issuer/open-key-set.js'
 import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 import { manualClock } from '../../support/manual-clock.js'
-import { nextKeySetEvent } from '../../support/observe/key-set-events.js'
 import { behind, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
 
 const key = makeSigningKey('d-1')
@@ -65,29 +64,4 @@ it("a policy's clock rules the set that it makes", async () => {
   expect(auth.health().keySet.expiresAt).toBe(clock() / 1000 + 3600)
   clock.advance(7)
   expect(auth.health().keySet.ageSeconds).toBe(7)
-})
-
-it('a set that expires and comes back while a token is verified refuses nobody', async () => {
-  const server = await serverOfKey()
-  const clock = manualClock()
-  // Once armed, every reading but the first is ten seconds later: the set expires in between.
-  let readings = Number.NEGATIVE_INFINITY
-  const leaping = (): number => clock() + (++readings > 1 ? 10_000 : 0)
-  const auth = serviceAuth({ ...POLICY, jwksUri: server.url, clock: leaping })
-  onTestFinished(() => auth.close())
-  await auth.ready()
-  const receiver = await receiverBehind(auth)
-  clock.advance(3599)
-  server.behave(hangUp)
-  // Its refresh fails, so that the next one begins without the set.
-  const failed = nextKeySetEvent('failed', server)
-  expect((await receiver.call(tokenFrom(key, { now: clock() }))).status).toBe(200)
-  await failed
-  server.behave(serve({ keys: [key.jwk] }))
-  const token = tokenFrom(key, { now: clock(), claims: { jti: 'another' } })
-  // What follows from the failure has read the clock by then.
-  await new Promise(setImmediate)
-  readings = 0
-  expect((await receiver.call(token)).status).toBe(200)
-  expect(server.requests).toHaveLength(4)
 })

@@ -30,7 +30,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   stores: 'base idempotency node zod',
   'stores/redis':
     'base idempotency stores/memory-store stores/store-health stores/redis verification/denylist node zod',
-  'stores/redis/connection': 'base stores/store-health node zod ioredis',
+  'stores/redis/connection': 'base stores/store-health node zod ioredis redis',
   'stores/postgres': 'base idempotency/run stores/postgres node zod',
   'stores/postgres/sql': 'base stores/postgres/* node',
   'stores/postgres/run': 'base idempotency/run stores/postgres/* stores/postgres/sql node',

@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { startStandInCore } from '../../support/core/stand-in-core.js'
-import { runHere } from '../kit.js'
 import { linesOf, projectOf, userNamed } from './migrate-kit.js'
 
 const core = await startStandInCore()
@@ -50,12 +49,5 @@ describe('a message of the package', () => {
     expect(ran.stderr).toMatch(
       /^service-auth: --core must be https: .+ or with --allow-insecure-http\)/,
     )
-  })
-
-  it('names the options of the command: the prefix of a denylist', async () => {
-    const argv = ['denylist', '--prefix', '{}']
-    const ran = await runHere(argv, { env: { REDIS_URL: 'redis://127.0.0.1:1' } })
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toMatch(/^service-auth: --prefix must not begin a hash tag that is empty/)
   })
 })

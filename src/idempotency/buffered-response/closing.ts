@@ -56,7 +56,7 @@ function connectionOf(socket: ServedSocket): Connection | undefined {
   return connection
 }
 
-/** Not if several responses wait on the connection, because the error may be another's. */
+/** Not if several responses wait on the connection, because its error may be that of another response. */
 function isClosedByThisProcess(
   response: ServerResponse,
   socket: ServedSocket,

@@ -59,7 +59,7 @@ export function fromPostgresJs<T>(sql: PostgresJsLike<T>): TransactionRunner<T> 
             const result = await use(begun)
             if (lost.has(begun as object)) await never
             await commit(begun)
-            // Whatever becomes of the empty transaction.
+            // Also if the library then fails to end the empty transaction that `commit` has left.
             settle = () => resolve(result)
           } catch (error) {
             if (isOver(error)) {

@@ -58,8 +58,8 @@ class Rollback extends Error {
 const ROLLBACK = new Rollback()
 
 /**
- * The server's time limit is later than the store's, because a connection that the server ends during a
- * rollback may return to the pool as a good one.
+ * The server's time limit is later than the store's: if the server ended a connection while a library rolls back, the
+ * library might return the lost connection to its pool.
  */
 const SERVER_GRACE_MS = 500
 

@@ -155,7 +155,7 @@ export function openLink(
   let lastReplyAt = 0
   let lastError: Error | undefined
 
-  /** Goes on until there is a client; the next one of a cluster is not needed so much. */
+  /** Tries until there is a client. If the next client fails while there is still one, the next call that needs it tries again. */
   function startOpening(): Promise<void> {
     opening ??= openOnce()
       .catch(() => {})

@@ -2,12 +2,14 @@ import {
   type DecisionEvent,
   type Denylist,
   type DenylistOption,
-  requirePermissions,
+  type LiveDenylist,
+  ServiceAuthError,
 } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
-import { makeStage } from '../support/receiver/each-receiver.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
+import { FAULT_STATUS } from '../support/receiver/open-receiver.js'
+import { expectOwnError } from '../support/receiver/own-error.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
 import {
   FORBIDDEN,
@@ -147,63 +149,35 @@ describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
     expect(receiver.handled).toBe(0)
   })
 
-  it('counts in each serviceAuth that has it, and in no other', async () => {
-    const [outer, inner] = [new ManualDenylist(), new ManualDenylist()]
-    const receiver = await startReceiver({
-      express,
-      mount(app) {
-        app.use(authFor(issuer.policy({ denylist: outer })))
-        app.use('/inner', authFor(issuer.policy({ denylist: [inner] })))
-        app.use(requirePermissions('orders:read'))
+  const odd = Object.assign(new Error('odd'), { status: 401, statusCode: 200, headers: { a: 'b' } })
+  it.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw odd
       },
-    })
-    const token = issuer.token({ jti: 'bad' })
-    const ask = (path: string): Promise<string> =>
-      receiver.raw({ path, headers: [`Authorization: ${bearer(token)}`] })
-    for (const path of ['/', '/inner']) expect(await ask(path)).toContain(' 200 OK')
-    inner.deny('tokenIds', 'bad')
-    expect(await ask('/')).toContain(' 200 OK')
-    expect(await ask('/inner')).toBe(INVALID_TOKEN)
-    outer.isKnown = false
-    expect(await ask('/inner')).toBe(UNAVAILABLE)
-  })
-
-  it('leaves alone what was accepted before', async () => {
-    const list = new ManualDenylist()
-    const stage = makeStage()
-    const receiver = await startReceiver({
-      express,
-      mount: (app) => app.use(authFor(issuer.policy({ denylist: list }))),
-      async handler(_request, response) {
-        stage.enter(response)
-        await stage.left
-        response.json({})
+    ],
+    [
+      'throws what says it is a 503',
+      () => {
+        throw new ServiceAuthError('unavailable', 'x')
       },
-    })
-    const underWay = receiver.call(issuer.token())
-    await stage.entered
-    list.deny('callers', 'billing')
-    expect(await receiver.rawWith(bearer(issuer.token()))).toBe(FORBIDDEN)
-    stage.leave()
-    expect((await underWay).status).toBe(200)
-  })
-
-  it('refuses what is denied while requests wait for one verification', async () => {
-    const own = await createTestIssuer()
-    const list = new ManualDenylist()
-    const receiver = await startReceiver({
-      express,
-      mount: (app) => app.use(authFor(own.policy({ denylist: list }))),
-    })
-    own.slow(300)
-    const token = own.token({ jti: 'bad' })
-    const waiting = Array.from({ length: 20 }, () => receiver.call(token))
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    list.deny('tokenIds', 'bad')
-    const replies = await Promise.all(waiting)
-    expect(own.fetches).toBe(1)
-    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([401]))
-    expect(receiver.handled).toBe(0)
-    await own.close()
+    ],
+    ['rejects', () => Promise.reject(odd)],
+    ['returns text', () => 'all'],
+  ])('that %s is next(error), remembered or not, and whatever others deny', async (_, broken) => {
+    const [list, other] = [new ManualDenylist(), new ManualDenylist()]
+    const { receiver } = await start([other, list])
+    const token = issuer.token()
+    expect((await receiver.call(token)).status).toBe(200)
+    list.lists = broken as LiveDenylist['lists']
+    for (const sent of [token, issuer.token(), issuer.token({ sub: 'stranger' })]) {
+      expect((await receiver.call(sent)).status).toBe(FAULT_STATUS)
+    }
+    other.deny('keys', issuer.kid)
+    expect((await receiver.call(token)).status).toBe(FAULT_STATUS)
+    expect([receiver.handled, receiver.errors.length]).toEqual([1, 4])
+    const fault = { code: 'internal', message: expect.stringMatching(/denylist/) }
+    for (const error of receiver.errors) expectOwnError(error, fault)
   })
 })

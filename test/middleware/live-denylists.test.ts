@@ -1,9 +1,8 @@
 import { type LiveDenylist, ServiceAuthError, serviceAuth } from 'express-service-auth'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
-import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { expectOwnError } from '../support/receiver/own-error.js'
-import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { authFor } from '../support/receiver/receiver.js'
 import { ManualDenylist } from '../support/stores/manual-denylist.js'
 
 const issuer = await createTestIssuer()
@@ -124,28 +123,6 @@ describe('health()', () => {
       max: 7,
       hits: 0,
       misses: 0,
-    })
-  })
-
-  it.each(EXPRESS_MAJORS)('counts what the token cache was good for, on $major', async (major) => {
-    const list = new ManualDenylist()
-    const auth = authFor(issuer.policy({ denylist: list, tokenCache: { max: 2 } }))
-    const { express } = major
-    const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })
-    const [one, other] = [issuer.token(), issuer.token()]
-    for (const token of [one, one, other, one, 'x', issuer.token({ exp: 1 })]) {
-      await receiver.call(token)
-    }
-    expect(auth.health().tokenCache).toEqual({ entries: 2, max: 2, hits: 2, misses: 4 })
-    // The memory was right, though the token is refused.
-    list.isKnown = false
-    await receiver.call(one)
-    expect(auth.health().tokenCache).toEqual({ entries: 2, max: 2, hits: 3, misses: 4 })
-    await receiver.call()
-    const { denylists, tokenCache } = JSON.parse(JSON.stringify(auth.health()))
-    expect({ denylists, tokenCache }).toEqual({
-      denylists: [{ state: 'cold', entries: 0, version: 1 }],
-      tokenCache: { entries: 2, max: 2, hits: 3, misses: 4 },
     })
   })
 })

@@ -190,4 +190,21 @@ describe.each(EXPRESS_MAJORS)('the Authorization header, on $major', ({ express 
     expect(receiver.handled).toBe(0)
     expect((await receiver.call(issuer.token())).status).toBe(200)
   })
+
+  it('is refused with nothing that the app had put into the response', async () => {
+    const receiver = await startReceiver({
+      express,
+      mount(app) {
+        app.use((_request, response, next) => {
+          response.type('html').status(202)
+          response.setHeader('Content-Length', '5')
+          response.setHeader('Cache-Control', 'public, max-age=3600')
+          response.setHeader('WWW-Authenticate', 'Basic')
+          next()
+        })
+        app.use(authFor(issuer.policy()))
+      },
+    })
+    expect(await receiver.rawWith('Bearer x')).toBe(INVALID_TOKEN)
+  })
 })

@@ -132,4 +132,36 @@ describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express
     expect(reply.status).toBe(500)
     expect(reply.headers.has('www-authenticate')).toBe(false)
   })
+
+  it('what a later handler throws comes to Express as it is, once', async () => {
+    const thrown = new Error('the handler')
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use(authFor(issuer.policy()), requirePermissions('orders:read')),
+      handler() {
+        throw thrown
+      },
+    })
+    const token = issuer.token()
+    for (const _remembered of [false, true]) await receiver.call(token)
+    expect(receiver.errors).toEqual([thrown, thrown])
+  })
+
+  it('a response that has begun before a refusal is next(error)', async () => {
+    const auth = authFor(issuer.policy())
+    const receiver = await startReceiver({
+      express,
+      mount: (app) =>
+        app.use((request, response, next) => {
+          response.end('early')
+          auth(request, response, next)
+        }),
+    })
+    // The one is refused at once, the other after its verification.
+    for (const token of ['x', issuer.token({ exp: 1 })]) {
+      expect((await receiver.call(token)).text).toBe('early')
+    }
+    await vi.waitFor(() => expect(receiver.errors).toHaveLength(2))
+    for (const error of receiver.errors) expectOwnError(error)
+  })
 })

@@ -31,6 +31,14 @@ function changeEverything({ permissions, claims }: ServiceIdentity): void {
   for (const attempt of attempts) expect(attempt).toThrow(TypeError)
 }
 
+/** Whatever else carries what a request carries. */
+const STAND_INS: readonly [string, (request: Request) => Request][] = [
+  ['a copy', (request) => Object.assign(Object.create(Object.getPrototypeOf(request)), request)],
+  ['a plain copy', (request) => ({ ...request }) as Request],
+  ['an object below it', (request) => Object.create(request)],
+  ['a proxy', (request) => new Proxy(request, {})],
+]
+
 describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ express }) => {
   const identify = async (
     token: string,
@@ -142,4 +150,21 @@ describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ expres
     expect(seen[0]).toMatch(/^orders:read,orders:write /)
     expect(receiver.errors).toEqual([])
   })
+
+  it.each(STAND_INS)('belongs to its request, and not to %s', async (_, standInFor) => {
+    const receiver = await startReceiver({
+      express,
+      mount: (app) =>
+        app.use(authFor(issuer.policy()), (request, response, next) =>
+          requirePermissions('orders:read')(standInFor(request), response, next),
+        ),
+    })
+    expect((await receiver.call(issuer.token())).status).toBe(FAULT_STATUS)
+    expectOwnError(receiver.errors[0], { code: 'wrong_wiring' })
+    expect(receiver.handled).toBe(0)
+  })
+})
+
+it('is of a request, which serviceOf must be given', () => {
+  expect(() => serviceOf(undefined as never)).toThrow('serviceOf: must be given the request')
 })

@@ -66,10 +66,10 @@ describe('admitting a request', () => {
     expect(await ask(admit, token)).toMatchObject({ reason: 'key_unknown' })
   })
 
-  it('does not answer from memory at or after exp', async () => {
+  it('does not answer from memory at or after exp, nor before nbf', async () => {
     let now = 1_800_000_000_000
     const { issuer, admit } = await setUp({ clock: () => now })
-    const token = issuer.token({ exp: 1_800_000_010 })
+    const token = issuer.token({ exp: 1_800_000_010, nbf: 1_800_000_000 })
     await ask(admit, token)
     now += 9_999
     expect(ask(admit, token)).not.toBeInstanceOf(Promise)
@@ -78,6 +78,10 @@ describe('admitting a request', () => {
     expect(await ask(admit, token)).toMatchObject({ ok: true })
     now += 5_000
     expect(await ask(admit, token)).toMatchObject({ reason: 'token_expired' })
+    now -= 20_000
+    expect(await ask(admit, token)).toMatchObject({ ok: true })
+    now -= 1
+    expect(await ask(admit, token)).toMatchObject({ reason: 'token_not_yet_valid' })
   })
 
   it('asks the key set nothing for a form or a key id that it refuses', async () => {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import express, { type Express } from 'express'
 import {
   memoryStore,
@@ -173,37 +172,6 @@ describe.concurrent('a source of tokens and serviceFetch together', () => {
     expect(orders.effects.get('/orders/late')).toBe(1)
   })
 
-  it('receivers that refuse every token make one request to the core in 5 s', async ({
-    onTestFinished,
-  }) => {
-    const others = await startOrders(onTestFinished, { audience: 'others' })
-    const orders = await startOrders(onTestFinished)
-    const clock = manualClock()
-    const { seen, fetch } = counted()
-    const source = sourceAt(core.url, { clock, fetch }, onTestFinished)
-    await source.ready()
-    const refused = callerOf(source, others.url)
-    const accepted = callerOf(source, orders.url)
-    const storm = async () => {
-      const responses = await each(40, 20, (index) =>
-        Promise.all([refused(`/orders/${index}`), accepted(`/orders/${seen.requests}-${index}`)]),
-      )
-      expect(statusesOf(responses.map(([first]) => first))).toEqual(new Set([401]))
-      expect(statusesOf(responses.map(([, second]) => second))).toEqual(new Set([201]))
-      return responses.map(([first]) => reportOf(first).attempts.length)
-    }
-    const attempts = await storm()
-    expect(Math.max(...attempts)).toBe(2)
-    expect(seen.requests).toBe(2)
-    clock.advance(4.999)
-    await storm()
-    expect(seen.requests).toBe(2)
-    clock.advance(0.001)
-    await storm()
-    expect(seen.requests).toBe(3)
-    expect(others.handled).toBe(0)
-  })
-
   it('each attempt has a token of its own where each token is used once', async ({
     onTestFinished,
   }) => {
@@ -224,24 +192,5 @@ describe.concurrent('a source of tokens and serviceFetch together', () => {
     expect(attempts).toBe(15)
     expect(seen.requests).toBe(attempts)
     expect([...orders.effects.values()]).toEqual(Array(10).fill(1))
-  })
-
-  it('a source that is closed ends the calls that wait for it, at once', async ({
-    onTestFinished,
-  }) => {
-    const orders = await startOrders(onTestFinished)
-    const wire = await wireToCore(onTestFinished)
-    wire.hold()
-    const source = sourceAt(wire.url, {}, onTestFinished)
-    const call = callerOf(source, orders.url)
-    const outcomes = Promise.allSettled([call('/orders/1'), call('/orders/2')])
-    await delay(50)
-    const closedAt = performance.now()
-    source.close()
-    for (const outcome of await outcomes) {
-      expect(outcome).toMatchObject({ reason: { code: 'token', cause: failure('closed') } })
-    }
-    expect(performance.now() - closedAt).toBeLessThan(1000)
-    expect(orders.handled).toBe(0)
   })
 })

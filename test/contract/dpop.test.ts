@@ -15,6 +15,7 @@ import {
   sessionCredential,
 } from 'express-service-auth'
 import { type HostileProof, hostileProofs } from 'express-service-auth/testing'
+import { calculateJwkThumbprint } from 'jose'
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import {
   createProof,
@@ -457,6 +458,19 @@ describe.each(WAYS)('a token bound to a key, through $name', (way) => {
     const answer = await ask({ target, headers: withProof(token, proof) })
     const major = Number.parseInt(process.versions.node, 10)
     expect(answer.status).toBe(way.name.startsWith('Express') && major >= 26 ? 404 : 401)
+  })
+
+  it('is refused with a key that is no point of the curve, although it is bound to it', async () => {
+    const ask = await open(way, {})
+    const key = createProofKey()
+    const jwk = { ...key.jwk, y: key.jwk.x }
+    const token = issuer.token({ cnf: { jkt: await calculateJwkThumbprint(jwk) } })
+    const payload = proofPayloadOf({ token, method: 'GET', url: `${BASE_URL}/`, now: now / 1000 })
+    const proof = compactToken({ ...proofHeaderOf(key), jwk }, payload, es256(key.privateKey))
+    expect(await ask({ headers: withProof(token, proof) })).toMatchObject({
+      status: 401,
+      event: { reason: 'proof_invalid', member: 'jwk' },
+    })
   })
 
   it('takes what a proof and its key have more', async () => {

@@ -1,13 +1,10 @@
-import type { RequestListener } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { ServiceCallError } from '../../../src/client/service-fetch/call-report.js'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
 import { TokenSourceError } from '../../../src/client/token-source/token-source-error.js'
-import { freePort } from '../../support/network/free-port.js'
-import { serve } from '../../support/receiver/serve.js'
 import { sourceAt } from '../kit.js'
-import { answers, mints, startLyingCore } from '../lying-core.js'
+import { answers, hangsUp, mints, startLyingCore } from '../lying-core.js'
 import { countingSource, ok, startService } from '../scripted-service.js'
 
 const CALLS = 50
@@ -26,31 +23,8 @@ async function outcomesOf(call: typeof fetch, url: string): Promise<readonly unk
 }
 
 describe.concurrent('while no token can be had for a reason that passes', () => {
-  it('writes wait for a core that restarts', async ({ onTestFinished }) => {
-    const service = await startService(ok)
-    const port = await freePort()
-    const source = sourceAt(`http://127.0.0.1:${port}`, { singleUse: true }, onTestFinished)
-    const call = serviceFetch(source, { origins: [service.url] })
-    const outcomes = outcomesOf(call, service.url)
-    await sleep(2000)
-    const lying = await startLyingCore(mints(), onTestFinished)
-    const forwarded: RequestListener = async (request, response) => {
-      const chunks: Buffer[] = []
-      for await (const chunk of request) chunks.push(chunk)
-      const reply = await fetch(`${lying.url}${request.url}`, {
-        method: 'POST',
-        body: Buffer.concat(chunks),
-      })
-      response.writeHead(reply.status).end(await reply.text())
-    }
-    const core = await serve(forwarded, { port })
-    onTestFinished(core.close)
-    expect(new Set(await outcomes)).toEqual(new Set([200]))
-    expect(service.requests).toHaveLength(CALLS)
-    expect(new Set(service.tokens).size).toBe(CALLS)
-  })
-
   it.for([
+    ['hangs up', hangsUp],
     ['answers 500', answers(500, 'Internal Error')],
     ['is busy', BUSY],
   ] as const)('writes wait for a core that %s for 3 s', async ([, lie], { onTestFinished }) => {
@@ -63,6 +37,7 @@ describe.concurrent('while no token can be had for a reason that passes', () => 
     core.lie(mints())
     expect(new Set(await outcomes)).toEqual(new Set([200]))
     expect(service.requests).toHaveLength(CALLS)
+    expect(new Set(service.tokens).size).toBe(CALLS)
   })
 
   it('the report counts each attempt, and the last failure is thrown', async () => {

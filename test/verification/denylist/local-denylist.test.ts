@@ -3,7 +3,7 @@ import { expect, it, onTestFinished, vi } from 'vitest'
 import type { ListEvent } from '../../../src/verification/denylist/list-state.js'
 import { readClocks } from '../../../src/verification/denylist/list-state.js'
 import { createLocalDenylist } from '../../../src/verification/denylist/local-denylist.js'
-import { caller, listOf, START_SECONDS } from './story.js'
+import { listOf } from './story.js'
 
 const ISSUER = 'https://core.example'
 const OPTIONS = { maxStaleSeconds: 10, whenUnknown: 'refuse' } as const
@@ -13,27 +13,6 @@ const readNow = (list: ReturnType<typeof listOf>): ListEvent => {
   return { type: 'read', at, requestedAt: at, list }
 }
 
-it('has one object of sets for each issuer, until something changes', () => {
-  const held = createLocalDenylist(OPTIONS)
-  const other = caller({ issuer: 'https://other.example', kind: 'key', value: 'd-1' })
-  held.apply(readNow(listOf(1, { a: caller(), b: other })))
-  const lists = held.lists(ISSUER)
-  expect(lists).toEqual({ callers: new Set(['orders']), keys: new Set(), tokenIds: new Set() })
-  expect(held.lists('https://other.example')?.keys).toEqual(new Set(['d-1']))
-  const at = readClocks()
-  held.apply({ type: 'unchanged', at, requestedAt: at, serverSeconds: START_SECONDS })
-  held.apply({ type: 'failed', at, code: 'network' })
-  expect(held.lists(ISSUER)).toBe(lists)
-  expect(held.lists('https://third.example')).toBe(held.lists('https://fourth.example'))
-})
-
-it('knows nothing before the first list, unless that is to be accepted', () => {
-  expect(createLocalDenylist(OPTIONS).lists(ISSUER)).toBeUndefined()
-  const accepting = createLocalDenylist({ ...OPTIONS, whenUnknown: 'accept' })
-  expect(accepting.lists(ISSUER)?.callers.size).toBe(0)
-  expect(accepting.isKnown()).toBe(false)
-})
-
 it('is unknown at once when the wall clock has passed its time: the machine may have slept', () => {
   const held = createLocalDenylist(OPTIONS)
   held.apply(readNow(listOf(1)))
@@ -42,40 +21,6 @@ it('is unknown at once when the wall clock has passed its time: the machine may 
   expect(held.lists(ISSUER)).toBeDefined()
   vi.spyOn(Date, 'now').mockReturnValue(now + 10_100)
   expect(held.lists(ISSUER)).toBeUndefined()
-})
-
-it('is unknown from the next look on when the monotonic clock has passed its time', () => {
-  const held = createLocalDenylist(OPTIONS)
-  const { wallMs, monotonicMs } = readClocks()
-  const readAt = { wallMs: wallMs + 3_600_000, monotonicMs }
-  held.apply({ type: 'read', at: readAt, requestedAt: readAt, list: listOf(1) })
-  const fail = (afterMs: number): void =>
-    held.apply({
-      type: 'failed',
-      at: { wallMs, monotonicMs: monotonicMs + afterMs },
-      code: 'network',
-    })
-  fail(9_000)
-  expect(held.lists(ISSUER)).toBeDefined()
-  fail(10_100)
-  expect(held.lists(ISSUER)).toBeUndefined()
-})
-
-it('works out what to tell only for those who listen', () => {
-  let heard = 0
-  const listen = (event: unknown): void => {
-    heard += 1
-    expect(Object.isFrozen(event)).toBe(true)
-  }
-  const held = createLocalDenylist(OPTIONS)
-  held.apply(readNow(listOf(1)))
-  subscribe('express-service-auth:denylist', listen)
-  onTestFinished(() => {
-    unsubscribe('express-service-auth:denylist', listen)
-  })
-  held.apply(readNow(listOf(2)))
-  held.apply({ type: 'failed', at: readClocks(), code: 'network' })
-  expect(heard).toBe(1)
 })
 
 it.each(['refuse', 'accept'] as const)(

@@ -1,6 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import type { RequestHandler } from 'express'
 import { type KeySet, type KeySetEvent, remoteKeySet, serviceAuth } from 'express-service-auth'
 import { beforeEach, expect, it, onTestFinished } from 'vitest'
@@ -14,7 +12,6 @@ import { openKeySetServer } from '../../support/issuer/open-key-set.js'
 import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 import { type ManualClock, manualClock } from '../../support/manual-clock.js'
 import { onEvent } from '../../support/observe/channel-events.js'
-import { compile } from '../../support/process/compile.js'
 import { behind, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
 import { until } from '../../support/until.js'
 
@@ -128,10 +125,3 @@ it('a request keeps its own context while it waits for a fetch', async () => {
   await receiver.call(tokenFrom(key, { now: clock() }))
   expect(seen).toEqual(['request'])
 })
-
-it('the store of the request that caused the first fetch can be collected', async () => {
-  const child = await compile(new URL('./async-context.child.ts', import.meta.url))
-  const options = ['--expose-gc', child]
-  const { stdout } = await promisify(execFile)(process.execPath, options, { timeout: 30_000 })
-  expect(JSON.parse(stdout)).toEqual({ status: 200, state: 'fresh', collected: true })
-}, 40_000)

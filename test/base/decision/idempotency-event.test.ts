@@ -92,7 +92,11 @@ describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }
     const store = { ...memoryStore(), reserve: async () => reservation }
     const receiver = await openOrders({ express, store, handler: (_req, res) => void res.end() })
     onTestFinished(() => receiver.close())
-    expect((await call(receiver.port, { key: newKey() })).problem).toBe('outcome-unknown')
+    expect(await call(receiver.port, { key: newKey() })).toMatchObject({
+      status: 409,
+      problem: 'outcome-unknown',
+      headers: { 'content-type': ['application/problem+json'], 'cache-control': ['no-store'] },
+    })
     expect(events).toMatchObject([{ outcome: 'refused', reason: 'outcome_unknown', found }])
   })
 

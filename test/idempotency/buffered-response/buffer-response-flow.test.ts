@@ -231,25 +231,6 @@ describeReceivers('A response that is not held back', (bench) => {
     }
   })
 
-  it('ends, too, where the first attempt to end it had failed behind its head', async () => {
-    const receiver = await bench.start(
-      (req, res) => {
-        if (req.params['id'] === 'first') return void unanswered.push(res)
-        expect(() => res.end('x')).toThrow('too late')
-        res.write('x'.repeat(500))
-      },
-      { leaseSeconds: 1, maxResponseBytes: 100 },
-      { inner: [failingOnce] },
-    )
-    const calls = ['/orders/first', '/orders/2'].map((path) => ({ path, key: newKey() }))
-    const raw = await callRaw(receiver.port, ...calls)
-    await bench.store.asked('settle')
-    await delay(20)
-    raw.socket.destroy()
-    await until('the end', async () => types().at(-1) === 'not_stored')
-    expect(receiver.errors).toEqual([])
-  })
-
   it('leaves nothing behind on its connection', async () => {
     let handled: Response | undefined
     const receiver = await bench.start(
@@ -284,14 +265,3 @@ describeReceivers('A response that is not held back', (bench) => {
     expect(receiver.handled).toBe(2)
   })
 })
-
-/** An inner middleware that fails once the head has been written. */
-const failingOnce: RequestHandler = (_req, res, next) => {
-  const { writeHead } = res
-  res.writeHead = ((...args: Parameters<typeof writeHead>) => {
-    res.writeHead = writeHead
-    Reflect.apply(writeHead, res, args)
-    throw new Error('too late')
-  }) as typeof writeHead
-  next()
-}

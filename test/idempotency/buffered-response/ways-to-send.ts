@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
-import type { RequestHandler } from 'express'
+import type { RequestHandler, Response } from 'express'
 import { afterAll } from 'vitest'
 
 const folder = mkdtempSync(join(tmpdir(), 'esa-ways-'))
@@ -14,8 +14,55 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const BYTES = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
 const TEXT = 'žluťoučký kůň €'
 
+const INVALID = String.fromCharCode(10)
+
+/** What a handler does to a head, and what it sees of it. */
+const HEADS: Record<string, (res: Response) => unknown> = {
+  'sets a header behind it': (res) => res.writeHead(200).setHeader('a', '1'),
+  'sets headers behind it': (res) => res.writeHead(200).setHeaders(new Map([['a', '1']])),
+  'appends to a header behind it': (res) => res.writeHead(200).appendHeader('a', '1'),
+  'takes a header off behind it': (res) => res.writeHead(200).removeHeader('a'),
+  'writes it twice': (res) => res.writeHead(200).writeHead(201, { a: '1' }),
+  'writes it with a status of none': (res) => res.writeHead(99),
+  'writes it with a status of text': (res) => res.writeHead('x' as unknown as number),
+  'writes it with an invalid value': (res) =>
+    res.setHeader('c', '1').writeHead(200, { b: '1', a: INVALID }),
+  'writes it with an invalid name': (res) => res.writeHead(200, { 'a b': '1' }),
+  'writes it with an invalid message': (res) => res.writeHead(200, INVALID),
+  'looks at it': (res) => {
+    const headers = { 'X-B': '1' }
+    const before = res.headersSent
+    res.writeHead(202, 'Taken', headers)
+    headers['X-B'] = '2'
+    const seen = [before, res.headersSent, res.statusCode, res.statusMessage]
+    res.statusCode = 500
+    res.statusMessage = 'changed'
+    return seen
+  },
+}
+
+/** Answers with what came of it. */
+const telling =
+  (act: (res: Response) => unknown): RequestHandler =>
+  (_req, res) => {
+    const seen: unknown[] = []
+    try {
+      const value = act(res)
+      seen.push(value === res ? 'the response' : value)
+    } catch (error) {
+      const { name, code } = error as NodeJS.ErrnoException
+      seen.push({ name, code })
+    }
+    seen.push(res.headersSent, res.statusCode, res.statusMessage)
+    if (!res.headersSent) res.statusMessage = 'OK'
+    res.end(JSON.stringify(seen))
+  }
+
+const ABOUT_HEADS = Object.entries(HEADS).map(([what, act]) => [`a head: ${what}`, telling(act)])
+
 /** Every way to send a response that we know of. Each is run bare and behind the key. */
 export const WAYS: Record<string, RequestHandler> = {
+  ...Object.fromEntries(ABOUT_HEADS),
   json: (_req, res) => void res.status(201).location('/orders/1').json({ id: 1, text: TEXT }),
   'send(text)': (_req, res) => void res.send(TEXT),
   'send(buffer)': (_req, res) => void res.type('application/octet-stream').send(BYTES),

@@ -1,4 +1,5 @@
-import { expect, it } from 'vitest'
+import { memoryStore, type ReservationRequest } from 'express-service-auth'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { type Bench, describeReceivers } from '../../support/receiver/each-receiver.js'
 import type { Receiver } from '../../support/receiver/open-receiver.js'
 import { type Call, call, newKey } from '../../support/receiver/order-calls.js'
@@ -126,6 +127,26 @@ describeReceivers('requireIdempotencyKey', (bench) => {
       text += '!'
       expect((await call(receiver.port, { key })).problem).toBe('idempotency-key-reused')
     }
+  })
+
+  it('reaches the store in digests alone, with another owner every time', async () => {
+    const store = memoryStore()
+    onTestFinished(() => store.close())
+    const reserve = vi.fn(store.reserve)
+    const secret = 'secret | of one’s own'
+    const options = { operation: () => secret, fingerprint: () => secret }
+    const receiver = await start(bench, { store: { ...store, reserve }, options })
+    const key = newKey()
+    for (let time = 0; time < 2; time += 1) {
+      await call(receiver.port, { key, body: '{"a":"secret"}' })
+    }
+    const [[first], [second]] = reserve.mock.calls as [[ReservationRequest], [ReservationRequest]]
+    const digest = expect.stringMatching(/^[\w-]{24}$/)
+    expect(first).toMatchObject({ recordId: digest, fingerprint: digest, rerunAbandoned: false })
+    expect(JSON.stringify(first)).not.toContain('secret')
+    expect(JSON.stringify(first)).not.toContain(key)
+    expect(second).toEqual({ ...first, owner: second.owner })
+    expect(second.owner).not.toBe(first.owner)
   })
 
   it('answers with the refusal of the contract when the store is unreachable', async () => {

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Request, Response } from 'express'
-import { expect, it } from 'vitest'
+import { memoryStore } from 'express-service-auth'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { describeReceivers, makeStage, problemOf } from '../../support/receiver/each-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
@@ -21,6 +23,10 @@ describeReceivers('The lease of a run', (bench) => {
     const key = newKey()
     const answer = call(receiver.port, { key })
     await stages.entered
+    // A renewal that fails is tried again.
+    bench.store.fail('renew')
+    await bench.store.asked('renew')
+    bench.store.fail('renew', false)
     await bench.store.asked('renew', 5)
     expect(await call(receiver.port, { key })).toMatchObject({
       status: 409,
@@ -99,5 +105,23 @@ describeReceivers('The lease of a run', (bench) => {
     bench.store.fail('renew')
     expect((await call(receiver.port, { key: newKey() })).body.toString()).toBe('{"aborted":true}')
     expect(bench.store.renewals()).toBeGreaterThan(1)
+  })
+
+  it('aborts its signal at once when its lease is lost, and renews it no more', async () => {
+    const renew = vi.fn(async () => false)
+    const store = memoryStore()
+    onTestFinished(() => store.close())
+    const receiver = await bench.start(
+      async (req, res) => {
+        const { signal } = req.idempotency ?? {}
+        if (signal && !signal.aborted) await once(signal, 'abort')
+        await delay(500)
+        res.json({})
+      },
+      { leaseSeconds: 1 },
+      { store: { ...store, renew } },
+    )
+    expect((await call(receiver.port, { key: newKey() })).status).toBe(200)
+    expect(renew).toHaveBeenCalledTimes(1)
   })
 })

@@ -33,14 +33,14 @@ const EVERYBODY = ['billing']
 /** Writes that count, behind the middleware of a service that trusts the core. */
 async function startOrders(
   whenFinished: WhenFinished,
-  { audience = 'orders', isSingleUse = false } = {},
+  { isSingleUse = false } = {},
 ): Promise<Orders> {
   const store = memoryStore()
   const effects = new Map<string, number>()
   const auth = serviceAuth({
     issuer: API_DOMAIN,
     jwksUri: `${core.issuer}/auth/jwt/jwks.json`,
-    audience,
+    audience: 'orders',
     source: 'microservice',
     tokenType: 'service-access',
     callers: EVERYBODY,

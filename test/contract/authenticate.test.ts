@@ -66,25 +66,6 @@ const authorizationOf = (token: string): RawRequest => ({
 })
 
 describe('authenticate', () => {
-  it.each([
-    ['service tokens', issuer],
-    ['OAuth 2.0 access tokens', oauth2Issuer],
-  ])('refuses each hostile token of %s as the middlewares do', async (_, of) => {
-    const auth = authFor(of.policy())
-    const answers = { 401: INVALID_TOKEN, 403: FORBIDDEN, 503: UNAVAILABLE }
-    for (const { name, authorization, expect: status, orElse } of hostileTokens(of)) {
-      const answer = await auth.authenticate({ authorization })
-      const {
-        status: given,
-        body,
-        headers,
-      } = answer as Exclude<Authentication, { outcome: 'accepted' }>
-      expect([status, orElse], name).toContain(given)
-      expect(answers[given], name).toContain(body)
-      expect(answers[given], name).toContain(headers['www-authenticate'] ?? '')
-    }
-  })
-
   const unknown = new ManualDenylist()
   unknown.isKnown = false
   const down: SingleUseStore = { consume: () => Promise.reject(new Error('down')) }

@@ -1,4 +1,4 @@
-import type { Request } from 'express'
+import express5, { type Request } from 'express'
 import {
   acceptOneOf,
   type DecisionEvent,
@@ -107,12 +107,8 @@ const throughAuthenticate: Way = {
   },
 }
 
-const [EXPRESS_4, EXPRESS_5] = EXPRESS_MAJORS.map(({ major, express }) =>
-  throughExpress(major, express),
-) as [Way, Way]
 /** That Express 4 hands on the same method, target and headers is shown behind other middlewares. */
-const WAYS: readonly Way[] = [EXPRESS_5, throughAuthenticate]
-const ALL_WAYS: readonly Way[] = [EXPRESS_4, ...WAYS]
+const WAYS: readonly Way[] = [throughExpress('Express 5', express5), throughAuthenticate]
 
 async function open(way: Way, policy: Partial<ServiceAuthPolicy>, store?: SingleUseStore) {
   const events: DecisionEvent[] = []
@@ -605,7 +601,7 @@ describe.each(WAYS)('a token bound to a key, through $name', (way) => {
 })
 
 describe('several issuers', () => {
-  it.each(ALL_WAYS)('have one challenge, and each its own binding, through $name', async (way) => {
+  it.each(WAYS)('have one challenge, and each its own binding, through $name', async (way) => {
     const other = await createTestIssuer({ clock, issuer: 'https://other.test' })
     onTestFinished(() => other.close())
     const events: DecisionEvent[] = []
@@ -613,7 +609,6 @@ describe('several issuers', () => {
     const openBoth = async (
       one: ServiceAuthPolicy['senderConstraint'],
       two: ServiceAuthPolicy['senderConstraint'],
-      store?: SingleUseStore,
     ) => {
       const auth = serviceAuth([
         issuer.policy({ senderConstraint: one, onDecision }),
@@ -621,7 +616,7 @@ describe('several issuers', () => {
       ])
       onTestFinished(() => auth.close())
       await auth.ready()
-      return way.open(auth as never as ServiceAuth, events, store)
+      return way.open(auth as never as ServiceAuth, events)
     }
     const required = { ...DPOP, required: true }
     const challenges = [
@@ -644,14 +639,6 @@ describe('several issuers', () => {
     for (const [one, two, challenge] of challenges) {
       const ask = await openBoth(one, two)
       expect(await ask({ headers: [] })).toMatchObject({ status: 401, challenge })
-    }
-    const store = memoryStore()
-    onTestFinished(() => store.close())
-    const once = await openBoth(DPOP, undefined, store)
-    for (const of of [issuer, other]) {
-      const headers = bearer(of.token())
-      expect(await once({ headers })).toMatchObject({ status: 200 })
-      expect(await once({ headers })).toMatchObject({ status: 401, challenge: INVALID })
     }
     const ask = await openBoth(DPOP, undefined)
     for (const _again of [1, 2]) {

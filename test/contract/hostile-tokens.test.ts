@@ -83,17 +83,6 @@ describe('the hostile tokens', () => {
     expect(visits).toBe(0)
   })
 
-  it('get the same with a warm token cache', async () => {
-    const receiver = await startReceiver({
-      express: express5,
-      mount: (app) => app.use(authFor(issuer.policy({ tokenCache: { max: 1 } }))),
-    })
-    const good = issuer.token()
-    expect((await receiver.call(good)).status).toBe(200)
-    expect(await misjudged(receiver, cases)).toEqual([])
-    expect((await receiver.call(good)).status).toBe(200)
-  })
-
   it('leave nothing of theirs in any event', async () => {
     const events: DecisionEvent[] = []
     const published = collectEvents('decision')

@@ -65,18 +65,6 @@ describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => 
     for (const event of events) expect(Object.isFrozen(event)).toBe(true)
   })
 
-  it('says that nothing could be decided while the key set is down', async () => {
-    const own = await createTestIssuer()
-    onTestFinished(() => own.close())
-    own.down()
-    const events: DecisionEvent[] = []
-    const policy = own.policy({ onDecision: (event) => events.push(event) })
-    const receiver = await startReceiver({ express, mount: (app) => app.use(authFor(policy)) })
-    await receiver.call(own.token())
-    const verdict = { outcome: 'undecided', reason: 'key_set_unavailable', status: 503 }
-    expect(events).toEqual([{ ...verdict, by: 'serviceAuth' }])
-  })
-
   it.each(Object.entries(HOSTILE_OBSERVERS))(
     'changes nothing where the observer %s',
     async (_name, onDecision) => {

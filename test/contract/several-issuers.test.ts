@@ -64,14 +64,6 @@ describe.each(ENTRIES)('serviceAuth with several policies, by $entry', ({ open }
     expect(caches).toMatchObject(issuers.map(() => ({ hits: 1, misses: 2 })))
   })
 
-  it('takes eight policies', async () => {
-    const names = Array.from({ length: 8 }, (_, index) => `https://i${index}.example`)
-    const receiver = await open(authFor(...names.map((issuer) => first.policy({ issuer }))))
-    for (const iss of names) expect(await receiver.status(first.token({ iss }))).toBe(200)
-    expect(receiver.accepted.map(({ issuer }) => issuer)).toEqual(names)
-    expect(await receiver.rawWith(`Bearer ${first.token()}`)).toBe(INVALID_TOKEN)
-  })
-
   it('never verifies a token with the key set or the policy of another issuer', async () => {
     const receiver = await open(authFor(first.policy(), second.policy(), oauth2.policy()))
     for (const [signer, of] of [
@@ -87,11 +79,6 @@ describe.each(ENTRIES)('serviceAuth with several policies, by $entry', ({ open }
         expect(await receiver.rawWith(`Bearer ${forged}`)).toBe(INVALID_TOKEN)
       }
     }
-  })
-
-  it('answers without a token as with one policy', async () => {
-    const receiver = await open(authFor(first.policy(), second.policy()))
-    expect(await receiver.raw()).toBe(NO_TOKEN)
   })
 
   it('keeps callers, ceilings, denylists, caches and clocks of the policies apart', async () => {
@@ -244,15 +231,6 @@ it.each<[string, unknown, readonly string[]]>([
   ])
 })
 
-it('parses a payload once, to choose the policy and to check the claims', async () => {
-  const auth = authFor(first.policy(), second.policy())
-  await auth.ready()
-  const parse = vi.spyOn(JSON, 'parse')
-  const answer = await auth.authenticate({ authorization: `Bearer ${second.token()}` })
-  const parsed = parse.mock.calls.filter(([text]) => text.includes('"iss"'))
-  expect([answer.outcome, parsed.length]).toEqual(['accepted', 1])
-})
-
 describe('the state of several policies', () => {
   it('has a member for each, in their order', async () => {
     const auth = authFor(first.policy(), oauth2.policy({ tokenCache: false }))
@@ -300,35 +278,6 @@ describe('close of several policies', () => {
       const answer = await auth.authenticate({ authorization: `Bearer ${issuer.token()}` })
       expect(answer).toMatchObject({ reason: 'key_set_unavailable' })
     }
-  })
-})
-
-describe('a list of policies', () => {
-  const nine = Array.from({ length: 9 }, (_, index) =>
-    first.policy({ issuer: `https://i${index}` }),
-  )
-
-  it.each<[string, readonly unknown[], RegExp]>([
-    ['is empty', [], /2 to 8/],
-    ['has one', [first.policy()], /2 to 8/],
-    ['has nine', nine, /2 to 8/],
-    ['has a faulty one', [first.policy(), { ...second.policy(), audience: '' }], /\[1\].*audience/],
-    ['has nothing in it', [first.policy(), undefined], /\[1\]/],
-    ['has two of one issuer', [first.policy(), second.policy(), first.policy()], /\[0\] and \[2\]/],
-    [
-      'has three of one issuer',
-      [old.policy(), renewed.policy(), old.policy({ audience: 'x' })],
-      /\[0\] and \[2\]/,
-    ],
-    [
-      'has two OAuth 2.0 policies of one issuer',
-      [oauth2.policy(), oauth2.policy({ audience: 'x' })],
-      /\[0\] and \[1\]/,
-    ],
-  ])('that %s is a TypeError', (_, list, message) => {
-    const make = () => serviceAuth(list as readonly AnyPolicy[])
-    expect(make).toThrow(TypeError)
-    expect(make).toThrow(message)
   })
 })
 

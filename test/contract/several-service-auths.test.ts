@@ -55,8 +55,6 @@ describe.each(EXPRESS_MAJORS)('several serviceAuth on one request, on $major', (
   })
 
   it('identify the caller by the last of them', async () => {
-    const other = await createTestIssuer({ issuer: issuer.url, audience: 'payments' })
-    onTestFinished(() => other.close())
     const receiver = await startReceiver({
       express,
       mount: (app) =>

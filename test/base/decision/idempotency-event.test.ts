@@ -127,31 +127,6 @@ describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }
     ])
   })
 
-  it('lets every run end where the id of a request cannot be read any more', async () => {
-    const events = collect()
-    const unhandled = collectUnhandledErrors()
-    const store = watchedStore(memoryStore())
-    const receiver = await openOrders({
-      express,
-      store,
-      handler(req, res) {
-        const get = (): never => {
-          throw new Error('gone')
-        }
-        Object.defineProperty(req, 'id', { get })
-        if (req.query['end']) res.destroy()
-        else res.status(201).json({})
-      },
-    })
-    onTestFinished(() => receiver.close())
-    expect((await call(receiver.port, { key: newKey() })).status).toBe(201)
-    await call(receiver.port, { key: newKey(), path: '/orders/1?end=1' })
-    await until('both have ended', async () => store.endings.length === 2)
-    await new Promise((resolve) => setImmediate(resolve))
-    expect(unhandled).toEqual([])
-    expect(events.map(({ reason }) => reason)).toEqual(['reserved', 'reserved'])
-  })
-
   it('makes no event while nobody listens', async () => {
     let asked = 0
     const countReads: RequestHandler = (req, _res, next) => {

@@ -106,17 +106,6 @@ describe.concurrent('what flows', () => {
     expect(service.requests).toHaveLength(1)
   })
 
-  it('an answer above the limit takes the time it needs', async () => {
-    const slow: Reply = async (response) => {
-      response.writeHead(200, { 'content-length': 3000 }).write('x'.repeat(1500))
-      await delay(BEYOND_MS)
-      response.end('x'.repeat(1500))
-    }
-    const service = await startService(slow)
-    const call = caller(service, { maxResponseBytes: 1000, ...LIMITS })
-    expect(await (await call(service.url)).text()).toHaveLength(3000)
-  })
-
   it('what breaks while it flows is an error of the body, not another attempt', async () => {
     const broken: Reply = async (response) => {
       response.writeHead(200, { 'content-length': 3000 }).write('x'.repeat(1500))

@@ -79,16 +79,6 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
     expect(list.asked).toEqual(Array(5).fill(issuer.url))
   })
 
-  it('refuses what one of several denies, though another is unknown', async () => {
-    const lists = [new ManualDenylist(), new ManualDenylist()] as const
-    lists[0].isKnown = false
-    const { raw } = await open({ denylist: [...lists, { keys: ['d-3'] }], issuer: issuer.url })
-    expect(await raw(bearer(tokenOf()))).toBe(UNAVAILABLE)
-    expect(await raw(bearer(tokenOf({ kid: 'd-3' })))).toBe(INVALID_TOKEN)
-    lists[1].deny('keys', issuer.kid)
-    expect(await raw(bearer(tokenOf()))).toBe(INVALID_TOKEN)
-  })
-
   it('takes nothing but keys from a denylist', async () => {
     const fixed = { callers: ['billing'], tokenIds: ['x'], issuedBefore: 9_999_999_999 }
     const list = new ManualDenylist()

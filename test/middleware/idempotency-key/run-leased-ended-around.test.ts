@@ -14,19 +14,6 @@ describeReceivers('A response that ends in another way than by its own functions
     ['end behind a head', (res) => ServerResponse.prototype.end.call(res.status(201), 'x', 'utf8')],
     ['socket.destroy before the head', (res) => res.req.socket.destroy()],
     ['socket.destroy with an error', (res) => res.req.socket.destroy(new Error('given up'))],
-    [
-      'socket.destroy with the error of another connection',
-      (res) =>
-        res.req.socket.destroy(
-          Object.assign(new Error('refused'), { code: 'ECONNREFUSED', syscall: 'connect' }),
-        ),
-    ],
-    [
-      'socket.destroy with the error of a response',
-      (res) =>
-        res.req.socket.destroy(Object.assign(new Error('sent'), { code: 'ERR_HTTP_HEADERS_SENT' })),
-    ],
-    ['socket.destroy with null', (res) => res.req.socket.destroy(null as unknown as Error)],
     ['a pipeline into the socket that fails', (res) => failInto(res.req.socket)],
     ['destroy with an error', (res) => res.destroy(new Error('given up'))],
     ['socket.end before the head', (res) => res.req.socket.end()],

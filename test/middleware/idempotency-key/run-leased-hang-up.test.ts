@@ -135,27 +135,6 @@ describeReceivers('A run whose caller or handler hangs up', (bench) => {
     }
   })
 
-  it('ends without a result where sendFile finds its response closed', async () => {
-    const stages = makeStage()
-    const receiver = await bench.start(async (_req, res) => {
-      stages.enter(res)
-      await stages.left
-      res.sendFile(FILE)
-    })
-    const key = newKey()
-    const raw = await callRaw(receiver.port, { key })
-    const res = await stages.entered
-    raw.socket.destroy()
-    if (!res.closed) await once(res, 'close')
-    stages.leave()
-    await until('the end', async () => bench.store.endings.length > 0)
-    const { problem, body } = await call(receiver.port, { key })
-    // A file that was read before it was dropped is a result.
-    if (bench.store.endings[0]?.type === 'abandoned') expect(problem).toBe('outcome-unknown')
-    else expect(body.length).toBeGreaterThan(1000)
-    expect(receiver.handled).toBe(1)
-  })
-
   it('is not taken for dropped when what was piped had come to its end', async () => {
     const stages = makeStage()
     const receiver = await bench.start((_req, res) => {

@@ -113,17 +113,3 @@ it.each(ONE_OF_EACH_CODE)(
     expect(await receiver.call(late)).toMatchObject({ status: 200 })
   },
 )
-
-describe('a key set with one bad key', () => {
-  it.each<[string, unknown]>([
-    ['null', null],
-    ['private', { ...privateJwk, kid: 'bad' }],
-  ])('%s: the good one beside it is used, the bad one is not', async (_name, bad) => {
-    const keys = [bad, { ...key.jwk, kid: 'good' }]
-    const { receiver, clock, auth } = await stage(serve({ keys }))
-    const signed = (kid: string): string => tokenFrom(key, { now: clock(), kid })
-    expect(await receiver.call(signed('good'))).toMatchObject({ status: 200 })
-    expect(await receiver.call(signed('bad'))).toMatchObject(INVALID)
-    expect(auth.health().keySet.keys).toEqual(['good'])
-  })
-})

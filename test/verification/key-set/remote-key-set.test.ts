@@ -84,13 +84,6 @@ describe('ready', () => {
     expect(keySet.health()).toMatchObject({ state: 'fresh', keys: ['a'] })
   })
 
-  it('shares one fetch among all who wait, and fetches no more afterwards', async () => {
-    const { server, keySet } = await openKeySet([serve(DOCUMENT)])
-    await Promise.all(Array.from({ length: 50 }, () => keySet.ready()))
-    await keySet.ready()
-    expect(server.requests).toHaveLength(1)
-  })
-
   it('resolves for a set that was fetched once, although it has expired', async () => {
     const { clock, keySet } = await openKeySet([serve(DOCUMENT, { 'cache-control': 'max-age=60' })])
     await keySet.ready()

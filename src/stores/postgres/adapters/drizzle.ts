@@ -62,8 +62,8 @@ export function fromDrizzle<T>(db: DrizzleLike<T>, sql: SqlTag): TransactionRunn
   if (typeof sql !== 'function' || typeof sql.raw !== 'function') {
     throw new TypeError("fromDrizzle: expected drizzle's sql")
   }
-  // For clients in use: drizzle acquires them without a listener.
-  db.$client.on('connect', ignoreErrors)
+  // Not when they are connected: the pool may have clients already.
+  db.$client.on('acquire', ignoreErrors)
   const pool = fromPg(db.$client)
   const runner = libraryRunner<T>({
     transaction({ isolation }) {

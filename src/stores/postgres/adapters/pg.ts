@@ -16,13 +16,14 @@ export interface PgPoolLike<T> {
   ): void
   /** Emitted when an idle client fails. */
   on(event: 'error', listener: (error: Error) => void): unknown
-  /** Emitted when a client is connected. */
-  on(event: 'connect', listener: (client: ErrorEmitter) => void): unknown
+  /** Emitted when a client is acquired. */
+  on(event: 'acquire', listener: (client: ErrorEmitter) => void): unknown
 }
 
 /** @inline */
 interface ErrorEmitter {
   on(event: 'error', listener: (error: Error) => void): unknown
+  removeListener(event: 'error', listener: (error: Error) => void): unknown
 }
 
 /** The parts of a client that the adapter uses. */
@@ -32,7 +33,6 @@ interface PgClientLike extends ErrorEmitter {
     values?: readonly unknown[],
   ): Promise<{ readonly command: string; readonly rows: Row[] }>
   release(destroy?: boolean): void
-  removeListener(event: 'error', listener: (error: Error) => void): unknown
 }
 
 /**
@@ -57,7 +57,7 @@ interface PgClientLike extends ErrorEmitter {
 export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
   if (!isPgPool(pool))
     throw new TypeError('fromPg: expected a Pool of pg, such as new Pool({ connectionString })')
-  ignoreErrors(pool)
+  pool.on('error', ignore)
   return libraryRunner<T>({
     transaction: ({ isolation }) =>
       openClient(pool, isolation ? `begin isolation level ${isolation}` : 'begin'),
@@ -138,5 +138,11 @@ export function isPgPool(pool: unknown): boolean {
   return isPool && typeof totalCount === 'number'
 }
 
-/** The error of an idle client of a pool would crash the process. The pool has already removed that client. */
-export const ignoreErrors = (of: ErrorEmitter): void => void of.on('error', () => {})
+/** Handles the error of a client that is lost, which would crash the process. The pool removes that client itself. */
+const ignore = (): void => {}
+
+/** Adds the listener to a client in use, unless it has it, for a library that acquires clients without one. */
+export function ignoreErrors(client: ErrorEmitter): void {
+  client.removeListener('error', ignore)
+  client.on('error', ignore)
+}

@@ -65,12 +65,19 @@ export const staleIfErrorOption = (): z.ZodNumber =>
   numberBetween(0, MAX_STALE_IF_ERROR_SECONDS, 'seconds')
 
 /** Kept as text, so that later changes to the object have no effect. */
-const documentText = () =>
-  z
-    .custom<object>((value) => isObject(value) && Array.isArray(value['keys']), {
-      error: 'must be a parsed JWKS document: an object with a list of keys',
+function documentText() {
+  const error = 'must be a parsed JWKS document: an object with a list of keys'
+  return z
+    .custom<object>((value) => isObject(value) && Array.isArray(value['keys']), { error })
+    .transform((document, { issues }) => {
+      try {
+        return JSON.stringify(document)
+      } catch {
+        issues.push({ code: 'custom', message: error, input: undefined })
+        return z.NEVER
+      }
     })
-    .transform((document) => JSON.stringify(document))
+}
 
 const schema = lazy(() =>
   optionsObject({

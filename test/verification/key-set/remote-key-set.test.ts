@@ -33,6 +33,7 @@ describe('options', () => {
     ['an initial without keys', { jwksUri, initial: {} }, /initial must be a parsed JWKS/],
     ['an initial of one number', { jwksUri, initial: { keys: 5 } }, /initial .* a list of keys/],
     ['an initial without a list', { jwksUri, initial: { keys: { 0: jwk } } }, /initial must be/],
+    ['an initial that JSON cannot hold', { jwksUri, initial: { keys: [1n] } }, /initial must be/],
     ['an initial of one key', { jwksUri, initial: jwk }, /initial must be a parsed JWKS/],
     ['fetch that is none', { jwksUri, fetch: {} }, /fetch must be a function/],
     ['a clock that is none', { jwksUri, clock: 1 }, /clock must be a function/],

@@ -22,7 +22,10 @@ export async function receive(response: Response, maxBytes: number): Promise<Rec
   // Responses to HEAD and with a status such as 204 have no body.
   if (response.body === null) return { response, bytes: NO_BYTES, rest: undefined }
   // No `Response` can have it.
-  if (response.status > 599) throw new TypeError('the status is not one of HTTP')
+  if (response.status > 599) {
+    cancel(response.body)
+    throw new TypeError('the status is not one of HTTP')
+  }
   const reader: ByteReader = response.body.getReader()
   if (mustStream(response.headers, maxBytes)) return { response, bytes: NO_BYTES, rest: reader }
   const { bytes, isWhole } = await readBytes(reader, maxBytes)

@@ -56,6 +56,16 @@ describe.concurrent('what flows', () => {
     await until('the connection is gone', isGone)
   })
 
+  it('an answer with a status that no Response can have is given up', async () => {
+    let open: ServerResponse | undefined
+    const service = await startService((response) => {
+      open = response
+      response.socket?.write('HTTP/1.1 666 Odd\r\ncontent-length: 9\r\n\r\nok')
+    })
+    await expect(caller(service, { maxAttempts: 1 })(service.url)).rejects.toThrow()
+    await until('the connection is gone', async () => open?.closed === true)
+  }, 5000)
+
   it('ends with the signal of the caller, and its reason', async () => {
     const { reply, isGone } = events()
     const service = await startService(reply)

@@ -60,7 +60,7 @@ export function checkKeyDenylists(
   keyId: string,
   policy: Pick<Policy, 'denied' | 'issuer' | 'liveDenylists'>,
 ): Denial | undefined {
-  const reasonOf = ({ keys }: DeniedLists) => (keys.has(keyId) ? 'key_denied' : undefined)
+  const reasonOf = ({ keys }: DeniedLists) => (isIn(keys, keyId) ? 'key_denied' : undefined)
   const hit = findDenylistHit(policy, reasonOf, reasonOf(policy.denied))
   return hit && deny(hit.reason, undefined, hit.failure)
 }
@@ -149,10 +149,18 @@ function reasonIn(
   { keys, tokenIds, callers, issuedBefore }: DeniedLists,
   { keyId, tokenId, name, issuedAt }: DeniableToken,
 ): DenylistReason | undefined {
-  if (keys.has(keyId)) return 'key_denied'
-  if (tokenId !== undefined && tokenIds.has(tokenId)) return 'token_denied'
+  if (isIn(keys, keyId)) return 'key_denied'
+  if (tokenId !== undefined && isIn(tokenIds, tokenId)) return 'token_denied'
   if (isBefore(issuedAt, issuedBefore)) return 'token_issued_too_early'
-  return callers.has(name) ? 'caller_denied' : undefined
+  return isIn(callers, name) ? 'caller_denied' : undefined
+}
+
+function isIn(set: ReadonlySet<string>, name: string): boolean {
+  const isListed: unknown = set.has(name)
+  if (typeof isListed === 'boolean') return isListed
+  // A promise would deny every token, and `undefined` none.
+  ignoreRejection(isListed)
+  throw new TypeError('has must return true or false')
 }
 
 function isBefore(issuedAt: number | undefined, limit: number | undefined): boolean {

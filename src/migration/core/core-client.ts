@@ -189,6 +189,4 @@ export interface CoreTotpDevice {
 export interface CoreTenant {
   /** Its id, such as `public`. */
   readonly tenantId: string
-  /** Ids of the tenant's third-party providers, if the core returns them. */
-  readonly thirdPartyIds?: readonly string[]
 }

@@ -155,13 +155,6 @@ const totpDevice = z.object({
   verified: z.boolean(),
 })
 
-const tenant = z.object({
-  tenantId: text,
-  thirdParty: z.exactOptional(
-    z.object({ providers: z.exactOptional(z.array(z.object({ thirdPartyId: text }))) }),
-  ),
-})
-
 /** The readers of replies that do not depend on what was sent. */
 const READERS = {
   imported: reading(
@@ -183,11 +176,9 @@ const READERS = {
     ({ metadata }) => metadata,
   ),
   totpDevices: reading(ok({ devices: z.array(totpDevice) }), ({ devices }) => devices),
-  tenants: reading(ok({ tenants: z.array(tenant) }), ({ tenants }) =>
-    tenants.map(({ tenantId, thirdParty: settings }) => {
-      const thirdPartyIds = settings?.providers?.map((provider) => provider.thirdPartyId)
-      return { tenantId, ...(thirdPartyIds !== undefined && { thirdPartyIds }) }
-    }),
+  tenants: reading(
+    ok({ tenants: z.array(z.object({ tenantId: text })) }),
+    ({ tenants }) => tenants,
   ),
   features: reading(ok({ features: texts }), ({ features }) => features),
 }

@@ -199,7 +199,7 @@ const EXCHANGES: Record<string, Exchange> = {
         { tenantId: 'acme' },
       ],
     }),
-    value: [{ tenantId: 'public', thirdPartyIds: ['google'] }, { tenantId: 'acme' }],
+    value: [{ tenantId: 'public' }, { tenantId: 'acme' }],
   },
   'lists roles': {
     ask: (client) => client.roles(),

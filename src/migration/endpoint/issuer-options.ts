@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { wrongWiring } from '../../base/decision/service-auth-error.js'
 import { textOfParts } from '../../base/digest.js'
-import { isObject, nonEmptyString, optionsObject } from '../../base/options.js'
+import { nonEmptyString, optionsObject } from '../../base/options.js'
 import { hash } from '../../base/supported-node.js'
 import type { RecipeId } from '../core/import-user.js'
 import { coreTenantId } from '../record-validation/stored-form.js'
@@ -81,26 +81,13 @@ const connection = optionsObject({
 const connections = z
   .array(connection, { error: 'must be a list of connections' })
   .min(1, { error: 'must be a list of connections' })
-  .superRefine((list, context) => {
-    for (const index of repeatedConnections(list)) {
-      context.addIssue({ code: 'custom', message: 'must not be listed twice', path: [index] })
-    }
+  .refine((list) => recipesOf(list).size === list.length, {
+    error: 'must not list a connection twice',
   })
-
-/** Zod silently drops a member with this name. */
-const DROPPED = '__proto__'
 
 /** An object with arbitrary names. */
 const byName = <Schema extends z.ZodType>(of: Schema) =>
-  z
-    .unknown()
-    .superRefine((given, context) => {
-      if (!isObject(given) || !Object.hasOwn(given, DROPPED)) return
-      context.addIssue({ code: 'custom', message: 'must have another name', path: [DROPPED] })
-    })
-    .pipe(
-      z.record(z.string().min(1, { error: 'must be a name' }), of, { error: 'must be an object' }),
-    )
+  z.record(z.string().min(1, { error: 'must be a name' }), of, { error: 'must be an object' })
 
 const issuerSchema = optionsObject({
   tokens,
@@ -115,31 +102,10 @@ const issuerSchema = optionsObject({
 
 type Issuers = Readonly<Record<string, MigrationIssuer>>
 
-export const issuersSchema: z.ZodType<Issuers> = byName(issuerSchema).superRefine(
-  (given, context) => {
-    if (Object.keys(given).length === 0) {
-      context.addIssue({ code: 'custom', message: 'must have at least one issuer' })
-    }
-    for (const path of sharedTokens(given)) {
-      context.addIssue({ code: 'custom', message: "must not be another issuer's", path })
-    }
-  },
+export const issuersSchema: z.ZodType<Issuers> = byName(issuerSchema).refine(
+  (given) => Object.keys(given).length > 0,
+  { error: 'must have at least one issuer' },
 )
-
-/** Returns the paths of tokens that an earlier issuer has too. */
-function sharedTokens(given: Issuers): PropertyKey[][] {
-  const owners = new Map<string, string>()
-  const paths: PropertyKey[][] = []
-  for (const [name, { tokens: list }] of Object.entries(given)) {
-    if (typeof list === 'function') continue
-    list.forEach((token, index) => {
-      const owner = owners.get(token) ?? name
-      owners.set(token, owner)
-      if (owner !== name) paths.push([name, 'tokens', index])
-    })
-  }
-  return paths
-}
 
 /** A legacy issuer with its tokens and its allowlist. */
 export interface Issuer {
@@ -166,14 +132,19 @@ export interface Allowlist {
 const connectionKey = (provider: string, connection: string): string =>
   textOfParts([provider, connection])
 
+const recipesOf = (
+  connections: readonly MigrationConnection[],
+): ReadonlyMap<string, MigrationRecipe> =>
+  new Map(
+    connections.map(({ provider, connection, as }) => [connectionKey(provider, connection), as]),
+  )
+
 function allowlistOf({
   connections,
   organizations = {},
   withoutOrganization,
 }: MigrationIssuer): Allowlist {
-  const recipes = new Map(
-    connections.map(({ provider, connection, as }) => [connectionKey(provider, connection), as]),
-  )
+  const recipes = recipesOf(connections)
   const tenants = new Map(Object.entries(organizations))
   return {
     recipeOf: (provider, connection) => recipes.get(connectionKey(provider, connection)),
@@ -185,12 +156,6 @@ function allowlistOf({
       return [...new Set(found.flatMap((ids) => ids ?? []))]
     },
   }
-}
-
-/** Returns the indexes of connections that repeat an earlier one. */
-function repeatedConnections(connections: readonly MigrationConnection[]): number[] {
-  const keys = connections.map(({ provider, connection }) => connectionKey(provider, connection))
-  return keys.flatMap((key, index) => (keys.indexOf(key) < index ? [index] : []))
 }
 
 /** The tokens of an issuer: a list, or a function that is called on each request. */

@@ -19,8 +19,8 @@ export interface MigrationRequest {
   readonly identities: readonly LegacyIdentity[]
 }
 
-/** Names that the organization member cannot have. `__proto__` would not create a member. */
-export const FIXED_FIELDS: readonly string[] = ['externalUserId', 'identities', '__proto__']
+/** Names that the organization member cannot have. */
+export const FIXED_FIELDS: readonly string[] = ['externalUserId', 'identities']
 
 const MAX_CHARACTERS = 256
 const MAX_IDENTITIES = 20

@@ -191,24 +191,6 @@ describe('a wrong command line', () => {
   })
 })
 
-it('a command stands before its options', async () => {
-  const ran = await probe(['--json', 'probe'])
-  expect(ran.exitCode).toBe(2)
-  expect(ran.stderr).toContain('a command is missing: use one of probe, before any option')
-})
-
-it.each([
-  ['deny', 'billing'],
-  ['deny'],
-  ['allow', 'billing'],
-  ['allow', 'billing', '--reason', 'x'],
-  ['deny', 'billing', '--policy', 'no-such-file'],
-])('%s %s asks for the kind before anything else', async (...argv) => {
-  const ran = await runHere(argv)
-  expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-  expect(ran.stderr).toContain('the first argument must be caller, key, token or issued-before')
-})
-
 describe('help and version', () => {
   const version = /^\d+\.\d+\.\d+\n$/
 

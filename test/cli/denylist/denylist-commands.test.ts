@@ -4,7 +4,6 @@ import { openDenylist } from '../../stores/redis/denylist/denylist-kit.js'
 import {
   type KeySetServer,
   refusingUrl,
-  respond,
   serve,
   startKeySetServer,
 } from '../../support/issuer/key-set-server.js'
@@ -180,16 +179,10 @@ describe('bad input changes nothing', () => {
     ['a long value', ['deny', 'token', 'x'.repeat(257), ...WHY], /the value of token must be/],
     ...[
       '2026-02-29T00:00:00Z',
-      '2026-04-31T12:00:00+02:00',
-      '2026-13-01T00:00:00Z',
-      '2026-01-00T00:00:00Z',
-      '2026-01-01T25:00:00Z',
       '2026-01-01T00:00:00+25:00',
       '2026-01-01T00:00:00',
       '2026-01-01',
-      '1960-01-01T00:00:00Z',
       'yesterday',
-      '1767225600.1234',
     ].map((text): [string, string[], RegExp] => [
       `the cut-off ${text}`,
       ['deny', 'issued-before', text, ...WHY],
@@ -245,32 +238,11 @@ describe('bad input changes nothing', () => {
     expect(await isUnchanged()).toBe(true)
   })
 
-  it('the 10,001st entry', async () => {
-    const fields = Array.from({ length: 10_000 }, (_, at) => [
-      JSON.stringify([POLICY.issuer, 'token', `t${at}`]),
-      '1|-|-',
-    ])
-    await redis.command('HSET', 'esa:{denylist}:entries', ...fields.flat())
-    const ran = await change(['deny', 'caller', 'billing', ...WHY])
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toContain('the list is full')
-    expect(await isUnchanged()).toBe(true)
-  })
-
   it('a key set unreachable', async () => {
     policy = await policyAt(await refusingUrl())
     const ran = await change(['deny', 'key', 'd-1', ...WHY])
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
     expect(ran.stderr).toMatch(/nothing changed\. --unlisted/)
-  })
-
-  it('a core in place of the backend, whose key set is elsewhere', async () => {
-    const core = await startKeySetServer(respond('404 Not Found', 'Not found\n'))
-    onTestFinished(core.close)
-    policy = await policyAt(core.url)
-    const ran = await change(['deny', 'key', 'd-1', ...WHY])
-    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
-    expect(ran.stderr).toContain('status 404: a core itself publishes /.well-known/jwks.json')
   })
 
   it('Redis unreachable', async () => {

@@ -1,10 +1,10 @@
 import type { RecordView, Store } from 'express-service-auth'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { begin, openStore, retryOf } from '../../stores/redis/kit.js'
+import { openStore } from '../../stores/redis/kit.js'
 import { startTcpProxy } from '../../support/network/tcp-proxy.js'
 import { type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { runHere } from '../kit.js'
-import { ANSWER, BODY, type Made, made, RESULT, settle } from './settle-kit.js'
+import { ANSWER, BODY, type Made, made, settle } from './settle-kit.js'
 
 let server: RedisServer
 let store: Store
@@ -142,42 +142,6 @@ it('the lines to copy name the same Redis and begin no option with the record', 
   expect((await settle(server, '-'.repeat(24))).stdout).toContain(
     `service-auth settle --fence 0 --free --timeout=5s -- ${'-'.repeat(24)}\n`,
   )
-})
-
-it('of two that settle at once one wins', async () => {
-  for (let round = 0; round < 20; round++) {
-    const { recordId, fence } = await made(store, 'abandoned')
-    const options = ['--fence', String(fence)]
-    const ran = await Promise.all([
-      settle(server, recordId, ...options, '--free'),
-      settle(server, recordId, ...options, ...ANSWER),
-    ])
-    expect(ran.map(({ exitCode }) => exitCode).toSorted()).toEqual([0, 1])
-    const winner = ran[0]?.exitCode === 0 ? 'freed' : 'finished'
-    expect((await store.inspect(recordId))?.state).toBe(winner)
-    const loser = ran.find(({ exitCode }) => exitCode === 1)
-    expect(loser?.stderr).toMatch(/^service-auth: nothing changed: the record /)
-  }
-})
-
-it('of two that forget at once one wins, and the next request runs once', async () => {
-  for (let round = 0; round < 10; round++) {
-    const run = await made(store, 'finished')
-    const options = ['--fence', String(run.fence), ...FORGET]
-    const ran = await Promise.all([
-      settle(server, run.recordId, ...options),
-      settle(server, run.recordId, ...options),
-    ])
-    expect(ran.map(({ exitCode }) => exitCode).toSorted()).toEqual([0, 1])
-    const next = await begin(store, retryOf({ ...run, rerunAbandoned: false }))
-    expect(next.fence).toBeGreaterThan(run.fence)
-    // The fence of the old run does not forget the new one, running or finished.
-    for (const ending of [undefined, { type: 'finished', result: RESULT }] as const) {
-      if (ending) await store.settle(next, ending)
-      expect((await settle(server, run.recordId, ...options)).exitCode).toBe(1)
-    }
-    expect((await store.inspect(run.recordId))?.state).toBe('finished')
-  }
 })
 
 it('the reason is a member of the object, and shown with the record', async () => {

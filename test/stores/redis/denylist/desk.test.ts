@@ -68,12 +68,6 @@ it.each(CLIENTS)(
   },
 )
 
-it('a server that refuses connections is told as that', async () => {
-  const server = await ownRedis()
-  await server.kill()
-  await expect(openDenylist(server).version()).rejects.toThrow(/ECONNREFUSED/)
-})
-
 describe('marks', () => {
   const MOST = 10_000
 
@@ -133,20 +127,4 @@ describe('a receiver that is closed while Redis is unreachable', () => {
     expect(proxy.opened).toBe(opened)
     expect(await desk.receivers()).toHaveLength(1)
   })
-})
-
-it('a receiver that is closed while it comes back does not list itself again', async () => {
-  const server = await ownRedis()
-  const desk = openDenylist(server)
-  for (let turn = 0; turn < 5; turn += 1) {
-    const proxy = await proxyOf(server)
-    const receiver = openDenylist(proxy)
-    await receiver.ready()
-    await proxy.fail('refused')
-    await until('it knows', async () => receiver.health().lastError !== undefined)
-    await proxy.restore()
-    await sleep(turn * 30)
-    receiver.close()
-  }
-  await until('all are off', async () => (await desk.receivers()).length === 0)
 })

@@ -111,15 +111,6 @@ describe('several entries at once', () => {
     expect(await desk.version()).toMatchObject({ version: 0 })
     expect(await server.command('DBSIZE')).toBe('0')
   })
-
-  it('are refused together where the last has no room', async () => {
-    await fill(9_999)
-    const { version } = await desk.version()
-    const denied = desk.deny([entryOf(), entryOf({ value: 'other' })], PATIENTLY)
-    await expect(denied).rejects.toThrow('the list is full')
-    expect(await desk.version()).toMatchObject({ version })
-    expect(await server.command('HLEN', `${KEYS}:entries`)).toBe('9999')
-  }, 60_000)
 })
 
 describe('a damaged row', () => {

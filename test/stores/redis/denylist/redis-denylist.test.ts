@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type RedisDenylist, redisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import type { DenylistEntry } from '../../../../src/verification/denylist/denylist-entry.js'
 import { until } from '../../../support/until.js'
 import { sharedRedis } from '../kit.js'
 import {
@@ -25,41 +24,7 @@ beforeEach(async () => {
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000)
 
-const EMPTY = { callers: new Set(), keys: new Set(), tokenIds: new Set() }
-
 describe('what is denied', () => {
-  const KINDS: [DenylistEntry, object][] = [
-    [entryOf(), { ...EMPTY, callers: new Set(['orders']) }],
-    [entryOf({ kind: 'key', value: 'd-1' }), { ...EMPTY, keys: new Set(['d-1']) }],
-    [entryOf({ kind: 'token', value: 'jti' }), { ...EMPTY, tokenIds: new Set(['jti']) }],
-    [
-      entryOf({ kind: 'issued-before', value: 1_790_000_000 }),
-      { ...EMPTY, issuedBefore: 1_790_000_000 },
-    ],
-  ]
-
-  it.each(KINDS)('and allowed again reaches receivers: %o', async (entry, lists) => {
-    const receiver = openDenylist(server)
-    await receiver.ready()
-    expect(receiver.lists(ISSUER)).toEqual(EMPTY)
-    const denied = await desk.deny(entry)
-    expect(denied).toEqual({ version: expect.any(Number), entry, isEarlier: false })
-    await until('it is denied', async () => receiver.health().entries === 1)
-    expect(receiver.lists(ISSUER)).toEqual(lists)
-    expect(receiver.lists('https://other.example')).toEqual(EMPTY)
-    expect(await desk.entries()).toEqual([entry])
-    const { issuer, kind, value } = entry
-    const target =
-      kind === 'issued-before' ? { issuer, kind } : { issuer, kind, value: String(value) }
-    const allowed = await desk.allow(target)
-    expect(allowed).toEqual({ version: expect.any(Number), wasListed: true })
-    expect(allowed.version).toBeGreaterThan(denied.version)
-    await until('it is allowed', async () => receiver.health().entries === 0)
-    expect(receiver.lists(ISSUER)).toEqual(EMPTY)
-    expect(await desk.entries()).toEqual([])
-    expect(await desk.allow(target)).toMatchObject({ wasListed: false })
-  })
-
   it('ends at its time', async () => {
     const receiver = openDenylist(server)
     await receiver.ready()
@@ -266,29 +231,6 @@ describe('a receiver', () => {
       tookMs.push(performance.now() - writtenAt)
     }
     expect(tookMs.toSorted((one, other) => one - other).at(-2)).toBeLessThan(500)
-  }, 30_000)
-
-  it('writes at most once a look, and at least every ten seconds', async () => {
-    const receiver = openDenylist(server)
-    await receiver.ready()
-    const client = new Redis(server.port)
-    onTestFinished(() => client.disconnect())
-    const stamp = async (): Promise<string> =>
-      (await client.hvals('esa:{denylist}:receivers'))[0]?.split('|')[3] ?? ''
-    const stamps = new Set<string>()
-    const startedAt = Date.now()
-    while (Date.now() - startedAt < 3000) {
-      await desk.deny(entryOf())
-      stamps.add(await stamp())
-      await sleep(20)
-    }
-    expect(stamps.size).toBeGreaterThanOrEqual(3)
-    expect(stamps.size).toBeLessThanOrEqual(14)
-    await sleep(1000)
-    const last = await stamp()
-    await until('it has written again', async () => (await stamp()) !== last)
-    expect(Number(await stamp()) - Number(last)).toBeLessThan(10_000)
-    expect(Number(await stamp()) - Number(last)).toBeGreaterThanOrEqual(1900)
   }, 30_000)
 
   it('neither polls nor connects before a policy has it', async () => {

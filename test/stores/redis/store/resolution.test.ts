@@ -2,7 +2,6 @@ import type { Resolution, Store } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
 import { encodeResult } from '../../../../src/idempotency/buffered-response/stored-result.js'
 import { NotConfirmed } from '../../../../src/stores/redis/connection/redis-connection.js'
-import { UNDO_RESERVE, undoArguments } from '../../../../src/stores/redis/store/compensation.js'
 import type { TcpProxy } from '../../../support/network/tcp-proxy.js'
 import { until } from '../../../support/until.js'
 import { begin, openStore, proxyOf, requestFor, retryOf, sharedRedis } from '../kit.js'
@@ -87,14 +86,6 @@ describe('a record that cannot be read', () => {
     await expectFreed(store, request)
   })
 
-  it('keeps its mark for as long as it had left', async () => {
-    const { store } = openStore(server)
-    const request = requestFor()
-    await server.command('SET', nameOf(request), 'garbage', 'PX', String(3 * DAY_MS))
-    expect(await store.resolve(request.recordId, 0, FREED)).toBe(true)
-    expect(await ttlOf(request)).toBeGreaterThan(3 * DAY_MS - 60_000)
-  })
-
   it('because another version has written it is left to that one', async () => {
     const { store } = openStore(server)
     for (const [value, recordVersion] of [
@@ -146,30 +137,6 @@ describe('a record that somebody keeps forever', () => {
     await server.command('SET', nameOf(request), textAt(older))
     expect((await store.inspect(request.recordId))?.state).toBe('abandoned')
     expect(await store.resolve(request.recordId, older, as)).toBe(true)
-    expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
-  })
-
-  it('is not resolved over a run that renews it meanwhile', async () => {
-    const { store } = openStore(server)
-    const request = requestFor()
-    const run = { ...request, fence: agoMs(DAY_MS + 1000), owner: 'owner' }
-    await server.command('SET', nameOf(request), textAt(run.fence))
-    // It is renewed after it was looked at.
-    const resolving = store.resolve(request.recordId, run.fence, FREED)
-    expect(await Promise.all([resolving, store.renew(run)])).toEqual([false, true])
-    expect((await store.inspect(request.recordId))?.state).toBe('running')
-  })
-
-  it('ends with a time to live, however it is resolved', async () => {
-    const { store } = openStore(server)
-    const { request, run } = await abandonedIn(store)
-    expect(await store.settle(run, { type: 'not_stored' })).toBe(true)
-    await server.command('PERSIST', nameOf(request))
-    const view = await store.inspect(request.recordId)
-    expect(view).toMatchObject({ state: 'not_stored', fence: run.fence })
-    expect(view).not.toHaveProperty('expiresInMs')
-    expect(view).not.toHaveProperty('leaseLeftMs')
-    expect(await store.resolve(request.recordId, run.fence, FINISHED)).toBe(true)
     expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
   })
 })
@@ -225,15 +192,6 @@ describe('a reply that is lost on the wire', () => {
   })
 })
 
-it('a server that is full is an error, and nothing changes', async () => {
-  const { store } = openStore(server)
-  const { request, run } = await abandonedIn(store)
-  await server.command('CONFIG', 'SET', 'maxmemory', '1')
-  await expect(store.resolve(request.recordId, run.fence, FINISHED)).rejects.toThrow('OOM')
-  await server.command('CONFIG', 'SET', 'maxmemory', '0')
-  expect((await store.inspect(request.recordId))?.state).toBe('abandoned')
-})
-
 describe('the mark of a key that was freed', () => {
   async function freedIn(store: Store) {
     const { request, run } = await abandonedIn(store)
@@ -253,31 +211,6 @@ describe('the mark of a key that was freed', () => {
       const view = await store.inspect(request.recordId).catch(() => undefined)
       return view?.state === 'freed' && view.fence > run.fence
     })
-    expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
-  })
-
-  it('outlives a reservation that is undone twice, because the first reply was lost', async () => {
-    const { store } = openStore(server)
-    const { request, run } = await freedIn(store)
-    const retry = retryOf(request)
-    await begin(store, retry)
-    const undo = [UNDO_RESERVE.source, '1', nameOf(request), ...undoArguments(retry, 0)]
-    for (const _attempt of ['first', 'repeated']) {
-      await server.command('EVAL', ...undo)
-      expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
-    }
-    expect(await store.renew(run)).toBe(false)
-  })
-
-  it('is not given up by a server that is full', async () => {
-    const { store } = openStore(server)
-    const { request } = await freedIn(store)
-    const next = await begin(store, retryOf(request))
-    await server.command('CONFIG', 'SET', 'maxmemory', '1')
-    const settling = store.settle(next, { type: 'released' })
-    await expect(settling).rejects.toThrow('OOM')
-    await server.command('CONFIG', 'SET', 'maxmemory', '0')
-    expect(await store.settle(next, { type: 'released' })).toBe(true)
     expect(await ttlOf(request)).toBeGreaterThan(DAY_MS - 60_000)
   })
 })

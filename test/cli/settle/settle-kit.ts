@@ -8,7 +8,7 @@ import { recordOutput } from '../../support/secret-search/index.js'
 import { type Ran, runHere } from '../kit.js'
 
 export const BODY = 'the body of an order that nobody may see'
-export const RESULT = encodeResult({ status: 201, headers: [], body: Buffer.from(BODY) })
+const RESULT = encodeResult({ status: 201, headers: [], body: Buffer.from(BODY) })
 
 export type Made = 'running' | 'abandoned' | 'finished' | 'not_stored' | 'freed'
 

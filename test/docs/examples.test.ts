@@ -21,7 +21,7 @@ import { type RunningApp, runBlock, startBlock } from './running-blocks.js'
 const PAGES = [
   ...['denylist', 'logging', 'how-it-decides', 'idempotency', 'migration-endpoint'],
   ...['reasons', 'sessions', 'testing'],
-  ...['stores/custom', 'stores/postgres'],
+  'stores/postgres',
 ].map((name) => `docs/${name}.md`)
 
 /** Blocks that serve at `PORT`. */

@@ -7,7 +7,7 @@ import { createProject, type Project } from './project.js'
 const VERSIONS = ['5.9.3', '6.0.3', '7.0.2']
 const ROW = /^\| (\d\.\d)( and (?:later|earlier))? \| `(\{.+\})` \|$/gm
 
-const page = await readFile(join(ROOT, 'docs/faq.md'), 'utf8')
+const page = await readFile(join(ROOT, 'docs/testing.md'), 'utf8')
 const settings = [...page.matchAll(ROW)].map(([, named = '', range, options = '']) => ({
   versions: VERSIONS.filter((version) => isWithin(version, named, range)),
   options: JSON.parse(options),

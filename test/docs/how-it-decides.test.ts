@@ -1,13 +1,7 @@
-import express from 'express'
-import { type DecisionEvent, serviceAuth } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
 import type { Reason } from '../../src/base/decision/reason.js'
 import { decisionResult } from '../../src/middleware/refusal-table.js'
-import { createTestIssuer } from '../support/issuer/test-issuer.js'
-import { rawRequest } from '../support/network/raw-exchange.js'
-import { serve } from '../support/receiver/serve.js'
 import { readDocument } from './blocks.js'
-import { masked } from './console.js'
 import { tableRows } from './markdown.js'
 
 const [text, runBook] = await Promise.all(
@@ -62,22 +56,3 @@ const verdictStatus = (reason: string): unknown => {
   const verdict = decisionResult(reason as Reason)
   return 'status' in verdict ? verdict.status : undefined
 }
-
-describe('the two views of one refusal', () => {
-  const blockOf = (language: string): string =>
-    new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(text ?? '')?.[1] ?? ''
-
-  it('are what is sent and what is told', async () => {
-    const events: DecisionEvent[] = []
-    const issuer = await createTestIssuer()
-    const policy = issuer.policy({ onDecision: (event) => events.push(event) })
-    const auth = serviceAuth(policy)
-    const served = await serve(express().disable('x-powered-by').use(auth))
-    const headers = [`Authorization: Bearer ${issuer.token({ aud: 'invoices' })}`]
-    const answer = await rawRequest(served.port, { headers })
-    await Promise.all([served.close(), issuer.close()])
-    auth.close()
-    expect(`${answer.replaceAll('\r\n', '\n')}\n`).toBe(blockOf('http'))
-    expect(events.map((event) => masked(JSON.stringify(event)))).toEqual([masked(blockOf('json'))])
-  })
-})

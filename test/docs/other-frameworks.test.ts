@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { Client, credentials, Metadata, status } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
-import { freePort } from '../support/network/free-port.js'
 import { type PlacedBlocks, placeBlocks } from './blocks.js'
-import { keepRunning, type RunningApp, startBlock } from './running-blocks.js'
+import { type RunningApp, startBlock } from './running-blocks.js'
 
 const issuer = await createTestIssuer()
 const environment = { ISSUER: issuer.url }
@@ -86,36 +84,7 @@ describe('WebSockets', () => {
   })
 })
 
-describe('gRPC', () => {
-  it('accepts a service, and maps refusals to statuses', async () => {
-    const port = await freePort()
-    const app = await keepRunning(placed, 'gRPC', { ...environment, PORT: String(port) })
-    onTestFinished(() => app.end())
-    const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure())
-    onTestFinished(() => client.close())
-    await new Promise<void>((resolve, reject) => {
-      client.waitForReady(Date.now() + 20_000, (error) => (error ? reject(error) : resolve()))
-    })
-    const call = (headers: Record<string, string>) =>
-      new Promise((resolve) => {
-        const metadata = new Metadata()
-        for (const [key, value] of Object.entries(headers)) metadata.add(key, value)
-        const path = '/orders.Orders/Hello'
-        client.makeUnaryRequest(path, Buffer.from, String, 'x', metadata, (error, text) =>
-          resolve(error?.code ?? text),
-        )
-      })
-    expect(await call(bearer())).toBe('Hello, billing')
-    expect(await call({})).toBe(status.UNAUTHENTICATED)
-    expect(await call(bearer({ permissions: [] }))).toBe(status.PERMISSION_DENIED)
-  })
-})
-
-describe.each([
-  'node:http, with idempotent writes',
-  'NestJS',
-  '@fastify/express, with idempotent writes',
-])('%s', (heading) => {
+describe.each(['NestJS', '@fastify/express, with idempotent writes'])('%s', (heading) => {
   it('runs a write once', async () => {
     const { url } = await start(heading)
     const key = randomUUID()

@@ -30,23 +30,6 @@ export async function runBlock(
   return stdout
 }
 
-/** Starts a block that comes to no end; `end` resolves once it has gone. */
-export async function keepRunning(
-  placed: PlacedBlocks,
-  heading: string,
-  environment: NodeJS.ProcessEnv,
-): Promise<{ end(): Promise<void> }> {
-  const program = await compile(pathToFileURL(placed.fileOf(heading)))
-  const env = { ...process.env, ...environment }
-  const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'ignore', 'inherit'] })
-  return {
-    async end() {
-      child.kill('SIGKILL')
-      await once(child, 'exit')
-    },
-  }
-}
-
 /**
  * Starts a block that serves at `PORT`, as a process of its own.
  *

@@ -113,8 +113,11 @@ async function useClient<T, R>(tx: T, { begin, use, opening }: ClientUse<T, R>):
     spoil()
     release()
   }
+  if (opening.isAbandoned) {
+    release()
+    throw new Error('The connection came too late')
+  }
   try {
-    if (opening.isAbandoned) throw new Error('The connection came too late')
     if (begin === undefined) return await use(tx)
     await client.query(begin)
     const result = await use(tx)

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { fromPg } from '../../../../src/stores/postgres/adapters/pg.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres/postgres.js'
 
@@ -48,8 +48,10 @@ describe('fromPg', () => {
       statementMs: 100,
     })
     await expect(alone).rejects.toThrow('20 ms')
+    const query = vi.spyOn(held, 'query')
     held.release()
     await runner.query(undefined, 'select 1', [], ALONE)
+    expect(query.mock.calls).toEqual([['select 1', undefined]])
     expect(pool.idleCount).toBe(1)
     expect(isCalled).toBe(false)
     expect(await ledger()).toEqual([])

@@ -8,7 +8,7 @@ import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { call, callRaw, newKey } from '../../support/receiver/order-calls.js'
 import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
 import { until } from '../../support/until.js'
-import { atTheLastMoment, compress, measuring, signing } from './outer-middlewares.js'
+import { atTheLastMoment, signing } from './outer-middlewares.js'
 
 const BODY = 'x'.repeat(300)
 const THIS_FILE = fileURLToPath(import.meta.url)
@@ -115,21 +115,6 @@ describe.each(EXPRESS_MAJORS)('An answer of a run that is lost, $major', ({ expr
         const receiver = await open(handler, loss)
         expect(await call(receiver.port, { method, key: newKey() }), way).toEqual(expected)
       }
-    }
-  })
-
-  it.each<[string, RequestHandler]>([
-    ['compression', compress],
-    ['a hook of the head', atTheLastMoment('X-Inner', '1')],
-    ['one that writes by way of the response', signing],
-    ['one that measures', measuring],
-  ])('passes by what stands between the key and its handler: %s', async (_name, inner) => {
-    for (const loss of losses) {
-      const expected = await expectedOf(loss, 'POST')
-      const receiver = await open(twoParts, loss, { inner: [inner] })
-      const headers = { 'accept-encoding': 'gzip' }
-      const answer = await call(receiver.port, { key: newKey(), headers })
-      expect(answer, `${loss.moment} ${loss.answer}`).toEqual(expected)
     }
   })
 

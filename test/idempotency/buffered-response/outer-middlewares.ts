@@ -29,16 +29,6 @@ export const signing: RequestHandler = (_req, res, next) => {
   next()
 }
 
-/** Measures what a response is ended with, as express-session does. */
-export const measuring: RequestHandler = (_req, res, next) => {
-  const { end } = res
-  res.end = ((chunk?: Buffer | string, ...rest: []) => {
-    if (chunk !== undefined && chunk !== null) Buffer.byteLength(chunk)
-    return Reflect.apply(end, res, [chunk, ...rest])
-  }) as typeof res.end
-  next()
-}
-
 /** Ends later, by way of the response. */
 export const endingLater: RequestHandler = (_req, res, next) => {
   const { end } = res

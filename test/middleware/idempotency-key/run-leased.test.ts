@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ErrorRequestHandler, Response } from 'express'
+import type { Response } from 'express'
 import { expect, it } from 'vitest'
 import { FILE } from '../../idempotency/buffered-response/ways-to-send.js'
 import { describeReceivers, makeStage } from '../../support/receiver/each-receiver.js'
@@ -74,25 +74,6 @@ describeReceivers('A run', (bench) => {
     expect(raw.received()).toContain('HTTP/1.1 200')
   })
 
-  it("is run again after an abandoned one where the route says 'rerun'", async () => {
-    const receiver = await bench.start(
-      (req, res) => {
-        if (req.headers['x-fail']) res.destroy()
-        else res.json({ fence: req.idempotency?.fence })
-      },
-      { whenAbandoned: 'rerun' },
-    )
-    const key = newKey()
-    await call(receiver.port, { key, headers: { 'x-fail': '1' } })
-    await until('the end', async () => bench.store.endings.length > 0)
-    const second = await call(receiver.port, { key })
-    expect(second.status).toBe(200)
-    expect(receiver.handled).toBe(2)
-    const [before = 0, after = 0] = bench.store.fences
-    expect(after).toBeGreaterThan(before)
-    expect(JSON.parse(second.body.toString())).toEqual({ fence: after })
-  })
-
   it('is freed at its end when the handler says that nothing has happened', async () => {
     const receiver = await bench.start((req, res) => {
       req.idempotency?.release()
@@ -135,23 +116,6 @@ describeReceivers('A run', (bench) => {
       if (problem !== 'outcome-unknown') expect(problem).toBe('request-in-progress')
       return problem === 'outcome-unknown'
     })
-    expect(receiver.handled).toBe(1)
-  })
-
-  it('keeps what an error handler of the app answers', async () => {
-    const answering: ErrorRequestHandler = (error, _req, res, _next) =>
-      void res.status(422).json({ said: error.message })
-    const receiver = await bench.start(
-      (_req, _res, next) => next(new Error('no stock')),
-      {},
-      { finish: (app) => void app.use(answering) },
-    )
-    const key = newKey()
-    const first = await call(receiver.port, { key })
-    const second = await call(receiver.port, { key })
-    expect([first.status, first.body.toString()]).toEqual([422, '{"said":"no stock"}'])
-    expect(second.body.equals(first.body)).toBe(true)
-    expect(second.headers['idempotent-replayed']).toEqual(['true'])
     expect(receiver.handled).toBe(1)
   })
 })

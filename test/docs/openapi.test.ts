@@ -1,13 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import express from 'express'
-import {
-  memoryStore,
-  requireIdempotencyKey,
-  requirePermissions,
-  requireSingleUse,
-  serviceAuth,
-} from 'express-service-auth'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { requirePermissions, serviceAuth } from 'express-service-auth'
+import { expect, it } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { serve } from '../support/receiver/serve.js'
 import { readDocument } from './blocks.js'
@@ -93,86 +87,4 @@ it.each([
     expect(answer.headers.get('www-authenticate')).toContain('DPoP algs="ES256"')
     expect(await undescribed(answer)).toEqual([])
   }
-})
-
-describe('the responses of a receiver', () => {
-  const answers = new Map<string, Response>()
-
-  beforeAll(async () => {
-    const issuer = await createTestIssuer()
-    const store = memoryStore()
-    const gone = memoryStore()
-    gone.close()
-    let start = (_finish: () => void): void => {}
-    const started = new Promise<() => void>((resolve) => {
-      start = resolve
-    })
-    const app = express().use(serviceAuth(issuer.policy()), express.json())
-    const write = requireIdempotencyKey({ store, maxResponseBytes: 10 })
-    app.post(
-      '/orders',
-      requirePermissions('orders:write'),
-      requireSingleUse({ store }),
-      write,
-      (req, res) => {
-        if (req.body.mode === 'large') res.status(201).json({ text: 'more than ten bytes' })
-        else if (req.body.mode === 'destroyed') res.destroy()
-        else if (req.body.mode === 'slow') start(() => res.sendStatus(201))
-        else res.sendStatus(201)
-      },
-    )
-    app.post('/gone', requireIdempotencyKey({ store: gone }), (_req, res) => res.sendStatus(201))
-    const served = await serve(app)
-
-    async function send(
-      key: string | undefined,
-      { mode = 'plain', claims = {}, path = '/orders', token = issuer.token(claims) } = {},
-    ): Promise<Response> {
-      const headers = {
-        'content-type': 'application/json',
-        ...(token !== '' && { authorization: `Bearer ${token}` }),
-        ...(key !== undefined && { 'idempotency-key': key }),
-      }
-      const init = { method: 'POST', headers, body: JSON.stringify({ mode }) }
-      return fetch(`${served.url}${path}`, init)
-    }
-
-    answers.set('no token', await send('k', { token: '' }))
-    answers.set('an invalid token', await send('k', { claims: { aud: 'stock' } }))
-    answers.set('a missing permission', await send('k', { claims: { permissions: [] } }))
-    answers.set('no key', await send(undefined))
-    answers.set('a malformed key', await send('"'))
-    await send('k-1')
-    answers.set('a reused key', await send('k-1', { mode: 'other' }))
-    await send('k-2', { mode: 'large' })
-    answers.set('a large result', await send('k-2', { mode: 'large' }))
-    await send('k-4', { mode: 'destroyed' }).catch(() => {})
-    answers.set('an unknown outcome', await send('k-4', { mode: 'destroyed' }))
-    const slow = send('k-3', { mode: 'slow' })
-    const finish = await started
-    answers.set('a running request', await send('k-3', { mode: 'slow' }))
-    finish()
-    await slow
-    answers.set('a store that is closed', await send('k-5', { path: '/gone' }))
-    await served.close()
-    await issuer.close()
-  })
-
-  it.each([
-    ['no token', 401],
-    ['an invalid token', 401],
-    ['a missing permission', 403],
-    ['no key', 400],
-    ['a malformed key', 400],
-    ['a reused key', 422],
-    ['a large result', 409],
-    ['an unknown outcome', 409],
-    ['a running request', 409],
-    ['a store that is closed', 503],
-  ])('are described: %s', async (name, status) => {
-    const answer = answers.get(name)
-    if (answer === undefined) throw new Error(`no answer to ${name}`)
-    expect(answer.status).toBe(status)
-    expect(await undescribed(answer)).toEqual([])
-  })
 })

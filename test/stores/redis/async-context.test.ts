@@ -2,14 +2,12 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
-import { memoryStore, type Store } from 'express-service-auth'
+import type { Store } from 'express-service-auth'
 import type { RedisClientLike, RedisStoreOptions } from 'express-service-auth/redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createCompensation } from '../../../src/stores/redis/store/compensation.js'
 import { until } from '../../support/until.js'
-import { answers, CHOSEN_LIBRARIES, ownRedis, proxyOf, requestFor, storeOn } from './kit.js'
+import { CHOSEN_LIBRARIES, ownRedis, proxyOf, requestFor, storeOn } from './kit.js'
 
 const LEASE_MS = 200
 
@@ -86,20 +84,6 @@ describe.each(STORES)('a store on %s', (_, connect, options) => {
     expect(proxy.opened).toBeGreaterThan(opened)
     expect([...openedIn(proxy.port)]).toEqual(['maker'])
   })
-
-  it('keeps nothing of a request, in an outage either', async () => {
-    const proxy = await proxied()
-    const store = storeOn(connect(proxy.port), options)
-    await expectCollected(() => use(store))
-    await proxy.fail('refused')
-    await expectCollected(() => use(store))
-    await proxy.restore()
-    await until('the store answers', async () => {
-      await use(store)
-      return options.replicas !== undefined || (await answers(store))
-    })
-    await expectCollected(() => use(store))
-  })
 })
 
 describe('what is to be taken back', () => {
@@ -117,28 +101,3 @@ describe('what is to be taken back', () => {
     expect(new Set(tried)).toEqual(new Set(['maker']))
   })
 })
-
-describe('a store in memory', () => {
-  it('keeps nothing of a request', async () => {
-    const store = memoryStore()
-    onTestFinished(() => store.close())
-    await expectCollected(() => use(store))
-  })
-})
-
-/** The context of `work` is garbage when it is done. */
-async function expectCollected(work: () => Promise<unknown>): Promise<void> {
-  const reference = await runInOwnContext(work)
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc')
-  await until('the context of a request is collected', async () => {
-    collect()
-    return reference.deref() === undefined
-  })
-}
-
-async function runInOwnContext(work: () => Promise<unknown>): Promise<WeakRef<Context>> {
-  const own = { name: 'request' }
-  await context.run(own, work)
-  return new WeakRef(own)
-}

@@ -77,19 +77,6 @@ describe.each(PLACES)('what becomes of a write, $place, $major', (given) => {
     ])
   })
 
-  it.each([429, 500, 503])('%i rolls back, and a retry runs', async (status) => {
-    const answers = [status, 201]
-    const receiver = await open((store) => async (request, response) => {
-      await writeEffect(store, request)
-      response.sendStatus(answers.shift() ?? 500)
-    })
-    const key = newKey()
-    expect(await call(receiver.port, { key })).toMatchObject({ status })
-    expect(await ledger.effects(key)).toBe(0)
-    expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
-    expect(await ledger.effects(key)).toBe(1)
-  })
-
   it('release() rolls back', async () => {
     const receiver = await open((store) => async (request, response) => {
       await writeEffect(store, request)

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type express from 'express'
 import {
   type CoupledIdempotencyOptions,
   memoryStore,
@@ -176,42 +175,5 @@ describe('events', () => {
       fence: expect.any(Number),
       record: expect.any(String),
     })
-  })
-
-  it('sqlState where the database gave one', async () => {
-    const events = hearIdempotency()
-    const errors: unknown[] = []
-    const receiver = await openCoupled({
-      url: ledger.url,
-      more: {
-        finish: (app) => {
-          const note: express.ErrorRequestHandler = (error, _request, _response, next) => {
-            errors.push(error)
-            next(error)
-          }
-          app.use(note)
-        },
-      },
-      handler: (own) => async (request, response) => {
-        await own
-          .transactionOf(request)
-          .query('select 1/0')
-          .catch(() => {})
-        response.sendStatus(201)
-      },
-    })
-    expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 500 })
-    expect(events.at(-1)).toMatchObject({
-      outcome: 'undecided',
-      reason: 'commit_refused',
-      sqlState: '25P02',
-      fence: expect.any(Number),
-    })
-    expect(errors).toEqual([
-      expect.objectContaining({
-        code: 'commit_refused',
-        cause: expect.objectContaining({ code: '25P02' }),
-      }),
-    ])
   })
 })

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
-import { Client, type PoolClient } from 'pg'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { PoolClient } from 'pg'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { hearIdempotency } from '../../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
 import {
@@ -156,41 +156,4 @@ describe('a handler that changes the session', () => {
     expect(events.at(-1)).toMatchObject({ reason: 'timed_out', status: 503 })
     expect(await ledger.effects(key)).toBe(0)
   })
-})
-
-it('a role that may only connect can delay a key by its locks, and not spoil it', async () => {
-  await ledger.query('create role outsider login')
-  const url = new URL(ledger.url)
-  url.username = 'outsider'
-  const outsider = new Client({ connectionString: url.href })
-  await outsider.connect()
-  onTestFinished(() => outsider.end())
-  let status = 500
-  let locks: { lock: string }[] = []
-  const receiver = await openCoupled({
-    url: ledger.url,
-    handler: (store) => async (request, response) => {
-      await writeEffect(store, request)
-      const { rows } = await store.transactionOf(request).query('select pg_backend_pid() as pid')
-      const own =
-        "select (classid::bigint << 32 | objid::bigint) as lock from pg_locks where locktype = 'advisory' and pid = $1"
-      if (status === 500) locks = (await outsider.query<{ lock: string }>(own, [rows[0]?.pid])).rows
-      response.status(status).json({})
-    },
-  })
-  const key = newKey()
-  expect(await call(receiver.port, { key })).toMatchObject({ status: 500 })
-  status = 201
-  expect(locks).toHaveLength(1)
-  for (const { lock } of locks) {
-    await outsider.query('select pg_advisory_lock($1)', [lock])
-    expect(await call(receiver.port, { key })).toMatchObject({
-      status: 409,
-      problem: 'request-in-progress',
-      headers: { 'retry-after': ['1'] },
-    })
-    await outsider.query('select pg_advisory_unlock($1)', [lock])
-  }
-  expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
-  expect(await ledger.effects(key)).toBe(1)
 })

@@ -141,26 +141,6 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     return Object.values((await client.query(`select ${columns.join(', ')}`)).rows[0])
   }
 
-  it.each([
-    ['commit', 'commit'],
-    ['rollback', 'rollback'],
-    ['commit; begin', 'commit and chain'],
-    ['rollback; begin', 'rollback and chain'],
-  ])('keeps nothing once the handler has sent %s', async (...ways) => {
-    for (const way of ways) {
-      const [client, ids] = [await connect(), nextIds()]
-      const fence = await begin(client, ids)
-      await client.query(way)
-      const error = await ask(client, statements.insertRecord(ids, { ...KEEPING, fence })).catch(
-        (e) => e,
-      )
-      expect(isEndedByHandler(error), String(error)).toBe(true)
-      expect(isEndedByHandler(new Error('wrapped', { cause: { driverError: error } }))).toBe(true)
-      await client.query('rollback')
-      expect(statements.readRecord(await ask(client, statements.findRecord(ids)))).toBeUndefined()
-    }
-  })
-
   it('does not take other failures, nor a quoted statement, for a transaction that was ended', async () => {
     const [client, ids] = [await connect(), nextIds()]
     const fence = await begin(client, ids)
@@ -229,20 +209,6 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     )
     expect(rows).toEqual([{ later: true, passed: true }])
     await client.query('rollback')
-  })
-
-  it('waits for the end of a run, as long as it may', async () => {
-    const [runner, waiting, ids] = [await connect(), await connect(), nextIds()]
-    await begin(runner, ids)
-    const tooLong = await ask(waiting, statements.awaitRun(ids, { waitMs: 30 })).catch((e) => e)
-    expect(tooLong.code).toBe('55P03')
-    const ended = ask(waiting, statements.awaitRun(ids, { waitMs: 5000 }))
-    await runner.query('rollback')
-    await ended
-    // The lock is free again, and the bound was that of one statement.
-    expect((await waiting.query('show lock_timeout')).rows).toEqual([{ lock_timeout: '0' }])
-    await begin(runner, ids)
-    await runner.query('rollback')
   })
 
   it('does not wait for a token that another transaction has recorded', async () => {

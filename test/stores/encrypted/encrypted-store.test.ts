@@ -133,24 +133,6 @@ describe('encryptedStore around a store of a user', () => {
     expect(new Set(own.owners)).toEqual(new Set(['jwe:2026-01:owner']))
   })
 
-  it('hands on a rejection, also of what throws', async () => {
-    const broken = {
-      ...memoryStore(),
-      reserve: async () => Promise.reject(new Error('unreachable')),
-      renew() {
-        throw new Error('thrown')
-      },
-      settle: async () => Promise.reject(new Error('unreachable')),
-    }
-    onTestFinished(() => broken.close())
-    const store = encryptedStore(broken, OPTIONS)
-    const run = { ...requestFor(), fence: 1 }
-    await expect(store.reserve(run)).rejects.toThrow('unreachable')
-    await expect(store.renew(run)).rejects.toThrow('thrown')
-    const ending = { type: 'finished', result: Buffer.from('[1]') } as const
-    await expect(store.settle(run, ending)).rejects.toThrow('unreachable')
-  })
-
   it('encrypts nothing but a result, as it is when it is settled', async () => {
     const inner = memoryStore()
     const settled: unknown[] = []

@@ -95,18 +95,6 @@ describe('with a policy for OAuth 2.0 tokens, the doctor', () => {
     )
   })
 
-  it('says at a short max-age nothing of the rotation of the core', async () => {
-    const { object } = await diagnose(
-      ANY,
-      undefined,
-      serve({ keys: [key.jwk] }, { 'cache-control': 'max-age=10' }),
-    )
-    expect(object['warnings']).toContainEqual({
-      code: 'max_age_short',
-      message: 'fresh for only 10 s: receivers cannot survive a longer outage',
-    })
-  })
-
   it.each([
     ['at+jwt', STRICT, 'the typ of the header is at+jwt'],
     ['any', ANY, 'the typ of the header, if any, is at+jwt or JWT'],

@@ -61,12 +61,6 @@ describe('the findings of records', () => {
     )
   })
 
-  it('have no warning of a record that is invalid anyway', async () => {
-    const records = [person('user-0'), { ...invalid('a'), color: 'red' }]
-    const { findings } = await (await scene({}, { source: sourceOf(records) }).open()).check()
-    expect(findings.map(({ code, line }) => [code, line])).toEqual([['record_invalid', 2]])
-  })
-
   it.each<[string, object, ...string[]]>([
     [
       'everything',

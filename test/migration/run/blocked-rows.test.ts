@@ -284,20 +284,6 @@ describe('rows that the core never ends', () => {
     })
   })
 
-  it('may be gone by then, as the job has imported them', async () => {
-    const { open, simulated, time } = scene(
-      {},
-      { stallMinutes: 2 },
-      { jobEveryMs: FIVE_MINUTES, jobUsers: 5 },
-    )
-    const migration = await open()
-    expect(await migration.run()).toMatchObject({ state: 'stalled', counts: { staged: 10 } })
-    time.pass(FIVE_MINUTES)
-    expect(simulated.rows_).toEqual([])
-    expect(await migration.unblock()).toMatchObject({ counts: { staged: 10 } })
-    expect(await migration.run()).toMatchObject({ state: 'complete' })
-  })
-
   it('are not deleted unless a run has stalled', async () => {
     const { open } = scene()
     const migration = await open()

@@ -63,37 +63,6 @@ describe('a run that waits', () => {
     expect(await (await open()).run()).toMatchObject({ state: 'complete' })
   })
 
-  it('tells a stall although a poll fails now and then', async () => {
-    let polls = 0
-    const { simulated, open, time } = scene(
-      {
-        async countRows(status) {
-          if (status === 'NEW') polls += 1
-          if (polls % 4 === 3) throw refusal('server_error')
-          return simulated.countRows(status)
-        },
-      },
-      { stallMinutes: 2 },
-      { jobEveryMs: 3_600_000 },
-    )
-    expect(await (await open()).run()).toMatchObject({ state: 'stalled' })
-    expect(time.elapsedMs()).toBeLessThan(600_000)
-  })
-
-  it('ends when the rows of a stall cannot be looked up for as long as a stall takes', async () => {
-    const { open, time } = scene(
-      {
-        rows: () => {
-          throw refusal('malformed_reply')
-        },
-      },
-      { stallMinutes: 2 },
-      { jobEveryMs: 3_600_000 },
-    )
-    expect(await (await open()).run()).toMatchObject({ state: 'core_fault' })
-    expect(time.elapsedMs()).toBeLessThan(300_000)
-  })
-
   it('ends when its polls have failed for as long as a stall takes', async () => {
     const { open, time } = scene(
       {

@@ -72,12 +72,6 @@ it('keeps a bounded number of counts: further callers of a reason share one', ()
   ])
 })
 
-it('has no caller share the count of lines without one', () => {
-  const { bursts } = open(1)
-  expect(admitted(bursts, times(2, line('store_unavailable')))).toBe(1)
-  expect(admitted(bursts, times(2, line('store_unavailable', 'billing')))).toBe(1)
-})
-
 it('flushes what was left out, once, and leaves no timer', () => {
   const { bursts, reports } = open(1)
   admitted(bursts, times(2, { ...line('key_set_failed'), jwksUri: 'https://core.test/jwks' }))

@@ -12,7 +12,6 @@ import {
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
 import { authFor, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
-import { watchedStore } from '../../support/stores/watched-store.js'
 import { until } from '../../support/until.js'
 
 const billing = { 'service.peer.name': 'billing' }
@@ -85,21 +84,6 @@ it('notes the record and the fence of a write, and how its run ended', async () 
     { ...guard, outcome: 'refused', reason: 'key_missing' },
   ])
   expect(JSON.stringify(spans)).not.toContain(key)
-})
-
-it('notes that the store could not be asked, or not be told', async () => {
-  const tracing = traceRequests()
-  meter()
-  const store = watchedStore(memoryStore())
-  const receiver = await open(tracing, { store })
-  store.fail('settle')
-  await call(receiver.port, { key: newKey() })
-  store.fail('reserve')
-  await call(receiver.port, { key: newKey() })
-  expect(await attributesOf(tracing, 2)).toMatchObject([
-    { outcome: 'accepted', reason: 'result_lost' },
-    { outcome: 'undecided', reason: 'store_unavailable' },
-  ])
 })
 
 it('leaves the spans of other requests alone where a handler answers in the context of another', async () => {

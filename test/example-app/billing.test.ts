@@ -80,12 +80,3 @@ it.each([
   expect((await putInvoice(id, body)).status).toBe(400)
   expect(orders.requests).toEqual([])
 })
-
-it('answers 502 and calls nobody when the core makes no token', async () => {
-  const outsider = await startBilling('not-the-key')
-  const response = await fetch(`${outsider.url}/orders/o-1`)
-  expect(response.status).toBe(502)
-  expect(await response.text()).not.toContain('not-the-key')
-  expect(orders.requests).toEqual([])
-  await outsider.close()
-})

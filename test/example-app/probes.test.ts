@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { expect, it, onTestFinished } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
-import { refusingOrigin } from '../support/network/free-port.js'
 import { startRedis } from '../support/redis/redis.js'
 import { until } from '../support/until.js'
 import { type Running, run } from './run.js'
@@ -55,12 +54,6 @@ it('is alive and not ready without the core, and ready as soon as the core is th
   const { code, stderr } = await orders.finished
   expect(code).toBe(0)
   expect(stderr).toMatch(/^(not ready: the key set at .+ could not be fetched.+\n)+$/)
-})
-
-it('ends also when it has never been ready', async () => {
-  const orders = await startOrders({ ISSUER: await refusingOrigin() })
-  orders.child.kill('SIGTERM')
-  expect((await orders.finished).code).toBe(0)
 })
 
 it('stays ready when Redis and the core go away', async () => {

@@ -7,19 +7,17 @@ import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { CoreError } from '../core/core-error.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
 
-export type EndpointResult =
-  /** `userId` is the core's `user.id`. */
-  | { readonly type: 'accepted'; readonly reason: MigrationAcceptance; readonly userId: string }
-  | Refused
-  | {
-      readonly type: 'undecided'
-      readonly reason: MigrationUndecided
-      /** The code of the `CoreError`, if one is the cause. */
-      readonly faults?: readonly string[]
-    }
+/** How a request ends. */
+export type EndpointResult = Accepted | Refused | Undecided
+
+interface Accepted {
+  readonly type: 'accepted'
+  readonly reason: MigrationAcceptance
+  /** The core's `user.id`. */
+  readonly userId: string
+}
 
 interface Refused {
-  readonly ok: false
   readonly type: 'refused'
   readonly reason: MigrationRefusal
   /** For a 429. */
@@ -28,33 +26,37 @@ interface Refused {
   readonly faults?: readonly string[]
 }
 
-export const refused = (
-  reason: MigrationRefusal,
-  more: Omit<Refused, 'ok' | 'type' | 'reason'> = {},
-): Refused => ({ ok: false, type: 'refused', reason, ...more })
+/** A dependency of the endpoint failed. */
+interface Undecided {
+  readonly type: 'undecided'
+  readonly reason: MigrationUndecided
+  /** The code of the `CoreError`, if one is the cause. */
+  readonly faults?: readonly string[]
+}
 
-/** The value of a check, or the refusal that ends the request. */
-export type CheckResult<T> = { readonly ok: true; readonly value: T } | Refused
+/** Thrown to end a request without an account. It has no `cause`, which could contain data of the request. */
+export class RequestEnded extends Error {
+  override readonly name = 'RequestEnded'
+  readonly result: Refused | Undecided
 
-export const pass = <T>(value: T): CheckResult<T> => ({ ok: true, value })
-
-/** A dependency of the endpoint failed. It has no `cause`, which could contain data of the request. */
-export class Undecided extends Error {
-  override readonly name = 'Undecided'
-  readonly result: EndpointResult
-
-  /** `thrown` is the error of the dependency. If it is a `CoreError`, the result contains its code. */
-  constructor(reason: MigrationUndecided, thrown?: unknown) {
-    super(reason)
-    this.result = undecided(reason, thrown)
+  constructor(result: Refused | Undecided) {
+    super(result.reason)
+    this.result = result
   }
 }
 
-export const undecided = (reason: MigrationUndecided, thrown?: unknown): EndpointResult => ({
-  type: 'undecided',
-  reason,
-  ...(thrown instanceof CoreError && { faults: [thrown.code] }),
-})
+export const refused = (
+  reason: MigrationRefusal,
+  more: Pick<Refused, 'faults' | 'retryAfterSeconds'> = {},
+): RequestEnded => new RequestEnded({ type: 'refused', reason, ...more })
+
+/** `thrown` is the error of the dependency. If it is a `CoreError`, the result contains its code. */
+export const undecided = (reason: MigrationUndecided, thrown?: unknown): RequestEnded =>
+  new RequestEnded({
+    type: 'undecided',
+    reason,
+    ...(thrown instanceof CoreError && { faults: [thrown.code] }),
+  })
 
 /** Maximum number of faults in a result. */
 const MAX_FAULTS = 20
@@ -64,13 +66,6 @@ export const faultsOf = (findings: readonly Pick<UserFinding, 'field' | 'code'>[
   findings
     .slice(0, MAX_FAULTS)
     .map(({ field, code }) => (field === '' ? code : `${field}: ${code}`))
-
-/** The largest `Retry-After`, so that clients need not parse longer numbers. */
-const MAX_SECONDS = 31_536_000
-
-/** Converts to whole seconds of at least 1, for `Retry-After`. */
-export const retrySeconds = (milliseconds: number): number =>
-  Math.min(MAX_SECONDS, Math.max(1, Math.ceil(milliseconds / 1000) || 1))
 
 /** The state of one request: the values known so far, and the pending operation. */
 export interface RequestContext {
@@ -85,7 +80,7 @@ export interface RequestContext {
 /**
  * Awaits a dependency.
  *
- * @throws Undecided if it fails. Rejects with the reason of the signal after the timeout.
+ * @throws RequestEnded if it fails. Rejects with the reason of the signal after the timeout.
  */
 export async function need<T>(
   context: RequestContext,
@@ -97,10 +92,12 @@ export async function need<T>(
   try {
     value = await work()
   } catch (error) {
-    throw error instanceof ServiceAuthError && error.code === 'wrong_wiring'
-      ? error
-      : new Undecided(reason, error)
+    const isJudged = error instanceof RequestEnded || isWrongWiring(error)
+    throw isJudged ? error : undecided(reason, error)
   }
   context.signal.throwIfAborted()
   return value
 }
+
+const isWrongWiring = (error: unknown): boolean =>
+  error instanceof ServiceAuthError && error.code === 'wrong_wiring'

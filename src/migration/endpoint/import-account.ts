@@ -22,50 +22,47 @@ export async function findOrImport(
   core: CoreClient,
 ): Promise<EndpointResult> {
   const found = await need(context, 'core_unavailable', () => findAccount(core, user))
-  if (found !== undefined) return found
-  context.awaited = 'outcome_unknown'
-  return importAccount(core, user)
+  if (found !== undefined) return judgeAccount(found, user)
+  // Unknown even if the core is not reached, because an earlier request may have created the account.
+  return need(context, 'outcome_unknown', () => importAccount(core, user))
 }
 
-/** Creates or finds the account. Never rejects. */
+/**
+ * Creates or finds the account.
+ *
+ * @throws RequestEnded if the user gets none, CoreError if the core fails.
+ */
 export async function importAccount(core: CoreClient, user: ImportUser): Promise<EndpointResult> {
-  try {
-    const imported = await importOne(core, user)
-    switch (imported.outcome) {
-      case 'created':
-        return { type: 'accepted', reason: 'created', userId: imported.userId }
-      case 'existing': {
-        const account = await core.user(imported.coreUserId)
-        return account === undefined ? undecided(UNKNOWN) : judgeAccount(account, user)
-      }
-      case 'conflict':
-        return refused('account_conflict', { faults: imported.codes })
-      case 'invalid':
-        return refused('record_invalid', { faults: faultsOf(imported.errors) })
+  const imported = await importOne(core, user)
+  switch (imported.outcome) {
+    case 'created':
+      return { type: 'accepted', reason: 'created', userId: imported.userId }
+    case 'existing': {
+      const account = await core.user(imported.coreUserId)
+      if (account === undefined) throw undecided('outcome_unknown')
+      return judgeAccount(account, user)
     }
-  } catch (error) {
-    return undecided(UNKNOWN, error)
+    case 'conflict':
+      throw refused('account_conflict', { faults: imported.codes })
+    case 'invalid':
+      throw refused('record_invalid', { faults: faultsOf(imported.errors) })
   }
 }
 
-/** Checks the account under the external id. Returns `undefined` if there is none. */
+/** Returns the account under the external id; `undefined` if there is none. */
 async function findAccount(
   core: CoreClient,
-  user: ImportUser & { readonly externalUserId: string },
-): Promise<EndpointResult | undefined> {
-  const coreUserId = await core.coreIdOf(user.externalUserId)
-  const account = coreUserId === undefined ? undefined : await core.user(coreUserId)
-  return account && judgeAccount(account, user)
+  { externalUserId }: { readonly externalUserId: string },
+): Promise<CoreUser | undefined> {
+  const coreUserId = await core.coreIdOf(externalUserId)
+  return coreUserId === undefined ? undefined : core.user(coreUserId)
 }
 
-/** Also used if the core was not reached, because an earlier request may have created the account. */
-const UNKNOWN = 'outcome_unknown'
-
 /** Checks the logins, because external ids are global and the account may belong to a user of another issuer. */
-const judgeAccount = (account: CoreUser, user: ImportUser): EndpointResult =>
-  holdsLoginOf(account, user)
-    ? { type: 'accepted', reason: 'existing', userId: account.id }
-    : refused('account_foreign')
+function judgeAccount(account: CoreUser, user: ImportUser): EndpointResult {
+  if (!holdsLoginOf(account, user)) throw refused('account_foreign')
+  return { type: 'accepted', reason: 'existing', userId: account.id }
+}
 
 /**
  * Whether a login of the record can sign in to the account: the same recipe, a common tenant, and the same

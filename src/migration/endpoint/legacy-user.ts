@@ -9,7 +9,7 @@ import type {
 import { coreTenantId } from '../record-validation/stored-form.js'
 import type { UserWarningCode } from '../record-validation/user-finding.js'
 import { validateUser } from '../record-validation/validate-user.js'
-import { type CheckResult, faultsOf, pass, refused } from './endpoint-result.js'
+import { faultsOf, refused } from './endpoint-result.js'
 import type { Allowlist } from './issuer-options.js'
 import type { LegacyIdentity, MigrationRequest } from './migration-request.js'
 
@@ -86,25 +86,27 @@ type ParsedLegacyUser = z.output<typeof legacyUser>
  * Builds the user from the record and the allowlist. The record must contain everything that the request
  * names, and the whole record must be allowed. Otherwise the holder of a token could add a login of their
  * own.
+ *
+ * @throws RequestEnded if the user must not be imported.
  */
 export function judgeRecord(
   found: unknown,
-  { request, allowed }: { readonly request: MigrationRequest; readonly allowed: Allowlist },
+  { asked, allowed }: { readonly asked: MigrationRequest; readonly allowed: Allowlist },
   accepted: ReadonlySet<UserWarningCode>,
-): CheckResult<ImportUser> {
-  if (found === undefined || found === null) return refused('user_unknown')
+): ImportUser {
+  if (found === undefined || found === null) throw refused('user_unknown')
   const { data: record, error } = legacyUser.safeParse(copyAsJson(found))
-  if (record === undefined) return refused('record_invalid', { faults: faultsOf(pathsOf(error)) })
-  if (!holdsAllOf(request, record)) return refused('record_differs')
-  const built = userOf(request.externalUserId, record, allowed)
-  if (built === undefined) return refused('record_not_allowed')
+  if (record === undefined) throw refused('record_invalid', { faults: faultsOf(pathsOf(error)) })
+  if (!holdsAllOf(asked, record)) throw refused('record_differs')
+  const built = userOf(asked.externalUserId, record, allowed)
+  if (built === undefined) throw refused('record_not_allowed')
   const validated = validateUser(built)
   const warnings = validated.warnings.filter(({ code }) => !accepted.has(code))
   const findings = validated.ok ? warnings : [...validated.errors, ...warnings]
   if (!validated.ok || findings.length > 0) {
-    return refused('record_invalid', { faults: faultsOf(findings) })
+    throw refused('record_invalid', { faults: faultsOf(findings) })
   }
-  return pass(validated.user)
+  return validated.user
 }
 
 /** Returns a JSON copy, so that nobody can change the user between the checks and the call of the core. */

@@ -1,10 +1,6 @@
 import { type NextFunction, type Request, type Response, Router } from 'express'
 import { withDeadline } from '../../base/deadline.js'
-import {
-  type Dependency,
-  type DependencyFailure,
-  dependencyOf,
-} from '../../base/decision/dependency.js'
+import { type DependencyFailure, dependencyOf } from '../../base/decision/dependency.js'
 import {
   announceMigration,
   isMigrationObserved,
@@ -22,7 +18,12 @@ import {
   type MigrationEndpointOptions,
   parseEndpointOptions,
 } from './endpoint-options.js'
-import { type EndpointResult, type RequestContext, Undecided } from './endpoint-result.js'
+import {
+  type EndpointResult,
+  type RequestContext,
+  RequestEnded,
+  undecided,
+} from './endpoint-result.js'
 import { judge } from './handle-request.js'
 
 /**
@@ -87,7 +88,7 @@ async function serve(
     const result = await judgeInTime(request, context, settings)
     answer(response, result)
     announceMigration(settings.onDecision, () => decisionOf(result, context, request))
-    reportDependencies(result, settings)
+    reportDependency(result, settings)
   } catch (error) {
     next(toServiceAuthError('migrationEndpoint', error))
   }
@@ -103,7 +104,7 @@ async function judgeInTime(
 ): Promise<EndpointResult> {
   const limit = {
     timeoutMs: settings.timeoutMs,
-    timeoutError: () => new Undecided(context.awaited),
+    timeoutError: () => undecided(context.awaited),
     abortWhenSettled: true,
   }
   try {
@@ -112,7 +113,7 @@ async function judgeInTime(
       return judge(request, context, settings)
     })
   } catch (error) {
-    if (!(error instanceof Undecided)) throw error
+    if (!(error instanceof RequestEnded)) throw error
     return error.result
   }
 }
@@ -210,48 +211,32 @@ function sendOk(response: Response, userId: string): void {
 }
 
 /** Reports which dependency has failed, if one has. */
-function reportDependencies(result: EndpointResult, settings: EndpointSettings): void {
+function reportDependency(result: EndpointResult, settings: EndpointSettings): void {
   if (result.type !== 'undecided') return
-  const failure = findFailed(result.reason, result.faults?.[0], dependenciesOf(settings))
-  if (failure !== undefined) report(failure, settings)
-}
-
-type Dependencies = Record<'core' | 'tokens' | 'limiter' | 'users', Dependency>
-
-const dependenciesOf = ({ core, issuers, limits, loadUser }: EndpointSettings): Dependencies => ({
-  core: dependencyOf('core', core),
-  tokens: dependencyOf('tokens', issuers),
-  limiter: dependencyOf('limiter', limits),
-  users: dependencyOf('users', loadUser),
-})
-
-/** `fault` is the code of a `CoreError`. Returns `undefined` if no dependency failed. */
-function findFailed(
-  reason: MigrationUndecided,
-  fault: string | undefined,
-  { core, tokens, limiter, users }: Dependencies,
-): DependencyFailure | undefined {
-  switch (reason) {
-    case 'tokens_unavailable':
-      return { dependency: tokens, message: 'the function tokens of migrationEndpoint failed' }
-    case 'limiter_unavailable':
-      return { dependency: limiter, message: 'a limiter of migrationEndpoint failed' }
-    case 'user_unavailable':
-      return { dependency: users, message: 'loadUser of migrationEndpoint failed' }
-    case 'core_unavailable':
-    case 'outcome_unknown': {
-      const message = `the core of migrationEndpoint failed (reason: ${fault ?? 'no reply in time'})`
-      return { dependency: core, message }
-    }
-    case 'body_unfinished':
-      // The caller was too slow.
-      return undefined
+  const { reason, faults = ['no reply in time'] } = result
+  // The caller was too slow.
+  if (reason === 'body_unfinished') return
+  const { core, issuers, limits, loadUser, onDecision } = settings
+  const coreFailed = {
+    dependency: dependencyOf('core', core),
+    message: `the core of migrationEndpoint failed (reason: ${faults[0]})`,
   }
-}
-
-function report(
-  { dependency, message }: DependencyFailure,
-  { onDecision }: EndpointSettings,
-): void {
+  const failures: Record<typeof reason, DependencyFailure> = {
+    tokens_unavailable: {
+      dependency: dependencyOf('tokens', issuers),
+      message: 'the function tokens of migrationEndpoint failed',
+    },
+    limiter_unavailable: {
+      dependency: dependencyOf('limiter', limits),
+      message: 'a limiter of migrationEndpoint failed',
+    },
+    user_unavailable: {
+      dependency: dependencyOf('users', loadUser),
+      message: 'loadUser of migrationEndpoint failed',
+    },
+    core_unavailable: coreFailed,
+    outcome_unknown: coreFailed,
+  }
+  const { dependency, message } = failures[reason]
   dependency.failed({ message, isObserved: isMigrationObserved(onDecision) })
 }

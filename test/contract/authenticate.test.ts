@@ -14,7 +14,6 @@ import {
   serviceAuth,
   type UndecidedReason,
 } from 'express-service-auth'
-import { hostileTokens } from 'express-service-auth/testing'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
 import type { RawRequest } from '../support/network/raw-exchange.js'

@@ -1,5 +1,5 @@
 import express5 from 'express'
-import { type DecisionEvent, type OAuth2Policy, serviceAuth } from 'express-service-auth'
+import type { OAuth2Policy } from 'express-service-auth'
 import { serviceFetch } from 'express-service-auth/client'
 import { afterAll, describe, expect, it } from 'vitest'
 import { AUDIENCE, CLIENT, startOAuth2Issuer, USER } from '../support/issuer/oauth2-issuer.js'

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import { type DecisionEvent, type DecisionObserver, requirePermissions } from 'express-service-auth'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { collectEvents } from '../support/observe/channel-events.js'
 import { collectUnhandledErrors } from '../support/observe/unhandled-errors.js'

@@ -7,18 +7,13 @@ import {
   serviceAuth,
 } from 'express-service-auth'
 import { hostileTokens } from 'express-service-auth/testing'
-import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createTokenForge } from '../../src/testing/hostile/forge.js'
 import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
 import { manualClock } from '../support/manual-clock.js'
 import { ENTRIES } from '../support/receiver/entries.js'
 import { startReceiver } from '../support/receiver/receiver.js'
-import {
-  FORBIDDEN,
-  INVALID_TOKEN,
-  NO_TOKEN,
-  UNAVAILABLE,
-} from '../support/receiver/refusal-bytes.js'
+import { FORBIDDEN, INVALID_TOKEN, UNAVAILABLE } from '../support/receiver/refusal-bytes.js'
 import { ManualDenylist } from '../support/stores/manual-denylist.js'
 
 const first = await createTestIssuer()

@@ -3,12 +3,10 @@ import type { RequestHandler } from 'express'
 import { memoryStore, type Reservation } from 'express-service-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { collectEvents, onEvent } from '../../support/observe/channel-events.js'
-import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
 import { leaveChannels } from '../../support/secret-search/index.js'
-import { watchedStore } from '../../support/stores/watched-store.js'
 import { until } from '../../support/until.js'
 
 leaveChannels()

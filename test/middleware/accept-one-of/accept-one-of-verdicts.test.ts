@@ -1,4 +1,4 @@
-import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { acceptOneOf, requirePermissions, ServiceAuthError, serviceOf } from 'express-service-auth'
 import { describe, expect, it, vi } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'

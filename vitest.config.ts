@@ -42,7 +42,7 @@ const OF_THE_SYSTEM = [
   'test/stores/postgres/check.test.ts',
   // On each library of Postgres.
   'test/stores/postgres/{ended-by-handler,late-use,missing-key,server-failures,silent-replies}.test.ts',
-  'test/stores/postgres/adapters/{async-context,clients,pgbouncer,postgres-js,ready-and-ended,runners}.test.ts',
+  'test/stores/postgres/adapters/{async-context,clients,drizzle,pgbouncer,postgres-js,ready-and-ended,runners}.test.ts',
   'test/stores/postgres/sql/statements-by-library.test.ts',
   'test/stores/postgres/guard/calls-under-way.test.ts',
   // The tests' own support.

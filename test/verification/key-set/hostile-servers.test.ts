@@ -23,7 +23,6 @@ const key = makeSigningKey('d-1')
 const good = { keys: [key.jwk] }
 /** The token's own key, so that whoever took it from a bad answer would accept the token. */
 const manyKeys = Array.from({ length: 999 }, (_, index) => ({ ...key.jwk, kid: `k${index}` }))
-const _privateJwk = { ...key.jwk, ...key.privateKey.export({ format: 'jwk' }) }
 
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n'
 const NO_UTF8 = Buffer.from(JSON.stringify({ ...good, x: '\xff' }), 'latin1')
@@ -68,7 +67,6 @@ const stage = (behaviour: Behaviour, options: Partial<RemoteKeySetOptions> = {})
 const timeoutOf = (code: string): number => (code === 'timeout' ? 600 : 5000)
 
 const OUT_OF_REACH = { status: 503, retryAfter: '5', challenge: undefined }
-const _INVALID = { status: 401, challenge: 'Bearer realm="service", error="invalid_token"' }
 
 describe.each(MISBEHAVIOUR)('a key-set server that %s', (_name, code, behaviour) => {
   it('is the 503, in time, when there is no set; and once it is well again all is', async () => {

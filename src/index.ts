@@ -39,6 +39,7 @@ export type {
   HandlerEnding,
   HandlerRun,
   IdempotencyContext,
+  RecordFinding,
   RunOutcome,
   RunRequest,
 } from './idempotency/run.js'

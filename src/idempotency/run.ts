@@ -60,11 +60,7 @@ export type HandlerEnding =
   /** It can no longer answer. */
   | { readonly type: 'aborted' }
 
-/**
- * The state of a key that has a record.
- *
- * @inline
- */
+/** The state of a key that has a record. */
 export type RecordFinding =
   /** The key belongs to another request: the fingerprint differs. */
   | { readonly outcome: 'mismatch' }

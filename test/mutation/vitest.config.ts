@@ -31,7 +31,7 @@ export default defineConfig({
       'test/**/postgres/run/outcome.test.ts',
       'test/client/*/{retry-decision,token-state}.test.ts',
       'test/**/admit.test.ts',
-      'test/**/{back-off,retry-after,raw-headers}.test.ts',
+      'test/base/{back-off,fetch,raw-headers}.test.ts',
       'test/migration/run/{run-state,reconcile,lost-calls,refused-calls,failed-rows,blocked-rows,waiting}.test.ts',
     ],
     isolate: false,

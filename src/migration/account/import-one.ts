@@ -7,7 +7,7 @@ import {
   withoutRecordValues,
 } from '../core/core-texts.js'
 import type { ImportUser } from '../core/import-user.js'
-import { externalUserIdOf } from '../record-validation/stored-form.js'
+import { externalUserIdOf } from '../record-validation/normalise.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
 import { validateUser } from '../record-validation/validate-user.js'
 import { findTakenLogin } from './conflicting-account.js'

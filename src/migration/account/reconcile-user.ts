@@ -7,8 +7,8 @@ import type {
   CoreUser,
 } from '../core/core-client.js'
 import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
+import { coreTenantIds, lowerCased, trimmed } from '../record-validation/normalise.js'
 import { corePhoneNumber } from '../record-validation/phone-number.js'
-import { coreTenantIds, lowerCased, trimmed } from '../record-validation/stored-form.js'
 import { fieldOf } from '../record-validation/user-finding.js'
 import { findTakenLogin } from './conflicting-account.js'
 

@@ -5,7 +5,7 @@ import { textOfParts } from '../../base/digest.js'
 import { nonEmptyString, optionsObject } from '../../base/options.js'
 import { hash } from '../../base/supported-node.js'
 import type { RecipeId } from '../core/import-user.js'
-import { coreTenantId } from '../record-validation/stored-form.js'
+import { coreTenantId } from '../record-validation/normalise.js'
 
 /** The recipe of the core that replaces a legacy connection. */
 export interface MigrationRecipe {

@@ -6,7 +6,7 @@ import type {
   ImportUser,
   ImportUserRole,
 } from '../core/import-user.js'
-import { coreTenantId } from '../record-validation/stored-form.js'
+import { coreTenantId } from '../record-validation/normalise.js'
 import type { UserWarningCode } from '../record-validation/user-finding.js'
 import { validateUser } from '../record-validation/validate-user.js'
 import { faultsOf, refused } from './endpoint-result.js'

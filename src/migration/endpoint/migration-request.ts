@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { readJsonObject } from '../../base/compact-jws.js'
-import { externalUserIdOf, MAX_EXTERNAL_USER_ID_LENGTH } from '../record-validation/stored-form.js'
+import { externalUserIdOf, MAX_EXTERNAL_USER_ID_LENGTH } from '../record-validation/normalise.js'
 
 /** One login of a user at the legacy issuer. */
 export interface LegacyIdentity {

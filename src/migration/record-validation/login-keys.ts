@@ -1,7 +1,7 @@
 import type { AccountInfo } from '../core/core-client.js'
 import type { ImportLoginMethod } from '../core/import-user.js'
+import { coreTenantIds, lowerCased, trimmed } from './normalise.js'
 import { corePhoneNumber } from './phone-number.js'
-import { coreTenantIds, lowerCased, trimmed } from './stored-form.js'
 
 /** A login method of a record or of an account. */
 export type LoginSource = Omit<ImportLoginMethod, 'recipeId'> & { readonly recipeId: string }

@@ -1,4 +1,4 @@
-import { trimmed } from './stored-form.js'
+import { trimmed } from './normalise.js'
 
 /** What the core, and a sign-in, make of a password hash. */
 export interface HashForm {

@@ -1,6 +1,6 @@
 import library from 'google-libphonenumber'
+import { trimmed } from './normalise.js'
 import { phonePlansFault } from './phone-plans.js'
-import { trimmed } from './stored-form.js'
 
 /** ITU-T E.164: a plus sign and 2 to 15 digits, the first of which is not 0. */
 const E164 = /^\+[1-9]\d{1,14}$/

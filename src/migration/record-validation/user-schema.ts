@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { isObject } from '../../base/options.js'
 import type { ImportUser } from '../core/import-user.js'
+import { isBlank, MAX_EXTERNAL_USER_ID_LENGTH, trimmed } from './normalise.js'
 import { hashFormOf } from './password-hash.js'
-import { isBlank, MAX_EXTERNAL_USER_ID_LENGTH, trimmed } from './stored-form.js'
 import { type FindingCollector, fieldOf, NOT_UNICODE, type UserErrorCode } from './user-finding.js'
 
 // What the core accepts of a record by itself, whatever tenants, roles and features the core has.

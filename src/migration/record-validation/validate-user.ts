@@ -1,9 +1,9 @@
 import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
 import { checkMetadata } from './check-metadata.js'
 import { repeatedMethodsOf } from './login-keys.js'
+import { coreTenantId, coreTenantIds, PUBLIC_TENANT, trimmed } from './normalise.js'
 import { hashFormOf } from './password-hash.js'
 import { assertPhonePlans, isStoredInE164 } from './phone-number.js'
-import { coreTenantId, coreTenantIds, PUBLIC_TENANT, trimmed } from './stored-form.js'
 import {
   type FindingCollector,
   fieldOf,

@@ -16,11 +16,11 @@ import {
   nextStep,
   type RunStep,
 } from './state/run-state.js'
+import { decideDeletion, deleteRows, resolveLostReply } from './steps/calls-and-lost-replies.js'
 import { checkCorrections, retryFailed } from './steps/correct.js'
 import { preflight } from './steps/preflight.js'
 import { reconcile } from './steps/reconcile.js'
 import { collect, importDirectly, resolveIdentities } from './steps/resolve-identities.js'
-import { decideDeletion, deleteRows, resolveLostReply } from './steps/send-call.js'
 import { stage } from './steps/stage.js'
 import { waitForImport } from './steps/wait-for-import.js'
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { CoreClient } from '../core/core-client.js'
 import type { ImportUser } from '../core/import-user.js'
-import { externalUserIdOf } from '../record-validation/stored-form.js'
+import { externalUserIdOf } from '../record-validation/normalise.js'
 import { type Correction, type OpenCorrections, openCorrections } from '../source/corrections.js'
 import { createDigestTable } from '../source/digest-table.js'
 import { openSource } from '../source/open-source.js'

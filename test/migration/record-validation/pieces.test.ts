@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { loginKeysOf } from '../../../src/migration/record-validation/login-keys.js'
-import { externalUserIdOf } from '../../../src/migration/record-validation/stored-form.js'
+import { externalUserIdOf } from '../../../src/migration/record-validation/normalise.js'
 
 describe('the external id of a record', () => {
   it.each([

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { replayJournal } from '../../../src/migration/run/replay-journal.js'
 import { begunEntry, type EntryOf } from '../../../src/migration/run/state/journal-entry.js'
-import { decideDeletion } from '../../../src/migration/run/steps/send-call.js'
+import { decideDeletion } from '../../../src/migration/run/steps/calls-and-lost-replies.js'
 import { memoryJournal } from './support/memory-journal.js'
 
 const begun = { at: 0, source: { name: 'users', file: false, digest: '' } }

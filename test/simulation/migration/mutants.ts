@@ -2,7 +2,7 @@ import { type Mutants, mutantsOf } from '../load.js'
 
 /** Wrong versions of the migration, each of which breaks another promise. */
 export const MIGRATION_MUTANTS: Mutants = {
-  ...mutantsOf('migration/run/steps/send-call.ts', {
+  ...mutantsOf('migration/run/steps/calls-and-lost-replies.ts', {
     'a call is not written down before it is sent': [
       "await ctx.journaled.write({ type: 'sent', call })",
       "if (call.kind === 'delete') await ctx.journaled.write({ type: 'sent', call })",
@@ -10,7 +10,7 @@ export const MIGRATION_MUTANTS: Mutants = {
   }),
   'a lost call is sent again without a look': [
     {
-      file: 'migration/run/steps/send-call.ts',
+      file: 'migration/run/steps/calls-and-lost-replies.ts',
       from: 'writeRecordIndexes(recordIndexes.filter(isThere))',
       to: "''",
     },

@@ -1,4 +1,4 @@
-import { trimmed } from '../../record-validation/stored-form.js'
+import { trimmed } from '../../record-validation/normalise.js'
 import type { Correction, OpenCorrections } from '../../source/corrections.js'
 import type { MigrationContext } from '../migration-context.js'
 import { MigrationError } from '../migration-error.js'

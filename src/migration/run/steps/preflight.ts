@@ -7,7 +7,7 @@ import {
   externalUserIdOf,
   PUBLIC_TENANT,
   trimmed,
-} from '../../record-validation/stored-form.js'
+} from '../../record-validation/normalise.js'
 import type { UserFinding } from '../../record-validation/user-finding.js'
 import { type Feature, validateUser } from '../../record-validation/validate-user.js'
 import { createDigestTable } from '../../source/digest-table.js'

@@ -1,5 +1,5 @@
 import type { RowStatus, StagedRow } from '../../core/core-client.js'
-import { externalUserIdOf } from '../../record-validation/stored-form.js'
+import { externalUserIdOf } from '../../record-validation/normalise.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { IndexedRecord } from '../source-index.js'
 import type { EntryOf } from '../state/journal-entry.js'

@@ -17,8 +17,8 @@ import {
   writeRecordIndexes,
 } from '../state/journal-entry.js'
 import { countOf, type IdentityCode, identityCode } from '../state/run-state.js'
+import { countLostReply, withGracePeriod } from './calls-and-lost-replies.js'
 import { currentRecords, inGroups, type RunRow, rowEntry, unrecordedRows } from './records.js'
-import { countLostReply, withGracePeriod } from './send-call.js'
 
 /**
  * Journals each failed row of this run, with its reason. If a row may have failed because of another row

@@ -3,8 +3,8 @@ import { CoreError } from '../../core/core-error.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import type { Goal } from '../state/run-state.js'
+import { decideDeletion } from './calls-and-lost-replies.js'
 import { forEachConcurrently, type RunRow, rowEntry, unrecordedRows } from './records.js'
-import { decideDeletion } from './send-call.js'
 
 // Quiet: successive polls return the same counts. Stuck: quiet for a minute while rows are `PROCESSING`; one of
 // them may block its chunk. Stalled: quiet, or without a change of this run's rows, for `stallMinutes`.

@@ -96,6 +96,10 @@ interface ClientUse<T, R> {
 /** Destroys the client afterwards if it is lost, abandoned or in an unknown state. */
 async function useClient<T, R>(tx: T, { begin, use, opening }: ClientUse<T, R>): Promise<R> {
   const client = clientOf(tx)
+  if (opening.isAbandoned) {
+    client.release()
+    throw new Error('The connection came too late')
+  }
   let isReusable = true
   let isReleased = false
   // After the client's `error` event the current query, or the next one, fails with this error too.
@@ -112,10 +116,6 @@ async function useClient<T, R>(tx: T, { begin, use, opening }: ClientUse<T, R>):
   opening.destroy = () => {
     spoil()
     release()
-  }
-  if (opening.isAbandoned) {
-    release()
-    throw new Error('The connection came too late')
   }
   try {
     if (begin === undefined) return await use(tx)

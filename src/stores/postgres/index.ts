@@ -15,6 +15,7 @@ export { TransactionEndedError } from './guard.js'
 export type { PostgresStoreOptions } from './postgres-options.js'
 export { type PostgresStore, postgresStore } from './postgres-store.js'
 export type {
+  FirstStatement,
   Isolation,
   Row,
   StatementLimits,

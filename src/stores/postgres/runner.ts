@@ -22,6 +22,16 @@ export interface TransactionLimits {
   readonly transactionMs: number
   /** Default: the server's. */
   readonly isolation?: Isolation | undefined
+  /** The first statement of the transaction. A runner may send it together with its `begin`. */
+  readonly first?: FirstStatement | undefined
+}
+
+/** A statement without values that `work` runs first, unless the runner has run it and set `rows`. */
+export interface FirstStatement {
+  /** The SQL. */
+  readonly text: string
+  /** The rows of its answer, set by the runner. */
+  rows?: readonly Row[] | undefined
 }
 
 /** Limits of a statement outside a transaction. Times in ms. */

@@ -58,7 +58,7 @@ export class RequestReader {
         yield 'terminate'
         return
       case 'Q': {
-        const statements = textAt(body, 0).split(';\n')
+        const statements = textAt(body, 0).split(/;\s/)
         yield { statements: statements.map((text) => ({ text, values: [] })), isExtended: false }
         return
       }

@@ -1,4 +1,5 @@
-import type { Row, Statement, TransactionRunner } from '../runner.js'
+import type { FirstStatement, Row, Statement, TransactionRunner } from '../runner.js'
+import { READ_ONLY_SQL_TRANSACTION, sqlStateOf } from '../sql-state.js'
 import { libraryRunner, type Open, type Opening } from './library-runner.js'
 
 /** A pool of pg 8.23 or later; `T` is its client. */
@@ -28,11 +29,18 @@ interface ErrorEmitter {
 
 /** The parts of a client that the adapter uses. */
 interface PgClientLike extends ErrorEmitter {
-  query(
-    text: string,
-    values?: readonly unknown[],
-  ): Promise<{ readonly command: string; readonly rows: Row[] }>
+  query(text: string, values?: readonly unknown[]): Promise<PgResult>
   release(destroy?: boolean): void
+}
+
+interface PgResult {
+  readonly command: string
+  readonly rows: Row[]
+}
+
+interface Begin {
+  readonly text: string
+  readonly first: FirstStatement | undefined
 }
 
 /**
@@ -59,8 +67,11 @@ export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
     throw new TypeError('fromPg: expected a Pool of pg, such as new Pool({ connectionString })')
   pool.on('error', ignore)
   return libraryRunner<T>({
-    transaction: ({ isolation }) =>
-      openClient(pool, isolation ? `begin isolation level ${isolation}` : 'begin'),
+    transaction: ({ isolation, first }) =>
+      openClient(pool, {
+        text: isolation ? `begin isolation level ${isolation}` : 'begin',
+        first,
+      }),
     connection: openClient(pool),
     query: rowsOf,
   })
@@ -78,7 +89,7 @@ async function rowsOf<T>(tx: T, { text, values }: Statement): Promise<readonly R
  * connection, and a promise continues only after both.
  */
 const openClient =
-  <T>(pool: PgPoolLike<T>, begin?: string): Open<T> =>
+  <T>(pool: PgPoolLike<T>, begin?: Begin): Open<T> =>
   (use, opening) =>
     new Promise((resolve, reject) => {
       pool.connect((error, tx) => {
@@ -88,7 +99,7 @@ const openClient =
     })
 
 interface ClientUse<T, R> {
-  readonly begin: string | undefined
+  readonly begin: Begin | undefined
   readonly use: (tx: T) => Promise<R>
   readonly opening: Opening
 }
@@ -119,18 +130,31 @@ async function useClient<T, R>(tx: T, { begin, use, opening }: ClientUse<T, R>):
   }
   try {
     if (begin === undefined) return await use(tx)
-    await client.query(begin)
+    await sendBegin(client, begin)
     const result = await use(tx)
     // `commit` of a failed transaction does not fail: Postgres rolls back, and the command tag is `ROLLBACK`.
     const { command } = await client.query('commit')
     if (command !== 'COMMIT') throw new Error(`Postgres answered ${command} to a COMMIT.`)
     return result
   } catch (error) {
+    // The server is a standby: the pool connects to another one.
+    if (sqlStateOf(error) === READ_ONLY_SQL_TRANSACTION) spoil()
     if (begin !== undefined) await client.query('rollback').catch(spoil)
     throw error
   } finally {
     release()
   }
+}
+
+/** Begins a transaction. Its first statement is sent with the `begin`, which saves a round trip. */
+async function sendBegin(client: PgClientLike, { text, first }: Begin): Promise<void> {
+  if (first === undefined) {
+    await client.query(text)
+    return
+  }
+  // For a text of several statements pg returns a list of their results.
+  const results: unknown = await client.query(`${text}; ${first.text}`)
+  first.rows = (results as PgResult[])[1]?.rows
 }
 
 const clientOf = (tx: unknown): PgClientLike => tx as PgClientLike

@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { withDeadline } from '../../../base/deadline.js'
 import { LazySignal, SignalOf } from '../../../base/lazy-signal.js'
 import type { RunOnce, RunOutcome, RunRequest } from '../../../idempotency/run.js'
-import { noAnswer } from '../runner.js'
+import { type FirstStatement, noAnswer } from '../runner.js'
 import { type RecordIds, recordIds, tokenIds } from '../sql/record-ids.js'
 import { type BeginResult, isEndedByHandler, type TokenValues } from '../sql/statements.js'
 import { IN_FAILED_SQL_TRANSACTION, sqlStateOf } from '../sql-state.js'
@@ -78,6 +78,8 @@ class Run<Tx> implements EndedRun {
 
   readonly #store: StoreContext<Tx>
   readonly #input: RunInput<Tx>
+  /** Sets the limits of the transaction, tries the lock, looks for the record and uses up the token, in this order. */
+  readonly #opening: FirstStatement
   /** Aborts when the run can no longer commit. */
   readonly #control = new LazySignal()
   readonly #timeLimit: Promise<never>
@@ -101,6 +103,10 @@ class Run<Tx> implements EndedRun {
     this.ids = input.ids
     const { token } = input.request
     this.token = token && { ids: tokenIds(token.id, store.schema), ttlMs: token.ttlMs }
+    this.#opening = store.statements.begin(input.ids, {
+      transactionMs: store.limits.transactionMs + SERVER_GRACE_MS,
+      token: this.token,
+    })
     this.#store = store
     this.#input = input
     this.#timeLimit = new Promise((_resolve, reject) => {
@@ -131,8 +137,8 @@ class Run<Tx> implements EndedRun {
       }
     }
     // Async, so that a runner that throws synchronously fails like one that rejects.
-    const transact = async () =>
-      this.#store.runner.transaction(inTransaction, { acquireMs, transactionMs, isolation })
+    const limits = { acquireMs, transactionMs, isolation, first: this.#opening }
+    const transact = async () => this.#store.runner.transaction(inTransaction, limits)
     const settling: Promise<TransactionSettlement> = transact().then(
       () => ({ type: 'committed' }),
       (error: unknown) => ({ type: 'failed', error }),
@@ -155,7 +161,9 @@ class Run<Tx> implements EndedRun {
     this.#assertUndecided()
     if (this.#isCalled) throw ROLLBACK
     this.#isCalled = true
-    const begun = await this.#begin(tx)
+    const { runner, statements } = this.#store
+    const { text, rows } = this.#opening
+    const begun = statements.readBeginResult(rows ?? (await runner.query(tx, text, [])))
     if (begun.found !== 'nothing') throw this.#decide(() => foundIn(begun))
     this.#assertUndecided()
     const fence = safeFence(begun.fence)
@@ -186,16 +194,6 @@ class Run<Tx> implements EndedRun {
     this.#decideByAnswer((settlement) =>
       outcomeOfCommit(this.#store, this, { step: 'commit', ending, settlement }),
     )
-  }
-
-  /** Sets the limits of the transaction, tries the lock, looks for the record and uses up the token, in this order. */
-  async #begin(tx: Tx): Promise<BeginResult> {
-    const { runner, statements, limits } = this.#store
-    const { text, values } = statements.begin(this.ids, {
-      transactionMs: limits.transactionMs + SERVER_GRACE_MS,
-      token: this.token,
-    })
-    return statements.readBeginResult(await runner.query(tx, text, values))
   }
 
   async #runHandler(live: LiveRun<Tx>, fence: number): Promise<TransactionEnding> {

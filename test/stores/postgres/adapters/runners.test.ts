@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { guardTransaction, TransactionEndedError } from '../../../../src/stores/postgres/guard.js'
-import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
+import type { FirstStatement, TransactionRunner } from '../../../../src/stores/postgres/runner.js'
 import { transactionRunnerCases } from '../../../../src/testing/transaction-runner/transaction-runner-cases.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres/postgres.js'
 import { startPostgresProxy } from '../../../support/postgres/postgres-proxy.js'
@@ -23,8 +23,11 @@ const ALONE = { acquireMs: 10_000, statementMs: 2000 }
 const ROUNDS_OF_LOSS = 20
 const POOL_SIZE = 4
 
-/** `begin`, the opening, a handler's statement, the record and `commit`. postgres.js ends an empty transaction. */
-const ROUND_TRIPS: Record<string, number> = { 'postgres.js': 6 }
+/**
+ * `begin`, the opening, a handler's statement, the record and `commit`. pg sends the first two together; postgres.js
+ * ends an empty transaction.
+ */
+const ROUND_TRIPS: Record<string, number> = { pg: 4, 'postgres.js': 6 }
 const FIVE = 5
 
 let server: PostgresServer
@@ -160,11 +163,16 @@ describe.each(ADAPTERS.filter(({ name }) => WITH_SAVEPOINTS.includes(name)))(
       const { runner, execute } = await open(adapter, 1, proxy.url)
       for (const id of ['a', 'b']) {
         proxy.reset()
-        await runner.transaction(async (tx) => {
-          await runner.query(tx, 'select 1', [])
-          await execute(tx, 'select 2')
-          await record(runner, tx, id)
-        }, LIMITS)
+        const first: FirstStatement = { text: 'select 1 as one' }
+        await runner.transaction(
+          async (tx) => {
+            const rows = first.rows ?? (await runner.query(tx, first.text, []))
+            expect(rows).toEqual([{ one: 1 }])
+            await execute(tx, 'select 2')
+            await record(runner, tx, id)
+          },
+          { ...LIMITS, first },
+        )
       }
       expect(proxy.roundTrips).toBe(ROUND_TRIPS[name] ?? FIVE)
       expect(proxy.commits).toBe(name === 'postgres.js' ? 2 : 1)

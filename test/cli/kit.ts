@@ -8,6 +8,7 @@ import { onTestFinished } from 'vitest'
 import type { Command } from '../../src/cli/frame/command.js'
 import { run } from '../../src/cli/run-command.js'
 import { compile } from '../support/process/compile.js'
+import { recordOutput } from '../support/secret-search/index.js'
 
 /** What a run of the command has left. */
 export interface Ran {
@@ -27,7 +28,7 @@ interface RunOptions {
   readonly commands?: readonly Command[]
 }
 
-/** Runs `service-auth` in this process. */
+/** Runs `service-auth` in this process. Its output is searched for secrets. */
 export async function runHere(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const { stdin = '', isTTY = false, columns, env = {}, commands } = options
   const out: string[] = []
@@ -42,6 +43,7 @@ export async function runHere(argv: readonly string[], options: RunOptions = {})
     env,
   }
   const exitCode = await run(argv, io, commands)
+  recordOutput('service-auth', [...out, ...err])
   const stdout = out.join('')
   return { exitCode, stdout, stderr: err.join(''), json: () => readOnlyLine(stdout) }
 }
@@ -99,9 +101,11 @@ export async function startChild(
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    recordOutput('service-auth', text)
     stdout += text
   })
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    recordOutput('service-auth', text)
     stderr += text
   })
   child.stdin.on('error', () => {})

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { compile } from '../support/process/compile.js'
-import { knowEnvironment } from '../support/secret-search/index.js'
+import { knowEnvironment, recordOutput } from '../support/secret-search/index.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -51,7 +51,10 @@ export async function run(
   child.stderr.on('data', (chunk) => {
     stderr += chunk
   })
-  const finished = once(child, 'close').then(([code]) => ({ code, stdout, stderr }))
+  const finished = once(child, 'close').then(([code]) => {
+    recordOutput(file, [stdout, stderr])
+    return { code, stdout, stderr }
+  })
 
   async function printed(text: string): Promise<string> {
     while (!stdout.includes(text)) {

@@ -4,7 +4,6 @@ import { digestOfParts } from '../../../src/base/digest.js'
 import { encodeResult } from '../../../src/idempotency/buffered-response/stored-result.js'
 import { begin, requestFor } from '../../stores/encrypted/encrypted-kit.js'
 import type { RedisServer } from '../../support/redis/redis.js'
-import { recordOutput } from '../../support/secret-search/index.js'
 import { type Ran, runHere } from '../kit.js'
 
 export const BODY = 'the body of an order that nobody may see'
@@ -35,16 +34,13 @@ export async function made(store: IdempotencyStore, state: Made): Promise<Run> {
 
 export const ANSWER = ['--done', '201', '--header', 'Content-Type: application/json']
 
-/** The command, whose output is searched for secrets. */
-export async function settleBy(
+export function settleBy(
   { port }: Pick<RedisServer, 'port'>,
   argv: readonly string[],
   stdin = '',
 ): Promise<Ran> {
   const env = { REDIS_URL: `redis://127.0.0.1:${port}` }
-  const ran = await runHere(['settle', '--timeout=5s', ...argv], { stdin, env })
-  recordOutput('service-auth settle', { stdout: ran.stdout, stderr: ran.stderr })
-  return ran
+  return runHere(['settle', '--timeout=5s', ...argv], { stdin, env })
 }
 
 /** The command on a record, whatever it begins with. */

@@ -17,7 +17,7 @@ import {
 import type { RequestHandler } from 'express'
 import { type InstrumentOptions, instrument } from 'express-service-auth/otel'
 import { onTestFinished } from 'vitest'
-import { searchedExporter } from '../secret-search/index.js'
+import { recordOutput } from '../secret-search/index.js'
 
 /** A series of a metric: its attributes without the package's prefix, and its value. */
 export interface Series {
@@ -39,7 +39,7 @@ const NEVER_MS = 1e8
 
 /** Applies `instrument` to the real metrics SDK until the end of the test. */
 export function meter(options: InstrumentOptions = {}): Metering {
-  const exporter = searchedExporter(new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE))
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: NEVER_MS })
   const meterProvider = new MeterProvider({ readers: [reader] })
   const { stop } = instrument({ meterProvider, ...options })
@@ -53,13 +53,13 @@ export function meter(options: InstrumentOptions = {}): Metering {
     // `instrument` adds decisions to the metrics at the end of a turn of the event loop.
     await setImmediate()
     await meterProvider.forceFlush()
-    return exporter
-      .getMetrics()
-      .flatMap(({ scopeMetrics }) =>
-        scopeMetrics
-          .filter(({ scope }) => scope.name === 'express-service-auth')
-          .flatMap((scope) => scope.metrics),
-      )
+    const collected = exporter.getMetrics()
+    recordOutput('OpenTelemetry', collected)
+    return collected.flatMap(({ scopeMetrics }) =>
+      scopeMetrics
+        .filter(({ scope }) => scope.name === 'express-service-auth')
+        .flatMap((scope) => scope.metrics),
+    )
   }
 
   return {
@@ -89,7 +89,7 @@ export interface Tracing {
 
 /** Registers the real tracing SDK in this process until the end of the test. */
 export function traceRequests(): Tracing {
-  const exporter = searchedExporter(new InMemorySpanExporter())
+  const exporter = new InMemorySpanExporter()
   const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   trace.setGlobalTracerProvider(provider)
@@ -105,6 +105,12 @@ export function traceRequests(): Tracing {
         response.once('close', () => span.end())
         next()
       }),
-    spans: () => exporter.getFinishedSpans(),
+    spans() {
+      const spans = exporter.getFinishedSpans()
+      for (const { name, attributes, events } of spans) {
+        recordOutput('OpenTelemetry', { name, attributes, events })
+      }
+      return spans
+    },
   }
 }

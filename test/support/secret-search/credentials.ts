@@ -1,5 +1,4 @@
-import { decodePercent, LEAK_LENGTH } from './readings.js'
-import type { SecretKind } from './secret-search.js'
+import { LEAK_LENGTH } from './secret-search.js'
 import { knowSecret } from './session.js'
 
 const SECRET_HEADERS = new Map<string, (value: string) => void>([
@@ -10,23 +9,18 @@ const SECRET_HEADERS = new Map<string, (value: string) => void>([
 ])
 
 const SECRET_VARIABLE = /(?:KEY|TOKEN|SECRET|PASSWORD)$/
-/** Instead of a signature, a malformed token may have readable claims, which are not secret. */
-const READABLE = /[\x20-\x7e]{12}/
-const URL_OF_REDIS = /^rediss?:/
-const PASSWORD_IN_URL = /:\/\/[^:@]*:(.*)@/
+/** Not parsed as a URL, because a test may pass a malformed one. */
+const PASSWORD_IN_URL = /^rediss?:\/\/[^:@]*:(.*)@/
 
 /**
- * Tells the search a token, and its signature as text and as bytes. Ignores texts shorter than `LEAK_LENGTH`,
- * such as `constructor` in a malformed token.
+ * Tells the search a token and its signature. Ignores texts shorter than `LEAK_LENGTH`, such as `constructor` in a
+ * malformed token.
  */
 export function knowToken(token: string): void {
   if (token.length < LEAK_LENGTH) return
   knowSecret('a token', token)
   const signature = token.split('.')[2] ?? ''
-  if (signature.length < LEAK_LENGTH) return
-  knowSecret('a signature', signature)
-  const bytes = Buffer.from(signature, 'base64url')
-  if (!READABLE.test(bytes.toString('latin1'))) knowSecret('a signature', bytes)
+  if (signature.length >= LEAK_LENGTH) knowSecret('a signature', signature)
 }
 
 /** Tells the search the secrets in headers; `headers` has names and values in turn. */
@@ -37,20 +31,12 @@ export function knowHeaders(headers: readonly unknown[]): void {
   }
 }
 
-/** Tells the search the secrets in header lines such as `Idempotency-Key: "8e03978e"`. */
-export const knowHeaderLines = (lines: readonly string[]): void =>
-  knowHeaders(
-    lines.flatMap((line) => {
-      const [name, ...value] = line.split(':')
-      return [name, value.join(':').trim()]
-    }),
-  )
-
 /** Tells the search the secrets in the environment of a child process. */
 export function knowEnvironment(environment: Readonly<Record<string, string | undefined>>): void {
   for (const [name, value = ''] of Object.entries(environment)) {
-    if (URL_OF_REDIS.test(value)) knowRedisUrl(value)
-    else if (SECRET_VARIABLE.test(name)) knowSecret(kindOf(name), value)
+    const password = PASSWORD_IN_URL.exec(value)?.[1]
+    if (password !== undefined) knowSecret('a Redis password', password)
+    else if (SECRET_VARIABLE.test(name)) knowSecret('an API key', value)
   }
 }
 
@@ -60,15 +46,6 @@ export function knowRedisWords(words: readonly string[]): void {
   const all = line.matchAll(/(?:^auth|requirepass|masterauth|primaryauth) (\S+)|(?:^| )>(\S+)/gi)
   for (const [, named, ofUser] of all) knowSecret('a Redis password', named ?? ofUser ?? '')
 }
-
-/** Does not parse the URL, because a test may pass a malformed one. */
-function knowRedisUrl(url: string): void {
-  const password = PASSWORD_IN_URL.exec(url)?.[1] ?? ''
-  for (const form of [password, decodePercent(password)]) knowSecret('a Redis password', form)
-}
-
-const kindOf = (variable: string): SecretKind =>
-  variable.includes('PASSWORD') ? 'a Redis password' : 'an API key'
 
 /** Tells the search each word of the header, because a test may send a malformed credential. */
 function knowCredential(value: string): void {

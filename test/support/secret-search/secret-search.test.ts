@@ -1,102 +1,164 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { inspect } from 'node:util'
-import { expect, it } from 'vitest'
-import { LEAK_LENGTH } from './readings.js'
-import { createSecretSearch } from './secret-search.js'
+import { channel } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import express from 'express'
+import { ServiceAuthError } from 'express-service-auth'
+import { afterAll, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
+import { issuer } from '../issuer/issuer.js'
+import { makeSigningKey, tokenFrom } from '../issuer/signing-keys.js'
+import { openExchange } from '../network/raw-exchange.js'
+import { startReceiver } from '../receiver/receiver.js'
+import { serve } from '../receiver/serve.js'
+import { startRedis } from '../redis/redis.js'
+import { knowEnvironment, knowSecret, recordOutput } from './index.js'
+import { createSecretSearch, LEAK_LENGTH, type SecretSearch } from './secret-search.js'
+import { beginSession, currentSearch } from './session.js'
 
-const KEY = randomBytes(32)
-/** As long as a token, but not of its form, which the search recognises. */
-const TOKEN = randomBytes(400).toString('base64url')
-const PUNCTUATED = `"(${randomUUID()}+~$/?\\)"`
+// A search that finds nothing looks like a clean suite. So each way in and out has a secret planted in it, which goes
+// to a search of the test's own.
+let planted: SecretSearch
+const ofFile = currentSearch()
+beforeEach(() => {
+  planted = createSecretSearch()
+  beginSession(planted)
+  onTestFinished(() => beginSession(ofFile))
+})
 
-/** Returns the findings for a known secret and an output. */
-function found(secret: string | Uint8Array, ...written: string[]): readonly string[] {
-  const search = createSecretSearch()
-  search.know('a token', randomUUID())
-  search.know('an idempotency key', secret)
-  for (const text of written) search.record('the log', text)
-  return search.settle()
+const served = await serve((_request, response) => void response.end())
+afterAll(() => served.close())
+
+/** Each passes a secret to the search, and returns it or a part of it. */
+const WAYS_IN: Record<string, (secret: string) => string | Promise<string>> = {
+  async 'a token by fetch'(secret) {
+    await fetch(served.url, { headers: { authorization: `Bearer ${secret}` } })
+    return secret.slice(-LEAK_LENGTH)
+  },
+  async 'a key by request that no receiver gets'(secret) {
+    const headers = { 'Idempotency-Key': `"${secret}"` }
+    await once(request('http://127.0.0.1:2', { headers }).end(), 'error')
+    return secret
+  },
+  async 'a token on a socket'(secret) {
+    const exchange = openExchange(served.port)
+    exchange.send({ headers: [`authorization: bearer ${secret}`, 'Connection: close'] })
+    await exchange.closed
+    return secret
+  },
+  'a token that is only made': () => issuer.token().slice(-30),
+  'a token of a key that is only made': () => tokenFrom(makeSigningKey('k')).slice(-30),
+  async 'the API key of the core'(secret) {
+    await fetch(served.url, { headers: { 'api-key': secret } })
+    return secret
+  },
+  'the environment of a program'(secret) {
+    knowEnvironment({ REDIS_URL: `redis://app:${secret}@127.0.0.1` })
+    return secret
+  },
+  async 'the password of a server'(secret) {
+    await (await startRedis({ config: { requirepass: secret } })).stop()
+    return secret
+  },
+  async 'the password of a user of Redis'(secret) {
+    const server = await startRedis()
+    await server.command('ACL', 'SETUSER', 'app', 'on', `>${secret}`)
+    await server.stop()
+    return secret
+  },
+  'an encryption key'() {
+    const key = randomBytes(32)
+    knowSecret('an encryption key', key)
+    return key.toString('base64url')
+  },
 }
 
-const FORMS: Record<string, (text: string) => string> = {
-  'as it is': (text) => text,
-  base64: (text) => Buffer.from(text).toString('base64'),
-  base64url: (text) => Buffer.from(text).toString('base64url'),
-  hex: (text) => Buffer.from(text).toString('hex'),
-  'hex in capitals': (text) => Buffer.from(text).toString('hex').toUpperCase(),
-  percent: encodeURIComponent,
-  'percent throughout': (text) => Buffer.from(text).toString('hex').replace(/../g, '%$&'),
-  'JSON in base64': (text) => Buffer.from(JSON.stringify({ text })).toString('base64'),
-  'base64 in percent': (text) => encodeURIComponent(Buffer.from(text).toString('base64')),
-  JSON: JSON.stringify,
-  'bytes as inspect shows them': (text) => inspect(Buffer.from(text)),
-  'bytes as JSON shows them': (text) => JSON.stringify(Buffer.from(text)),
+it.each(Object.entries(WAYS_IN))('a secret is known that goes in: %s', async (_, pass) => {
+  recordOutput('here', await pass(randomUUID()))
+  expect(planted.settle()).toContainEqual(expect.stringMatching(/^here holds an? /))
+})
+
+/** Each puts a secret into the output that it is named after. */
+const WAYS_OUT: Record<string, (secret: string) => unknown> = {
+  ...Object.fromEntries(
+    ['decision', 'keys', 'idempotency', 'denylist', 'store', 'migration'].map((name) => [
+      `the channel express-service-auth:${name}`,
+      (secret: string) => channel(`express-service-auth:${name}`).publish({ event: { secret } }),
+    ]),
+  ),
+  'console.warn': (secret) => console.warn('refused: %s', secret),
+  'console.error': (authorization) => console.error({ headers: { authorization } }),
+  'an error': (secret) => expect(new ServiceAuthError('unfit', secret)).toBeInstanceOf(Error),
+  'an error ': (secret) =>
+    expect(() => {
+      throw new TypeError(secret)
+    }).toThrow(TypeError),
+  async 'an error  '(secret) {
+    const cause = Object.defineProperty(new Error('WRONGPASS'), 'command', {
+      value: { name: 'auth', args: [secret] },
+      enumerable: false,
+    })
+    const fault = new ServiceAuthError('unavailable', 'Redis is unreachable', { cause })
+    await expect(Promise.reject(fault)).rejects.toThrow('unreachable')
+  },
+  async 'an error that came to next(error)'(secret) {
+    const error = new Error('failed', { cause: { args: [Buffer.from(secret)] } })
+    const receiver = await startReceiver({
+      express,
+      mount: (app) => app.use((_request, _response, next) => next(error)),
+    })
+    await receiver.call()
+  },
+  'stdout of the tests': (secret) => process.stdout.write(`${secret}\n`),
+  'stderr of the tests': (secret) => process.stderr.write(Buffer.from(`${secret}\n`)),
 }
 
-it.each(Object.entries(FORMS))('a secret %s is found whole, and by 16 characters', (_, encode) => {
-  for (const secret of [TOKEN, randomUUID(), PUNCTUATED]) {
-    expect(found(secret, `before ${encode(secret)} after`), secret).not.toEqual([])
-  }
-  for (let at = 0; at < 12; at++) {
-    const part = TOKEN.slice(at, at + LEAK_LENGTH)
-    expect(found(TOKEN, `before.${encode(part)}.after`), `from ${at}`).not.toEqual([])
-    // Other text that is encoded with it shifts its characters.
-    for (const before of ['', '.', '..', '...']) {
-      expect(found(TOKEN, encode(`${before}${part}!`)), `from ${at}`).not.toEqual([])
-    }
-  }
+it.each(Object.entries(WAYS_OUT))('a secret is found that comes out of %s', async (sink, leak) => {
+  const secret = randomUUID()
+  knowSecret('an API key', secret)
+  await leak(secret)
+  expect(planted.settle()).toContain(`${sink.trim()} holds an API key or a part of it`)
 })
 
-it.each<[string, (key: Buffer) => string]>([
-  ['bytes', (key) => key.toString('latin1')],
-  ['base64', (key) => key.toString('base64')],
-  ['base64url', (key) => `k1:${key.toString('base64url')}`],
-  ['hex', (key) => key.toString('hex')],
-  ['16 bytes of them in hex', (key) => key.subarray(5, 21).toString('hex')],
-  ['JSON', (key) => JSON.stringify({ key })],
-])('a key of bytes is found as %s', (_, write) => {
-  expect(found(KEY, write(KEY))).not.toEqual([])
+it('a secret is found that comes out of a console that is spied on', () => {
+  const secret = randomUUID()
+  knowSecret('an API key', secret)
+  vi.spyOn(console, 'info').mockImplementation(() => {})
+  console.info(secret)
+  onTestFinished(() => expect(planted.settle().join()).toMatch(/^console.info .*an API key/))
 })
 
-it('finds a short secret whole, and none that is shorter, uniform or only half there', () => {
-  expect(found('pa55-w0rd', 'as pa55-w0rd!')).toEqual([
-    'the log (as it is) holds an idempotency key or a part of it',
-  ])
-  expect(found('pa55-w0rd', 'as pa55-w0')).toEqual([])
-  expect(found('secret', 'a secret')).toEqual([])
-  expect(found('a'.repeat(32), 'a'.repeat(32))).toEqual([])
-  expect(found(TOKEN, TOKEN.slice(0, LEAK_LENGTH - 1))).toEqual([])
+it('a secret is found by 16 of its characters, a short one whole', () => {
+  const [long, short] = [randomUUID(), 'pa55-w0rd']
+  for (const secret of [long, short, 'secret', 'a'.repeat(32)]) knowSecret('a password', secret)
+  recordOutput('near', [long.slice(0, LEAK_LENGTH - 1), short.slice(1), 'secret', 'a'.repeat(32)])
+  expect(planted.settle()).toEqual([])
+  recordOutput('part', `.${long.slice(5, 5 + LEAK_LENGTH)}.`)
+  recordOutput('short', `as ${short}!`)
+  expect(planted.settle()).toEqual(
+    ['part', 'short'].map((sink) => `${sink} holds a password or a part of it`),
+  )
 })
 
-it('finds a secret that is told only after it has come out', () => {
-  const search = createSecretSearch()
-  search.record('the log', TOKEN)
-  search.know('a token', TOKEN)
-  expect(search.settle()).toHaveLength(1)
+it.each(['latin1', 'base64', 'base64url', 'hex'] as const)('a key is found as %s', (form) => {
+  const key = randomBytes(32)
+  recordOutput('before it is known', key.toString(form))
+  knowSecret('an encryption key', key)
+  expect(planted.settle()).toHaveLength(1)
 })
 
-it('finds a secret that a stream has cut in two', () => {
-  const search = createSecretSearch()
-  search.know('a token', TOKEN)
-  search.recordPiece('stdout', TOKEN.slice(0, 12))
-  search.recordPiece('stdout', TOKEN.slice(12, 20))
-  expect(search.settle()).toHaveLength(1)
-})
-
-it('finds secrets in floods of output and of secrets, which it searches part by part', () => {
-  const search = createSecretSearch()
-  search.know('a token', TOKEN)
+it('a secret is found in floods of output and of secrets', () => {
+  const token = randomBytes(400).toString('base64url')
+  knowSecret('a token', token)
   const line = (index: number): string => `${index} `.repeat(2000)
-  for (let index = 0; index < 100; index++) search.record('the log', line(index))
-  search.record('the log', TOKEN)
-  for (let index = 0; index < 100; index++) search.record('the log', line(-index))
-  for (let index = 0; index < 40; index++) search.know('a token', randomBytes(75_000))
-  expect(search.settle()).toHaveLength(1)
+  for (let index = 0; index < 100; index++) recordOutput('the log', line(index))
+  recordOutput('the log', token)
+  for (let index = 0; index < 100; index++) recordOutput('the log', line(-index))
+  for (let index = 0; index < 40; index++) knowSecret('a token', randomBytes(25_000))
+  expect(planted.settle()).toHaveLength(1)
 })
 
-it('knows a token that nobody has told it of by its form', () => {
+it('a token that nobody has told of is found by its form', () => {
   const header = Buffer.from('{"alg":"RS256","kid":"d-1"}').toString('base64url')
-  expect(found(randomUUID(), `token: ${header}.${TOKEN}`)).toEqual([
-    'the log (as it is) holds text in the form of a token',
-  ])
+  recordOutput('the log', `token: ${header}.${randomBytes(40).toString('base64url')}`)
+  expect(planted.settle()).toEqual(['the log holds text in the form of a token'])
 })

@@ -1,5 +1,3 @@
-import { bytesOf } from './readings.js'
-
 /** Limits the search, because a value may refer to a whole client. */
 const MAX_VALUES = 20_000
 /** Members of errors that are read even if they are inherited or accessors. */
@@ -17,8 +15,8 @@ export function textsIn(value: unknown): readonly string[] {
   const values = [value]
   while (values.length > 0 && seen.size < MAX_VALUES) {
     const one = values.pop()
-    if (typeof one === 'string' || one instanceof Uint8Array) texts.push(bytesOf(one))
-    else if (typeof one === 'symbol') texts.push(bytesOf(String(one)))
+    if (typeof one === 'string' || typeof one === 'symbol') texts.push(String(one))
+    else if (one instanceof Uint8Array) texts.push(Buffer.from(one).toString('latin1'))
     else if (typeof one === 'object' && one !== null && !seen.has(one)) {
       seen.add(one)
       values.push(...contentOf(one))
@@ -28,8 +26,7 @@ export function textsIn(value: unknown): readonly string[] {
 }
 
 function contentOf(value: object): unknown[] {
-  // Numbers may be bytes.
-  if (Array.isArray(value)) return value.some(Number.isInteger) ? [...value, value.join()] : value
+  if (Array.isArray(value)) return value
   const names = Reflect.ownKeys(value)
   const members = names
     .filter((name) => !(value instanceof Error && name === 'stack'))

@@ -1,8 +1,5 @@
-import type { ChildProcess } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { ClientRequest, IncomingMessage } from 'node:http'
-import { basename } from 'node:path'
-import type { Readable } from 'node:stream'
 import { format } from 'node:util'
 import { chai, vi } from 'vitest'
 import { knowHeaders } from './credentials.js'
@@ -17,7 +14,6 @@ export function watchProcess(): void {
   watchRequests()
   watchConsole()
   watchStandardStreams()
-  watchChildren()
   watchErrors()
 }
 
@@ -87,51 +83,10 @@ function watchStandardStreams(): void {
     const stream = process[name]
     const write = stream.write.bind(stream) as (...parameters: unknown[]) => boolean
     stream.write = (chunk: string | Uint8Array, ...rest: unknown[]) => {
-      currentSearch()?.recordPiece(`${name} of the tests`, chunk)
+      recordOutput(`${name} of the tests`, chunk)
       return write(chunk, ...rest)
     }
   }
-}
-
-/** Its output is not recorded, because it prints sources, which contain the keys of tests. */
-const COMPILER = 'the program esbuild'
-
-/** Records the output of child processes, as far as tests read it. */
-function watchChildren(): void {
-  subscribe('child_process', (message) => {
-    const { process: child } = message as { process: ChildProcess }
-    // The channel publishes the child before it has streams.
-    process.nextTick(() => {
-      const program = programOf(child)
-      if (program === COMPILER) return
-      for (const name of ['stdout', 'stderr'] as const) {
-        if (child[name]) recordWhenRead(child[name], `${name} of ${program}`)
-      }
-    })
-  })
-}
-
-/** Records only what a test reads: to read the stream here could take data away from the test. */
-function recordWhenRead(stream: Readable, sink: string): void {
-  // Keeps the current search, because the program may still write when the next test file runs.
-  const search = currentSearch()
-  let isRecorded = false
-  const record = (): void => {
-    if (isRecorded) return
-    isRecorded = true
-    stream.on('data', (chunk: string | Uint8Array) => search?.recordPiece(sink, chunk))
-  }
-  stream.once('resume', record)
-  if (stream.listenerCount('readable') > 0) record()
-  stream.on('newListener', (event) => {
-    if (event === 'readable') process.nextTick(record)
-  })
-}
-
-/** Names the source file of a child or, without one, its command; no arguments, which may be secrets. */
-function programOf({ spawnargs, spawnfile }: ChildProcess): string {
-  const file = spawnargs?.find((each) => /^[\w./][\w./-]*\.[cm]?[jt]s$/.test(each))
-  return `the program ${basename(file ?? spawnfile ?? '')}`
 }
 
 /** The matchers that tests use on errors. */

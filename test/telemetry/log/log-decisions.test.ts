@@ -22,7 +22,7 @@ import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.j
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
 import { authFor, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
-import { leaveChannels, recordOutput, searchedLogger } from '../../support/secret-search/index.js'
+import { leaveChannels, recordOutput } from '../../support/secret-search/index.js'
 import { watchedStore } from '../../support/stores/watched-store.js'
 
 leaveChannels()
@@ -54,12 +54,13 @@ class Journal implements Logger {
   }
 
   #note(level: string, event: object, message: string): void {
+    recordOutput('the log', [event, message])
     this.entries.push([level, event as Record<string, unknown>, message])
   }
 }
 
 function log(logger: Logger, options?: LogOptions): () => void {
-  const stop = logDecisions(searchedLogger(logger), options)
+  const stop = logDecisions(logger, options)
   onTestFinished(stop)
   return stop
 }

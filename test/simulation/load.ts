@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 import * as errors from 'jose/errors'
 import { type Machine, type Simulation, Timer } from './clock.js'
-import { count } from './coverage.js'
 import type * as Entry from './entry.js'
 import { type Listener, type Network, SimulatedSocket } from './network.js'
 
@@ -67,52 +66,8 @@ export const connect = (): SimulatedSocket =>
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const realRequire = createRequire(`${root}package.json`)
 
-/** Where the pure machines of the package count what they do. */
-const PROBES: readonly Mutation[] = [
-  {
-    file: 'idempotency/buffered-response/buffer-response.ts',
-    from: "buffered.phase = 'waiting'",
-    to: "buffered.phase = probe('response', buffered.phase, 'asks the store', 'waiting')",
-  },
-  {
-    file: 'idempotency/buffered-response/buffer-response.ts',
-    from: "  buffered.phase = 'released'\n  try {",
-    to: "  buffered.phase = probe('response', buffered.phase, 'the store replies', 'released')\n  try {",
-  },
-  {
-    file: 'idempotency/buffered-response/buffer-response.ts',
-    from: "    abort(buffered)\n    buffered.phase = 'released'",
-    to: "    abort(buffered)\n    buffered.phase = probe('response', buffered.phase, 'is destroyed', 'released')",
-  },
-  {
-    file: 'idempotency/buffered-response/buffer-response.ts',
-    from: "buffered.phase = 'discarded'\n",
-    to: "buffered.phase = probe('response', buffered.phase, 'is discarded', 'discarded')\n",
-  },
-  {
-    file: 'verification/denylist/list-state.ts',
-    from: 'return { ...after, freshness: freshnessAt(after, event.at, maxStaleSeconds) }',
-    to: "return { ...after, freshness: probe('denylist', state.freshness, event.type, freshnessAt(after, event.at, maxStaleSeconds)) }",
-  },
-  {
-    file: 'verification/key-set/remote-source.ts',
-    from: 'state = states.advance(state, event, lifespan)',
-    to: `{
-      const from = states.keySetHealth(state, event.at).state
-      state = states.advance(state, event, lifespan)
-      probe('key set', from, event.type, states.keySetHealth(state, event.at).state)
-    }`,
-  },
-  {
-    file: 'client/service-fetch/retry-decision.ts',
-    from: 'return isLast ? END : action',
-    to: "return probe('retry', outcome.type, isLast ? 'last attempt' : 'attempt', (isLast ? END : action).type), isLast ? END : action",
-  },
-]
-
 /** @throws Error if a snippet is not found exactly once. */
-export async function loadPackage(mutants: readonly Mutation[] = []): Promise<Package> {
-  const mutations = [...mutants, ...PROBES]
+export async function loadPackage(mutations: readonly Mutation[] = []): Promise<Package> {
   const used = new Set<Mutation>()
   const { outputFiles } = await build({
     entryPoints: [`${root}test/simulation/entry.ts`],
@@ -204,10 +159,6 @@ const GLOBALS = {
   performance: { now: () => machine().monotonicMs() },
   Date: SimulatedDate,
   Math: simulatedMath,
-  probe: (name: string, from: string, event: string, to: string) => {
-    count(name, from, event, to)
-    return to
-  },
   process: Object.create(process, { emitWarning: { value: () => {} } }),
 }
 

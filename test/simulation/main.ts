@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
-import { coverageText } from './coverage.js'
 import { KINDS } from './kinds.js'
 import { loadPackage, type Package } from './load.js'
 import { type Kind, search, shrink, type Told, tell } from './search.js'
 import { textOf } from './time-line.js'
 
 /*
- * npm run simulate -- --stories 100000 [--of KIND] [--seed 1] [--processes 2] [--coverage]
+ * npm run simulate -- --stories 100000 [--of KIND] [--seed 1] [--processes 2]
  * npm run simulate -- --mutants [--of KIND] [--only REGEXP] [--stories 20000] [--processes 2]
  * Each kind (leased, coupled, migration) has its share of the stories, or one has all.
  */
@@ -19,7 +18,6 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     mutants: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
-    coverage: { type: 'boolean', default: false },
     processes: { type: 'string', default: '1' },
     /** Which of the processes this is, from 0. */
     part: { type: 'string' },
@@ -40,7 +38,6 @@ async function simulate(): Promise<boolean> {
     if (!(await simulateKind(name, kind, Math.ceil((stories * share) / processes), esa)))
       return false
   }
-  if (values.coverage) console.log(coverageText())
   console.log('every promise was kept')
   return true
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { validateUser } from '../../../src/migration/record-validation/validate-user.js'
-import { ALL_FEATURES, KNOWN } from '../../support/migration/bad-users/index.js'
+import { ALL_FEATURES, KNOWN } from '../../support/migration/bad-users.js'
 import { GOOD_USER, PASSWORD_USER } from './users.js'
 
 const CONTEXT = { ...KNOWN, features: ALL_FEATURES }

@@ -90,6 +90,8 @@ async function expectOneOf200(store: IdempotencyStore, request: ReservationReque
 const finished = (text: string): Ending => ({ type: 'finished', result: Buffer.from(text) })
 const NOT_STORED: Ending = { type: 'not_stored' }
 const ABANDONED: Ending = { type: 'abandoned' }
+const RELEASED: Ending = { type: 'released' }
+const ENDINGS: readonly Ending[] = [finished('theirs'), NOT_STORED, ABANDONED, RELEASED]
 
 const RESERVATION_RULES: StoreRules<IdempotencyStore> = {
   'a free key is reserved, and a retry is told how long the lease still lasts': async (store) => {
@@ -100,15 +102,13 @@ const RESERVATION_RULES: StoreRules<IdempotencyStore> = {
     assert.ok(found.leaseLeftMs > 0 && found.leaseLeftMs <= LEASE_MS, `${found.leaseLeftMs} ms`)
   },
 
-  'of 200 reservations at once one gets the key': async (store) => {
-    await expectOneOf200(store, requestWith())
-  },
-
-  'of 200 that may rerun an abandoned key one gets it': async (store) => {
-    const request = requestWith()
-    await store.settle(await begin(store, request), { type: 'abandoned' })
-    await expectOneOf200(store, { ...request, rerunAbandoned: true })
-  },
+  'of 200 reservations at once one gets the key, of 200 that may rerun an abandoned one too':
+    async (store) => {
+      await expectOneOf200(store, requestWith())
+      const request = requestWith()
+      await store.settle(await begin(store, request), ABANDONED)
+      await expectOneOf200(store, { ...request, rerunAbandoned: true })
+    },
 
   'an owner that asks again gets its own reservation, with the same fence': async (store) => {
     const request = requestWith()
@@ -127,15 +127,20 @@ const RESERVATION_RULES: StoreRules<IdempotencyStore> = {
     }
   },
 
-  'a lease that is not renewed ends, and only who may rerun gets the key': async (store) => {
-    const request = requestWith({ leaseMs: SHORT_LEASE_MS })
-    const first = await begin(store, request)
-    await untilAbandoned(store, request)
-    const rerun = retryOf(request, { rerunAbandoned: true, leaseMs: LEASE_MS })
-    const second = await begin(store, rerun)
-    assert.ok(second.fence > first.fence, 'the fence grows')
-    assert.equal(await outcomeOf(store, retryOf(request)), 'running')
-  },
+  'a lease ends by itself or when its run is abandoned, and only who may rerun gets the key':
+    async (store) => {
+      for (const leaseMs of [SHORT_LEASE_MS, LEASE_MS]) {
+        const request = requestWith({ leaseMs })
+        const first = await begin(store, request)
+        if (leaseMs === SHORT_LEASE_MS) await untilAbandoned(store, request)
+        else assert.equal(await store.settle(first, ABANDONED), true)
+        assert.equal(await outcomeOf(store, retryOf(request)), 'abandoned')
+        const rerun = retryOf(request, { rerunAbandoned: true, leaseMs: LEASE_MS })
+        const second = await begin(store, rerun)
+        assert.ok(second.fence > first.fence, 'the fence grows')
+        assert.equal(await outcomeOf(store, retryOf(request)), 'running')
+      }
+    },
 
   'a lease that is renewed lasts': async (store) => {
     const request = requestWith({ leaseMs: SHORT_LEASE_MS })
@@ -154,11 +159,7 @@ const RESERVATION_RULES: StoreRules<IdempotencyStore> = {
   },
 }
 
-const SHORT_MS = 300
 const LARGE_BYTES = 1_000_000
-
-const ENDINGS: readonly Ending[] = [finished('theirs'), NOT_STORED, ABANDONED, { type: 'released' }]
-
 const EVERY_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => byte)
 const RESULTS = [
   new Uint8Array(),
@@ -167,10 +168,7 @@ const RESULTS = [
   randomBytes(LARGE_BYTES),
 ]
 
-async function resultOf(
-  store: IdempotencyStore,
-  request: Parameters<IdempotencyStore['reserve']>[0],
-): Promise<string> {
+async function resultOf(store: IdempotencyStore, request: ReservationRequest): Promise<string> {
   const found = await store.reserve(retryOf(request))
   assert.equal(found.outcome, 'finished')
   return Buffer.from(found.result).toString('base64')
@@ -188,66 +186,44 @@ const ENDING_RULES: StoreRules<IdempotencyStore> = {
     }
   },
 
-  'a result stays the first one, and saying it again changes nothing': async (store) => {
-    const request = requestWith()
-    const run = await begin(store, request)
-    assert.equal(await store.settle(run, finished('first')), true)
-    assert.equal(await store.settle(run, finished('first')), true)
-    for (const late of ['abandoned', 'released', 'not_stored'] as const) {
-      assert.equal(await store.settle(run, { type: late }), false, late)
+  'a run ends once: its result, or that none is stored, stays, and is never rerun': async (
+    store,
+  ) => {
+    for (const ending of [finished('first'), NOT_STORED]) {
+      const request = requestWith()
+      const run = await begin(store, request)
+      const rerun = retryOf(request, { rerunAbandoned: true })
+      assert.equal(await store.settle(run, ending), true)
+      const found = await store.reserve(rerun)
+      assert.equal(found.outcome, ending === NOT_STORED ? 'result_not_stored' : 'finished')
+      assert.equal(await store.settle(run, ending), true, 'again')
+      for (const late of ENDINGS.filter(({ type }) => type !== ending.type)) {
+        assert.equal(await store.settle(run, late), false, late.type)
+      }
+      assert.equal(await store.renew(run), false)
+      assert.deepEqual(await store.reserve(rerun), found)
     }
-    assert.equal(await store.renew(run), false)
-    assert.equal(await resultOf(store, request), Buffer.from('first').toString('base64'))
   },
 
-  'a run whose result is not stored is never rerun, nor ended in another way': async (store) => {
-    const request = requestWith()
-    const run = await begin(store, request)
-    const rerun = retryOf(request, { rerunAbandoned: true })
-    for (const time of ['first', 'again']) {
-      assert.equal(await store.settle(run, { type: 'not_stored' }), true, time)
-      assert.equal(await outcomeOf(store, rerun), 'result_not_stored')
-    }
-    for (const late of [finished('late'), { type: 'abandoned' }, { type: 'released' }] as const) {
-      assert.equal(await store.settle(run, late), false, late.type)
-    }
-    assert.equal(await store.renew(run), false)
-    assert.equal(await outcomeOf(store, rerun), 'result_not_stored')
-  },
-
-  'a run that is abandoned ends its lease at once': async (store) => {
+  'a key that is released is free, for another request too, and its run cannot come back': async (
+    store,
+  ) => {
     const request = requestWith()
     const first = await begin(store, request)
-    assert.equal(await store.settle(first, { type: 'abandoned' }), true)
-    assert.equal(await outcomeOf(store, retryOf(request)), 'abandoned')
-    const second = await begin(store, retryOf(request, { rerunAbandoned: true }))
-    assert.ok(second.fence > first.fence, 'the fence grows')
-  },
-
-  'a key that is released is free, for another request too, and its fence grows': async (store) => {
-    const request = requestWith()
-    const first = await begin(store, request)
-    assert.equal(await store.settle(first, { type: 'released' }), true)
-    assert.equal(await store.settle(first, { type: 'released' }), true)
+    assert.equal(await store.settle(first, RELEASED), true)
+    assert.equal(await store.settle(first, RELEASED), true)
+    assert.equal(await store.renew(first), false)
+    assert.equal(await store.settle(first, finished('late')), false)
+    assert.notEqual(await outcomeOf(store, request), 'reserved')
     const second = await begin(store, retryOf(request, { fingerprint: 'another' }))
     assert.ok(second.fence > first.fence, 'the fence grows')
-  },
-
-  'what arrives late of a released run does not bring it back': async (store) => {
-    const request = requestWith()
-    const run = await begin(store, request)
-    await store.settle(run, { type: 'released' })
-    assert.equal(await store.renew(run), false)
-    assert.equal(await store.settle(run, finished('late')), false)
-    assert.notEqual(await outcomeOf(store, request), 'reserved')
-    await begin(store, retryOf(request))
   },
 
   'a run that has lost its key changes nothing for the one that has it': async (store) => {
     for (const ending of ENDINGS) {
       const request = requestWith()
       const lost = await begin(store, request)
-      await store.settle(lost, { type: 'abandoned' })
+      await store.settle(lost, ABANDONED)
       const run = await begin(store, retryOf(request, { rerunAbandoned: true }))
       assert.equal(await store.renew(lost), false)
       assert.equal(await store.settle(lost, ending), false, ending.type)
@@ -273,7 +249,7 @@ const ENDING_RULES: StoreRules<IdempotencyStore> = {
   },
 
   'a run that ends after its lease keeps its result where nobody has the key': async (store) => {
-    const request = requestWith({ leaseMs: SHORT_MS })
+    const request = requestWith({ leaseMs: SHORT_LEASE_MS })
     const run = await begin(store, request)
     await untilAbandoned(store, request)
     assert.equal(await store.settle(run, finished('late')), true)
@@ -283,7 +259,7 @@ const ENDING_RULES: StoreRules<IdempotencyStore> = {
   'a record is forgotten after its retention, and the fence of the next run grows': async (
     store,
   ) => {
-    const request = requestWith({ leaseMs: 1, retentionMs: SHORT_MS })
+    const request = requestWith({ leaseMs: 1, retentionMs: SHORT_LEASE_MS })
     const run = await begin(store, request)
     await store.settle(run, finished('short-lived'))
     let fence = 0

@@ -1,38 +1,11 @@
 import assert from 'node:assert/strict'
 import type { DeniedLists, DenylistHealth, LiveDenylist } from 'express-service-auth'
-import { redisDenylist } from 'express-service-auth/redis'
 import { type DenylistUnderTest, liveDenylistCases } from 'express-service-auth/testing'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RedisServer, startRedis } from '../../support/redis/redis.js'
+import { describe, expect, it } from 'vitest'
 import { type Denied, ManualDenylist } from '../../support/stores/manual-denylist.js'
 import { brokenRules, testCases } from '../../support/stores/store-cases.js'
 
-let server: RedisServer
-let client: Redis
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.url, { lazyConnect: true })
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
-
-function onRedis(): DenylistUnderTest {
-  const denylist = redisDenylist(client)
-  // The machine is shared: what is tested here is not how long Redis may take.
-  const patiently = { timeoutMs: 10_000 }
-  return {
-    denylist,
-    deny: (entry) => denylist.deny(entry, patiently),
-    allow: (target) => denylist.allow(target, patiently),
-  }
-}
-
-describe.concurrent('the denylist on Redis', () => {
-  testCases(liveDenylistCases(onRedis))
-})
+// On Redis: stores/redis/clients/libraries.test.ts.
 
 const SETS = { caller: 'callers', key: 'keys', token: 'tokenIds' } as const
 
@@ -108,41 +81,31 @@ function failingWhenClosed(list: ManualDenylist): object {
   }
 }
 
-/** What it does, and how many rules that breaks. */
-const BROKEN: Record<string, [(list: ManualDenylist) => object, number]> = {
-  'answers with a promise': [changing(async (lists) => lists), 3],
-  'has lists for sets': [changing((lists) => ({ ...lists, keys: [...lists.keys] })), 3],
-  'is never known': [(list) => ({ lists: () => void list }), 3],
-  'takes keys for callers': [changing((lists) => ({ ...lists, keys: lists.callers })), 2],
-  'folds the case of names': [
-    changing((lists) => ({ ...lists, callers: folded(lists.callers) })),
-    1,
-  ],
-  'mixes issuers up': [ofAllIssuers, 1],
-  'has cut-offs in ms': [
-    changing(({ issuedBefore, ...lists }) => ({
-      ...lists,
-      ...(issuedBefore !== undefined && { issuedBefore: issuedBefore * 1000 }),
-    })),
-    1,
-  ],
-  'is known for ready() alone': [() => ({ ready: () => Promise.reject(new Error('down')) }), 11],
-  'has a health of its own': [healthWith({ state: 'ok' }), 2],
-  'has a date in its health': [healthWith({ version: new Date() }), 2],
-  'throws when it is asked to catch up': [() => ({ catchUp: () => assert.fail('no') }), 1],
-  'catches up without a promise': [() => ({ catchUp: () => true }), 1],
-  'never catches up': [() => ({ catchUp: () => new Promise(() => {}) }), 1],
-  'throws when it is closed': [failingWhenClosed, 1],
+/** What it does otherwise. */
+const BROKEN: Record<string, (list: ManualDenylist) => object> = {
+  'answers with a promise': changing(async (lists) => lists),
+  'has lists for sets': changing((lists) => ({ ...lists, keys: [...lists.keys] })),
+  'is never known': (list) => ({ lists: () => void list }),
+  'takes keys for callers': changing((lists) => ({ ...lists, keys: lists.callers })),
+  'folds the case of names': changing((lists) => ({ ...lists, callers: folded(lists.callers) })),
+  'mixes issuers up': ofAllIssuers,
+  'has cut-offs in ms': changing(({ issuedBefore = Number.NaN, ...lists }) => ({
+    ...lists,
+    ...(issuedBefore > 0 && { issuedBefore: issuedBefore * 1000 }),
+  })),
+  'is never ready': () => ({ ready: () => Promise.reject(new Error('down')) }),
+  'has a health of its own': healthWith({ state: 'ok' }),
+  'has a date in its health': healthWith({ version: new Date() }),
+  'throws when it is asked to catch up': () => ({ catchUp: () => assert.fail('no') }),
+  'catches up without a promise': () => ({ catchUp: () => true }),
+  'never catches up': () => ({ catchUp: () => new Promise(() => {}) }),
+  'throws when it is closed': failingWhenClosed,
 }
 
 describe('liveDenylistCases', () => {
-  it.concurrent.each(Object.entries(BROKEN))(
-    'turn down one that %s',
-    async (_, [broken, least]) => {
-      const rules = await brokenRules(liveDenylistCases(() => byHand(broken)))
-      expect(rules.length).toBeGreaterThanOrEqual(least)
-    },
-  )
+  it.concurrent.each(Object.entries(BROKEN))('reject one that %s', async (_, broken) => {
+    expect(await brokenRules(liveDenylistCases(() => byHand(broken)))).not.toEqual([])
+  })
 
   it('have a name each, and close what they open', async () => {
     const opened: DenylistUnderTest[] = []
@@ -157,9 +120,5 @@ describe('liveDenylistCases', () => {
     expect(await brokenRules(cases)).toEqual([])
     expect(opened).toHaveLength(cases.length)
     expect(closed).toBeGreaterThanOrEqual(cases.length)
-  })
-
-  it('must be given a function', () => {
-    expect(() => liveDenylistCases({} as never)).toThrow(TypeError)
   })
 })

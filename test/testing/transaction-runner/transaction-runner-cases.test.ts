@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { transactionRunnerCases } from '../../../src/testing/transaction-runner/transaction-runner-cases.js'
 import { type PostgresServer, startPostgres } from '../../support/postgres/postgres.js'
 import { testCases } from '../../support/stores/store-cases.js'
-import { BROKEN_RUNNERS } from '../broken-runners.js'
-import { ownRunner, type Runner } from '../own-runner.js'
+import { BROKEN_RUNNERS, ownRunner, type Runner } from './runners.js'
 
 const POOL_SIZE = 4
 

@@ -1,21 +1,36 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import { compile } from '../support/process/compile.js'
+import { compileText } from '../support/process/compile.js'
+import { API_DOMAIN, API_KEY, CLAIMS } from './claims.js'
 import { hangs, hangsUp, type Lie, mints, startLyingCore } from './lying-core.js'
 
-const child = await compile(new URL('./process.child.ts', import.meta.url))
+/** Leaves a source behind, which it does not close; the process must end all the same. */
+const program = await compileText(`
+  import { tokenSource } from 'express-service-auth/client'
 
-it.concurrent.for<[string, Lie, string]>([
-  ['obtained', mints(), 'left\n'],
-  ['failed', hangsUp, 'no service token: core_unreachable, UND_ERR_SOCKET\nleft\n'],
-  ['under way', hangs, 'left\n'],
-  ['waiting for its key', hangs, 'left\n'],
+  const [, , baseUrl, apiKey, waits] = process.argv
+  const never = () => new Promise(() => {})
+  const core = { baseUrl, apiKey: apiKey || never }
+  const terms = { apiDomain: '${API_DOMAIN}', claims: ${JSON.stringify(CLAIMS)} }
+  const ready = tokenSource({ core, ...terms, timeoutMs: waits ? 3000 : 300 }).ready()
+  const ended = ready.catch((error) => waits && console.log(error.message))
+  if (waits) await ended
+  console.log('left')
+`)
+
+const UNREACHABLE = 'no service token: core_unreachable, UND_ERR_SOCKET'
+
+it.concurrent.for<[string, Lie, string[], string]>([
+  ['obtained', mints(), [API_KEY, 'waits'], 'left\n'],
+  ['failed', hangsUp, [API_KEY, 'waits'], `${UNREACHABLE}\nleft\n`],
+  ['under way', hangs, [API_KEY], 'left\n'],
+  ['waiting for its key', hangs, [''], 'left\n'],
 ])(
   'a source that is left open does not hold the process open: %s',
-  async ([state, lie, told], { onTestFinished }) => {
+  async ([_, lie, args, told], { onTestFinished }) => {
     const core = await startLyingCore(lie, onTestFinished)
-    const command = [child, state, core.url]
+    const command = [program, core.url, ...args]
     const run = promisify(execFile)(process.execPath, command, { timeout: 30_000 })
     expect(await run).toMatchObject({ stdout: told, stderr: '' })
   },

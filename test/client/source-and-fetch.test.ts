@@ -1,13 +1,7 @@
-import express, { type Express } from 'express'
-import {
-  memoryStore,
-  requireIdempotencyKey,
-  requireSingleUse,
-  serviceAuth,
-} from 'express-service-auth'
+import express from 'express'
+import { memoryStore, requireIdempotencyKey, serviceAuth } from 'express-service-auth'
 import {
   type CoreTokenSource,
-  reportOf,
   type ServiceFetchOptions,
   serviceFetch,
 } from 'express-service-auth/client'
@@ -31,10 +25,7 @@ interface Orders extends Receiver {
 const EVERYBODY = ['billing']
 
 /** Writes that count, behind the middleware of a service that trusts the core. */
-async function startOrders(
-  whenFinished: WhenFinished,
-  { isSingleUse = false } = {},
-): Promise<Orders> {
+async function startOrders(whenFinished: WhenFinished): Promise<Orders> {
   const store = memoryStore()
   const effects = new Map<string, number>()
   const auth = serviceAuth({
@@ -45,13 +36,9 @@ async function startOrders(
     tokenType: 'service-access',
     callers: EVERYBODY,
   })
-  const mount = (app: Express) => {
-    app.disable('x-powered-by').use(auth)
-    if (isSingleUse) app.use(requireSingleUse({ store }))
-  }
   const receiver = await openReceiver({
     express,
-    mount,
+    mount: (app) => void app.use(auth),
     route: (app, counted) => app.post('/orders/:id', requireIdempotencyKey({ store }), counted),
     handler(request, response) {
       const count = (effects.get(request.path) ?? 0) + 1
@@ -75,16 +62,6 @@ async function wireToCore(
   const proxy = await startTcpProxy({ host, port: Number(port) })
   whenFinished(() => proxy.close())
   return Object.assign(proxy, { url: `http://127.0.0.1:${proxy.port}` })
-}
-
-/** A `fetch` that counts the requests to the core. */
-function counted() {
-  const seen = { requests: 0 }
-  const fetch: typeof globalThis.fetch = (input, init) => {
-    seen.requests += 1
-    return globalThis.fetch(input, init)
-  }
-  return { seen, fetch }
 }
 
 type Caller = (path: string) => Promise<Response>
@@ -170,27 +147,5 @@ describe.concurrent('a source of tokens and serviceFetch together', () => {
     clock.advance(60)
     expect((await call('/orders/late')).status).toBe(201)
     expect(orders.effects.get('/orders/late')).toBe(1)
-  })
-
-  it('each attempt has a token of its own where each token is used once', async ({
-    onTestFinished,
-  }) => {
-    const orders = await startOrders(onTestFinished, { isSingleUse: true })
-    const proxy = await startTcpProxy({ host: '127.0.0.1', port: orders.port })
-    onTestFinished(() => proxy.close())
-    const { seen, fetch } = counted()
-    const source = sourceAt(core.url, { singleUse: true, fetch }, onTestFinished)
-    const call = callerOf(source, `http://127.0.0.1:${proxy.port}`)
-    let attempts = 0
-    for (let index = 0; index < 10; index += 1) {
-      if (index % 2 === 0) proxy.loseReply()
-      const response = await call(`/orders/${index}`)
-      const report = reportOf(response)
-      expect([response.status, report.replayed]).toEqual([201, index % 2 === 0])
-      attempts += report.attempts.length
-    }
-    expect(attempts).toBe(15)
-    expect(seen.requests).toBe(attempts)
-    expect([...orders.effects.values()]).toEqual(Array(10).fill(1))
   })
 })

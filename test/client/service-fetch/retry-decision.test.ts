@@ -27,6 +27,24 @@ function judge({ status = 200, headers = {}, ...given }: Given) {
   return classifyResponse({ status, headers: new Headers(headers), body: body || undefined }, NOW)
 }
 
+const REFUSED = { status: 401, headers: REFUSAL_HEADERS, body: REFUSAL }
+const challenged = (challenge: string): Given => ({
+  ...REFUSED,
+  headers: { ...REFUSAL_HEADERS, 'www-authenticate': challenge },
+})
+const refused = (isFromServiceAuth: boolean): AttemptOutcome => ({
+  type: 'token_refused',
+  isFromServiceAuth,
+})
+const ANSWERED: AttemptOutcome = { type: 'answered' }
+
+const inProgress = (given: Given = {}): Given => ({
+  status: 409,
+  headers: { 'content-type': 'application/problem+json', 'retry-after': '2' },
+  body: IN_PROGRESS,
+  ...given,
+})
+
 describe('what came of an attempt', () => {
   it.each([200, 201, 401, 409, 429, 502, 503, 504])(
     'a kept result, whatever its status (%s)',
@@ -40,124 +58,80 @@ describe('what came of an attempt', () => {
     'nothing that another attempt could fix (%s)',
     (status) => {
       const headers = { ...REFUSAL_HEADERS, 'retry-after': '1' }
-      expect(judge({ status, headers, body: IN_PROGRESS })).toEqual({ type: 'answered' })
+      expect(judge({ status, headers, body: IN_PROGRESS })).toEqual(ANSWERED)
     },
   )
 
-  it('the refusal of the contract', () => {
-    expect(judge({ status: 401, headers: REFUSAL_HEADERS, body: REFUSAL })).toEqual({
-      type: 'token_refused',
-      isFromServiceAuth: true,
-    })
-  })
-
   it.each([
+    'Bearer realm="service", error="invalid_token"',
     'Bearer realm="service", error="invalid_token", DPoP algs="ES256", error="invalid_token"',
     'DPoP algs="ES256", error="invalid_token"',
-  ])('the refusal of a receiver that takes proofs: %s', (challenge) => {
-    const headers = { ...REFUSAL_HEADERS, 'www-authenticate': challenge }
-    expect(judge({ status: 401, headers, body: REFUSAL })).toEqual({
-      type: 'token_refused',
-      isFromServiceAuth: true,
-    })
+  ])('the refusal of the contract: %s', (challenge) => {
+    expect(judge(challenged(challenge))).toEqual(refused(true))
   })
 
-  it.each<[string, Omit<Given, 'status'>]>([
+  it.each<[string, Given]>([
     ['one byte more', { body: `${REFUSAL}\n` }],
     ['another title', { body: REFUSAL.replace('Unauthorized', 'unauthorized') }],
     ['no body', { body: '' }],
     ['a body that flows', { body: undefined }],
     ['a charset', { headers: { 'content-type': 'application/problem+json; charset=utf-8' } }],
-    [
-      'another realm',
-      { headers: { 'www-authenticate': 'Bearer realm="x", error="invalid_token"' } },
-    ],
-    [
-      'a second challenge',
-      { headers: { 'www-authenticate': 'Basic, Bearer error="invalid_token"' } },
-    ],
-    ['no scheme', { headers: { 'www-authenticate': 'error="invalid_token"' } }],
-    [
-      'another order',
-      { headers: { 'www-authenticate': 'Bearer error="invalid_token", realm="service"' } },
-    ],
-    [
-      'blanks before a comma',
-      { headers: { 'www-authenticate': 'Bearer error="invalid_token" , realm="service"' } },
-    ],
     ['no Cache-Control', { headers: { 'cache-control': '' } }],
     ['a compressed body', { headers: { 'content-encoding': 'gzip' } }],
   ])('a refusal that is not of the contract: %s', (_name, { headers, ...given }) => {
     const all = { ...REFUSAL_HEADERS, ...headers }
-    expect(judge({ status: 401, headers: all, body: REFUSAL, ...given })).toEqual({
-      type: 'token_refused',
-      isFromServiceAuth: false,
-    })
+    expect(judge({ ...REFUSED, headers: all, ...given })).toEqual(refused(false))
   })
-
-  it.each(['', 'Basic realm="x"', 'error="invalid_request"', 'xBearer realm="service"'])(
-    'a 401 without a challenge of Bearer or DPoP, as behind a gateway that renames it: %j',
-    (challenge) => {
-      const headers = { ...REFUSAL_HEADERS, 'www-authenticate': challenge }
-      expect(judge({ status: 401, headers, body: REFUSAL })).toEqual({
-        type: 'token_refused',
-        isFromServiceAuth: false,
-      })
-    },
-  )
 
   it.each([
-    'Bearer',
-    'Basic, DPoP algs="ES256"',
-    'Bearer realm="service"',
-    'Bearer error="invalid_tokens"',
-    'Bearer xerror="invalid_token"',
-    'Bearer error="invalid_token"x',
-  ])('a 401 that another token would not fix: %j', (challenge) => {
-    const headers = { ...REFUSAL_HEADERS, 'www-authenticate': challenge }
-    expect(judge({ status: 401, headers, body: REFUSAL })).toEqual({ type: 'answered' })
+    // Another token may help, or a gateway has renamed or dropped the challenge.
+    ...['Bearer realm="x", error="invalid_token"', 'Basic, Bearer error="invalid_token"'],
+    ...['error="invalid_token"', 'Bearer error="invalid_token" , realm="service"'],
+    ...['', 'Basic realm="x"', 'error="invalid_request"', 'xBearer realm="service"'],
+  ])('a 401 of another service, which another token may fix: %j', (challenge) => {
+    expect(judge(challenged(challenge))).toEqual(refused(false))
   })
 
-  it('a 503 that says when to come again', () => {
-    const headers = { 'retry-after': '5' }
-    expect(judge({ status: 503, headers })).toEqual({ type: 'unavailable', retryAfterMs: 5000 })
-    expect(judge({ status: 503, headers, body: undefined })).toMatchObject({ type: 'unavailable' })
+  it.each([
+    ...['Bearer', 'Basic, DPoP algs="ES256"', 'Bearer realm="service"'],
+    ...['invalid_tokens"', 'invalid_token"x'].map((end) => `Bearer error="${end}`),
+    'Bearer xerror="invalid_token"',
+  ])('a 401 that another token would not fix: %j', (challenge) => {
+    expect(judge(challenged(challenge))).toEqual(ANSWERED)
   })
 
   it.each([502, 503, 504])(
-    'a gateway without an answer (%i), whether or not it says when',
+    'no answer of the service (%i), whether or not it says when',
     (status) => {
-      const came = (seconds: string) => judge({ status, headers: { 'retry-after': seconds } })
-      expect(came('0')).toEqual({ type: 'unavailable', retryAfterMs: 0 })
-      expect(came('5')).toEqual({ type: 'unavailable', retryAfterMs: 5000 })
-      expect(came('soon')).toEqual({ type: 'unavailable', retryAfterMs: undefined })
-      expect(judge({ status })).toEqual({ type: 'unavailable', retryAfterMs: undefined })
-      expect(judge({ status, body: undefined })).toMatchObject({ type: 'unavailable' })
+      const came = (headers: Record<string, string>, body: string | undefined = '') =>
+        judge({ status, headers, body })
+      const unavailable = { type: 'unavailable', retryAfterMs: undefined }
+      expect(came({ 'retry-after': '0' })).toEqual({ ...unavailable, retryAfterMs: 0 })
+      expect(came({ 'retry-after': '5' })).toEqual({ ...unavailable, retryAfterMs: 5000 })
+      expect(came({ 'retry-after': 'soon' })).toEqual(unavailable)
+      expect(judge({ status, body: undefined })).toEqual(unavailable)
     },
   )
-
-  const problem = (mediaType: string) => ({ 'content-type': mediaType, 'retry-after': '2' })
 
   it.each(['application/problem+json', 'Application/Problem+JSON ; charset=utf-8'])(
     'a 409 of the same request, still running (%s)',
     (mediaType) => {
-      const answer = { status: 409, headers: problem(mediaType), body: IN_PROGRESS }
-      expect(judge(answer)).toEqual({ type: 'in_progress', retryAfterMs: 2000 })
+      const headers = { 'content-type': mediaType, 'retry-after': '2' }
+      const expected = { type: 'in_progress', retryAfterMs: 2000 }
+      expect(judge(inProgress({ headers }))).toEqual(expected)
     },
   )
 
-  it.each<[string, Omit<Given, 'status'>]>([
+  it.each<[string, Given]>([
     ['another problem', { body: IN_PROGRESS.replace('request-in-progress', 'outcome-unknown') }],
-    ['another media type', { headers: problem('application/json') }],
+    ['another type', { headers: { 'content-type': 'application/json', 'retry-after': '2' } }],
     ['no JSON', { body: 'urn:express-service-auth:request-in-progress' }],
-    ['null', { body: 'null' }],
     ['a list', { body: `[${IN_PROGRESS}]` }],
     ['no body', { body: '' }],
     ['a body that flows', { body: undefined }],
     ['no Retry-After', { headers: { 'content-type': 'application/problem+json' } }],
   ])('any other 409: %s', (_name, given) => {
-    const usual = { headers: problem('application/problem+json'), body: IN_PROGRESS }
-    expect(judge({ status: 409, ...usual, ...given })).toEqual({ type: 'answered' })
+    expect(judge(inProgress(given))).toEqual(ANSWERED)
   })
 })
 

@@ -1,8 +1,6 @@
-import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { reportOf } from '../../../src/client/service-fetch/call-report.js'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
-import { serve } from '../../support/receiver/serve.js'
 import {
   answer,
   caller,
@@ -23,57 +21,45 @@ function form(): FormData {
 
 const stream = (...parts: Uint8Array[]): ReadableStream => ReadableStream.from(parts)
 
-interface Sent {
-  readonly body: () => NonNullable<RequestInit['body']>
-  readonly bytes?: string
-  readonly mediaType: RegExp | undefined
-}
-
-const BODIES: Record<string, Sent> = {
-  'a string': {
-    body: () => 'caf\u00e9',
-    bytes: 'caf\u00e9',
-    mediaType: /^text\/plain;charset=UTF-8$/,
+const BODIES = {
+  'a string': { body: () => 'caf\u00e9', bytes: /^caf\u00e9$/, mediaType: /^text\/plain;/ },
+  'no character': { body: () => '', bytes: /^$/, mediaType: /^text\/plain;/ },
+  'a form': {
+    body: form,
+    bytes: /bytes\.bin/,
+    mediaType: /^multipart\/form-data; boundary=\S{10,}$/,
   },
-  'no character': { body: () => '', bytes: '', mediaType: /^text\/plain;charset=UTF-8$/ },
-  bytes: { body: () => Buffer.from('bytes'), bytes: 'bytes', mediaType: undefined },
-  'an ArrayBuffer': {
-    body: () => new Uint8Array([111, 107]).buffer,
-    bytes: 'ok',
-    mediaType: undefined,
-  },
-  'a Blob': { body: () => new Blob(['b'], { type: 'a/b' }), bytes: 'b', mediaType: /^a\/b$/ },
-  'a query': {
-    body: () => new URLSearchParams({ a: '1 2' }),
-    ...{ bytes: 'a=1+2', mediaType: /^application\/x-www-form-urlencoded;charset=UTF-8$/ },
-  },
-  'a form': { body: form, mediaType: /^multipart\/form-data; boundary=\S{10,}$/ },
   'a stream': {
     body: () => stream(Buffer.from('one '), Buffer.from('two')),
-    ...{ bytes: 'one two', mediaType: undefined },
+    ...{ bytes: /^one two$/, mediaType: undefined },
   },
 }
 
-describe.concurrent.each(Object.entries(BODIES))('%s as a body', (_name, { body, ...expected }) => {
+describe.concurrent.each(Object.entries(BODIES))('%s as a body', (_name, sent) => {
   it.each(['in init', 'in a Request'])('is the same in every attempt (%s)', async (where) => {
     const service = await startService(unavailable(), unavailable(), ok)
-    const init = { method: 'PUT', headers: KEY, body: body(), duplex: 'half' } as RequestInit
+    const init = { method: 'PUT', headers: KEY, body: sent.body(), duplex: 'half' } as RequestInit
     const call = caller(service)
-    const sent = `${service.url}/orders/1?a=b`
-    const response = await (where === 'in init' ? call(sent, init) : call(new Request(sent, init)))
+    const url = `${service.url}/orders/1?a=b`
+    const response = await (where === 'in init' ? call(url, init) : call(new Request(url, init)))
     expect(response.status).toBe(200)
     const { requests } = service
     expect(requests).toHaveLength(3)
-    for (const request of requests) {
-      expect(request).toMatchObject({ method: 'PUT', path: '/orders/1?a=b' })
-      expect(request.headers['idempotency-key']).toBe('order-1')
-      expect(request.body).toEqual(requests[0]?.body)
-      expect(request.headers['content-type']).toBe(requests[0]?.headers['content-type'])
-    }
     const [first] = requests
-    if (expected.bytes !== undefined) expect(first?.body.toString()).toBe(expected.bytes)
-    if (expected.mediaType) expect(first?.headers['content-type']).toMatch(expected.mediaType)
-    else expect(first?.headers).not.toHaveProperty('content-type')
+    expect(first).toMatchObject({ method: 'PUT', path: '/orders/1?a=b', headers: KEY })
+    expect(String(first?.body)).toMatch(sent.bytes)
+    const mediaType = first?.headers['content-type']
+    if (sent.mediaType === undefined) expect(mediaType).toBeUndefined()
+    else expect(mediaType).toMatch(sent.mediaType)
+    for (const { method, path, headers, body } of requests) {
+      expect({ method, path, body }).toEqual({
+        method: 'PUT',
+        path: first?.path,
+        body: first?.body,
+      })
+      expect(headers).toMatchObject(KEY)
+      expect(headers['content-type']).toBe(mediaType)
+    }
   })
 })
 
@@ -157,7 +143,7 @@ describe.concurrent('the idempotency key', () => {
     expect(keysOf(service)).toEqual([undefined, undefined])
   })
 
-  it.each(['invoice-17', '"invoice 17"'.replace(' ', '-'), 'a,b', 'k'.repeat(255)])(
+  it.each(['invoice-17', '"invoice-17"', 'a,b', 'k'.repeat(255)])(
     'is the own one of the caller, where there is one (%s)',
     async (key) => {
       const service = await startService(unavailable(), ok)
@@ -171,100 +157,83 @@ describe.concurrent('the idempotency key', () => {
   )
 })
 
-describe.concurrent('redirects', () => {
-  it.each([301, 302, 303, 307, 308])('come back as they are (%s)', async (status) => {
-    const elsewhere = await serve((_request, response) => response.end('stolen'))
-    try {
-      const told: string[] = []
-      elsewhere.server.on('request', ({ headers }) => told.push(JSON.stringify(headers)))
-      const service = await startService(answer(status, { location: elsewhere.url }))
-      for (const method of ['GET', 'POST']) {
-        const response = await caller(service)(service.url, { method, headers: KEY })
-        expect(response.status).toBe(status)
-        expect(response.headers.get('location')).toBe(elsewhere.url)
-      }
-      const request = new Request(service.url, { redirect: 'follow' })
-      expect((await caller(service)(request)).status).toBe(status)
-      const refused = caller(service)(service.url, { redirect: 'error' })
-      await expect(refused).rejects.toMatchObject({ code: 'network', cause: expect.any(TypeError) })
-      expect(told).toEqual([])
-      expect(service.requests).toHaveLength(4)
-    } finally {
-      await elsewhere.close()
+it.concurrent.each([301, 302, 303, 307, 308])(
+  'a redirect comes back as it is (%s)',
+  async (status) => {
+    const elsewhere = await startService()
+    const service = await startService(answer(status, { location: elsewhere.url }))
+    const call = caller(service)
+    for (const asked of [
+      call(service.url),
+      call(service.url, { method: 'POST', headers: KEY }),
+      call(new Request(service.url, { redirect: 'follow' })),
+    ]) {
+      const response = await asked
+      expect([response.status, response.headers.get('location')]).toEqual([status, elsewhere.url])
     }
-  })
-})
+    const refused = call(service.url, { redirect: 'error' })
+    await expect(refused).rejects.toMatchObject({ code: 'network', cause: expect.any(TypeError) })
+    expect([elsewhere.requests.length, service.requests.length]).toEqual([0, 4])
+  },
+)
 
 describe.concurrent('is a TypeError before anything is sent', () => {
-  const CASES: Record<string, [input: (url: string) => string | URL, init: RequestInit, RegExp]> = {
-    'another origin': [
-      () => 'http://127.0.0.1:1/',
-      {},
-      /http:\/\/127\.0\.0\.1:1 is not in the option/,
-    ],
+  const PUT = { method: 'PUT' }
+  const large = (): ReadableStream => stream(Buffer.alloc(1000), Buffer.alloc(1000))
+  const ADDRESSES: Record<string, [address: (url: string) => string, RegExp]> = {
+    'another origin': [() => 'http://127.0.0.1:1/', /http:\/\/127\.0\.0\.1:1 is not in the option/],
     'another host name of it': [
       (url) => url.replace('127.0.0.1', 'localhost'),
-      {},
       /not in the option/,
     ],
-    'another scheme': [() => 'data:text/plain,x', {}, /not in the option `origins`/],
-    'a blob of the origin': [(url) => `blob:${url}`, {}, /not in the option `origins`/],
-    'a relative address': [() => '/orders', {}, /absolute URL/],
-    'a password': [(url) => url.replace('//', '//me:hush@'), {}, /user name or password/],
-    'an authorization header': [
-      String,
-      { headers: { Authorization: 'Bearer mine' } },
-      /authorization/,
-    ],
-    "redirect: 'follow'": [String, { redirect: 'follow' }, /redirect/],
-    'an unknown redirect': [String, { redirect: 'x' as 'error' }, /redirect/],
-    'an idempotency key that is none': [
-      String,
-      { headers: { 'idempotency-key': 'two words' } },
-      /idempotency-key/,
-    ],
-    'an empty idempotency key': [String, { headers: { 'idempotency-key': '' } }, /idempotency-key/],
-    'a header that is none': [String, { headers: { 'x-secret': 'hush\u0000' } }, /headers/],
-    'a signal that is none': [String, { signal: {} as AbortSignal }, /signal/],
-    TRACE: [String, { method: 'TRACE' }, /TRACE/],
-    CONNECT: [String, { method: 'CONNECT' }, /CONNECT/],
-    'a GET with a body': [String, { method: 'GET', body: 'x' }, /body/],
-    'init that is none': [String, 7 as unknown as RequestInit, /init/],
-    'a body above its limit': [String, { method: 'PUT', body: 'x'.repeat(1025) }, /maxBodyBytes/],
-    'a stream above its limit': [
-      String,
-      { method: 'PUT', body: stream(Buffer.alloc(1000), Buffer.alloc(1000)) },
-      /maxBodyBytes/,
-    ],
-    'a stream of texts': [
-      String,
-      { method: 'PUT', body: ReadableStream.from(['x']) as ReadableStream },
-      /body/,
-    ],
+    'another scheme': [() => 'data:text/plain,x', /not in the option `origins`/],
+    'a blob of the origin': [(url) => `blob:${url}`, /not in the option `origins`/],
+    'a relative address': [() => '/orders', /absolute URL/],
+    'a password': [(url) => url.replace('//', '//me:hush@'), /user name or password/],
+  }
+  const INITS: Record<string, [init: unknown, RegExp]> = {
+    'an authorization header': [{ headers: { Authorization: 'Bearer mine' } }, /authorization/],
+    'a proof of the caller': [{ headers: { DPoP: 'mine' } }, /dpop is set by serviceFetch/],
+    "redirect: 'follow'": [{ redirect: 'follow' }, /redirect/],
+    'an unknown redirect': [{ redirect: 'x' }, /redirect/],
+    'no idempotency key': [{ headers: { 'idempotency-key': 'two words' } }, /idempotency-key/],
+    'an empty idempotency key': [{ headers: { 'idempotency-key': '' } }, /idempotency-key/],
+    'a header that is none': [{ headers: { 'x-secret': 'hush\u0000' } }, /headers/],
+    'a signal that is none': [{ signal: {} }, /signal/],
+    TRACE: [{ method: 'TRACE' }, /TRACE/],
+    'a GET with a body': [{ method: 'GET', body: 'x' }, /body/],
+    'init that is none': ['POST', /init/],
+    'a body above its limit': [{ ...PUT, body: 'x'.repeat(1025) }, /maxBodyBytes/],
+    'a stream above its limit': [{ ...PUT, body: large() }, /maxBodyBytes/],
+    'a stream of texts': [{ ...PUT, body: ReadableStream.from(['x']) }, /body/],
   }
 
-  it.each(Object.entries(CASES))('%s', async (_name, [input, init, named]) => {
+  async function expectNotSent(address: (url: string) => string, init: unknown, named: RegExp) {
     const service = await startService()
     const source = countingSource()
     const call = serviceFetch(source, { origins: [service.url], maxBodyBytes: 1024 })
-    const error: unknown = await call(input(service.url), init).catch((thrown: unknown) => thrown)
+    const called = call(address(service.url), init as RequestInit)
+    const error: unknown = await called.catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(TypeError)
     expect((error as TypeError).message).toMatch(named)
     expect((error as TypeError).message).not.toMatch(/hush|mine|two words/)
     expect(source.asked).toEqual([])
     expect(service.requests).toHaveLength(0)
-  })
+  }
+
+  it.each(Object.entries(ADDRESSES))('%s', (_name, [address, named]) =>
+    expectNotSent(address, {}, named),
+  )
+  it.each(Object.entries(INITS))('%s', (_name, [init, named]) => expectNotSent(String, init, named))
 
   it('a stream that fails, with its error as the cause', async () => {
     const service = await startService()
     const cause = new Error('the disk is gone')
-    const body = Readable.toWeb(
-      Readable.from(
-        (async function* () {
-          yield Buffer.from('half of ')
-          throw cause
-        })(),
-      ),
+    const body = ReadableStream.from(
+      (async function* () {
+        yield Buffer.from('half of ')
+        throw cause
+      })(),
     ) as ReadableStream
     const called = caller(service)(service.url, { method: 'PUT', body, headers: KEY })
     await expect(called).rejects.toMatchObject({ name: 'TypeError', cause })

@@ -5,7 +5,7 @@ import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js
 import { TokenSourceError } from '../../../src/client/token-source/token-source-error.js'
 import { sourceAt } from '../kit.js'
 import { answers, hangsUp, mints, startLyingCore } from '../lying-core.js'
-import { countingSource, ok, startService } from '../scripted-service.js'
+import { ok, startService } from '../scripted-service.js'
 
 const CALLS = 50
 const BUSY = answers(429, 'slow down', { 'retry-after': '60' })
@@ -66,31 +66,6 @@ describe.concurrent('while no token can be had for a reason that passes', () => 
     expect([asked, service.requests.length]).toEqual([3, 0])
   })
 
-  it('a token that comes later is sent with the wait in the report', async () => {
-    const service = await startService(ok)
-    const good = countingSource()
-    let asked = 0
-    const token = async (): Promise<string> => {
-      asked += 1
-      if (asked === 1) throw new TokenSourceError('core_busy')
-      return good.token()
-    }
-    const reports: unknown[] = []
-    const call = serviceFetch(
-      { token },
-      { origins: [service.url], deadlineMs: 2000, onCall: (report) => reports.push(report) },
-    )
-    expect((await call(service.url, { method: 'POST' })).status).toBe(200)
-    expect(reports).toMatchObject([
-      {
-        attempts: [
-          { error: 'token', waitedMs: 0 },
-          { status: 200, waitedMs: expect.any(Number) },
-        ],
-      },
-    ])
-  })
-
   it('an abort ends the wait', async () => {
     const reason = new Error('no more')
     const ending = new AbortController()
@@ -98,10 +73,10 @@ describe.concurrent('while no token can be had for a reason that passes', () => 
       setTimeout(() => ending.abort(reason), 50)
       throw new TokenSourceError('core_unreachable')
     }
-    const call = serviceFetch({ token }, { origins: ['https://orders.example'] })
-    const startedAt = performance.now()
+    // The first wait is more than half a minute.
+    const options = { origins: ['https://orders.example'], deadlineMs: 600_000 }
+    const call = serviceFetch({ token }, options)
     await expect(call('https://orders.example', { signal: ending.signal })).rejects.toBe(reason)
-    expect(performance.now() - startedAt).toBeLessThan(1500)
   })
 })
 

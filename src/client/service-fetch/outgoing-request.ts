@@ -40,10 +40,10 @@ export function outgoingRequest(
   input: Input,
   init: RequestInit | undefined,
 ): OutgoingRequest {
-  const members = initMembers(init)
-  const signal = signalOf(input, members)
-  assertRedirect(members.redirect)
-  const request = requestOf(input, members)
+  if (init && typeof init !== 'object') throw requestError('init must be an object')
+  const signal = signalOf(input, init)
+  assertRedirect(init?.redirect)
+  const request = requestOf(input, init)
   const { method, url, headers } = request
   assertOrigin(settings, new URL(url))
   for (const name of ['authorization', 'dpop']) {
@@ -51,8 +51,10 @@ export function outgoingRequest(
   }
   const isWrite = !READS.has(method)
   const idempotencyKey = keyOf(headers, isWrite && settings.idempotencyKey === 'auto')
-  // A caller's `Request` has more members than `init` can hold.
-  const target = input instanceof Request ? request : url
+  // What the caller has given as a `Request` is known to a `Request` alone. Not every `fetch` knows this class.
+  const target = input instanceof Request || init instanceof Request ? request : url
+  // Copied, because the caller may change it later.
+  const members = { ...init }
   const reader: ByteReader | undefined = request.body?.getReader()
   let body: Uint8Array<ArrayBuffer> | undefined
   return {
@@ -61,7 +63,7 @@ export function outgoingRequest(
     isWrite,
     idempotencyKey,
     signal,
-    refusesRedirects: members.redirect === 'error',
+    refusesRedirects: init?.redirect === 'error',
     hasBody: reader !== undefined,
     async readBody() {
       if (reader !== undefined) body = await readWhole(reader, settings.maxBodyBytes)
@@ -82,10 +84,13 @@ export function outgoingRequest(
 }
 
 /** Builds the request as `fetch` would: method, headers with the body's media type, and the body. */
-function requestOf(input: Input, members: Members): Request {
-  const overrides = { headers: parseHeaders(members), redirect: 'manual', signal: null }
-  const init = { ...members, ...overrides, duplex: 'half' } as RequestInit
-  return new Request(input instanceof Request ? input : parseAddress(String(input)), init)
+function requestOf(input: Input, init: RequestInit | undefined): Request {
+  const address = input instanceof Request ? input : parseAddress(String(input))
+  // As `init`, a `Request` has its members on its prototype.
+  const given = init instanceof Request ? new Request(address, init) : address
+  const headers = parseHeaders(init?.headers)
+  const overrides = { headers, redirect: 'manual', signal: null, duplex: 'half' }
+  return new Request(given, { ...init, ...overrides } as RequestInit)
 }
 
 function parseAddress(address: string): URL {
@@ -106,13 +111,12 @@ function assertOrigin({ origins }: FetchSettings, { protocol, origin }: URL): vo
     throw requestError(`${origin} is not in the option \`origins\``)
 }
 
-function signalOf(input: Input, members: Members): AbortSignal | undefined {
-  const signal = members.signal ?? undefined
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw requestError('signal must be an AbortSignal')
-  }
-  if (members.signal !== undefined || !(input instanceof Request)) return signal
-  return input.signal
+/** `null` in `init` replaces the signal of a `Request` by none. */
+function signalOf(input: Input, init: RequestInit | undefined): AbortSignal | undefined {
+  const inherited = input instanceof Request ? input.signal : undefined
+  const signal = init?.signal === undefined ? inherited : (init.signal ?? undefined)
+  if (signal === undefined || signal instanceof AbortSignal) return signal
+  throw requestError('signal must be an AbortSignal')
 }
 
 /** Returns the caller's key. If there is none and `isAutomatic`, adds a new one to the headers. */
@@ -137,45 +141,10 @@ async function readWhole(reader: ByteReader, maxBytes: number): Promise<Uint8Arr
   throw requestError(`the body is larger than maxBodyBytes, ${maxBytes}`)
 }
 
-/** The members of `RequestInit`, and those that Node's `fetch` adds. */
-const MEMBERS = [
-  'body',
-  'cache',
-  'credentials',
-  'dispatcher',
-  'headers',
-  'integrity',
-  'keepalive',
-  'method',
-  'mode',
-  'priority',
-  'redirect',
-  'referrer',
-  'referrerPolicy',
-  'signal',
-  'window',
-] as const
-
-type Members = { readonly [name in (typeof MEMBERS)[number]]?: unknown }
-
-/** Reads each member once, also inherited ones, as `fetch` does, because the object may change later. */
-function initMembers(init: RequestInit | null | undefined): Members {
-  const members: Record<string, unknown> = {}
-  if (init === undefined || init === null) return members
-  if (typeof init !== 'object') throw requestError('init must be an object')
-  for (const name of MEMBERS) {
-    const value = (init as Members)[name]
-    if (value !== undefined) members[name] = value
-  }
-  return members
-}
-
 /** Replaces the error of `Headers`, which would repeat an invalid value, because that may be secret. */
-function parseHeaders({ headers }: Members): Headers | undefined {
+function parseHeaders(headers: RequestInit['headers']): Headers | undefined {
   try {
-    return headers === undefined
-      ? undefined
-      : new Headers(headers as ConstructorParameters<typeof Headers>[0])
+    return headers && new Headers(headers)
   } catch {
     throw requestError('headers must be names and values of headers')
   }

@@ -9,7 +9,7 @@ import { columns, INDENT } from '../output/columns.js'
 import { findingLines } from '../output/findings.js'
 import { daysUntil, formatDuration, formatTime } from '../output/format-time.js'
 import { type Examination, examine } from './examine.js'
-import { type KeySetReply, type PublishedKey, UNUSABLE } from './published-key-set.js'
+import type { KeySetReply, PublishedKey } from './published-key-set.js'
 import { type CheckedToken, checkToken, type GivenProof, verdictLines } from './token-verdict.js'
 
 export const doctor: Command = {
@@ -133,16 +133,9 @@ function summaryRows({ answer, clockOffsetSeconds, tls, nowMs }: Examination): s
   return [...rows, ['TLS', `${tls.protocol}, ${until}`]]
 }
 
-const MAX_HEADER_LENGTH = 120
-
-function formatCache({ outcome, response }: KeySetReply): string {
-  const cacheControl = response?.headers.get('cache-control')?.slice(0, MAX_HEADER_LENGTH)
-  const { leftSeconds } = outcome.ok ? outcome.freshness : { leftSeconds: undefined }
-  if (cacheControl === undefined) return 'no Cache-Control'
-  if (leftSeconds === undefined) return `${cacheControl}: no freshness lifetime`
-  const age = response?.headers.get('age')?.slice(0, MAX_HEADER_LENGTH)
-  const aged = age === undefined ? '' : `, ${age} s old (from a cache)`
-  return `${cacheControl}${aged}: fresh for ${formatDuration(leftSeconds)}`
+function formatCache({ outcome }: KeySetReply): string {
+  const left = outcome.ok ? outcome.freshness.leftSeconds : undefined
+  return left === undefined ? 'no freshness lifetime' : `fresh for ${formatDuration(left)}`
 }
 
 function formatClock(offsetSeconds: number | undefined): string {
@@ -152,13 +145,12 @@ function formatClock(offsetSeconds: number | undefined): string {
   return `${apart} ${offsetSeconds > 0 ? 'ahead of' : 'behind'} this machine's`
 }
 
-function keyRow({ kid, kind, bits, ageSeconds, usable, reason }: PublishedKey): string[] {
+function keyRow({ kid, kind, bits, usable, reason }: PublishedKey): string[] {
   return [
     kid ?? '(no key id)',
     ...(kind === undefined ? [] : [kind]),
     bits === undefined ? '-' : `${bits} bits`,
-    ageSeconds === undefined ? '-' : `${formatDuration(ageSeconds)} old`,
-    usable || reason === undefined ? 'usable' : `not usable: ${UNUSABLE[reason]}`,
+    usable ? 'usable' : `not usable: ${reason}`,
   ]
 }
 

@@ -2,8 +2,9 @@ import { isIP } from 'node:net'
 import { connect, type PeerCertificate, type TLSSocket } from 'node:tls'
 import type { FetchFailureCode } from '../../base/decision/key-set-event.js'
 import { Unavailable } from '../../base/decision/service-auth-error.js'
+import { formatFailure } from '../../verification/key-set/fetch-key-set.js'
 import { KEY_SET_PATHS, type KeySource } from '../../verification/key-set/key-set.js'
-import type { Policy, TokenRules } from '../../verification/policy/policy.js'
+import type { Policy } from '../../verification/policy/policy.js'
 import { type Findings, type Found, fault, findingsOf, warning } from '../output/findings.js'
 import { daysUntil, formatDuration } from '../output/format-time.js'
 import {
@@ -12,7 +13,6 @@ import {
   type PublishedKey,
   publishedKeys,
   requestKeySet,
-  UNUSABLE,
 } from './published-key-set.js'
 
 export interface Examination extends KeySetFacts {
@@ -38,7 +38,7 @@ export async function examine(policy: Policy): Promise<Examination> {
     policy,
     nowMs,
     clockOffsetSeconds: response && clockOffset(response),
-    keys: outcome.ok ? publishedKeys(outcome.document, outcome.screened, { policy, nowMs }) : [],
+    keys: outcome.ok ? publishedKeys(outcome.document, outcome.screened, policy) : [],
   }
   return { ...facts, findings: findingsOn(facts), keySource: toKeySource(answer) }
 }
@@ -166,42 +166,31 @@ function findingsOn(facts: KeySetFacts): Findings {
   )
 }
 
-const ANSWER_FAULTS: Partial<Record<FetchFailureCode, string>> = {
-  too_large: 'the document is larger than 64 KiB',
-  malformed: 'the document is not JSON in UTF-8 with a list of keys',
-  too_many_keys: 'the document has more than 32 keys',
-}
+/** No answer in time is no fault of the key set. */
+const OUTAGES: readonly FetchFailureCode[] = ['network', 'timeout']
 
-function findingsOnAnswer({ answer, policy }: KeySetFacts): Found | Found[] {
-  const { outcome, response } = answer
-  if (outcome.ok) return []
-  const { code } = outcome.failure
-  if (code === 'status' && response !== undefined) return findingsOnStatus(response, policy)
-  const message = ANSWER_FAULTS[code]
-  return message === undefined ? [] : fault(code, message)
-}
-
-/** Where the key set is, for each kind of token. */
-const WHERE_TO_LOOK: Record<TokenRules['kind'], string> = {
-  service: `check issuer, apiBasePath and jwksUri; ${KEY_SET_PATHS}`,
-  oauth2: 'check jwksUri: it is the jwks_uri in {issuer}/.well-known/openid-configuration',
-}
-
-function findingsOnStatus(
-  { status, headers }: ObservedResponse,
-  { tokens }: Policy,
-): Found | Found[] {
-  const location = headers.get('location')
-  if (location === null || status < 300 || status > 399) {
-    const hint = status === 404 ? `: ${WHERE_TO_LOOK[tokens.kind]}` : ''
-    return fault('status', `the server answers with status ${status} instead of 200${hint}`)
+function findingsOnAnswer({ answer: { outcome, response }, policy }: KeySetFacts): Found | Found[] {
+  if (outcome.ok || OUTAGES.includes(outcome.failure.code)) return []
+  const { failure } = outcome
+  if (failure.code !== 'status' || response === undefined) {
+    return fault(failure.code, `a receiver cannot use the answer (${formatFailure(failure)})`)
   }
-  const target = URL.canParse(location) ? new URL(location) : undefined
-  const where = target === undefined ? '' : ` to ${target.origin}${target.pathname}`
+  const { status } = response
   return fault(
-    'redirected',
-    `the server redirects${where} (status ${status}), but receivers follow no redirects: set jwksUri to the final address`,
+    'status',
+    `the answer has status ${status} instead of 200${hintOn(response, policy)}`,
   )
+}
+
+function hintOn({ status, headers }: ObservedResponse, { tokens }: Policy): string {
+  if (status === 404 && tokens.kind === 'oauth2') {
+    return ': check jwksUri: it is the jwks_uri in {issuer}/.well-known/openid-configuration'
+  }
+  if (status === 404) return `: check issuer, apiBasePath and jwksUri; ${KEY_SET_PATHS}`
+  const location = headers.get('location') ?? ''
+  if (!URL.canParse(location)) return ''
+  const { origin, pathname } = new URL(location)
+  return `, and ${origin}${pathname} as location: receivers follow no redirects, so set jwksUri to the final address`
 }
 
 const MIN_CERTIFICATE_DAYS = 14
@@ -223,72 +212,47 @@ function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): Found | Found[] {
 
 function findingsOnKeys({ answer, keys, policy }: KeySetFacts): Found | Found[] {
   if (!answer.outcome.ok) return []
-  const isExpected = ({ reason }: PublishedKey): boolean =>
-    policy.tokens.kind === 'oauth2' && KEYS_FOR_OTHER_USES.has(reason)
-  const ignored = keys.filter((key) => isUnusableUnderAnyPolicy(key) && !isExpected(key))
-  const unusable = ignored.flatMap(({ kid, reason }) => {
-    const because = reason === undefined ? '' : `: ${UNUSABLE[reason]}`
-    const message = `key ${kid ?? 'without an id'} is ignored${because}`
-    return reason === 'private' ? fault('key_private', message) : warning('key_unusable', message)
+  const unusable = keys.flatMap(({ kid, reason }): Found[] => {
+    if (reason === undefined || IS_REFUSED_BY_POLICY.has(reason)) return []
+    if (policy.tokens.kind === 'oauth2' && IS_FOR_OTHER_USE.has(reason)) return []
+    const message = `key ${kid ?? 'without an id'} is ignored (${reason})`
+    return reason === 'private'
+      ? [fault('key_private', `${message}: its private part is published, so replace it at once`)]
+      : [warning('key_unusable', message)]
   })
-  const good = keys.filter((key) => !isUnusableUnderAnyPolicy(key))
-  return [...unusable, findingsOnGoodKeys(good)].flat()
+  if (keys.some(({ usable }) => usable)) return unusable
+  const none = 'the policy can use no key of the set: every token is refused'
+  return [...unusable, fault('no_usable_key', none)]
 }
 
+const IS_REFUSED_BY_POLICY: ReadonlySet<string> = new Set(['static_key_refused', 'key_denied'])
+
 /** An OAuth 2.0 issuer may publish keys for other algorithms and for encryption: Keycloak does. */
-const KEYS_FOR_OTHER_USES: ReadonlySet<unknown> = new Set([
+const IS_FOR_OTHER_USE: ReadonlySet<string> = new Set([
   'not_rsa',
   'not_for_signatures',
   'other_algorithm',
 ])
 
-const isUnusableUnderAnyPolicy = ({ usable, reason }: PublishedKey): boolean =>
-  !usable && reason !== 'static_key_refused' && reason !== 'key_denied'
-
-function findingsOnGoodKeys(good: readonly PublishedKey[]): Found | Found[] {
-  if (good.length === 0) return fault('no_usable_key', 'no key can verify RS256 signatures')
-  if (good.every(({ kind }) => kind === 'static')) {
-    return good.some(({ reason }) => reason === 'static_key_refused')
-      ? fault(
-          'static_keys_only',
-          'all keys are static, and the policy refuses static keys: every token is refused',
-        )
-      : warning('static_keys_only', 'all keys are static, and static keys are never rotated')
-  }
-  if (good.every(({ usable }) => !usable)) {
-    return fault('keys_refused', 'the policy refuses every key: every token is refused')
-  }
-  if (good.length > 1) return []
-  return warning(
-    'one_key',
-    'there is only one key: if you deny it, every token is refused until the next rotation',
-  )
-}
-
 const SHORT_SECONDS = 60
 const BEFORE_ROTATION =
   ' (this is normal in the last minute before the core rotates its key: check again afterwards)'
-/** The longest `max-age` that the core sends, because it rotates its keys weekly. */
-const LONG_SECONDS = 604_800
 
 function findingsOnFreshness({ answer: { outcome }, policy }: KeySetFacts): Found | Found[] {
   if (!outcome.ok) return []
-  const { leftSeconds, maxAgeSeconds = 0 } = outcome.freshness
+  const { leftSeconds } = outcome.freshness
   if (leftSeconds === undefined) {
     return warning(
       'no_max_age',
       'no max-age: receivers refresh the key set every 5 min and, in an outage, use it for up to 1 h',
     )
   }
-  if (leftSeconds < SHORT_SECONDS) {
-    const left = formatDuration(leftSeconds)
-    return warning(
-      'max_age_short',
-      `fresh for only ${left}: receivers cannot survive a longer outage${policy.tokens.kind === 'service' ? BEFORE_ROTATION : ''}`,
-    )
-  }
-  if (maxAgeSeconds <= LONG_SECONDS) return []
-  return warning('max_age_long', 'max-age is more than a week: a cache may keep old keys')
+  if (leftSeconds >= SHORT_SECONDS) return []
+  const left = formatDuration(leftSeconds)
+  return warning(
+    'max_age_short',
+    `fresh for only ${left}: receivers cannot survive a longer outage${policy.tokens.kind === 'service' ? BEFORE_ROTATION : ''}`,
+  )
 }
 
 function findingsOnClock({ clockOffsetSeconds: offset, policy }: KeySetFacts): Found | Found[] {

@@ -81,8 +81,6 @@ export interface PublishedKey {
   readonly kind?: 'dynamic' | 'static'
   /** The size of the modulus; absent if there is none. */
   readonly bits?: number
-  /** The time since the core created the key, if the key id contains it. */
-  readonly ageSeconds?: number
   /** Whether it may verify tokens under this policy. */
   readonly usable: boolean
   readonly reason?: UnusableReason
@@ -91,30 +89,13 @@ export interface PublishedKey {
 /** Why a key verifies no token under this policy. */
 type UnusableReason = SkipReason | 'static_key_refused' | 'key_denied'
 
-/** The reasons in words, for people. */
-export const UNUSABLE: Record<UnusableReason, string> = {
-  malformed: 'it is not an RSA key in the form of RFC 7517',
-  key_id_invalid: 'its kid is not 1 to 256 visible ASCII characters',
-  key_id_repeated: 'a different key has the same kid',
-  not_rsa: 'it is not an RSA key',
-  private: 'its private part is published: replace it immediately',
-  not_for_signatures: 'its use or key_ops say that it is not for signatures',
-  other_algorithm: 'its alg is not RS256',
-  modulus_size: 'its modulus is not 2048 to 8192 bits',
-  exponent: 'its public exponent is not odd and at least 3',
-  static_key_refused: "the policy refuses static keys (staticKeys: 'refuse')",
-  key_denied: "the policy's denylist contains it",
-}
-
-/** The id of a dynamic key contains its creation time in milliseconds. */
-const DYNAMIC_KEY_ID = /^d-(\d{13})$/
 const MAX_SHOWN_LENGTH = 256
 
-/** Returns the members of a key set's document in their order. `nowMs` counts since the epoch. */
+/** Returns the members of a key set's document in their order. */
 export function publishedKeys(
   document: unknown,
   { keys, skipped }: UsableKeys,
-  { policy, nowMs }: { readonly policy: Policy; readonly nowMs: number },
+  policy: Policy,
 ): PublishedKey[] {
   const members = isObject(document) && Array.isArray(document['keys']) ? document['keys'] : []
   // `skipped` has the order of the document.
@@ -125,12 +106,10 @@ export function publishedKeys(
     const isInKeySet = kid !== null && keys.has(kid)
     const reason = isInKeySet ? policyReason(kid, policy) : reasons.next().value?.reason
     const bits = modulusBits(fields)
-    const ageSeconds = ageOf(kid, nowMs)
     return {
       kid: kid?.slice(0, MAX_SHOWN_LENGTH) ?? null,
       ...(policy.tokens.kind === 'service' && { kind: keyKind(kid) }),
       ...(bits !== undefined && { bits }),
-      ...(ageSeconds !== undefined && { ageSeconds }),
       usable: reason === undefined,
       ...(reason !== undefined && { reason }),
     }
@@ -149,10 +128,4 @@ function modulusBits({ kty, n }: Record<string, unknown>): number | undefined {
   if (kty !== 'RSA' || typeof n !== 'string') return undefined
   const hex = Buffer.from(n, 'base64url').toString('hex')
   return hex === '' ? undefined : BigInt(`0x${hex}`).toString(2).length
-}
-
-function ageOf(kid: string | null, nowMs: number): number | undefined {
-  const [, madeAtMs] = DYNAMIC_KEY_ID.exec(kid ?? '') ?? []
-  if (madeAtMs === undefined) return undefined
-  return Math.max(0, Math.round((nowMs - Number(madeAtMs)) / 1000))
 }

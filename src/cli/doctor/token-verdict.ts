@@ -9,11 +9,85 @@ import {
   type TokenVerifier,
 } from '../../verification/admit.js'
 import type { KeySource } from '../../verification/key-set/key-set.js'
+import { permissionsClaimOf } from '../../verification/policy/check-claims.js'
 import type { Policy, TokenRules } from '../../verification/policy/policy.js'
-import { parseToken, verifySignature } from '../../verification/token/signed-token.js'
+import { parseToken, withPayload } from '../../verification/token/signed-token.js'
 import { columns, INDENT } from '../output/columns.js'
 import { formatDuration, formatTime } from '../output/format-time.js'
-import { conditionOf, stepOf, stepsOf, type VerdictStep } from './verdict-step.js'
+
+/** A part of a receiver's decision on a token. */
+interface Step {
+  readonly condition: string
+  /** Why a token is refused here. */
+  readonly reasons: readonly Reason[]
+}
+
+/** The steps of a decision, in order. */
+const STEPS: Readonly<Record<string, Step>> = {
+  credential: {
+    condition: 'there is one Authorization header, with Bearer or DPoP and a token',
+    reasons: [
+      'credentials_missing',
+      'authorization_repeated',
+      'authorization_malformed',
+      'token_too_long',
+    ],
+  },
+  form: {
+    condition: 'a JWT with RS256, a key id, and no parameter that changes how it is read',
+    reasons: [
+      'token_malformed',
+      'algorithm_not_allowed',
+      'key_id_invalid',
+      'header_parameter_forbidden',
+    ],
+  },
+  typ: {
+    condition: 'the policy accepts the typ of the header',
+    reasons: ['token_type_invalid'],
+  },
+  key: {
+    condition: 'the key is in the key set, and the policy allows it',
+    reasons: [
+      'static_key_refused',
+      'key_denied',
+      'key_unknown',
+      'key_not_looked_up',
+      'key_set_unavailable',
+    ],
+  },
+  signature: { condition: 'the signature is from this key', reasons: ['signature_invalid'] },
+  claims: {
+    condition: 'the claims are what the policy requires; of several policies, iss chooses one',
+    reasons: [
+      'claim_missing',
+      'claim_invalid',
+      'id_token',
+      'confirmation_missing',
+      'confirmation_unsupported',
+    ],
+  },
+  times: {
+    condition: 'the token is valid now, and its lifetime is short enough',
+    reasons: ['token_expired', 'token_not_yet_valid', 'token_lifetime_too_long'],
+  },
+  proof: {
+    condition: 'the proof is by the key of the token, and for this method, URL, time and token',
+    reasons: ['proof_invalid'],
+  },
+  denylist: {
+    condition: "the policy's denylist denies neither the token nor its caller",
+    reasons: ['token_denied', 'token_issued_too_early', 'caller_denied', 'denylist_unavailable'],
+  },
+  caller: { condition: 'the caller is approved', reasons: ['caller_not_approved'] },
+  permissions: {
+    condition: 'the token grants the permissions that the policy requires',
+    reasons: ['permission_missing'],
+  },
+}
+
+/** With several policies, these steps choose the one that decides. */
+const CHOOSING_STEPS = ['credential', 'form', 'claims']
 
 /** A receiver's decision on a token. JSON-serialisable. */
 export interface TokenVerdict {
@@ -24,12 +98,12 @@ export interface TokenVerdict {
   readonly reason?: Reason
   /** The HTTP status that the caller gets. */
   readonly status?: number
-  readonly steps: readonly { readonly step: VerdictStep; readonly result: VerdictStepResult }[]
+  readonly steps: readonly { readonly step: string; readonly result: VerdictStepResult }[]
   /** The claims that a policy checks, once the signature is verified. */
   readonly claims?: Readonly<Record<string, unknown>>
   /** The permission that the policy requires and the token does not grant. */
   readonly missingPermission?: string
-  /** The claim that shows that the token is an ID token or another kind of token. */
+  /** The claim that is missing or wrong, or shows that the token is no access token. */
   readonly claim?: string
   /** The member of the proof that is missing or wrong. */
   readonly member?: string
@@ -37,13 +111,25 @@ export interface TokenVerdict {
 
 type VerdictStepResult = 'passed' | 'failed' | 'not_reached'
 
-/** The claims that a policy checks. Other claims may hold private data. */
-function checkedClaims(policy: Policy): readonly VerdictStep[] {
-  const steps = stepsOf(policy)
-  return steps.slice(steps.indexOf('iss'), steps.indexOf('cnf') + 1).filter(isClaim)
-}
-
-const isClaim = (step: VerdictStep): boolean => step !== 'access_token'
+/**
+ * The claims that a policy checks, with the exact value that it requires of some. Other claims may hold private data.
+ */
+const checkedClaims = ({
+  issuer,
+  audience,
+  tokens,
+}: Policy): Readonly<Record<string, string | undefined>> => ({
+  iss: issuer,
+  aud: audience,
+  ...(tokens.kind === 'service' && { source: tokens.source, token_type: tokens.tokenType }),
+  sub: undefined,
+  [permissionsClaimOf(tokens)]: undefined,
+  exp: undefined,
+  iat: undefined,
+  nbf: undefined,
+  jti: undefined,
+  cnf: undefined,
+})
 
 /** A proof of possession, and the request that it came with. */
 export interface GivenProof {
@@ -67,9 +153,6 @@ export interface CheckedToken {
   readonly policy: Policy | undefined
 }
 
-/** With several policies, these steps choose the policy that decides. */
-const CHOOSING_STEPS: readonly VerdictStep[] = ['bearer', 'header', 'payload', 'iss']
-
 /**
  * Returns the decision of a `serviceAuth` with these policies on a token, and the step that made it. `text` is the
  * token, with or without its scheme. Without a proof, its binding is not checked: there is no request.
@@ -81,30 +164,32 @@ export async function checkToken(
 ): Promise<CheckedToken> {
   const token = text.replace(SCHEME, '')
   const { denial, chosen } = await decide(token, policies, proof)
-  const steps = chosen === undefined ? CHOOSING_STEPS : stepsOf(chosen.policy, proof)
-  const failedIndex =
-    denial === undefined ? steps.length : steps.indexOf(failedStep(denial, token, chosen))
+  const policy = chosen?.policy
+  const steps = Object.keys(STEPS).filter((step) =>
+    policy === undefined ? CHOOSING_STEPS.includes(step) : step !== 'proof' || proof !== undefined,
+  )
+  const failedIndex = denial === undefined ? steps.length : steps.indexOf(stepOf(denial))
   const { permission, claim, member } = denial?.evidence ?? {}
-  const isVerified = chosen !== undefined && failedIndex > steps.indexOf('payload')
+  const isVerified = policy !== undefined && failedIndex > steps.indexOf('signature')
   const verdict: TokenVerdict = {
-    ...(policies.length > 1 && chosen !== undefined && nameOf(chosen.policy)),
+    ...(policies.length > 1 &&
+      policy !== undefined && { issuer: policy.issuer, tokens: policy.tokens.kind }),
     ...(denial === undefined ? { outcome: 'accepted' } : decisionResult(denial.reason)),
     steps: steps.map((step, index) => ({ step, result: resultAt(index, failedIndex) })),
-    ...(isVerified && { claims: await claimsOf(token, chosen) }),
+    ...(isVerified && { claims: claimsOf(token, policy) }),
     ...(permission !== undefined && { missingPermission: permission }),
-    ...(denial?.reason === 'id_token' && claim !== undefined && { claim }),
+    ...(claim !== undefined && { claim }),
     ...(member !== undefined && { member }),
   }
-  return { verdict, policy: chosen?.policy }
+  return { verdict, policy }
 }
 
-/** The payload chooses a policy before any key verifies it. */
-function failedStep(denial: Denial, token: string, chosen: CheckedPolicy | undefined): VerdictStep {
-  const isPayload = denial.reason === 'token_malformed' && parseToken(token).ok
-  return chosen === undefined && isPayload ? 'payload' : stepOf(denial)
+/** @throws TypeError for the reason of a middleware that the doctor does not run. */
+function stepOf({ reason }: Denial): string {
+  const found = Object.entries(STEPS).find(([, { reasons }]) => reasons.includes(reason))
+  if (found === undefined) throw new TypeError(`${reason} is decided by another guard`)
+  return found[0]
 }
-
-const nameOf = ({ issuer, tokens }: Policy) => ({ issuer, tokens: tokens.kind })
 
 interface Decided {
   /** Absent if the token is accepted. */
@@ -165,16 +250,13 @@ async function denialBy(
   }
 }
 
-/** Returns the claims of a verified token. */
-async function claimsOf(
-  token: string,
-  { policy, keySource }: CheckedPolicy,
-): Promise<Record<string, unknown>> {
-  const screened = parseToken(token)
-  const verified = screened.ok ? await verifySignature(screened.value, keySource) : screened
-  const members = verified.ok ? verified.value.payload.members : {}
-  const judged = checkedClaims(policy).filter((claim) => members[claim] !== undefined)
-  return Object.fromEntries(judged.map((claim) => [claim, members[claim]]))
+/** Returns the claims of a verified token that its policy checks. */
+function claimsOf(token: string, policy: Policy): Record<string, unknown> {
+  const parsed = parseToken(token)
+  const read = parsed.ok ? withPayload(parsed.value) : parsed
+  const members = read.ok ? read.value.payload.members : {}
+  const checked = Object.keys(checkedClaims(policy)).filter((claim) => members[claim] !== undefined)
+  return Object.fromEntries(checked.map((claim) => [claim, members[claim]]))
 }
 
 const MAX_CLAIM_LENGTH = 200
@@ -202,7 +284,7 @@ export function verdictLines(decided: CheckedToken | undefined, nowMs: number): 
     ...(outcome === 'accepted' ? [NOT_CHECKED] : []),
     ...(outcome === 'accepted' && isUnproved(verdict) ? [BINDING_NOT_CHECKED] : []),
     ...columns(
-      steps.map(({ step, result }) => [step, results[result], conditionOf(step, policy)]),
+      steps.map(({ step, result }) => [step, results[result], STEPS[step]?.condition ?? '']),
       INDENT,
     ),
     ...(claims === undefined || policy === undefined
@@ -216,29 +298,22 @@ function claimLines(
   policy: Policy,
   nowMs: number,
 ): string[] {
-  const rows = checkedClaims(policy).map((claim) => {
+  const rows = Object.entries(checkedClaims(policy)).map(([claim, required]) => {
     const value = claims[claim]
     const shown = value === undefined ? 'missing' : JSON.stringify(value).slice(0, MAX_CLAIM_LENGTH)
-    return [claim, shown, faultOf(claim, value, policy) ?? timeOf(value, nowMs)]
+    if (claim === 'sub' && typeof value === 'string' && !policy.ceilings.has(value)) {
+      return [claim, shown, 'callers of the policy do not include it']
+    }
+    // Only access tokens of OAuth 2.0 may have a list of audiences.
+    const values = claim === 'aud' && policy.tokens.kind === 'oauth2' ? [value].flat() : [value]
+    const isOther = required !== undefined && !values.includes(required)
+    return [
+      claim,
+      shown,
+      isOther ? `the policy requires ${JSON.stringify(required)}` : timeOf(value, nowMs),
+    ]
   })
   return columns(rows, INDENT)
-}
-
-/** Says what the policy requires instead; `undefined` if the policy accepts the value. */
-function faultOf(claim: VerdictStep, value: unknown, policy: Policy): string | undefined {
-  const { issuer: iss, audience: aud, tokens, ceilings } = policy
-  if (claim === 'sub' && typeof value === 'string' && !ceilings.has(value)) {
-    return 'callers of the policy do not include it'
-  }
-  const required: { readonly [claim in VerdictStep]?: string } =
-    tokens.kind === 'oauth2'
-      ? { iss, aud }
-      : { iss, aud, source: tokens.source, token_type: tokens.tokenType }
-  const wanted = required[claim]
-  if (wanted === undefined || value === wanted) return undefined
-  const mayBeList = tokens.kind === 'oauth2' && claim === 'aud'
-  if (mayBeList && Array.isArray(value) && value.includes(wanted)) return undefined
-  return `the policy requires ${JSON.stringify(wanted)}`
 }
 
 function timeOf(value: unknown, nowMs: number): string {

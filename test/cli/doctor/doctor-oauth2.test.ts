@@ -46,6 +46,8 @@ function tokenOf(claims: object = {}, typ = 'at+jwt', signer = key): string {
   return token
 }
 
+const CLAIMS_FAILED =
+  ' claims FAILED the claims are what the policy requires; of several policies, iss chooses one'
 const ID_TOKEN = { nonce: 'n-0S6_WzA2Mj', email: 'anna@example.com' }
 
 async function diagnose(policy: object, stdin?: string, behaviour: Behaviour = published) {
@@ -79,9 +81,9 @@ describe('with a policy for OAuth 2.0 tokens, the doctor', () => {
     expect(exitCode).toBe(0)
     const [, keys] = stdout.split('\nKeys\n')
     expect(keys?.split('\n')).toEqual([
-      '  s-kid-like-any-other  2048 bits  -  usable',
-      '  next                  2048 bits  -  usable',
-      '  for-encryption        2048 bits  -  not usable: its alg is not RS256',
+      '  s-kid-like-any-other  2048 bits  usable',
+      '  next                  2048 bits  usable',
+      '  for-encryption        2048 bits  not usable: other_algorithm',
       '',
     ])
     expect(object).toMatchObject({ warnings: [], faults: [] })
@@ -96,14 +98,11 @@ describe('with a policy for OAuth 2.0 tokens, the doctor', () => {
   })
 
   it.each([
-    ['at+jwt', STRICT, 'the typ of the header is at+jwt'],
-    ['any', ANY, 'the typ of the header, if any, is at+jwt or JWT'],
-  ])('accepts an access token where the type is %s', async (_, policy, type) => {
-    const { exitCode, stdout, headline } = await diagnose(policy, tokenOf())
-    expect(exitCode).toBe(0)
-    expect(headline).toBe('Token accepted')
-    expect(stdout.replace(/ +/g, ' ')).toContain(`\n typ passed ${type}\n`)
-    expect(stdout.replace(/ +/g, ' ')).toContain('\n scope passed the scope, if any, is a string\n')
+    ['at+jwt', STRICT],
+    ['any', ANY],
+  ])('accepts an access token where the type is %s', async (_, policy) => {
+    const { exitCode, headline } = await diagnose(policy, tokenOf())
+    expect({ exitCode, headline }).toEqual({ exitCode: 0, headline: 'Token accepted' })
   })
 
   it.each<[string, object, string, string, string]>([
@@ -112,14 +111,14 @@ describe('with a policy for OAuth 2.0 tokens, the doctor', () => {
       STRICT,
       tokenOf(ID_TOKEN, 'JWT'),
       'token_type_invalid, the caller gets 401',
-      ' typ FAILED the typ of the header is at+jwt',
+      ' typ FAILED the policy accepts the typ of the header',
     ],
     [
       'an ID token by the claim that shows it',
       ANY,
       tokenOf(ID_TOKEN, 'JWT'),
       'id_token (nonce), the caller gets 401',
-      ' access_token FAILED no claim shows that it is an ID token or another token',
+      CLAIMS_FAILED,
     ],
     [
       'a token of a foreign issuer',
@@ -135,8 +134,8 @@ describe('with a policy for OAuth 2.0 tokens, the doctor', () => {
       expect(ran.stdout).not.toMatch(/n-0S6|anna@/)
       const isForeign = Array.isArray(given) && headline.startsWith('key_unknown')
       if (isForeign) {
-        expect(ran.headline).toBe('Token refused: claim_invalid, the caller gets 401')
-        expect(ran.failed).toBe(' iss FAILED the issuer is that of a policy')
+        expect(ran.headline).toBe('Token refused: claim_invalid (iss), the caller gets 401')
+        expect(ran.failed).toBe(CLAIMS_FAILED)
       } else {
         const by = Array.isArray(given) ? ` by the policy of ${ISSUER} for oauth2 tokens` : ''
         expect(ran.headline).toBe(`Token refused${by}: ${headline}`)

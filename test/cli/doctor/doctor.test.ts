@@ -14,9 +14,8 @@ import {
 import { makeSigningKey, POLICY, shapeOfKey, tokenFrom } from '../../support/issuer/signing-keys.js'
 import { runHere, temporaryFile } from '../kit.js'
 
-const DAY_MS = 86_400_000
-const first = makeSigningKey(`d-${Date.now() - 3 * DAY_MS}`)
-const second = makeSigningKey(`d-${Date.now() - 10 * DAY_MS}`)
+const first = makeSigningKey('d-1795328984561')
+const second = makeSigningKey('d-1795328984560')
 const stationary = makeSigningKey('s-0a1b2c')
 /** Half a minute more than an hour: a busy machine takes its time. */
 const GOOD = { 'cache-control': 'max-age=3630, must-revalidate' }
@@ -74,20 +73,8 @@ describe('a healthy key set', () => {
         status: 200,
         maxAgeSeconds: 3630,
         keys: [
-          {
-            kid: first.kid,
-            kind: 'dynamic',
-            bits: 2048,
-            ageSeconds: expect.closeTo(259_200, -2),
-            usable: true,
-          },
-          {
-            kid: second.kid,
-            kind: 'dynamic',
-            bits: 2048,
-            ageSeconds: expect.closeTo(864_000, -2),
-            usable: true,
-          },
+          { kid: first.kid, kind: 'dynamic', bits: 2048, usable: true },
+          { kid: second.kid, kind: 'dynamic', bits: 2048, usable: true },
           {
             kid: 's-0a1b2c',
             kind: 'static',
@@ -104,13 +91,13 @@ describe('a healthy key set', () => {
       [
         `Key set  ${server.url}`,
         'Status   200',
-        'Cache    max-age=3630, must-revalidate: fresh for 60 min',
+        'Cache    fresh for 60 min',
         'Clock    no Date header to compare with',
         '',
         'Keys',
-        `  ${first.kid}  dynamic  2048 bits  3 days old   usable`,
-        `  ${second.kid}  dynamic  2048 bits  10 days old  usable`,
-        `  s-0a1b2c         static   2048 bits  -            not usable: the policy refuses static keys (staticKeys: 'refuse')`,
+        `  ${first.kid}  dynamic  2048 bits  usable`,
+        `  ${second.kid}  dynamic  2048 bits  usable`,
+        '  s-0a1b2c         static   2048 bits  not usable: static_key_refused',
         '',
       ].join('\n'),
     )
@@ -134,15 +121,8 @@ describe('what will hurt', () => {
     ['max_age_short', () => serve(two, { 'cache-control': 'max-age=1' })],
     ['max_age_short', () => serve(two, { 'cache-control': 'no-store' })],
     ['max_age_short', () => serve(two, { ...GOOD, age: '3620' })],
-    ['max_age_long', () => serve(two, { 'cache-control': 'max-age=9999999' })],
-    ['one_key', () => serve({ keys: [first.jwk] }, GOOD)],
     ['key_unusable', () => serve({ keys: [...two.keys, shapeOfKey('d-1', 1024)] }, GOOD)],
     ['clock_behind', () => serve(two, { ...GOOD, date: inSeconds(-60) })],
-    [
-      'static_keys_only',
-      () => serve({ keys: [stationary.jwk] }, GOOD),
-      { policy: { staticKeys: 'accept' } },
-    ],
   ])('is a warning (%s), which counts with --strict', async (code, behaviour, examined = {}) => {
     const { exitCode, object, stdout } = await examine(behaviour(), examined)
     expect({ exitCode, codes: codesOf(object['warnings']) }).toEqual({ exitCode: 0, codes: [code] })
@@ -155,16 +135,16 @@ describe('what will hurt', () => {
   it.each<[string, () => Behaviour, Examined?]>([
     ['status', () => respond('500 Internal Server Error', '')],
     ['status', () => respond('404 Not Found', '')],
-    ['redirected', () => redirectTo(`${server.url}/x?${SECRET_QUERY}`)],
-    ['redirected', () => redirectTo(`https://u:hunter2hunter2@elsewhere.example/x`)],
+    ['status', () => redirectTo(`${server.url}/x?${SECRET_QUERY}`)],
+    ['status', () => redirectTo(`https://u:hunter2hunter2@elsewhere.example/x`)],
     ['malformed', () => respond('200 OK', '{')],
     ['malformed', () => serve({ keys: {} })],
     ['too_large', () => flood(two, 2 * MEBIBYTE).behaviour],
     ['too_many_keys', () => serve({ keys: Array(33).fill(first.jwk) })],
     ['no_usable_key', () => serve({ keys: [] }, GOOD)],
-    ['static_keys_only', () => serve({ keys: [stationary.jwk] }, GOOD)],
+    ['no_usable_key', () => serve({ keys: [stationary.jwk] }, GOOD)],
     [
-      'keys_refused',
+      'no_usable_key',
       () => serve(two, GOOD),
       { policy: { denylist: { keys: [first.kid, second.kid] } } },
     ],
@@ -179,6 +159,11 @@ describe('what will hurt', () => {
     expect(codesOf(object['faults'])).toEqual([code])
     expect(stdout).toMatch(new RegExp(`^fault +${code}  \\S`, 'm'))
     expect(stderr).toBe('')
+  })
+
+  it('says of a redirect where it leads', async () => {
+    const { stdout } = await examine(redirectTo('https://elsewhere.example/x?key=hunter2'))
+    expect(stdout).toContain('and https://elsewhere.example/x as location: receivers follow no')
   })
 
   it('says at a 404 where a core and the backend SDK publish a key set', async () => {
@@ -270,8 +255,8 @@ describe('a token', () => {
       ok: false,
       verdict: { outcome: 'refused', reason: 'claim_invalid', status: 401 },
     })
-    expect(refused.stdout).toContain('Token refused: claim_invalid, the caller gets 401\n')
-    expect(refused.stdout).toMatch(/^ {2}aud +FAILED /m)
+    expect(refused.stdout).toContain('Token refused: claim_invalid (aud), the caller gets 401\n')
+    expect(refused.stdout).toMatch(/^ {2}claims +FAILED /m)
     expect(refused.stdout).toMatch(/^ {2}aud +"bil\\u202eling" +the policy requires "orders"$/m)
     for (const part of token.split('.')) {
       expect(refused.stdout + JSON.stringify(refused.object)).not.toContain(part.slice(0, 16))
@@ -436,35 +421,34 @@ describe('a list of policies', () => {
     expect(unknown.object['verdict']).toMatchObject({ reason: 'claim_invalid' })
   })
 
-  it.each<[string, string, string, readonly string[]]>([
-    ['no token', '!', 'token_malformed', ['passed', 'failed', 'not_reached', 'not_reached']],
+  it.each([
+    ['no token', '!', 'token_malformed', 'form'],
     [
       'a token without JSON',
       `${Buffer.from('{"alg":"RS256","kid":"k"}').toString('base64url')}.eA.eA`,
       'token_malformed',
-      ['passed', 'passed', 'failed', 'not_reached'],
+      'form',
     ],
     [
       'a token of another issuer',
       tokenFrom(other, { claims: { iss: 'https://evil.example' } }),
       'claim_invalid',
-      ['passed', 'passed', 'passed', 'failed'],
+      'claims',
     ],
     [
       'a token without iss',
       tokenFrom(other, { claims: { iss: undefined } }),
       'claim_missing',
-      ['passed', 'passed', 'passed', 'failed'],
+      'claims',
     ],
-  ])('%s chooses no policy', async (_what, token, reason, results) => {
-    const { exitCode, object, stdout } = await diagnose(['--token-stdin'], token)
+  ])('%s chooses no policy', async (_what, token, reason, failed) => {
+    const { exitCode, object } = await diagnose(['--token-stdin'], token)
     expect(exitCode).toBe(1)
     const verdict = object['verdict'] as { steps: { step: string; result: string }[] }
     expect(verdict).toMatchObject({ outcome: 'refused', reason, status: 401 })
     expect(verdict).not.toHaveProperty('issuer')
-    expect(verdict.steps.map(({ step }) => step)).toEqual(['bearer', 'header', 'payload', 'iss'])
-    expect(verdict.steps.map(({ result }) => result)).toEqual(results)
-    expect(stdout).toContain('the issuer is that of a policy')
+    expect(verdict.steps.map(({ step }) => step)).toEqual(['credential', 'form', 'claims'])
+    expect(verdict.steps.find(({ result }) => result === 'failed')?.step).toBe(failed)
   })
 
   it('of which one has no answer ends with 3, and shows the others', async () => {

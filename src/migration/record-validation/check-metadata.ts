@@ -1,4 +1,4 @@
-import { type FindingCollector, fieldOf, NOT_UNICODE } from './user-finding.js'
+import { type Finding, fieldOf, finding } from './user-finding.js'
 
 /** Matches names of credentials by their end: `resetToken`, but not `tokenCount`. */
 const CREDENTIAL = new RegExp(
@@ -18,27 +18,20 @@ const CREDENTIAL = new RegExp(
  * numbers that may have lost digits during parsing. Refuses lone surrogates, because the core stores question marks
  * for them. NUL is allowed here, because JSON escapes it.
  */
-export function checkMetadata(value: object, field: string, findings: FindingCollector): void {
+export function* metadataFindings(value: object, field = 'userMetadata'): Generator<Finding> {
   const isList = Array.isArray(value)
   for (const [name, member] of Object.entries(value)) {
     const place = fieldOf(field, isList ? Number(name) : name)
     if (!name.isWellFormed() || (typeof member === 'string' && !member.isWellFormed())) {
-      findings.refuse('not_unicode', place, NOT_UNICODE)
+      yield finding('not_unicode', place)
     }
     if (!isList && mayBeCredential(member) && CREDENTIAL.test(name)) {
-      findings.warn('credential_in_metadata', place, CREDENTIAL_IN_METADATA)
+      yield finding('credential_in_metadata', place)
     }
-    if (typeof member === 'number' && !isExact(member)) {
-      findings.warn('inexact_number', place, INEXACT_NUMBER)
-    }
-    if (typeof member === 'object' && member !== null) checkMetadata(member, place, findings)
+    if (typeof member === 'number' && !isExact(member)) yield finding('inexact_number', place)
+    if (typeof member === 'object' && member !== null) yield* metadataFindings(member, place)
   }
 }
-
-const CREDENTIAL_IN_METADATA = 'Named like a credential: metadata is no place for one.'
-
-const INEXACT_NUMBER =
-  'Above 9007199254740991 JavaScript rounds an integer when it reads one: write the number as a text.'
 
 /** `JSON.parse` rounds integers that are not safe. A fraction keeps all digits that a double has. */
 const isExact = (number: number): boolean =>

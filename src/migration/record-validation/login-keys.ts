@@ -86,9 +86,6 @@ function loginKey({ scope, tenantId, info }: Login): string {
 
 /** Returns the indexes of methods that repeat a login of an earlier method. */
 export function repeatedMethodsOf({ loginMethods }: LoginHolder): number[] {
-  const recipes = new Set(loginMethods.map(({ recipeId }) => recipeId))
-  // Methods of different recipes cannot repeat a login.
-  if (recipes.size === loginMethods.length) return []
   const seen = new Set<string>()
   return loginMethods.flatMap((method, index) => {
     const keys = recipeKeysOf({ loginMethods: [method] })

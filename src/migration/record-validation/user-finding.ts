@@ -1,52 +1,65 @@
-/** Codes of values that the core accepts but that fail later, or that it ignores. This list is closed. */
-export const USER_WARNING_CODES = [
-  'role_without_tenants',
-  'no_primary',
-  'primary_without_linking',
-  'totp_name_missing',
-  'hash_unchecked',
-  'hash_incomplete',
-  'login_twice',
-  'phone_not_e164',
-  'unknown_member',
-  'credential_in_metadata',
-  'inexact_number',
-] as const
+/** What the core accepts but what fails later, or what it ignores. */
+const WARNING_TEXTS = {
+  role_without_tenants:
+    'The core assigns a role in the tenants named with it: without one the role is lost.',
+  no_primary:
+    'Without isPrimary on one of them, core 12 makes a user of each; 10.1 and 11.4 link them.',
+  primary_without_linking: 'A primary user needs account linking: without it the import fails.',
+  totp_name_missing: 'The core names no device by itself: the import of one without a name fails.',
+  hash_unchecked:
+    'Without hashingAlgorithm the core does not check the hash, and uses it in place of the password.',
+  hash_incomplete:
+    'Begins like a hash of its algorithm but is incomplete: no password will match it.',
+  login_twice: 'An earlier method of this user has this login: the import fails.',
+  phone_not_e164: 'Not a phone number with a country code: the core stores it unchanged.',
+  unknown_member: 'The core does not read this member.',
+  credential_in_metadata: 'Named like a credential: metadata is no place for one.',
+  inexact_number:
+    'Above 9007199254740991 JavaScript rounds an integer when it reads one: write the number as a text.',
+}
+
+/** What the core refuses. The last three it accepts, and then changes the record or never imports it. */
+const ERROR_TEXTS = {
+  wrong_type: 'The core reads another type here.',
+  required: 'This member is required.',
+  too_long: 'This text is too long.',
+  too_deep: 'With this member the record has too many levels: the core cannot read it.',
+  out_of_range: 'This number is out of range.',
+  in_future: 'This time is in the future.',
+  feature_missing: 'The core lacks a feature that this needs.',
+  role_missing: 'The core lacks this role.',
+  tenant_missing: 'The core lacks this tenant.',
+  tenant_without_login: 'No login method of the user is in this tenant.',
+  no_tenant: 'A login method needs at least one tenant.',
+  no_login_method: 'A user needs at least one login method.',
+  two_primaries: 'An earlier login method is primary already.',
+  unknown_recipe: 'The core imports the recipes emailpassword, thirdparty and passwordless.',
+  no_login: 'This method needs email or phoneNumber.',
+  no_password: 'This method needs passwordHash and hashingAlgorithm, or plainTextPassword.',
+  unknown_algorithm: 'The core knows the algorithms bcrypt, argon2 and firebase_scrypt.',
+  invalid_hash: 'This is not a hash of its hashingAlgorithm.',
+  not_unicode: 'A lone surrogate is not a character: the core would store a question mark.',
+  nul: 'The database of the core cannot store NUL (U+0000).',
+  duplicate: 'The record has this twice: the core stores one of them, or fails.',
+}
 
 /**
  * A value that the core accepts but that fails later, or that it ignores. This list is closed.
  *
  * @useDeclaredType
  */
-export type UserWarningCode = (typeof USER_WARNING_CODES)[number]
+export type UserWarningCode = keyof typeof WARNING_TEXTS
+
+export const USER_WARNING_CODES = Object.keys(WARNING_TEXTS) as UserWarningCode[]
 
 /**
  * Why a user is refused. This list is closed. The core accepts records with the last three errors here: a lone
  * surrogate, U+0000 in a text that its database stores as text, and a role that is repeated in a tenant or two
  * TOTP devices with the same name. It then changes such a record or never imports it.
+ *
+ * @useDeclaredType
  */
-export type UserErrorCode =
-  | 'wrong_type'
-  | 'required'
-  | 'too_long'
-  | 'too_deep'
-  | 'out_of_range'
-  | 'in_future'
-  | 'feature_missing'
-  | 'role_missing'
-  | 'tenant_missing'
-  | 'tenant_without_login'
-  | 'no_tenant'
-  | 'no_login_method'
-  | 'two_primaries'
-  | 'unknown_recipe'
-  | 'no_login'
-  | 'no_password'
-  | 'unknown_algorithm'
-  | 'invalid_hash'
-  | 'not_unicode'
-  | 'nul'
-  | 'duplicate'
+export type UserErrorCode = keyof typeof ERROR_TEXTS
 
 /** A finding of the validation. */
 export interface UserFinding<Code extends string = string> {
@@ -63,38 +76,18 @@ export type UserError = UserFinding<UserErrorCode>
 /** A value of a user that the core accepts but that fails later, or that it ignores. */
 export type UserWarning = UserFinding<UserWarningCode>
 
-export const NOT_UNICODE =
-  'A lone surrogate is not a character: the core would store a question mark.'
+export type Finding = UserError | UserWarning
 
-const MAX_ERRORS = 1000
-/** Maximum per code, so that many warnings of one code hide no other code. */
-const MAX_WARNINGS_OF_A_CODE = 100
+const TEXTS = { ...ERROR_TEXTS, ...WARNING_TEXTS }
 
-/** Collects the findings of one record. */
-export interface FindingCollector {
-  readonly errors: UserError[]
-  readonly warnings: UserWarning[]
-  refuse(code: UserErrorCode, field: string, message: string): void
-  warn(code: UserWarningCode, field: string, message: string): void
-}
+/** Makes a finding. Its text is that of its code, unless there is more to say. */
+export const finding = <Code extends keyof typeof TEXTS>(
+  code: Code,
+  field: string,
+  message: string = TEXTS[code],
+): UserFinding<Code> => ({ field, code, message })
 
-export function openFindings(): FindingCollector {
-  const errors: UserError[] = []
-  const warnings: UserWarning[] = []
-  const counts = new Map<UserWarningCode, number>()
-  return {
-    errors,
-    warnings,
-    refuse(code, field, message) {
-      if (errors.length < MAX_ERRORS) errors.push({ field, code, message })
-    },
-    warn(code, field, message) {
-      const count = counts.get(code) ?? 0
-      counts.set(code, count + 1)
-      if (count < MAX_WARNINGS_OF_A_CODE) warnings.push({ field, code, message })
-    },
-  }
-}
+export const isError = (found: Finding): found is UserError => !(found.code in WARNING_TEXTS)
 
 /** Names to show. Any other name may contain account data, for example in an object whose keys are e-mail addresses. */
 const SHOWN_NAME = /^[A-Za-z_$][\w$-]{0,63}$/

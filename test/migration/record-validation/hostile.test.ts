@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { validateUser } from '../../../src/migration/record-validation/validate-user.js'
-import { GOOD_USER, PASSWORD_USER } from './users.js'
+import { findingsOf, GOOD_USER, PASSWORD_USER } from './users.js'
 
 const SECRETS = ['hostile-hash-1', 'hostile-plain-text-2', 'hostile-totp-key-3']
 const [HASH = '', PLAIN_TEXT = '', TOTP_KEY = ''] = SECRETS
@@ -66,9 +66,6 @@ const faulty = fc
 
 const CONTEXTS = [{}, { tenants: [], roles: [], features: [] }]
 
-const errorsOf = (result: ReturnType<typeof validateUser>) =>
-  result.ok ? [] : result.errors.map(({ code, field }) => [code, field])
-
 describe('validateUser, whatever it is given', () => {
   it('answers any JSON value, and is consistent', () => {
     fc.assert(
@@ -94,21 +91,8 @@ describe('validateUser, whatever it is given', () => {
   it.each(['loginMethods', 'userRoles', 'totpDevices'] as const)('refuses a hole in %s', (name) => {
     const holed: unknown[] = [...GOOD_USER[name]]
     holed.length += 1
-    const result = validateUser({ ...GOOD_USER, [name]: holed })
-    expect(errorsOf(result)).toContainEqual(['wrong_type', `${name}[${holed.length - 1}]`])
-  })
-
-  it('refuses a hole in tenantIds', () => {
-    const [method] = GOOD_USER.loginMethods
-    const loginMethods = [{ ...method, tenantIds: new Array(1) }]
-    const result = validateUser({ ...GOOD_USER, loginMethods })
-    expect(errorsOf(result)).toContainEqual(['wrong_type', 'loginMethods[0].tenantIds[0]'])
-  })
-
-  it('leaves the value as it was', () => {
-    const before = JSON.stringify(SECRETIVE)
-    validateUser(SECRETIVE, CONTEXTS[1])
-    expect(JSON.stringify(SECRETIVE)).toBe(before)
+    const fault = `wrong_type ${name}[${holed.length - 1}]`
+    expect(findingsOf({ ...GOOD_USER, [name]: holed })).toEqual([fault])
   })
 
   it.each([undefined, null, 1, 'user', true, [], [PASSWORD_USER], 1n, Symbol('x'), () => 1])(
@@ -127,18 +111,14 @@ describe('validateUser, whatever it is given', () => {
 
   it('takes as many levels as the core', () => {
     // The record itself is one, and the call around it has two; the core reads 255.
-    const of = (levels: number) => validateUser({ ...PASSWORD_USER, userMetadata: nested(levels) })
-    expect(of(252)).toMatchObject({ ok: true })
-    expect(of(253)).toMatchObject({
-      errors: [{ field: 'userMetadata', code: 'too_deep' }],
-    })
+    const of = (levels: number) => findingsOf({ ...PASSWORD_USER, userMetadata: nested(levels) })
+    expect(of(252)).toEqual([])
+    expect(of(253)).toEqual(['too_deep userMetadata'])
     const [method] = PASSWORD_USER.loginMethods
     const inner = (levels: number) =>
-      validateUser({ loginMethods: [{ ...method, x: nested(levels, '[', ']') }] })
-    expect(inner(250)).toMatchObject({ ok: true })
-    expect(inner(251)).toMatchObject({
-      errors: [{ field: 'loginMethods', code: 'too_deep' }],
-    })
+      findingsOf({ loginMethods: [{ ...method, x: nested(levels, '[', ']') }] })
+    expect(inner(250)).toEqual(['unknown_member loginMethods[0].x'])
+    expect(inner(251)).toContain('too_deep loginMethods')
   })
 
   it.each([
@@ -147,7 +127,7 @@ describe('validateUser, whatever it is given', () => {
     ['unknown', '[', ']'],
   ])('refuses %s of ten thousand levels: %s', (name, open, close) => {
     const user = { ...PASSWORD_USER, [name]: nested(10_000, open, close) }
-    expect(validateUser(user)).toMatchObject({ errors: [{ field: name, code: 'too_deep' }] })
+    expect(findingsOf(user)).toContain(`too_deep ${name}`)
   })
 
   it('bounds what it finds, and lets no code hide another', () => {
@@ -157,6 +137,6 @@ describe('validateUser, whatever it is given', () => {
     expect(warnings.map(({ code }) => code)).toContain('credential_in_metadata')
     const bad = { loginMethods: Array.from({ length: 100_000 }, () => ({})) }
     const result = validateUser(bad)
-    expect(!result.ok && result.errors.length).toBe(1000)
+    expect(!result.ok && result.errors.length).toBe(100)
   })
 })

@@ -1,4 +1,8 @@
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
+import {
+  type UserContext,
+  validateUser,
+} from '../../../src/migration/record-validation/validate-user.js'
 
 /** Fits the core that `KNOWN` of the bad users describes, with all features. */
 export const GOOD_USER = {
@@ -32,3 +36,10 @@ export const PASSWORD_USER = {
     { recipeId: 'emailpassword', email: 'ann@example.com', plainTextPassword: 'users-plain-text' },
   ],
 } as const satisfies ImportUser
+
+/** The code and the field of each finding. */
+export function findingsOf(user: unknown, context?: UserContext): string[] {
+  const { warnings, ...result } = validateUser(user, context)
+  const errors = result.ok ? [] : result.errors
+  return [...errors, ...warnings].map(({ code, field }) => `${code} ${field}`)
+}

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { validateUser } from '../../../src/migration/record-validation/validate-user.js'
 import { ALL_FEATURES, BAD_USERS, type BadUser, KNOWN } from '../../support/migration/bad-users.js'
-import { GOOD_USER, PASSWORD_USER } from './users.js'
+import { findingsOf, GOOD_USER, PASSWORD_USER } from './users.js'
+
+const CONTEXT = { ...KNOWN, features: ALL_FEATURES }
 
 /** A user that no feature concerns is judged with all and with none. */
 const contextsOf = ({ features }: BadUser) =>
@@ -10,16 +12,41 @@ const contextsOf = ({ features }: BadUser) =>
     .map((given) => ({ ...KNOWN, features: given }))
 
 const [PASSWORD, THIRD_PARTY, PASSWORDLESS] = GOOD_USER.loginMethods
+const [PLAIN] = PASSWORD_USER.loginMethods
 const [DEVICE] = GOOD_USER.totpDevices
 const ROLE = { role: 'known-role', tenantIds: ['public'] }
 const withMethod = (method: object) => ({ loginMethods: [method] })
 const withMembers = (members: object) => ({ ...PASSWORD_USER, ...members })
+const withDevices = (...totpDevices: object[]) =>
+  withMembers({ totpDevices: totpDevices.map((device) => ({ ...DEVICE, ...device })) })
+const withNames = (...names: string[]) =>
+  withDevices(...names.map((deviceName) => ({ deviceName })))
+const withTime = (timeJoinedInMSSinceEpoch: unknown) =>
+  withMethod({ ...THIRD_PARTY, timeJoinedInMSSinceEpoch })
+const withRoles = (...userRoles: object[]) => ({ ...GOOD_USER, userRoles })
+const withHash = (passwordHash: string, hashingAlgorithm: string) =>
+  withMethod({ recipeId: 'emailpassword', email: 'a@b.c', passwordHash, hashingAlgorithm })
+const withPhone = (phoneNumber: string) => withMethod({ recipeId: 'passwordless', phoneNumber })
+const withMetadata = (userMetadata: object) => withMembers({ userMetadata })
+
+const TIME = 'loginMethods[0].timeJoinedInMSSinceEpoch'
+const HASH = 'loginMethods[0].passwordHash'
+const BCRYPT = PASSWORD.passwordHash
+const ARGON2 =
+  '$argon2id$v=19$m=65536,t=2,p=1$WnV4dGVzdHNhbHQxMjM$0Zt1dWlkLXRlc3QtaGFzaC1vZi0zMi1ieXRlcw'
+const FIREBASE = '$f_scrypt$aGFzaA==$c2FsdA==$m=14$r=8$s=Bw=='
+
+type Case = [user: object, ...findings: string[]]
 
 /** Records with the code and the field of each error. */
-const REFUSED: [user: object, ...errors: string[]][] = [
+const REFUSED: Case[] = [
   [{}, 'required loginMethods'],
   [{ loginMethods: [] }, 'no_login_method loginMethods'],
-  [{ loginMethods: [1, {}] }, 'wrong_type loginMethods[0]', 'required loginMethods[1].recipeId'],
+  [
+    { loginMethods: [1, {}] },
+    'wrong_type loginMethods[0]',
+    'unknown_recipe loginMethods[1].recipeId',
+  ],
   [withMembers({ externalUserId: null }), 'wrong_type externalUserId'],
   [withMembers({ externalUserId: ' \t\u3000' }), 'wrong_type externalUserId'],
   [withMembers({ externalUserId: '\u0001' }), 'wrong_type externalUserId'],
@@ -31,9 +58,9 @@ const REFUSED: [user: object, ...errors: string[]][] = [
     'required userRoles[0].role',
     'required userRoles[0].tenantIds',
   ],
-  [withMembers({ userRoles: [{ ...ROLE, role: 'stranger' }] }), 'role_missing userRoles[0].role'],
+  [withRoles({ ...ROLE, role: 'stranger' }), 'role_missing userRoles[0].role'],
   [
-    withMembers({ userRoles: [{ ...ROLE, tenantIds: ['other-tenant'] }] }),
+    withRoles({ ...ROLE, tenantIds: ['other-tenant'] }),
     'tenant_without_login userRoles[0].tenantIds[0]',
   ],
   [
@@ -49,40 +76,107 @@ const REFUSED: [user: object, ...errors: string[]][] = [
   ],
   [withMethod({ recipeId: 'passwordless' }), 'no_login loginMethods[0]'],
   [withMethod({ ...PASSWORDLESS, phoneNumber: 49 }), 'wrong_type loginMethods[0].phoneNumber'],
-  ...[
-    [Number.MAX_SAFE_INTEGER, 'in_future'],
-    [-1, 'out_of_range'],
-    ['0', 'wrong_type'],
-    [Number.POSITIVE_INFINITY, 'wrong_type'],
-  ].map(([timeJoinedInMSSinceEpoch, code]): [object, string] => [
-    withMethod({ ...THIRD_PARTY, timeJoinedInMSSinceEpoch }),
-    `${code} loginMethods[0].timeJoinedInMSSinceEpoch`,
-  ]),
+  [withTime(Number.MAX_SAFE_INTEGER), `in_future ${TIME}`],
+  [withTime(-1), `out_of_range ${TIME}`],
+  [withTime('0'), `wrong_type ${TIME}`],
+  [withTime(Number.POSITIVE_INFINITY), `wrong_type ${TIME}`],
   [withMethod({ ...PASSWORD, email: 'e'.repeat(256) }), 'too_long loginMethods[0].email'],
   [withMethod({ recipeId: 'emailpassword', email: 'a@b.c' }), 'no_password loginMethods[0]'],
-  [
-    withMethod({ ...PASSWORD, hashingAlgorithm: 'md5' }),
-    'unknown_algorithm loginMethods[0].hashingAlgorithm',
-  ],
-  [
-    withMethod({ ...PASSWORD, passwordHash: 'x'.repeat(257) }),
-    'too_long loginMethods[0].passwordHash',
-    'invalid_hash loginMethods[0].passwordHash',
-  ],
+  [withHash(BCRYPT, 'md5'), 'unknown_algorithm loginMethods[0].hashingAlgorithm'],
+  [withHash('$2a'.padEnd(257, 'x'), 'bcrypt'), `too_long ${HASH}`],
+  [withHash('x', 'bcrypt'), `invalid_hash ${HASH}`],
+  [withHash(FIREBASE.replace('$m=14', ''), 'firebase_scrypt'), `invalid_hash ${HASH}`],
+  [withHash(FIREBASE.replace('m=14', 'm=x'), 'firebase_scrypt'), `invalid_hash ${HASH}`],
   [
     { loginMethods: [PASSWORD, { ...THIRD_PARTY, isPrimary: true }] },
     'two_primaries loginMethods[1].isPrimary',
   ],
-  ...[
-    [{ secretKey: 's'.repeat(257) }, 'too_long totpDevices[0].secretKey'],
-    [{ period: 0.9 }, 'out_of_range totpDevices[0].period'],
-    [{ period: 2 ** 32 + 7 }, 'out_of_range totpDevices[0].period'],
-    [{ skew: -1 }, 'out_of_range totpDevices[0].skew'],
-    [{ deviceName: '' }, 'wrong_type totpDevices[0].deviceName'],
-  ].map(([members, error]): [object, string] => [
-    withMembers({ totpDevices: [{ ...DEVICE, ...(members as object) }] }),
-    String(error),
-  ]),
+  [withDevices({ secretKey: 's'.repeat(257) }), 'too_long totpDevices[0].secretKey'],
+  [withDevices({ period: 0.9 }), 'out_of_range totpDevices[0].period'],
+  [withDevices({ period: 2 ** 32 + 7 }), 'out_of_range totpDevices[0].period'],
+  [withDevices({ skew: -1 }), 'out_of_range totpDevices[0].skew'],
+  [withDevices({ deviceName: '' }), 'wrong_type totpDevices[0].deviceName'],
+  // What the core names once, it trims, and writes a tenant in small letters.
+  [withNames('phone', 'phone'), 'duplicate totpDevices[1].deviceName'],
+  [withNames('phone', ' phone\n'), 'duplicate totpDevices[1].deviceName'],
+  [
+    withNames('a', 'b', 'a', 'a'),
+    'duplicate totpDevices[2].deviceName',
+    'duplicate totpDevices[3].deviceName',
+  ],
+  [withRoles({ ...ROLE, tenantIds: ['public', 'public'] }), 'duplicate userRoles[0].tenantIds[1]'],
+  [
+    withRoles(ROLE, { role: ` ${ROLE.role}\t`, tenantIds: [' PUBLIC'] }),
+    'duplicate userRoles[1].tenantIds[0]',
+  ],
+  [
+    // One that is ignored hides none that is refused.
+    { ...withNames('phone', 'phone'), loginMethods: [{ recipeId: 'passwordless', color: 'red' }] },
+    'unknown_member loginMethods[0].color',
+    'duplicate totpDevices[1].deviceName',
+    'no_login loginMethods[0]',
+  ],
+]
+
+const UNREAD = JSON.parse(`{
+  "roles": [], "e-mail": "x", "ann@example.com": 1, "__proto__": {"a": 1},
+  "userRoles": [{"role": "known-role", "tenantIds": ["public"], "roles": 1}],
+  "totpDevices": [{"secretKey": "warned-totp-key", "deviceName": "x", "verified": true}],
+  "loginMethods": [{"recipeId": "emailpassword", "email": "a@b.c", "externalUserId": "x",
+    "plainTextPassword": "warned-plain-text", "plaintextPassword": "warned-other-text"}]
+}`)
+
+/** Records that the core takes, with the code and the field of each warning. */
+const TAKEN: Case[] = [
+  [GOOD_USER],
+  [withRoles({ ...ROLE, tenantIds: [] }), 'role_without_tenants userRoles[0].tenantIds'],
+  [{ loginMethods: [PLAIN, { ...THIRD_PARTY, isPrimary: false }] }, 'no_primary loginMethods'],
+  [withDevices({ deviceName: undefined }), 'totp_name_missing totpDevices[0].deviceName'],
+  [withMethod({ ...PLAIN, passwordHash: 'anything' }), `hash_unchecked ${HASH}`],
+  [
+    {
+      loginMethods: [
+        { ...PLAIN, isPrimary: true },
+        { ...PLAIN, tenantIds: ['known-tenant'] },
+        { ...PLAIN, email: ' ANN@example.com ' },
+        THIRD_PARTY,
+      ],
+    },
+    'login_twice loginMethods[2]',
+  ],
+  [
+    UNREAD,
+    'unknown_member userRoles[0].roles',
+    'unknown_member totpDevices[0].verified',
+    'unknown_member loginMethods[0].externalUserId',
+    'unknown_member loginMethods[0].plaintextPassword',
+    ...['roles', 'e-mail', '["…"]', '__proto__'].map((name) => `unknown_member ${name}`),
+  ],
+  [withMethod({ ...THIRD_PARTY, passwordHash: BCRYPT }), `unknown_member ${HASH}`],
+  [withMetadata({ password: true, token: null, secret: '' })],
+  [
+    withMetadata({
+      list: [{ deep: [[{ token: 'x' }]] }],
+      'ann@example.com': { password: { hash: 'x' } },
+    }),
+    'credential_in_metadata userMetadata.list[0].deep[0][0].token',
+    'credential_in_metadata userMetadata["…"].password',
+  ],
+  [
+    withMetadata(
+      JSON.parse('{"id":12345678901234567890,"list":[{"low":-9007199254740993}],"e":1e400}'),
+    ),
+    ...['id', 'list[0].low', 'e'].map((name) => `inexact_number userMetadata.${name}`),
+  ],
+  [withMetadata({ list: [9007199254740991, -9007199254740991, 0, 0.1, 1e-7] })],
+  // Not the same to the core.
+  [withNames('phone', 'Phone')],
+  [withNames('é', 'e\u0301')],
+  [withNames('a', '\u00a0a')],
+  [withRoles({ ...ROLE, tenantIds: ['public', 'known-tenant'] })],
+  [withRoles(ROLE, { ...ROLE, tenantIds: ['known-tenant'] })],
+  // The core adds a tenant once.
+  [withMethod({ ...PASSWORD, tenantIds: ['public', 'public'] })],
 ]
 
 describe('validateUser', () => {
@@ -95,20 +189,102 @@ describe('validateUser', () => {
     expect(asked.length).toBeGreaterThanOrEqual(150)
   })
 
-  it.each(REFUSED)('names each error by its code and field: %j', (user, ...errors) => {
-    const result = validateUser(user, { ...KNOWN, features: ALL_FEATURES })
-    expect(result.ok ? [] : result.errors.map(({ code, field }) => `${code} ${field}`)).toEqual(
-      errors,
-    )
+  it.each(REFUSED)('names each error by its code and field: %j', (user, ...findings) => {
+    expect(validateUser(user, CONTEXT).ok).toBe(false)
+    expect(findingsOf(user, CONTEXT).toSorted()).toEqual(findings.toSorted())
   })
 
-  it('names the features that the core lacks', () => {
-    const result = validateUser(GOOD_USER, { features: [] })
-    expect(result.ok ? [] : result.errors.map(({ code, field }) => `${code} ${field}`)).toEqual([
+  it.each(TAKEN)('returns the user unchanged, with its warnings: %j', (user, ...findings) => {
+    const result = validateUser(user, CONTEXT)
+    expect(result.ok && result.user).toBe(user)
+    expect(findingsOf(user, CONTEXT)).toEqual(findings)
+  })
+
+  it('names the features that the core lacks, and needs none that is not given', () => {
+    const linked = { loginMethods: [{ ...PLAIN, isPrimary: true }, THIRD_PARTY] }
+    const primary = withMethod({ ...PLAIN, isPrimary: true })
+    const warning = ['primary_without_linking loginMethods[0].isPrimary']
+    expect(findingsOf(GOOD_USER, { features: [] })).toEqual([
+      'feature_missing loginMethods',
       'feature_missing loginMethods[0].tenantIds[1]',
       'feature_missing userRoles[0].tenantIds[1]',
       'feature_missing totpDevices',
-      'feature_missing loginMethods',
     ])
+    // Multi-factor authentication brings account linking along.
+    for (const features of [['mfa'], ['account_linking']]) {
+      expect(findingsOf(linked, { features })).toEqual([])
+    }
+    expect(findingsOf(primary, { features: ['multi_tenancy'] })).toEqual(warning)
+    expect(validateUser(primary, { features: [] }).ok).toBe(true)
+    for (const user of [GOOD_USER, linked, primary]) expect(findingsOf(user)).toEqual([])
+  })
+
+  it('asks sets as it asks lists, and nothing that is not given', () => {
+    const sets = { tenants: new Set(['known-tenant']), roles: new Set(['known-role']) }
+    const stranger = {
+      userRoles: [{ role: 'stranger', tenantIds: ['somewhere'] }],
+      loginMethods: [{ ...PLAIN, tenantIds: ['somewhere'] }],
+    }
+    expect(findingsOf(GOOD_USER, sets)).toEqual([])
+    expect(validateUser(stranger, sets).ok).toBe(false)
+    expect(findingsOf(stranger)).toEqual([])
   })
 })
+
+describe('a hash', () => {
+  it.each([
+    ['bcrypt', BCRYPT],
+    ['BCRYPT', ` ${BCRYPT.replace('2a', '2y')}\n`],
+    ['argon2', ARGON2],
+    ['argon2', ARGON2.replace('$v=19', '').replace('argon2id', 'argon2d')],
+    ['firebase_scrypt', FIREBASE],
+    ['firebase_scrypt', '$f_scrypt$aGFzaA$c2FsdA$s=Bw==$r=8$m=14'],
+  ])('is whole: %s %s', (algorithm, hash) => {
+    expect(findingsOf(withHash(hash, algorithm))).toEqual([])
+  })
+
+  it.each([
+    ['bcrypt', '$2a'],
+    ['bcrypt', BCRYPT.slice(0, -1)],
+    ['bcrypt', `${BCRYPT}b`],
+    ['bcrypt', BCRYPT.replace('$10$', '$3$')],
+    ['bcrypt', BCRYPT.replace('$10$', '$32$')],
+    ['argon2', '$argon2i'],
+    ['argon2', ARGON2.slice(0, ARGON2.lastIndexOf('$'))],
+    ['argon2', ARGON2.replace('m=65536,', '')],
+    ['firebase_scrypt', FIREBASE.replace('m=14', 'm=0')],
+    ['firebase_scrypt', FIREBASE.replace('aGFzaA==', '')],
+    ['firebase_scrypt', FIREBASE.replace('c2FsdA==', 'sa-lt')],
+  ])('only begins well: %s %s', (algorithm, hash) => {
+    expect(findingsOf(withHash(hash, algorithm))).toEqual([`hash_incomplete ${HASH}`])
+  })
+})
+
+describe('a phone number', () => {
+  it.each(['+4930123456', ' +4930123456 ', '+49 30 123456', '+49-(0)30-123456', '+14155550100'])(
+    'is stored in E.164: %s',
+    (phoneNumber) => expect(findingsOf(withPhone(phoneNumber))).toEqual([]),
+  )
+
+  it.each(['030 123456', '004930123456', '+0493012345', `+1${'2'.repeat(15)}`, '+', 'ann'])(
+    'is none that the core can parse: %s',
+    (phoneNumber) => {
+      const warning = 'phone_not_e164 loginMethods[0].phoneNumber'
+      expect(findingsOf(withPhone(phoneNumber))).toEqual([warning])
+    },
+  )
+})
+
+it.each([
+  ...['password', 'Passwd', 'pwd', 'old_password', 'passwordHash', 'password_salt', 'passphrase'],
+  ...['clientSecret', 'secrets', 'refreshToken', 'tokens', 'api_key', 'apiKeys', 'privateKey'],
+  ...['recovery-codes', 'backupCodes', 'otp', 'pin', 'totpSeed', 'credentials'],
+])('a member of metadata is named like a credential: %s', (name) => {
+  const warning = `credential_in_metadata userMetadata.${name}`
+  expect(findingsOf(withMetadata({ [name]: 'value' }))).toEqual([warning])
+})
+
+it.each(['passwordChangedAt', 'tokenCount', 'shipping', 'monkey', 'secretary', 'key', 'compass'])(
+  'a member of metadata is not: %s',
+  (name) => expect(findingsOf(withMetadata({ [name]: 'value' }))).toEqual([]),
+)

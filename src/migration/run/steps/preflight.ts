@@ -1,15 +1,9 @@
 import { findHolder } from '../../account/conflicting-account.js'
 import { CoreError } from '../../core/core-error.js'
-import type { ImportUser } from '../../core/import-user.js'
-import { becomesPrimary, loginKeysOf } from '../../record-validation/login-keys.js'
-import {
-  coreTenantIds,
-  externalUserIdOf,
-  PUBLIC_TENANT,
-  trimmed,
-} from '../../record-validation/normalise.js'
+import { loginKeysOf } from '../../record-validation/login-keys.js'
+import { externalUserIdOf } from '../../record-validation/normalise.js'
 import type { UserFinding } from '../../record-validation/user-finding.js'
-import { type Feature, validateUser } from '../../record-validation/validate-user.js'
+import { lackedBy, validateUser } from '../../record-validation/validate-user.js'
 import { createDigestTable } from '../../source/digest-table.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { PreflightFinding } from '../report.js'
@@ -229,10 +223,10 @@ async function validateAll(
     core.roles({ signal }),
     core.features({ signal }),
   ])
-  const present: Readonly<Record<Noun, ReadonlySet<string>>> = {
-    tenant: new Set([PUBLIC_TENANT, ...tenants.map(({ tenantId }) => tenantId)]),
-    role: new Set(roles),
-    feature: new Set([...features, ...(features.includes('mfa') ? ['account_linking'] : [])]),
+  const present = {
+    tenants: new Set(tenants.map(({ tenantId }) => tenantId)),
+    roles: new Set(roles),
+    features: new Set(features),
   }
   const accepted = new Set<string>(settings.acceptWarnings)
   const invalid = new Set<number>()
@@ -247,10 +241,9 @@ async function validateAll(
       tally.add(record, { code: 'record_invalid', kind, message: describeFindings(errors) })
       continue
     }
-    for (const [noun, name] of needsOf(validation.user)) {
-      if (present[noun].has(name)) continue
-      const message = `The core lacks the ${noun} ${name}.`
-      tally.add(record, { code: `${noun}_missing`, kind: name, message })
+    for (const { kind, name } of lackedBy(validation.user, present)) {
+      const message = `The core lacks the ${kind} ${name}.`
+      tally.add(record, { code: `${kind}_missing`, kind: name, message })
     }
     for (const warning of validation.warnings) {
       if (accepted.has(warning.code)) continue
@@ -259,23 +252,6 @@ async function validateAll(
     }
   }
   return { invalid, findings: tally.findings() }
-}
-
-type Noun = 'tenant' | 'role' | 'feature'
-
-/** Yields what the core needs to import the user: names as the core stores them, and features of its licence. */
-function* needsOf({
-  loginMethods,
-  userRoles = [],
-  totpDevices,
-}: ImportUser): Generator<['feature', Feature] | ['tenant' | 'role', string]> {
-  const tenantIds = [...loginMethods, ...userRoles].flatMap((each) => each.tenantIds ?? [])
-  for (const tenantId of coreTenantIds(tenantIds)) yield ['tenant', tenantId]
-  for (const { role } of userRoles) yield ['role', trimmed(role)]
-  if (becomesPrimary(loginMethods)) yield ['feature', 'account_linking']
-  // Only the exact name is free: the core requires the feature for `Public`.
-  if (tenantIds.some((tenantId) => tenantId !== PUBLIC_TENANT)) yield ['feature', 'multi_tenancy']
-  if (totpDevices !== undefined) yield ['feature', 'mfa']
 }
 
 interface Finding extends Pick<PreflightFinding, 'code' | 'message'> {

@@ -55,7 +55,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   'migration/run/steps':
     'base migration/core migration/record-validation migration/account migration/source migration/run',
   'migration/endpoint':
-    'base migration/core migration/record-validation migration/account/import-one middleware node zod express',
+    'base migration/core migration/record-validation migration/account middleware node zod express',
 
   'telemetry/log': 'base node zod',
   'telemetry/otel': 'base verification zod @opentelemetry/api',

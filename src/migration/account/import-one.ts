@@ -1,16 +1,11 @@
 import type { CallOptions, CoreClient, CoreUser, DirectImport } from '../core/core-client.js'
 import { CoreError } from '../core/core-error.js'
-import {
-  conflictCodeOf,
-  errorCodeOf,
-  isValidationText,
-  withoutRecordValues,
-} from '../core/core-texts.js'
+import { conflictCodeOf, errorCodeOf, isValidationText } from '../core/core-texts.js'
 import type { ImportUser } from '../core/import-user.js'
 import { externalUserIdOf } from '../record-validation/normalise.js'
 import type { UserFinding } from '../record-validation/user-finding.js'
 import { validateUser } from '../record-validation/validate-user.js'
-import { findTakenLogin } from './conflicting-account.js'
+import { findHolder, type Identity } from './find-account.js'
 
 /** The result of importing one user. */
 export type ImportOneResult =
@@ -71,52 +66,73 @@ export async function importOne(
     return { outcome: 'invalid', errors: [{ field: '', code: 'wrong_type', message }] }
   }
   try {
-    return await importAs(externalUserId, { core, user, options })
+    return await importAs(core, { externalUserId, user }, options)
   } catch (error) {
     throw error instanceof CoreError ? unknownOutcome(error) : error
   }
 }
 
-interface Import {
-  readonly core: CoreClient
-  readonly user: ImportUser
-  readonly options: CallOptions
-}
-
 async function importAs(
-  externalUserId: string,
-  { core, user, options }: Import,
+  core: CoreClient,
+  identity: Identity,
+  options: CallOptions,
 ): Promise<ImportOneResult> {
-  const answer = await catchCoreError(core.importUser(user, options))
-  const coreUserId = await core.coreIdOf(externalUserId, options)
-  if (coreUserId !== undefined) {
-    const isCreated = !(answer instanceof CoreError) && answer.outcome === 'created'
-    const account = isCreated ? answer.user : await core.user(coreUserId, options)
-    if (account === undefined || !isAccountOf(externalUserId, account)) {
-      throw contradiction('the account has another id')
-    }
-    return { outcome: isCreated ? 'created' : 'existing', userId: account.id, coreUserId }
+  const { externalUserId, user } = identity
+  const send = () => core.importUser(user, options)
+  const attempt = await importAndFind(core, { externalUserId, send }, options)
+  if (attempt.end === 'no_answer') throw attempt.error
+  if (attempt.end === 'rejected') return judgeRejection(core, { ...identity, ...attempt }, options)
+  const { coreUserId, created } = attempt
+  const account = created ?? (await core.user(coreUserId, options))
+  if (account === undefined || !isAccountOf(externalUserId, account)) {
+    throw contradiction('the account has another id')
   }
-  if (answer instanceof CoreError) throw answer
-  if (answer.outcome === 'created') throw contradiction('the account has no external id')
-  if (await isThirdPartyLoginTaken(answer.errors, { core, user, options })) {
-    // Another process may have created the account since the look-up. Then `judgeRejection` throws.
-    const hasAccountNow = (await core.coreIdOf(externalUserId, options)) !== undefined
-    if (!hasAccountNow) return { outcome: 'conflict', codes: ['E005'] }
-  }
-  return judgeRejection(answer.errors, user)
+  const outcome = created === undefined ? 'existing' : 'created'
+  return { outcome, userId: account.id, coreUserId }
 }
 
 /** A sign-in may have linked the account to another one, whose id the core then returns. */
 const isAccountOf = (externalUserId: string, { id, loginMethods }: CoreUser): boolean =>
   id === externalUserId || loginMethods.some(({ recipeUserId }) => recipeUserId === externalUserId)
 
-/** Returns a CoreError instead of throwing it, because the look-up decides the result. */
-const catchCoreError = (reply: Promise<DirectImport>): Promise<DirectImport | CoreError> =>
-  reply.catch((error: unknown) => {
+/** How an attempt to import a user ended. */
+type Attempt =
+  /** The external id has an account, which the attempt `created`, or an earlier call. */
+  | { readonly end: 'account'; readonly coreUserId: string; readonly created?: CoreUser }
+  /** The core refused the user. */
+  | { readonly end: 'rejected'; readonly errors: readonly string[] }
+  | { readonly end: 'no_answer'; readonly error: CoreError }
+
+interface AskedImport {
+  readonly externalUserId: string
+  /** Imports the user. */
+  readonly send: () => Promise<DirectImport>
+}
+
+/**
+ * Imports a user, then looks the external id up. The look-up decides, because the core refuses a call that repeats a
+ * successful one.
+ *
+ * @throws CoreError if the look-up fails, or finds nothing of an account that was created.
+ */
+export async function importAndFind(
+  core: CoreClient,
+  { externalUserId, send }: AskedImport,
+  options: CallOptions,
+): Promise<Attempt> {
+  const answer = await send().catch((error: unknown) => {
     if (error instanceof CoreError) return error
     throw error
   })
+  const coreUserId = await core.coreIdOf(externalUserId, options)
+  if (coreUserId !== undefined) {
+    const isCreated = !(answer instanceof CoreError) && answer.outcome === 'created'
+    return { end: 'account', coreUserId, ...(isCreated && { created: answer.user }) }
+  }
+  if (answer instanceof CoreError) return { end: 'no_answer', error: answer }
+  if (answer.outcome === 'rejected') return { end: 'rejected', errors: answer.errors }
+  throw contradiction('the account has no external id')
+}
 
 const contradiction = (why: string): CoreError =>
   new CoreError(`POST /bulk-import/import: ${why}`, { code: 'malformed_reply', outcome: 'unknown' })
@@ -139,40 +155,33 @@ function isWritable(value: unknown): boolean {
   }
 }
 
-/** The whole text with which cores 11.0 to 12.0.8 refuse a taken third-party login. Other cores send E005. */
-const UNSPECIFIC_REFUSAL = 'translated'
-
-/** Whether the core refused the user because another account has one of its third-party logins. */
-async function isThirdPartyLoginTaken(
-  texts: readonly string[],
-  { core, user, options }: Import,
-): Promise<boolean> {
-  if (!texts.every((text) => text.trim() === UNSPECIFIC_REFUSAL)) return false
-  // Looks up only the third-party login, because a taken e-mail address has a code of its own.
-  const loginMethods = user.loginMethods
-    .filter(({ recipeId }) => recipeId === 'thirdparty')
-    .map(({ email: _, isPrimary: __, ...method }) => method)
-  return (await findTakenLogin(core, { loginMethods }, options)) !== undefined
+interface RejectedIdentity extends Identity {
+  readonly errors: readonly string[]
 }
 
 /**
  * Classifies the texts with which the core refuses to import a user. The core uses the same status for
- * errors of its database and of the user, so only known texts count as the fault of the user.
+ * errors of its database and of the user, so only known texts, and logins that another account has, count as the
+ * fault of the user.
  *
- * @throws CoreError with the outcome `unknown` for any other text.
+ * @throws CoreError if another cause is possible.
  */
-function judgeRejection(texts: readonly string[], user: ImportUser): ImportOneResult {
-  const codes = texts.map(conflictCodeOf).filter((code) => code !== undefined)
-  if (codes.length === texts.length) return { outcome: 'conflict', codes: [...new Set(codes)] }
-  if (texts.every(isValidationText)) {
-    const errors = texts.map((text) => ({
-      field: '',
-      code: 'refused_by_core',
-      message: withoutRecordValues(text, user),
-    }))
-    return { outcome: 'invalid', errors }
+async function judgeRejection(
+  core: CoreClient,
+  { errors, ...identity }: RejectedIdentity,
+  options: CallOptions,
+): Promise<ImportOneResult> {
+  const codes = errors.map(conflictCodeOf).filter((code) => code !== undefined)
+  if (codes.length === errors.length) return { outcome: 'conflict', codes: [...new Set(codes)] }
+  if (errors.every(isValidationText)) {
+    const findings = errors.map((message) => ({ field: '', code: 'refused_by_core', message }))
+    return { outcome: 'invalid', errors: findings }
   }
-  const known = texts.map(errorCodeOf).filter((code) => code !== undefined)
+  // Cores 11.0 to 12.0.8 refuse a taken third-party login with the text `translated`.
+  const holder = await findHolder(core, identity, options)
+  // If another process has created the account since the look-up, the next call finds it.
+  if (typeof holder === 'object') return { outcome: 'conflict', codes: [holder.code] }
+  const known = errors.map(errorCodeOf).filter((code) => code !== undefined)
   const why = known.length === 0 ? 'with a text that is not known' : known.join(', ')
   throw new CoreError(`POST /bulk-import/import: the core answered 400: ${why}`, {
     code: 'bad_request',

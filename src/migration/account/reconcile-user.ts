@@ -7,10 +7,11 @@ import type {
   CoreUser,
 } from '../core/core-client.js'
 import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
+import { holderOf, recipeKeysOf } from '../record-validation/login-keys.js'
 import { coreTenantIds, lowerCased, trimmed } from '../record-validation/normalise.js'
 import { corePhoneNumber } from '../record-validation/phone-number.js'
 import { fieldOf } from '../record-validation/user-finding.js'
-import { findTakenLogin } from './conflicting-account.js'
+import { type FoundAccount, findAccount, findTakenLogin, type Identity } from './find-account.js'
 
 /** The result of looking up an identity. */
 type Reconciliation =
@@ -35,7 +36,7 @@ type Reconciliation =
  */
 export async function reconcileUser(
   core: CoreClient,
-  identity: AskedIdentity,
+  identity: Identity,
   options: CallOptions = {},
 ): Promise<Reconciliation> {
   const account = await readAccount(core, identity, options)
@@ -58,10 +59,10 @@ export async function reconcileUser(
  */
 export function compareAccount(user: ImportUser, account: Account): string[] {
   return [
-    ...compareObjects(user.userMetadata ?? {}, account.metadata, 'userMetadata'),
+    ...compareValues(user.userMetadata ?? {}, account.metadata, 'userMetadata'),
     ...compareRoles(user, account),
     ...compareTotpDevices(user, account),
-    ...compareLoginMethods(user.loginMethods, account.user.loginMethods),
+    ...compareLoginMethods(user.loginMethods, account.user),
   ]
 }
 
@@ -87,55 +88,40 @@ function compareTotpDevices({ totpDevices = [] }: ImportUser, account: Account):
     remaining.delete(name)
     if (found === undefined) return [field]
     const { period = DEFAULT_PERIOD_SECONDS, skew = DEFAULT_SKEW } = device
-    const differences: string[] = []
-    if (found.period !== Math.trunc(period)) differences.push(`${field}.period`)
-    if (found.skew !== Math.trunc(skew)) differences.push(`${field}.skew`)
-    return differences
+    const isSame = {
+      period: found.period === Math.trunc(period),
+      skew: found.skew === Math.trunc(skew),
+    }
+    return pathsOf(isSame, field)
   })
 }
 
-type Metadata = Readonly<Record<string, unknown>>
-
-/** Returns the paths of the record's metadata that the account lacks. */
-function compareObjects(wanted: Metadata, stored: Metadata, field: string): string[] {
-  const differences: string[] = []
-  for (const name of Object.keys(wanted)) {
-    const value = wanted[name]
+/** Returns the paths of the wanted value that the stored one lacks. */
+function compareValues(wanted: unknown, stored: unknown, field: string): string[] {
+  if (isObject(wanted) && isObject(stored)) {
     // The core drops members that are `null`.
-    if (value === null) continue
-    const found = Object.hasOwn(stored, name) ? stored[name] : undefined
-    if (value === found) continue
-    if (isObject(value) && isObject(found)) {
-      differences.push(...compareObjects(value, found, fieldOf(field, name)))
-    } else if (!isSame(value, found)) differences.push(fieldOf(field, name))
+    const names = Object.keys(wanted).filter((name) => wanted[name] !== null)
+    return names.flatMap((name) => {
+      const found = Object.hasOwn(stored, name) ? stored[name] : undefined
+      return compareValues(wanted[name], found, fieldOf(field, name))
+    })
   }
-  return differences
+  return isSame(wanted, stored) ? [] : [field]
 }
 
 /** Compares a list as a whole, because its elements have no names to match them by. */
-function isSame(wanted: unknown, stored: unknown): boolean {
-  if (Array.isArray(wanted)) {
-    if (!Array.isArray(stored) || stored.length !== wanted.length) return false
-    return wanted.every((element, index) => isSame(element, stored[index]))
-  }
-  if (isObject(wanted)) return isObject(stored) && compareObjects(wanted, stored, '').length === 0
-  return wanted === stored
-}
+const isSame = (wanted: unknown, stored: unknown): boolean =>
+  Array.isArray(wanted) && Array.isArray(stored)
+    ? wanted.length === stored.length &&
+      wanted.every((element, index) => compareValues(element, stored[index], '').length === 0)
+    : wanted === stored
 
 /** The core's data of an account, as far as the record has values to compare it with. */
-export interface Account {
-  readonly coreUserId: string
-  readonly user: CoreUser
+export interface Account extends FoundAccount {
   /** The roles of each tenant. */
   readonly roles: ReadonlyMap<string, readonly string[]>
   readonly metadata: Readonly<Record<string, unknown>>
   readonly totpDevices: readonly CoreTotpDevice[]
-}
-
-/** A user with its external id, under which the core stores roles, metadata and TOTP devices. */
-interface AskedIdentity {
-  readonly externalUserId: string
-  readonly user: ImportUser
 }
 
 /**
@@ -146,103 +132,66 @@ interface AskedIdentity {
  */
 async function readAccount(
   core: CoreClient,
-  { externalUserId, user }: AskedIdentity,
+  { externalUserId, user }: Identity,
   options: CallOptions = {},
 ): Promise<Account | undefined> {
-  const coreUserId = await core.coreIdOf(externalUserId, options)
-  if (coreUserId === undefined) return undefined
-  const found = await core.user(coreUserId, options)
+  const found = await findAccount(core, externalUserId, options)
   if (found === undefined) return undefined
+  const { userMetadata = {}, userRoles = [], totpDevices = [] } = user
   const roles = new Map<string, readonly string[]>()
-  for (const tenantId of roleTenantsOf(user)) {
+  for (const tenantId of new Set(userRoles.flatMap((role) => coreTenantIds(role.tenantIds)))) {
     roles.set(tenantId, await core.rolesOf(tenantId, externalUserId, options))
   }
-  const hasMetadata = Object.keys(user.userMetadata ?? {}).length > 0
-  const hasDevices = (user.totpDevices ?? []).length > 0
+  const hasMetadata = Object.keys(userMetadata).length > 0
   return {
-    coreUserId,
-    user: found,
+    ...found,
     roles,
     metadata: hasMetadata ? await core.metadataOf(externalUserId, options) : {},
-    totpDevices: hasDevices ? await core.totpDevicesOf(externalUserId, options) : [],
+    totpDevices: totpDevices.length > 0 ? await core.totpDevicesOf(externalUserId, options) : [],
   }
 }
-
-const roleTenantsOf = ({ userRoles = [] }: ImportUser): ReadonlySet<string> =>
-  new Set(userRoles.flatMap(({ tenantIds }) => coreTenantIds(tenantIds)))
 
 /** Compares login methods in any order. A method that only the account has is a difference too. */
 function compareLoginMethods(
   record: readonly ImportLoginMethod[],
-  account: readonly CoreLoginMethod[],
+  { isPrimaryUser, loginMethods }: CoreUser,
 ): string[] {
-  const remaining = [...account]
+  const remaining = loginMethods.map((method) => ({
+    method,
+    keys: recipeKeysOf(holderOf({ isPrimaryUser, loginMethods: [method] })),
+  }))
   const differences = record.flatMap((method, index) => {
     const field = `loginMethods[${index}]`
-    const wanted = wantedOf(method)
-    const place = findMethod(wanted, remaining)
-    const [found] = place === undefined ? [] : remaining.splice(place, 1)
-    return found === undefined ? [field] : differencesOf(wanted, found, field)
+    const keys = new Set(recipeKeysOf({ loginMethods: [method] }))
+    const place = remaining.findIndex((each) => each.keys.some((key) => keys.has(key)))
+    const [found] = place < 0 ? [] : remaining.splice(place, 1)
+    return found === undefined ? [field] : compareMethod(method, found.method, field)
   })
   return remaining.length === 0 ? differences : [...differences, 'loginMethods']
 }
 
-/** Returns a method of a record in the form in which the core returns it. */
-function wantedOf(method: ImportLoginMethod) {
+function compareMethod(method: ImportLoginMethod, found: CoreLoginMethod, field: string): string[] {
   const { recipeId, email, timeJoinedInMSSinceEpoch: timeJoined } = method
-  const isThirdParty = recipeId === 'thirdparty'
   const phoneNumber = recipeId === 'passwordless' ? method.phoneNumber : undefined
-  return {
-    recipeId,
-    tenantIds: coreTenantIds(method.tenantIds),
-    // The core returns a phone number without an e-mail address as verified, whatever the record has.
-    verified: (phoneNumber !== undefined && email === undefined) || method.isVerified === true,
+  const isSame = {
+    tenantIds: areSameTenants(coreTenantIds(method.tenantIds), found.tenantIds),
+    // Only a missing verification is a difference, because signing in with an e-mailed code verifies the address.
+    isVerified: found.verified || method.isVerified !== true,
     // Without a time, the core uses the time of the import.
-    timeJoined: timeJoined === undefined ? undefined : Math.trunc(timeJoined),
-    email: email === undefined ? undefined : lowerCased(email),
-    phoneNumber: phoneNumber === undefined ? undefined : corePhoneNumber(phoneNumber),
-    thirdPartyId: isThirdParty ? method.thirdPartyId : undefined,
-    thirdPartyUserId: isThirdParty ? method.thirdPartyUserId : undefined,
+    timeJoinedInMSSinceEpoch:
+      timeJoined === undefined || found.timeJoined === Math.trunc(timeJoined),
+    email: found.email === (email === undefined ? undefined : lowerCased(email)),
+    phoneNumber:
+      found.phoneNumber === (phoneNumber === undefined ? undefined : corePhoneNumber(phoneNumber)),
   }
+  return pathsOf(isSame, field)
 }
 
-type WantedMethod = ReturnType<typeof wantedOf>
-
-/** Several methods may have the same login in different tenants. Prefers the method with the same tenants. */
-function findMethod(wanted: WantedMethod, methods: readonly CoreLoginMethod[]): number | undefined {
-  let first: number | undefined
-  for (const [place, method] of methods.entries()) {
-    if (!isSameLogin(wanted, method)) continue
-    if (areSameTenants(wanted.tenantIds, method.tenantIds)) return place
-    first ??= place
-  }
-  return first
-}
-
-function isSameLogin(wanted: WantedMethod, method: CoreLoginMethod): boolean {
-  if (wanted.recipeId !== method.recipeId) return false
-  const { email, phoneNumber, thirdPartyId, thirdPartyUserId } = wanted
-  if (wanted.recipeId === 'thirdparty') {
-    const { thirdParty } = method
-    return thirdParty?.id === thirdPartyId && thirdParty?.userId === thirdPartyUserId
-  }
-  if (email !== undefined && method.email === email) return true
-  return phoneNumber !== undefined && method.phoneNumber === phoneNumber
-}
-
-function differencesOf(wanted: WantedMethod, found: CoreLoginMethod, field: string): string[] {
-  const { tenantIds, verified, timeJoined, email, phoneNumber } = wanted
-  const differences: string[] = []
-  if (!areSameTenants(tenantIds, found.tenantIds)) differences.push(`${field}.tenantIds`)
-  // Only a missing verification is a difference, because signing in with an e-mailed code verifies the address.
-  if (verified && !found.verified) differences.push(`${field}.isVerified`)
-  if (timeJoined !== undefined && found.timeJoined !== timeJoined) {
-    differences.push(`${field}.timeJoinedInMSSinceEpoch`)
-  }
-  if ((found.email ?? undefined) !== email) differences.push(`${field}.email`)
-  if ((found.phoneNumber ?? undefined) !== phoneNumber) differences.push(`${field}.phoneNumber`)
-  return differences
-}
+/** Returns the paths of the members that are not the same. */
+const pathsOf = (isSame: Readonly<Record<string, boolean>>, field: string): string[] =>
+  Object.keys(isSame)
+    .filter((name) => !isSame[name])
+    .map((name) => `${field}.${name}`)
 
 const areSameTenants = (some: readonly string[], others: readonly string[]): boolean =>
   some.every((tenantId) => others.includes(tenantId)) &&

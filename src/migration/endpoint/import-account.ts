@@ -1,7 +1,8 @@
+import { findAccount } from '../account/find-account.js'
 import { importOne } from '../account/import-one.js'
-import type { CoreClient, CoreLoginMethod, CoreUser } from '../core/core-client.js'
+import type { CoreClient, CoreUser } from '../core/core-client.js'
 import type { ImportUser } from '../core/import-user.js'
-import { type LoginSource, recipeKeysOf } from '../record-validation/login-keys.js'
+import { holderOf, recipeKeysOf } from '../record-validation/login-keys.js'
 import {
   type EndpointResult,
   faultsOf,
@@ -21,8 +22,10 @@ export async function findOrImport(
   context: RequestContext,
   core: CoreClient,
 ): Promise<EndpointResult> {
-  const found = await need(context, 'core_unavailable', () => findAccount(core, user))
-  if (found !== undefined) return judgeAccount(found, user)
+  const found = await need(context, 'core_unavailable', () =>
+    findAccount(core, user.externalUserId),
+  )
+  if (found !== undefined) return judgeAccount(found.user, user)
   // Unknown even if the core is not reached, because an earlier request may have created the account.
   return need(context, 'outcome_unknown', () => importAccount(core, user))
 }
@@ -49,15 +52,6 @@ export async function importAccount(core: CoreClient, user: ImportUser): Promise
   }
 }
 
-/** Returns the account under the external id; `undefined` if there is none. */
-async function findAccount(
-  core: CoreClient,
-  { externalUserId }: { readonly externalUserId: string },
-): Promise<CoreUser | undefined> {
-  const coreUserId = await core.coreIdOf(externalUserId)
-  return coreUserId === undefined ? undefined : core.user(coreUserId)
-}
-
 /** Checks the logins, because external ids are global and the account may belong to a user of another issuer. */
 function judgeAccount(account: CoreUser, user: ImportUser): EndpointResult {
   if (!holdsLoginOf(account, user)) throw refused('account_foreign')
@@ -69,11 +63,6 @@ function judgeAccount(account: CoreUser, user: ImportUser): EndpointResult {
  * e-mail address, phone number or third-party login, in the form that the core stores.
  */
 export function holdsLoginOf(account: CoreUser, record: ImportUser): boolean {
-  const held = new Set(recipeKeysOf({ loginMethods: account.loginMethods.map(toLoginSource) }))
+  const held = new Set(recipeKeysOf(holderOf(account)))
   return recipeKeysOf(record).some((key) => held.has(key))
 }
-
-const toLoginSource = ({ thirdParty, ...method }: CoreLoginMethod): LoginSource =>
-  thirdParty === undefined
-    ? method
-    : { ...method, thirdPartyId: thirdParty.id, thirdPartyUserId: thirdParty.userId }

@@ -1,4 +1,4 @@
-import type { AccountInfo } from '../core/core-client.js'
+import type { AccountInfo, CoreLoginMethod, CoreUser } from '../core/core-client.js'
 import type { ImportLoginMethod } from '../core/import-user.js'
 import { coreTenantIds, lowerCased, trimmed } from './normalise.js'
 import { corePhoneNumber } from './phone-number.js'
@@ -19,14 +19,28 @@ export interface Login {
   readonly info: AccountInfo
 }
 
+/** Returns a login method of an account in the form of a record. */
+const loginSourceOf = ({ thirdParty, ...method }: CoreLoginMethod): LoginSource =>
+  thirdParty === undefined
+    ? method
+    : { ...method, thirdPartyId: thirdParty.id, thirdPartyUserId: thirdParty.userId }
+
+/** Returns an account by its logins. */
+export const holderOf = ({
+  isPrimaryUser: isPrimary,
+  loginMethods,
+}: Pick<CoreUser, 'isPrimaryUser' | 'loginMethods'>): LoginHolder => ({
+  loginMethods: loginMethods.map((method) => ({ ...loginSourceOf(method), isPrimary })),
+})
+
 /** The scope of all primary users, whatever their recipes. */
 export const PRIMARY = 'primary'
 
 /**
  * Yields each login in each tenant: a recipe accepts a login once per tenant, and no two primary users share
- * an account info. It may yield a login several times.
+ * an account info. It may yield a login several times; those of the recipes come first.
  */
-export function* loginsOf({ loginMethods }: LoginHolder): Generator<Login> {
+function* loginsOf({ loginMethods }: LoginHolder): Generator<Login> {
   for (const method of loginMethods) {
     // The e-mail address of a third-party method is not a login.
     const infos = accountInfosOf(method).filter(
@@ -67,13 +81,15 @@ function accountInfosOf(method: LoginSource): AccountInfo[] {
   return infos
 }
 
+/** Returns each login in each tenant, by its key. */
+export const loginsByKey = (holder: LoginHolder): ReadonlyMap<string, Login> =>
+  new Map(Array.from(loginsOf(holder), (login) => [loginKey(login), login]))
+
 /**
  * Returns a key for each login in each tenant. If two users share a key, only one of them can become an
  * account. The keys contain account data.
  */
-export const loginKeysOf = (holder: LoginHolder): string[] => [
-  ...new Set([...loginsOf(holder)].map(loginKey)),
-]
+export const loginKeysOf = (holder: LoginHolder): string[] => [...loginsByKey(holder).keys()]
 
 /** Returns the keys of the logins to sign in with, without the keys for primary users. */
 export const recipeKeysOf = (holder: LoginHolder): string[] =>

@@ -192,7 +192,7 @@ describe.concurrent('importOne, refused without an account under the id,', () =>
   })
 })
 
-describe.concurrent('importOne, told only that something was translated,', () => {
+describe.concurrent('importOne, refused with a text that tells no cause,', () => {
   const pair = { thirdPartyId: 'google', thirdPartyUserId: 'google-1' }
   const user: ImportUser = {
     externalUserId: 'legacy-1',
@@ -208,27 +208,22 @@ describe.concurrent('importOne, told only that something was translated,', () =>
   const translated = { isDone: false, answer: rejects('translated') }
   const failed = { code: 'bad_request', status: 400, outcome: 'unknown' }
 
-  it('is a conflict where another account has the pair', async () => {
-    const core = await coreWith({ ...translated, holders: holder('google-1') })
-    const conflict = { outcome: 'conflict', codes: ['E005'] }
+  it.each([
+    ['the pair', 'google-1', 'E005'],
+    ['as a primary user the e-mail address', 'google-2', 'E022'],
+  ])('is a conflict where another account has %s', async (_, providerUserId, code) => {
+    const core = await coreWith({ ...translated, holders: holder(providerUserId) })
+    const conflict = { outcome: 'conflict', codes: [code] }
     expect(await importOne(clientOf(core), user)).toEqual(conflict)
-    expect(core.requests.filter(({ url }) => url.startsWith('/users'))).toHaveLength(1)
   })
 
   it.each<[string, Reply]>([
-    ['nobody has the pair', ok({ users: [] })],
-    ['another pair has the e-mail address', holder('google-2')],
+    ['nobody has a login of the user', ok({ users: [] })],
     ['who has it cannot be asked', replies(400, 'x')],
   ])('cannot tell where %s', async (_, holders) => {
     const core = await coreWith({ ...translated, holders })
     const asked = importOne(clientOf(core), user)
     await expect(asked).rejects.toMatchObject({ ...failed, name: 'CoreError' })
-  })
-
-  it('cannot tell of a user without a provider, and asks nobody', async () => {
-    const core = await coreWith({ ...translated, holders: holder('google-1') })
-    await expect(importOne(clientOf(core), USER)).rejects.toMatchObject(failed)
-    expect(core.requests.filter(({ url }) => url.startsWith('/users'))).toEqual([])
   })
 
   it('cannot tell where its own account has come to be meanwhile', async () => {

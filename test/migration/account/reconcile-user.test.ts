@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findTakenLogin } from '../../../src/migration/account/conflicting-account.js'
+import { findTakenLogin } from '../../../src/migration/account/find-account.js'
 import { reconcileUser } from '../../../src/migration/account/reconcile-user.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { type Known, startAccountCore } from './account-core.js'

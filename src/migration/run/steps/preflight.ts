@@ -1,4 +1,4 @@
-import { findHolder } from '../../account/conflicting-account.js'
+import { findHolder } from '../../account/find-account.js'
 import { CoreError } from '../../core/core-error.js'
 import { loginKeysOf } from '../../record-validation/login-keys.js'
 import { externalUserIdOf } from '../../record-validation/normalise.js'

@@ -1,6 +1,6 @@
-import { findHolder, findTakenLogin, type TakenLogin } from '../../account/conflicting-account.js'
-import type { DirectImport } from '../../core/core-client.js'
-import { CoreError } from '../../core/core-error.js'
+import { findHolder, findTakenLogin, type TakenLogin } from '../../account/find-account.js'
+import { importAndFind } from '../../account/import-one.js'
+import type { CoreError } from '../../core/core-error.js'
 import {
   conflictCodeOf,
   errorCodeOf,
@@ -174,33 +174,22 @@ async function importOnce(
   ctx: MigrationContext,
   record: IndexedRecord,
 ): Promise<Resolution | undefined> {
-  const { core, signal } = ctx
+  const { core, signal, settings, timing } = ctx
   const { recordIndex, externalUserId } = record
-  const answer = await importOrError(ctx, record)
-  const hasAccount = async () => (await core.coreIdOf(externalUserId, { signal })) !== undefined
-  if (!(answer instanceof CoreError)) ctx.consecutiveLostReplies = 0
-  if (await hasAccount()) return { as: 'hasAccount', record: recordIndex }
-  if (!(answer instanceof CoreError)) return resolveRejection(ctx, record, answer)
-  if (isAboutUser(answer)) return chunkFailed(record, answer.message)
-  if (answer.outcome === 'refused') throw answer
-  await ctx.timing.sleep(ctx.settings.settleSeconds * 1000, signal)
-  if (await hasAccount()) return { as: 'hasAccount', record: recordIndex }
-  countLostReply(ctx, answer)
+  const send = () =>
+    withGracePeriod(signal, (late) => core.importUser(userOf(record), { signal: late }))
+  const attempt = await importAndFind(core, { externalUserId, send }, { signal })
+  if (attempt.end !== 'no_answer') ctx.consecutiveLostReplies = 0
+  if (attempt.end === 'account') return { as: 'hasAccount', record: recordIndex }
+  if (attempt.end === 'rejected') return resolveRejection(ctx, record, attempt.errors)
+  const { error } = attempt
+  if (isAboutUser(error)) return chunkFailed(record, error.message)
+  if (error.outcome === 'refused') throw error
+  await timing.sleep(settings.settleSeconds * 1000, signal)
+  const hasAccount = (await core.coreIdOf(externalUserId, { signal })) !== undefined
+  if (hasAccount) return { as: 'hasAccount', record: recordIndex }
+  countLostReply(ctx, error)
   return undefined
-}
-
-async function importOrError(
-  { core, signal }: MigrationContext,
-  record: IndexedRecord,
-): Promise<DirectImport | CoreError> {
-  try {
-    return await withGracePeriod(signal, (late) =>
-      core.importUser(userOf(record), { signal: late }),
-    )
-  } catch (error) {
-    if (error instanceof CoreError) return error
-    throw error
-  }
 }
 
 /** The core sends these statuses if it gives no reason. Any other status may come from a proxy. */
@@ -209,18 +198,14 @@ const isAboutUser = ({ status }: CoreError): boolean => status === 400 || status
 async function resolveRejection(
   { core, signal }: MigrationContext,
   record: IndexedRecord,
-  answer: DirectImport,
+  errors: readonly string[],
 ): Promise<Resolution> {
-  if (answer.outcome === 'created') {
-    const message = 'POST /bulk-import/import: the account has no external id'
-    throw new CoreError(message, { code: 'malformed_reply', outcome: 'unknown' })
-  }
   const user = userOf(record)
   const taken = await findTakenLogin(core, user, { signal })
   if (taken !== undefined) return refusedFor(record, taken)
-  const texts = answer.errors.join(', ')
+  const texts = errors.join(', ')
   const code = errorCodeOf(texts) ?? conflictCodeOf(texts)
-  const isInvalid = code === undefined && answer.errors.every(isValidationText)
+  const isInvalid = code === undefined && errors.every(isValidationText)
   const { text, kind, ...read } = readRowError(isInvalid ? `[${texts}]` : texts, user)
   if (code === undefined && !isInvalid) return chunkFailed(record, text)
   return {

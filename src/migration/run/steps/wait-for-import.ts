@@ -1,4 +1,4 @@
-import { findHolder } from '../../account/conflicting-account.js'
+import { findHolder } from '../../account/find-account.js'
 import { CoreError } from '../../core/core-error.js'
 import type { MigrationContext } from '../migration-context.js'
 import type { EntryOf } from '../state/journal-entry.js'

@@ -54,8 +54,8 @@ export type {
 } from './endpoint/legacy-user.js'
 export { migrationEndpoint } from './endpoint/migration-endpoint.js'
 export type { LegacyIdentity } from './endpoint/migration-request.js'
+export type { Journal } from './journal/file-journal.js'
 export { fileJournal } from './journal/file-journal.js'
-export type { Journal } from './journal/journal.js'
 export type {
   UserError,
   UserErrorCode,

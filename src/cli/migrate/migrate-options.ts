@@ -5,11 +5,11 @@ import {
   type UserWarningCode,
 } from '../../migration/record-validation/user-finding.js'
 import {
+  type CorrectionRequest,
   MIGRATION_NUMBERS,
   type MigrationOptions,
   type NumberRange,
 } from '../../migration/run/migration.js'
-import type { CorrectionRequest } from '../../migration/run/run-steps.js'
 import { isFailureCode } from '../../migration/run/state/run-state.js'
 import type { Arguments, OptionGroup, OptionSpec, OptionSpecs } from '../frame/arguments.js'
 import { type OptionNames, usageError } from '../frame/command-failure.js'

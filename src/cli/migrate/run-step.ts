@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import type { CoreClient } from '../../migration/core/core-client.js'
 import { CoreError } from '../../migration/core/core-error.js'
 import { CLIENT_NUMBERS, type CoreClientOptions } from '../../migration/core/open-core-client.js'
+import type { Journal } from '../../migration/journal/file-journal.js'
 import { JOURNAL_FILE } from '../../migration/journal/file-journal.js'
-import type { Journal } from '../../migration/journal/journal.js'
 import { corePhoneNumber } from '../../migration/record-validation/phone-number.js'
 import { phonePlansFault } from '../../migration/record-validation/phone-plans.js'
 import {
@@ -19,9 +19,9 @@ import {
   openReader,
   openReplayed,
 } from '../../migration/run/open-migration.js'
-import { type JournaledState, replayJournal } from '../../migration/run/replay-journal.js'
 import type { MigrationReport } from '../../migration/run/report.js'
 import type { Origin } from '../../migration/run/state/journal-entry.js'
+import { type JournaledState, replayJournal } from '../../migration/run/state/replay-journal.js'
 import type { Arguments } from '../frame/arguments.js'
 import type { CommandContext, CommandResult } from '../frame/command.js'
 import { untilInterrupted } from '../frame/command.js'

@@ -12,10 +12,11 @@ import {
   parseOptions,
 } from '../../base/options.js'
 import type { CoreClient } from '../core/core-client.js'
-import type { Journal } from '../journal/journal.js'
+import type { Journal } from '../journal/file-journal.js'
 import { USER_WARNING_CODES, type UserWarningCode } from '../record-validation/user-finding.js'
 import type { Source } from '../source/source.js'
 import type { IdentityReport, MigrationReport } from './report.js'
+import { isFailureCode } from './state/run-state.js'
 
 /** Options of `openMigration`. */
 export interface MigrationOptions {
@@ -145,7 +146,22 @@ export type MigrationSettings = Required<Omit<MigrationOptions, 'onProgress'>> &
 export const parseSettings = (input: unknown): MigrationSettings =>
   parseOptions('openMigration options', schema, input)
 
-export function isSource(value: unknown): value is Source {
+/** Corrections, or the records that failed or were held back with one of the codes. */
+export type CorrectionRequest = Source | { readonly again: readonly string[] }
+
+/** @throws TypeError if `input` is neither a source nor a list of codes. */
+export function parseCorrectionRequest(input: unknown): CorrectionRequest {
+  if (isSource(input)) return input
+  const codes = isObject(input) && Object.keys(input).length === 1 ? input['again'] : undefined
+  if (Array.isArray(codes) && codes.length > 0 && codes.every(isFailureCode))
+    return { again: codes }
+  throw new TypeError(
+    'correct: corrections must be { file }, { name, records }, or { again } with codes such as ' +
+      'E004 or login_taken',
+  )
+}
+
+function isSource(value: unknown): value is Source {
   if (!isObject(value)) return false
   const names = Object.keys(value).sort().join()
   if (names === 'file') return isNonEmptyString(value['file'])

@@ -1,40 +1,58 @@
 import { abortWith } from '../../base/deadline.js'
 import { announceMigration, type MigrationProgress } from '../../base/decision/migration-event.js'
+import { CoreError } from '../core/core-error.js'
 import { patientClient } from '../core/open-core-client.js'
 import { assertPhonePlans } from '../record-validation/phone-number.js'
 import { validateUser } from '../record-validation/validate-user.js'
+import { openCorrections } from '../source/corrections.js'
+import type { Source } from '../source/source.js'
 import {
   type Migration,
   type MigrationOptions,
   type MigrationSettings,
+  parseCorrectionRequest,
   parseSettings,
   type StepOptions,
 } from './migration.js'
-import { type MigrationContext, SYSTEM_TIMING, type Timing } from './migration-context.js'
-import { type JournaledState, replayJournal } from './replay-journal.js'
-import {
-  createReport,
-  type IdentityReport,
-  type MigrationReport,
-  type StepResult,
-} from './report.js'
-import {
-  check,
-  correctAndRun,
-  parseCorrectionRequest,
-  reverify,
-  runSteps,
-  runToResult,
-  unblock,
-} from './run-steps.js'
+import { MigrationError } from './migration-error.js'
 import {
   assertSameCore,
   createSourceIndex,
   type IndexedRecord,
   type IndexedSettings,
+  type MigrationContext,
+  originOf,
   type SourceIndex,
-} from './source-index.js'
-import { countsOf, identityAt, mayRestart, reportedState, sizeOf } from './state/run-state.js'
+  SYSTEM_TIMING,
+  type Timing,
+} from './records.js'
+import {
+  createReport,
+  type IdentityReport,
+  type MigrationReport,
+  type PreflightFinding,
+  type StepResult,
+} from './report.js'
+import { type JournaledState, replayJournal } from './state/replay-journal.js'
+import {
+  countOf,
+  countsOf,
+  finalState,
+  type Goal,
+  identityAt,
+  mayRestart,
+  nextStep,
+  type RunStep,
+  reportedState,
+  sizeOf,
+} from './state/run-state.js'
+import { decideDeletion, deleteRows, resolveLostReply } from './steps/calls-and-lost-replies.js'
+import { checkCorrections, retryFailed } from './steps/correct.js'
+import { preflight } from './steps/preflight.js'
+import { reconcile } from './steps/reconcile.js'
+import { collect, importDirectly, resolveIdentities } from './steps/resolve-identities.js'
+import { stage } from './steps/stage.js'
+import { waitForImport } from './steps/wait-for-import.js'
 
 /**
  * Opens a migration of `source` into `core`, which continues where `journal` ends. Opening reads only
@@ -83,45 +101,19 @@ export function openReplayed(
 ): Migration {
   if (!mayRestart(journaled.state)) assertSameCore(journaled.state.begun, settings.core)
   const { closing, readIndex, ...reader } = openReader(settings, journaled, timing)
-  const runAlone = createStepRunner({ settings, journaled, timing, readIndex }, closing.signal)
-  return Object.freeze({
-    ...reader,
-    check: (stepOptions) => runAlone(check, stepOptions),
-    run: (stepOptions) => runAlone((ctx) => runSteps(ctx, 'migrate'), stepOptions),
-    async correct(corrections, stepOptions) {
-      const request = parseCorrectionRequest(corrections)
-      return runAlone((ctx) => correctAndRun(ctx, request), stepOptions)
-    },
-    reconcile: (stepOptions) => runAlone(reverify, stepOptions),
-    unblock: (stepOptions) => runAlone(unblock, stepOptions),
-    async close() {
-      closing.abort(new Error('the migration is closed'))
-      await runAlone.ended()
-      await settings.journal.close()
-    },
-  } satisfies Migration)
-}
-
-type MigrationStep = (ctx: MigrationContext) => Promise<StepResult>
-
-interface OpenedMigration extends Pick<MigrationContext, 'settings' | 'journaled' | 'timing'> {
-  readonly readIndex: (signal: AbortSignal) => Promise<SourceIndex>
-}
-
-/** Returns a function that runs at most one step at a time, because two would stage the same users. */
-function createStepRunner(opened: OpenedMigration, closing: AbortSignal) {
   let inProgress: Promise<MigrationReport> | undefined
 
+  /** Runs one step at a time, because two would stage the same users. */
   async function runAlone(
     step: MigrationStep,
     { signal }: StepOptions = {},
   ): Promise<MigrationReport> {
-    closing.throwIfAborted()
+    closing.signal.throwIfAborted()
     if (inProgress !== undefined) throw new Error('a step of the migration is in progress')
     const controller = new AbortController()
-    const signals = signal === undefined ? [closing] : [closing, signal]
+    const signals = signal === undefined ? [closing.signal] : [closing.signal, signal]
     const stopListening = signals.map((each) => abortWith(controller, each))
-    inProgress = runStep(opened, controller.signal, step)
+    inProgress = runStep({ settings, journaled, timing, readIndex }, controller.signal, step)
     try {
       return await inProgress
     } finally {
@@ -130,45 +122,26 @@ function createStepRunner(opened: OpenedMigration, closing: AbortSignal) {
     }
   }
 
-  return Object.assign(runAlone, {
-    /** Resolves once no step is in progress. */
-    ended: async (): Promise<void> => void (await inProgress?.catch(() => {})),
-  })
-}
-
-/** Runs a step, journals its result and publishes it. */
-async function runStep(
-  { readIndex, ...opened }: OpenedMigration,
-  signal: AbortSignal,
-  step: MigrationStep,
-): Promise<MigrationReport> {
-  const { settings, journaled, timing } = opened
-  const { state } = journaled
-  const emit: MigrationContext['emit'] = (type, about) =>
-    announceMigration<MigrationProgress>(settings.onProgress, () => ({
-      by: 'migration',
-      type,
-      counts: countsOf(state),
-      identities: sizeOf(state),
-      ...about,
-    }))
-  const result = await runToResult(signal, async () =>
-    step({
-      ...opened,
-      core: patientClient(settings.core),
-      sourceIndex: await readIndex(signal),
-      signal,
-      emit,
-      consecutiveLostReplies: 0,
-      lastExamination: { failed: state.rows.size, processing: 0, at: timing.elapsedMs() },
-    }),
-  )
-  if (state.begun !== undefined) {
-    const findings = result.findings.map((finding) => ({ ...finding }))
-    await journaled.write({ type: 'ended', ...result, findings })
-  }
-  emit('ended')
-  return createReport(state, { result, now: timing.now() })
+  return Object.freeze({
+    ...reader,
+    check: (stepOptions) => runAlone(check, stepOptions),
+    run: (stepOptions) => runAlone((ctx) => runSteps(ctx, 'migrate'), stepOptions),
+    async correct(corrections, stepOptions) {
+      const request = parseCorrectionRequest(corrections)
+      return runAlone(async (ctx) => {
+        if ('again' in request) await retryFailed(ctx, request.again)
+        else await applyCorrections(ctx, request)
+        return runSteps(ctx, 'migrate')
+      }, stepOptions)
+    },
+    reconcile: (stepOptions) => runAlone(reverify, stepOptions),
+    unblock: (stepOptions) => runAlone(unblock, stepOptions),
+    async close() {
+      closing.abort(new Error('the migration is closed'))
+      await inProgress?.catch(() => {})
+      await settings.journal.close()
+    },
+  } satisfies Migration)
 }
 
 /** The functions of a migration that do not call the core. */
@@ -179,10 +152,7 @@ export function openReader(
   settings: IndexedSettings,
   journaled: JournaledState,
   { now }: Pick<Timing, 'now'> = SYSTEM_TIMING,
-): MigrationReader & {
-  readonly closing: AbortController
-  readonly readIndex: (signal: AbortSignal) => Promise<SourceIndex>
-} {
+) {
   const { state } = journaled
   const closing = new AbortController()
   let index: Promise<SourceIndex> | undefined
@@ -225,4 +195,137 @@ function reportOn(
   // The journal has no reason, because the validation of the record gives it.
   const validation = validateUser(record.value)
   return validation.ok ? report : { ...report, errors: validation.errors }
+}
+
+type MigrationStep = (ctx: MigrationContext) => Promise<StepResult>
+
+interface OpenedMigration extends Pick<MigrationContext, 'settings' | 'journaled' | 'timing'> {
+  readonly readIndex: (signal: AbortSignal) => Promise<SourceIndex>
+}
+
+/** Runs a step, journals its result and publishes it. */
+async function runStep(
+  { readIndex, ...opened }: OpenedMigration,
+  signal: AbortSignal,
+  step: MigrationStep,
+): Promise<MigrationReport> {
+  const { settings, journaled, timing } = opened
+  const { state } = journaled
+  const emit: MigrationContext['emit'] = (type, about) =>
+    announceMigration<MigrationProgress>(settings.onProgress, () => ({
+      by: 'migration',
+      type,
+      counts: countsOf(state),
+      identities: sizeOf(state),
+      ...about,
+    }))
+  const result = await readIndex(signal)
+    .then((sourceIndex) =>
+      step({
+        ...opened,
+        core: patientClient(settings.core),
+        sourceIndex,
+        signal,
+        emit,
+        consecutiveLostReplies: 0,
+        lastExamination: { failed: state.rows.size, processing: 0, at: timing.elapsedMs() },
+      }),
+    )
+    .catch((error: unknown) => resultOfError(error, signal))
+  if (state.begun !== undefined) {
+    const findings = result.findings.map((finding) => ({ ...finding }))
+    await journaled.write({ type: 'ended', ...result, findings })
+  }
+  emit('ended')
+  return createReport(state, { result, now: timing.now() })
+}
+
+/** Converts an abort and a `CoreError` to the result that they mean, and throws any other error. */
+function resultOfError(error: unknown, signal: AbortSignal): StepResult {
+  const isCoreError = error instanceof CoreError
+  // A core call that fails after the signal aborted is taken to have failed because of the abort.
+  if (signal.aborted && (isCoreError || error === signal.reason)) {
+    return { state: 'interrupted', findings: [] }
+  }
+  if (!isCoreError) throw error
+  return { state: 'core_fault', findings: [], fault: error.message, faultCode: error.code }
+}
+
+/** Runs the steps of `nextStep` one after another, until none is left or the preflight stops the run. */
+async function runSteps(ctx: MigrationContext, goal: Goal): Promise<StepResult> {
+  const { journaled } = ctx
+  let findings: readonly PreflightFinding[] = []
+  // The core may have made progress since the run stalled.
+  if (journaled.state.stalledRows.size > 0) await journaled.write({ type: 'rest', phase: 'wait' })
+  for (;;) {
+    ctx.signal.throwIfAborted()
+    const step = nextStep(journaled.state, goal)
+    if (step === 'end') return { state: finalState(journaled.state), findings }
+    if (step !== 'preflight') await STEPS[step](ctx, goal)
+    else {
+      const { passed, entry, ...found } = await preflight(ctx)
+      findings = found.findings
+      if (entry !== undefined) await journaled.write({ ...entry, started: passed })
+      if (!passed) return { state: 'preflight_failed', findings }
+    }
+  }
+}
+
+type StepFunction = (ctx: MigrationContext, goal: Goal) => Promise<void>
+
+const STEPS: Record<Exclude<RunStep, 'preflight' | 'end'>, StepFunction> = {
+  /** After a crash it is unknown when the call was abandoned, so its settle time starts now. */
+  resolve_lost_reply: (ctx) => resolveLostReply(ctx, { abandonedAt: ctx.timing.elapsedMs() }),
+  delete_rows: deleteRows,
+  resolve_identities: resolveIdentities,
+  stage,
+  wait: waitForImport,
+  collect,
+  import_directly: importDirectly,
+  reconcile,
+}
+
+/** Runs the preflight only. */
+async function check(ctx: MigrationContext): Promise<StepResult> {
+  const { findings, passed, entry } = await preflight(ctx)
+  if (entry !== undefined && !ctx.journaled.state.started) await ctx.journaled.write(entry)
+  return { state: passed ? finalState(ctx.journaled.state) : 'preflight_failed', findings }
+}
+
+/**
+ * Looks up each identity again.
+ *
+ * @throws MigrationError `bad_journal` before the first run.
+ */
+async function reverify(ctx: MigrationContext): Promise<StepResult> {
+  if (!ctx.journaled.state.started) {
+    const message = 'nothing has been staged yet: run comes before reconcile'
+    throw new MigrationError('bad_journal', message)
+  }
+  await ctx.journaled.write({ type: 'rest', phase: 'wait', reverify: true })
+  return runSteps(ctx, 'verify')
+}
+
+/**
+ * Deletes the rows that still waited when the run stalled, and looks up their identities.
+ *
+ * @throws MigrationError `bad_journal` if the run has not stalled.
+ */
+async function unblock(ctx: MigrationContext): Promise<StepResult> {
+  const { state } = ctx.journaled
+  const isInProgress = state.toResolve.size > 0 || countOf(state, 'unresolved') > 0
+  if (state.stalledRows.size === 0 && !isInProgress) {
+    throw new MigrationError('bad_journal', 'no run has stalled: there are no rows to delete')
+  }
+  await decideDeletion(ctx, [...state.stalledRows.values()])
+  return runSteps(ctx, 'unblock')
+}
+
+async function applyCorrections(ctx: MigrationContext, source: Source): Promise<void> {
+  const open = openCorrections(source, ctx.settings.batchBytes)
+  const { digest, ...corrected } = await checkCorrections(ctx, open)
+  await ctx.journaled.write({ type: 'corrected', source: originOf(source, digest), ...corrected })
+  await ctx.sourceIndex.add(open)
+  const { replaced, leftOut, accepted } = corrected
+  ctx.emit('corrected', { users: replaced.length + leftOut.length + accepted.length })
 }

@@ -1,8 +1,8 @@
 import { isObject } from '../../base/options.js'
 import { MigrationError } from '../run/migration-error.js'
 import { createDigestTable } from './digest-table.js'
-import { type OpenSource, openSource } from './open-source.js'
 import type { Source, SourceRecord } from './source.js'
+import { type OpenSource, openSource } from './source.js'
 
 /** A person's decision on one identity. */
 export type Correction =

@@ -1,8 +1,8 @@
 import { migrateWith } from '../../../src/cli/migrate/migrate.js'
 import { run } from '../../../src/cli/run-command.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
+import type { Journal } from '../../../src/migration/journal/file-journal.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
-import type { Journal } from '../../../src/migration/journal/journal.js'
 
 // `service-auth migrate`, which dies before or after the journal's nth `append`: DIE_AT=3:before.
 

@@ -1,5 +1,5 @@
+import type { Journal } from '../../../src/migration/journal/file-journal.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
-import type { Journal } from '../../../src/migration/journal/journal.js'
 
 // Appends until there is no room, opens the journal again, and tells what it saw.
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Journal } from '../../../src/migration/journal/file-journal.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
-import type { Journal } from '../../../src/migration/journal/journal.js'
 import type { MigrationError } from '../../../src/migration/run/migration-error.js'
 
 // Opens a journal in a process of its own, and says what came of it. Then it does what `WANTS` says until

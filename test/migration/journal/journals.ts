@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import type { Journal } from '../../../src/migration/journal/file-journal.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
-import type { Journal } from '../../../src/migration/journal/journal.js'
 
 /** A folder of the test's own, which is removed after it. */
 export async function folderOfTest(): Promise<string> {

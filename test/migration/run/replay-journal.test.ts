@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { replayJournal } from '../../../src/migration/run/replay-journal.js'
 import { begunEntry, type EntryOf } from '../../../src/migration/run/state/journal-entry.js'
+import { replayJournal } from '../../../src/migration/run/state/replay-journal.js'
 import { decideDeletion } from '../../../src/migration/run/steps/calls-and-lost-replies.js'
 import { memoryJournal } from './support/memory-journal.js'
 

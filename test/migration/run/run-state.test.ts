@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { applyEntry } from '../../../src/migration/run/state/apply-entry.js'
 import {
   begunEntry,
   type CallResult,
@@ -10,6 +9,7 @@ import {
   readRecordIndexes,
   writeRecordIndexes,
 } from '../../../src/migration/run/state/journal-entry.js'
+import { applyEntry } from '../../../src/migration/run/state/replay-journal.js'
 import {
   countsOf,
   createRunState,

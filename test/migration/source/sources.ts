@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type OpenSource, openSource } from '../../../src/migration/source/open-source.js'
 import type { Source, SourceRecord } from '../../../src/migration/source/source.js'
+import { type OpenSource, openSource } from '../../../src/migration/source/source.js'
 
 export const MAX_BYTES = 1000
 

@@ -1,5 +1,5 @@
 import { CoreError } from '../../core/core-error.js'
-import type { MigrationContext } from '../migration-context.js'
+import { currentRecords, findAccounts, type MigrationContext, unrecordedRows } from '../records.js'
 import {
   type CallResult,
   type EntryOf,
@@ -8,7 +8,6 @@ import {
   writeRecordIndexes,
 } from '../state/journal-entry.js'
 import type { SentBatch, SentDeletion } from '../state/run-state.js'
-import { currentRecords, findAccounts, unrecordedRows } from './records.js'
 
 /**
  * Journals a call and sends it. Returns `undefined` if there was no reply and `resolveLostReply` has journaled

@@ -1,12 +1,16 @@
 import { trimmed } from '../../record-validation/normalise.js'
 import type { Correction, OpenCorrections } from '../../source/corrections.js'
-import type { MigrationContext } from '../migration-context.js'
 import { MigrationError } from '../migration-error.js'
-import { type IndexedRecord, replacementsIn } from '../source-index.js'
+import {
+  currentRecords,
+  type IndexedRecord,
+  type MigrationContext,
+  recordPosition,
+  replacementsIn,
+} from '../records.js'
 import { type EntryOf, writeRecordIndexes } from '../state/journal-entry.js'
 import { type IdentityCode, identityCode } from '../state/run-state.js'
 import { conflictEntries, examine } from './preflight.js'
-import { currentRecords, recordPosition } from './records.js'
 
 type Corrected = Omit<EntryOf<'corrected'>, 'type' | 'source'>
 

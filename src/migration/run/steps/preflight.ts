@@ -5,11 +5,15 @@ import { externalUserIdOf } from '../../record-validation/normalise.js'
 import type { UserFinding } from '../../record-validation/user-finding.js'
 import { lackedBy, validateUser } from '../../record-validation/validate-user.js'
 import { createDigestTable } from '../../source/digest-table.js'
-import type { MigrationContext } from '../migration-context.js'
+import {
+  forEachConcurrently,
+  type IndexedRecord,
+  type MigrationContext,
+  recordPosition,
+  userOf,
+} from '../records.js'
 import type { PreflightFinding } from '../report.js'
-import { type IndexedRecord, userOf } from '../source-index.js'
 import { type EntryOf, writeRecordIndexes } from '../state/journal-entry.js'
-import { forEachConcurrently, recordPosition } from './records.js'
 
 /** The result of a preflight, with its entry for the journal, unless the core cannot import at all. */
 interface Preflight {

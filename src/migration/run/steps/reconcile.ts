@@ -1,9 +1,14 @@
 import { reconcileUser } from '../../account/reconcile-user.js'
-import type { MigrationContext } from '../migration-context.js'
-import { type IndexedRecord, userOf } from '../source-index.js'
+import {
+  currentRecords,
+  type IndexedRecord,
+  inGroups,
+  type MigrationContext,
+  unrecordedRows,
+  userOf,
+} from '../records.js'
 import { type EntryOf, lookedUpEntry } from '../state/journal-entry.js'
 import { type IdentityCode, identityAt, identityCode, type RunState } from '../state/run-state.js'
-import { currentRecords, inGroups, unrecordedRows } from './records.js'
 
 /** Looks up each identity that is due, then checks that the core has no unrecorded row of this run. */
 export async function reconcile(ctx: MigrationContext): Promise<void> {

@@ -8,8 +8,16 @@ import {
   type RowError,
   readRowError,
 } from '../../core/core-texts.js'
-import type { MigrationContext } from '../migration-context.js'
-import { type IndexedRecord, userOf } from '../source-index.js'
+import {
+  currentRecords,
+  type IndexedRecord,
+  inGroups,
+  type MigrationContext,
+  type RunRow,
+  rowEntry,
+  unrecordedRows,
+  userOf,
+} from '../records.js'
 import {
   type EntryOf,
   lookedUpEntry,
@@ -18,7 +26,6 @@ import {
 } from '../state/journal-entry.js'
 import { countOf, type IdentityCode, identityCode } from '../state/run-state.js'
 import { countLostReply, withGracePeriod } from './calls-and-lost-replies.js'
-import { currentRecords, inGroups, type RunRow, rowEntry, unrecordedRows } from './records.js'
 
 /**
  * Journals each failed row of this run, with its reason. If a row may have failed because of another row

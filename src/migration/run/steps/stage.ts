@@ -1,11 +1,16 @@
 import { CoreError } from '../../core/core-error.js'
 import { lackedCodeOf, shortened, withoutRecordValues } from '../../core/core-texts.js'
-import type { MigrationContext } from '../migration-context.js'
-import { type IndexedRecord, userOf } from '../source-index.js'
+import {
+  currentRecords,
+  findAccounts,
+  type IndexedRecord,
+  type MigrationContext,
+  unrecordedRows,
+  userOf,
+} from '../records.js'
 import { lookedUpEntry, type ResultOf, writeRecordIndexes } from '../state/journal-entry.js'
 import { type IdentityCode, identityAt, identityCode } from '../state/run-state.js'
 import { sendCall } from './calls-and-lost-replies.js'
-import { currentRecords, findAccounts, unrecordedRows } from './records.js'
 
 /** Stages all unsent records. Reads the next batch while one is being sent. */
 export async function stage(ctx: MigrationContext): Promise<void> {

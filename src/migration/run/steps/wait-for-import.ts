@@ -1,10 +1,15 @@
 import { findHolder } from '../../account/find-account.js'
 import { CoreError } from '../../core/core-error.js'
-import type { MigrationContext } from '../migration-context.js'
+import {
+  forEachConcurrently,
+  type MigrationContext,
+  type RunRow,
+  rowEntry,
+  unrecordedRows,
+} from '../records.js'
 import type { EntryOf } from '../state/journal-entry.js'
 import type { Goal } from '../state/run-state.js'
 import { decideDeletion } from './calls-and-lost-replies.js'
-import { forEachConcurrently, type RunRow, rowEntry, unrecordedRows } from './records.js'
 
 // Quiet: successive polls return the same counts. Stuck: quiet for a minute while rows are `PROCESSING`; one of
 // them may block its chunk. Stalled: quiet, or without a change of this run's rows, for `stallMinutes`.

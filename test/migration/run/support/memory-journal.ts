@@ -1,4 +1,4 @@
-import type { Journal } from '../../../../src/migration/journal/journal.js'
+import type { Journal } from '../../../../src/migration/journal/file-journal.js'
 
 export interface MemoryJournal extends Journal {
   readonly lines: string[]

@@ -1,4 +1,4 @@
-import { SYSTEM_TIMING, type Timing } from '../../../../src/migration/run/migration-context.js'
+import { SYSTEM_TIMING, type Timing } from '../../../../src/migration/run/records.js'
 
 /** The seconds of a run, as milliseconds. */
 export const QUICK_TIMING: Timing = {

@@ -1,4 +1,4 @@
-import type { Timing } from '../../../../src/migration/run/migration-context.js'
+import type { Timing } from '../../../../src/migration/run/records.js'
 
 /** Time that passes only when somebody waits or asks, and what happens in it. */
 export interface SimulatedTime extends Timing {

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { openSource } from '../../../src/migration/source/open-source.js'
+import { openSource } from '../../../src/migration/source/source.js'
 import { each, fileOf, MAX_BYTES, openFor, recordsOf, sourceOf } from './sources.js'
 
 const SECRET = 'of-a-person'

@@ -51,7 +51,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   'migration/run':
     'base migration/core migration/record-validation migration/source migration/run migration/journal node zod',
   'migration/run/state':
-    'base migration/journal migration/run/migration-error migration/record-validation/user-finding zod',
+    'base migration/core/core-error migration/journal migration/run/migration-error migration/record-validation/user-finding',
   'migration/run/steps':
     'base migration/core migration/record-validation migration/account migration/source migration/run',
   'migration/endpoint':

@@ -80,9 +80,8 @@ export type {
   IdentityReport,
   IdentityState,
   MigrationReport,
-  MigrationState,
-  PreflightFinding,
   RowLeft,
 } from './run/report.js'
+export type { MigrationState, PreflightFinding } from './run/state/journal-entry.js'
 export type { IdentityDetails } from './run/state/run-state.js'
 export type { Source } from './source/source.js'

@@ -9,9 +9,9 @@ import type {
   IdentityReport,
   IdentityState,
   MigrationReport,
-  MigrationState,
   RowLeft,
 } from '../../migration/run/report.js'
+import type { MigrationState } from '../../migration/run/state/journal-entry.js'
 import type { CommandResult, ExitCode } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
 import { columns } from '../output/columns.js'

@@ -26,25 +26,22 @@ import {
   SYSTEM_TIMING,
   type Timing,
 } from './records.js'
-import {
-  createReport,
-  type IdentityReport,
-  type MigrationReport,
-  type PreflightFinding,
-  type StepResult,
-} from './report.js'
+import { createReport, type IdentityReport, type MigrationReport } from './report.js'
+import type { PreflightFinding, StepResult } from './state/journal-entry.js'
 import { type JournaledState, replayJournal } from './state/replay-journal.js'
 import {
   countOf,
   countsOf,
+  detailsOf,
   finalState,
   type Goal,
-  identityAt,
+  identityCode,
   mayRestart,
   nextStep,
   type RunStep,
   reportedState,
   sizeOf,
+  sourceOf,
 } from './state/run-state.js'
 import { decideDeletion, deleteRows, resolveLostReply } from './steps/calls-and-lost-replies.js'
 import { checkCorrections, retryFailed } from './steps/correct.js'
@@ -181,8 +178,9 @@ function reportOn(
   { state }: JournaledState,
 ): IdentityReport {
   const { recordIndex, externalUserId } = record
-  const { details, source, state: code } = identityAt(state, recordIndex)
-  const corrections = state.corrections[source - 1]
+  const details = detailsOf(state, recordIndex)
+  const code = identityCode(state, recordIndex)
+  const corrections = state.corrections[sourceOf(state, recordIndex) - 1]
   const report: IdentityReport = {
     externalUserId,
     line: lineOf(recordIndex),
@@ -233,8 +231,7 @@ async function runStep(
     )
     .catch((error: unknown) => resultOfError(error, signal))
   if (state.begun !== undefined) {
-    const findings = result.findings.map((finding) => ({ ...finding }))
-    await journaled.write({ type: 'ended', ...result, findings })
+    await journaled.write({ type: 'ended', ...result })
   }
   emit('ended')
   return createReport(state, { result, now: timing.now() })

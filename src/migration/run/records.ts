@@ -10,9 +10,9 @@ import type { Source, SourceRecord } from '../source/source.js'
 import { openSource } from '../source/source.js'
 import type { MigrationSettings } from './migration.js'
 import { MigrationError } from './migration-error.js'
-import { begunEntry, type EntryOf, type Origin } from './state/journal-entry.js'
+import type { EntryOf, Origin } from './state/journal-entry.js'
 import type { JournaledState } from './state/replay-journal.js'
-import { identityAt, mayRestart } from './state/run-state.js'
+import { mayRestart, sourceOf } from './state/run-state.js'
 
 /** A record of the source, or of corrections, with its identity. */
 export interface IndexedRecord extends SourceRecord {
@@ -89,8 +89,7 @@ export async function createSourceIndex(
     async add(open) {
       const sourceNumber = corrections.push(open)
       for await (const { recordIndex, line } of replacementsIn(open.corrections(), index)) {
-        if (identityAt(journaled.state, recordIndex).source === sourceNumber)
-          lines[recordIndex] = line
+        if (sourceOf(journaled.state, recordIndex) === sourceNumber) lines[recordIndex] = line
       }
       if (open.digest() === journaled.state.corrections[sourceNumber - 1]?.digest) return
       const message = `${JSON.stringify(open.name)} has changed since the journal recorded it`
@@ -150,7 +149,7 @@ async function begin(
   if (begun !== undefined && !mayRestart(journaled.state)) return assertSameOrigin(begun, source)
   if (begun?.source.digest === digest && begun.core === core) return
   const about = { at: now(), identities, source }
-  await journaled.write(begunEntry({ ...about, ...(core !== undefined && { core }) }))
+  await journaled.write({ type: 'begun', ...about, ...(core !== undefined && { core }) })
 }
 
 export function originOf(source: Source, digest: string): Origin {
@@ -225,8 +224,8 @@ export async function* currentRecords(
 ): AsyncGenerator<IndexedRecord> {
   for (let sourceNumber = 0; sourceNumber <= state.corrections.length; sourceNumber++) {
     const isDue = (recordIndex: number): boolean =>
-      identityAt(state, recordIndex).source === sourceNumber && isWanted(recordIndex)
-    if (!state.identities.some((_, recordIndex) => isDue(recordIndex))) continue
+      sourceOf(state, recordIndex) === sourceNumber && isWanted(recordIndex)
+    if (!state.codes.some((_, recordIndex) => isDue(recordIndex))) continue
     for await (const record of sourceIndex.records(sourceNumber, signal))
       if (isDue(record.recordIndex)) yield record
   }
@@ -237,7 +236,7 @@ export function recordPosition(
   { sourceIndex, journaled: { state } }: MigrationContext,
   recordIndex: number,
 ): string {
-  const corrections = state.corrections[identityAt(state, recordIndex).source - 1]
+  const corrections = state.corrections[sourceOf(state, recordIndex) - 1]
   return `Line ${sourceIndex.lineOf(recordIndex)} of ${corrections?.name ?? 'the source'}`
 }
 
@@ -260,7 +259,7 @@ export async function* unrecordedRows(
     const externalUserId = externalUserIdOf(row)
     if (externalUserId === undefined) continue
     const recordIndex = sourceIndex.recordIndexOf(externalUserId)
-    if (recordIndex === undefined || !identityAt(state, recordIndex).wasSent) continue
+    if (recordIndex === undefined || state.wasSent[recordIndex] !== 1) continue
     yield { row, recordIndex, externalUserId }
   }
 }

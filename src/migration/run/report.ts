@@ -1,40 +1,16 @@
 import type { MigrationCounts } from '../../base/decision/migration-event.js'
 import type { RowStatus } from '../core/core-client.js'
 import type { CoreErrorCode } from '../core/core-error.js'
+import type { MigrationState, PreflightFinding, StepResult } from './state/journal-entry.js'
 import {
   countsOf,
+  detailsOf,
   type IdentityDetails,
-  type MigrationState,
+  identityCode,
   type RunState,
   runStatus,
   sizeOf,
 } from './state/run-state.js'
-
-export type { MigrationState }
-
-/** A result of the preflight that stops the run before staging, or that is worth knowing. */
-export interface PreflightFinding {
-  /** The kind of finding. */
-  readonly code:
-    | 'core_too_old'
-    | 'in_memory_database'
-    | 'tenant_missing'
-    | 'role_missing'
-    | 'feature_missing'
-    | 'foreign_rows'
-    | 'record_invalid'
-    | 'login_taken'
-    | 'login_twice'
-    | 'warning_not_accepted'
-  /** A `fault` stops the run, a `notice` does not. */
-  readonly severity: 'fault' | 'notice'
-  /** A sentence for people. */
-  readonly message: string
-  /** Line of the source, from 1: the first of the `records`. */
-  readonly line?: number
-  /** Number of records, or of rows, with this finding. */
-  readonly records?: number
-}
 
 /** A row that still waited at the core when the run stalled. */
 export interface RowLeft {
@@ -83,18 +59,9 @@ export interface IdentityReport extends IdentityDetails {
   readonly state: IdentityState
 }
 
-/** The result of a step of a `Migration`, which may run several steps of a run. */
-export interface StepResult {
-  readonly state: MigrationState
-  readonly findings: readonly PreflightFinding[]
-  /** The message of the core error that ended the run. */
-  readonly fault?: string
-  readonly faultCode?: CoreErrorCode
-}
-
 export function createReport(state: RunState, { result, now }: ReportInput): MigrationReport {
   const status = result?.state ?? runStatus(state)
-  const findings = result?.findings ?? (state.ended?.findings as StepResult['findings'] | undefined)
+  const last = result ?? state.ended
   return {
     state: status,
     counts: countsOf(state),
@@ -102,8 +69,8 @@ export function createReport(state: RunState, { result, now }: ReportInput): Mig
     startedAt: state.begun?.at ?? now,
     reportedAt: now,
     ...(status === 'stalled' && { rows: rowsLeft(state) }),
-    findings: findings ?? [],
-    advice: adviceFor(state, status, result ?? state.ended ?? {}),
+    findings: last?.findings ?? [],
+    advice: adviceFor(state, status, last ?? {}),
   }
 }
 
@@ -154,12 +121,11 @@ const BY_FAULT: Readonly<Record<CoreErrorCode, string>> = {
     'Check that a core answers at this address, and not a proxy or another service, then run again.',
 }
 
-interface Fault {
-  readonly fault?: string | undefined
-  readonly faultCode?: string | undefined
-}
-
-function adviceFor(state: RunState, status: MigrationState, { fault, faultCode }: Fault): string[] {
+function adviceFor(
+  state: RunState,
+  status: MigrationState,
+  { fault, faultCode }: Partial<StepResult>,
+): string[] {
   const counts = countsOf(state)
   const records = countByCode(state)
   const failedWith = (codes: readonly string[]): FailedRecords[] =>
@@ -171,7 +137,7 @@ function adviceFor(state: RunState, status: MigrationState, { fault, faultCode }
   const advice: (string | undefined)[] = [
     fault === undefined ? undefined : `The core: ${fault}`,
     BY_STATE[status],
-    status === 'core_fault' ? faultAdvice(faultCode) : undefined,
+    status === 'core_fault' && faultCode !== undefined ? BY_FAULT[faultCode] : undefined,
     state.blocked
       ? 'A deletion did not account for each row: find out what else deletes rows, then reconcile.'
       : undefined,
@@ -198,23 +164,18 @@ function adviceFor(state: RunState, status: MigrationState, { fault, faultCode }
   return advice.filter((sentence) => sentence !== undefined)
 }
 
-const faultAdvice = (code: string | undefined): string =>
-  code !== undefined && Object.hasOwn(BY_FAULT, code)
-    ? BY_FAULT[code as keyof typeof BY_FAULT]
-    : 'Find out why the core does not respond as expected, then run again.'
-
 interface FailedRecords {
   readonly code: string
   readonly records: number
 }
 
 /** Counts the records that failed or are held back, by their state and code. */
-function countByCode({ identities }: RunState): ReadonlyMap<string, FailedRecords> {
+function countByCode(state: RunState): ReadonlyMap<string, FailedRecords> {
   const counts = new Map<string, FailedRecords>()
-  for (const { state, details } of identities) {
-    const { code } = details
+  for (let recordIndex = 0; recordIndex < sizeOf(state); recordIndex++) {
+    const { code } = detailsOf(state, recordIndex)
     if (code === undefined) continue
-    const key = `${state} ${code}`
+    const key = `${identityCode(state, recordIndex)} ${code}`
     counts.set(key, { code, records: (counts.get(key)?.records ?? 0) + 1 })
   }
   return counts

@@ -10,7 +10,7 @@ export type Correction =
   | {
       readonly type: 'replace'
       readonly externalUserId: string
-      /** `value`, `text` and `bytes` of the user, `line` of the correction. */
+      /** `value` and `bytes` of the user, `line` of the correction. */
       readonly record: SourceRecord
     }
   | {
@@ -83,10 +83,9 @@ function replacement(
   if (user['externalUserId'] !== externalUserId) {
     return 'the user must have the externalUserId that it replaces'
   }
-  const text = JSON.stringify(user)
-  const bytes = Buffer.byteLength(text)
+  const bytes = Buffer.byteLength(JSON.stringify(user))
   if (bytes > maxBytes) return `this user is longer than ${maxBytes} bytes`
-  return { type: 'replace', externalUserId, record: { line, value: user, text, bytes } }
+  return { type: 'replace', externalUserId, record: { line, value: user, bytes } }
 }
 
 const isId = (value: unknown): value is string => typeof value === 'string' && value !== ''

@@ -22,9 +22,7 @@ export interface SourceRecord {
   readonly line: number
   /** An object, not an array. */
   readonly value: Readonly<Record<string, unknown>>
-  /** The record as JSON on one line. For a file, the line as it is. */
-  readonly text: string
-  /** Length of `text` in UTF-8. */
+  /** Length of the record as JSON in UTF-8: for a file, of the line as it is. */
   readonly bytes: number
 }
 
@@ -68,11 +66,11 @@ export function openSource(source: Source, options: OpenSourceOptions): OpenSour
   let digest: string | undefined
 
   /** Only the digest is proof, but it is known at the end: until then a changed record would be used. */
-  function checkUnchanged(index: number, { text, line }: SourceRecord): void {
+  function checkUnchanged(index: number, { text, record }: ParsedRecord): void {
     const checksum = zlib.crc32(text)
     const isNew = digest === undefined && index === checksums.length
     if (isNew) checksums.push(checksum)
-    if (checksums[index] !== checksum) throw sourceError(`${what} ${CHANGED}`, line)
+    if (checksums[index] !== checksum) throw sourceError(`${what} ${CHANGED}`, record.line)
   }
 
   return {
@@ -85,7 +83,7 @@ export function openSource(source: Source, options: OpenSourceOptions): OpenSour
         line += 1
         if (parsed.type === 'fault') throw sourceError(parsed.message, line)
         if (parsed.type === 'blank') continue
-        checkUnchanged(index, parsed.record)
+        checkUnchanged(index, parsed)
         index += 1
         yield parsed.record
       }
@@ -101,6 +99,8 @@ export function openSource(source: Source, options: OpenSourceOptions): OpenSour
   }
 }
 
+type ParsedRecord = Extract<ParsedLine, { type: 'record' }>
+
 const CHANGED = 'has changed since it was first read'
 
 type CreateError = (message: string) => MigrationError
@@ -112,7 +112,7 @@ const recordReader = (records: () => AsyncIterable<unknown>, maxBytes: number): 
       signal?.throwIfAborted()
       line += 1
       const parsed = parseRecord(given, line, maxBytes)
-      if (parsed.type === 'record') hash.update(parsed.record.text).update('\n')
+      if (parsed.type === 'record') hash.update(parsed.text).update('\n')
       yield parsed
     }
   }
@@ -152,8 +152,8 @@ function readingError(error: unknown, errorOf: CreateError): unknown {
 }
 
 /** A record, a blank line, or a message that describes the error without quoting the line. */
-export type ParsedLine =
-  | { readonly type: 'record'; readonly record: SourceRecord }
+type ParsedLine =
+  | { readonly type: 'record'; readonly record: SourceRecord; readonly text: string }
   | { readonly type: 'blank' }
   | { readonly type: 'fault'; readonly message: string }
 
@@ -168,7 +168,7 @@ const AN_ARRAY = 'here is an array: NDJSON has one record a line, without bracke
 const NOT_AN_OBJECT = 'this is not a JSON object'
 
 /** Parses a line of NDJSON, which may end with LF or CR LF. */
-export function parseLine({ number, bytes, ended }: FileLine, maxBytes: number): ParsedLine {
+function parseLine({ number, bytes, ended }: FileLine, maxBytes: number): ParsedLine {
   const content = bytes.at(-1) === CARRIAGE_RETURN ? bytes.subarray(0, -1) : bytes
   if (content.length > maxBytes) return fault(`this line is longer than ${maxBytes} bytes`)
   if (number === 1 && content.indexOf(BYTE_ORDER_MARK) === 0) {
@@ -181,17 +181,17 @@ export function parseLine({ number, bytes, ended }: FileLine, maxBytes: number):
   if (ARRAY.test(text)) return fault(AN_ARRAY)
   if (value === undefined) return fault(ended ? NOT_JSON : ENDS_IN_RECORD)
   if (!isObject(value)) return fault(NOT_AN_OBJECT)
-  return { type: 'record', record: { line: number, value, text, bytes: content.length } }
+  return { type: 'record', text, record: { line: number, value, bytes: content.length } }
 }
 
 /** Converts a record of a function to JSON and back, because JSON is what will be sent. */
-export function parseRecord(given: unknown, line: number, maxBytes: number): ParsedLine {
+function parseRecord(given: unknown, line: number, maxBytes: number): ParsedLine {
   const text = writeJson(given)
   const value = text === undefined ? undefined : parseJson(text)
   if (text === undefined || !isObject(value)) return fault(NOT_AN_OBJECT)
   const bytes = Buffer.byteLength(text)
   if (bytes > maxBytes) return fault(`this record is longer than ${maxBytes} bytes`)
-  return { type: 'record', record: { line, value, text, bytes } }
+  return { type: 'record', text, record: { line, value, bytes } }
 }
 
 const fault = (message: string): ParsedLine => ({ type: 'fault', message })

@@ -4,7 +4,7 @@ import type {
   MigrationProgress,
 } from '../../../src/base/decision/migration-event.js'
 import { showProgress } from '../../../src/cli/migrate/show-progress.js'
-import { NOTHING_COUNTED } from '../../../src/migration/run/state/run-state.js'
+import { countsOf, createRunState } from '../../../src/migration/run/state/run-state.js'
 
 const event = (
   type: MigrationProgress['type'],
@@ -14,7 +14,7 @@ const event = (
   by: 'migration',
   type,
   identities: 4000,
-  counts: { ...NOTHING_COUNTED, ...counts },
+  counts: { ...countsOf(createRunState()), ...counts },
   ...more,
 })
 

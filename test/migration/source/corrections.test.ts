@@ -24,7 +24,7 @@ it('corrections come as what they ask for', async () => {
     {
       type: 'replace',
       externalUserId: 'a',
-      record: { line: 1, value: user, text: JSON.stringify(user), bytes: 40 },
+      record: { line: 1, value: user, bytes: 40 },
     },
     { type: 'leaveOut', externalUserId: 'b', line: 3, reason: 'a test account' },
     { type: 'accept', externalUserId: '__proto__', line: 4, reason: 'known' },

@@ -1,92 +1,71 @@
-import { z } from 'zod'
-import { MigrationError } from '../migration-error.js'
+import type { CoreErrorCode } from '../../core/core-error.js'
 
-/** Increases whenever an older version of the package could misread a newer journal. */
-export const FORMAT = 2
-
-const count = z.int().min(0)
-const text = z.string()
-const ids = z.array(text)
-/** Position of a record in the source, from 0. */
-const recordIndex = count
-/** The format of `writeRecordIndexes`. */
-const recordIndexes = z.string().regex(/^(?:\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)?$/)
+// The entries of a journal. A list of record indexes is written as text, by `writeRecordIndexes`.
 
 /** Identifies a source: its path or name, and the digest of its content. */
-const origin = z.strictObject({ name: text, file: z.boolean(), digest: text })
+export interface Origin {
+  readonly name: string
+  readonly file: boolean
+  readonly digest: string
+}
 
-const begun = z.strictObject({
-  type: z.literal('begun'),
-  format: z.literal(FORMAT),
+interface Begun {
+  readonly type: 'begun'
   /** Milliseconds since the epoch. */
-  at: z.number(),
-  identities: count,
-  source: origin,
-  core: text.optional(),
-})
+  readonly at: number
+  readonly identities: number
+  readonly source: Origin
+  readonly core?: string
+}
 
 /** Valid records that are not staged, because an account (`taken`) or an earlier record (`twice`) has their login. */
-const loginConflicts = {
-  taken: z.array(z.tuple([recordIndex, text])),
-  twice: z.array(z.tuple([recordIndex, text])),
+interface LoginConflicts {
+  readonly taken: readonly (readonly [recordIndex: number, heldBy: string])[]
+  readonly twice: readonly (readonly [recordIndex: number, text: string])[]
 }
 
 /** The results of a preflight, which replace those of an earlier one. */
-const preflight = z.strictObject({
-  type: z.literal('preflight'),
+interface Preflight extends LoginConflicts {
+  readonly type: 'preflight'
   /** The preflight has passed, so staging may begin. */
-  started: z.boolean(),
-  invalid: recordIndexes,
-  hasAccount: recordIndexes,
-  foreignRows: ids,
-  ...loginConflicts,
-})
+  readonly started: boolean
+  readonly invalid: string
+  readonly hasAccount: string
+  readonly foreignRows: readonly string[]
+}
 
 /** A call that changes the core. It is journaled before it is sent. */
-const sent = z.strictObject({
-  type: z.literal('sent'),
-  call: z.discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('stage'), batch: count, records: recordIndexes }),
-    z.strictObject({ kind: z.literal('delete'), rows: ids }),
-  ]),
-})
-
-const stageResults = [
-  /** `by`: without a reply, each user has a row or an account; `accounts` if none has a row. */
-  z.strictObject({
-    outcome: z.literal('staged'),
-    by: z.enum(['reply', 'row', 'accounts']),
-  }),
-  z.strictObject({
-    outcome: z.literal('rejected'),
-    users: z.array(
-      z.strictObject({
-        record: recordIndex,
-        line: count,
-        errors: z.array(text),
-        /** What the core lacks, if all errors name that: the record can be staged again with this code. */
-        code: text.optional(),
-      }),
-    ),
-  }),
-  /** The call staged nobody. Some users have a row or an account from elsewhere. */
-  z.strictObject({ outcome: z.literal('absent'), existing: recordIndexes }),
-] as const
-
-const deleteResults = [
-  z.strictObject({ outcome: z.literal('deleted'), rows: ids }),
-  z.strictObject({ outcome: z.literal('unaccounted'), deleted: ids, open: ids }),
-] as const
+interface Sent {
+  readonly type: 'sent'
+  readonly call:
+    | { readonly kind: 'stage'; readonly batch: number; readonly records: string }
+    | { readonly kind: 'delete'; readonly rows: readonly string[] }
+}
 
 /** The result of the last call that was sent. */
-const settled = z.strictObject({
-  type: z.literal('settled'),
-  result: z.discriminatedUnion('outcome', [
-    ...stageResults,
-    ...deleteResults,
-    z.strictObject({ outcome: z.literal('refused'), code: text }),
-  ]),
-})
+interface Settled {
+  readonly type: 'settled'
+  readonly result: /** `by`: without a reply, each user has a row or an account; `accounts` if none has a row. */
+    | { readonly outcome: 'staged'; readonly by: 'reply' | 'row' | 'accounts' }
+    | { readonly outcome: 'rejected'; readonly users: readonly RejectedRecord[] }
+    /** The call staged nobody. Some users have a row or an account from elsewhere. */
+    | { readonly outcome: 'absent'; readonly existing: string }
+    | { readonly outcome: 'deleted'; readonly rows: readonly string[] }
+    | {
+        readonly outcome: 'unaccounted'
+        readonly deleted: readonly string[]
+        readonly open: readonly string[]
+      }
+    | { readonly outcome: 'refused'; readonly code: string }
+}
+
+interface RejectedRecord {
+  readonly record: number
+  readonly line: number
+  readonly errors: readonly string[]
+  /** What the core lacks, if all errors name that: the record can be staged again with this code. */
+  readonly code?: string
+}
 
 /**
  * A row of this run.
@@ -96,126 +75,144 @@ const settled = z.strictObject({
  * - `stalled`: it still waited at the core when the run stalled.
  * - `unresolved`: it is deleted next, and its identity is looked up after the deletion.
  */
-const row = z.strictObject({
-  type: z.literal('row'),
-  row: text,
-  record: recordIndex,
-  line: count,
-  externalUserId: text,
-  as: z.enum(['failed', 'duplicate', 'stalled', 'unresolved']),
-  status: z.enum(['NEW', 'PROCESSING', 'FAILED']),
-  code: text.optional(),
-  text: text.optional(),
-  heldBy: text.optional(),
-})
+interface Row {
+  readonly type: 'row'
+  readonly row: string
+  readonly record: number
+  readonly line: number
+  readonly externalUserId: string
+  readonly as: 'failed' | 'duplicate' | 'stalled' | 'unresolved'
+  readonly status: 'NEW' | 'PROCESSING' | 'FAILED'
+  readonly code?: string
+  readonly text?: string
+  readonly heldBy?: string
+}
 
 /** What is left to do once nothing is left to send. */
-const rest = z.strictObject({
-  type: z.literal('rest'),
-  phase: z.enum(['wait', 'collect', 'reconcile', 'done']),
+interface Rest {
+  readonly type: 'rest'
+  readonly phase: 'wait' | 'collect' | 'reconcile' | 'done'
   /** A person requested to look up each identity again. With the phase `wait`. */
-  reverify: z.boolean().optional(),
-})
+  readonly reverify?: boolean
+}
 
 /** An identity that no longer has a row and cannot get an account with its record. */
-const refusal = z.strictObject({
-  record: recordIndex,
-  line: count,
-  code: text.optional(),
-  text,
-  heldBy: text.optional(),
-})
-
-const withAccount = z.tuple([recordIndex, text])
+export interface RefusedRecord {
+  readonly record: number
+  readonly line: number
+  readonly code?: string
+  readonly text: string
+  readonly heldBy?: string
+}
 
 /** Results of look-ups. The first four lists are results of the step `reconcile`. */
-const lookedUp = z.strictObject({
-  type: z.literal('looked_up'),
-  same: z.array(withAccount),
-  differs: z.array(z.tuple([recordIndex, text, ids])),
-  shared: z.array(withAccount),
-  missing: z.array(z.tuple([recordIndex, text.nullable()])),
-  hasAccount: recordIndexes,
-  hasRow: recordIndexes,
+interface LookedUp {
+  readonly type: 'looked_up'
+  readonly same: (readonly [recordIndex: number, coreUserId: string])[]
+  readonly differs: (readonly [recordIndex: number, coreUserId: string, paths: readonly string[]])[]
+  readonly shared: (readonly [recordIndex: number, coreUserId: string])[]
+  readonly missing: (readonly [recordIndex: number, heldBy: string | null])[]
+  readonly hasAccount: string
+  readonly hasRow: string
   /** Identities that are imported directly. */
-  toImport: recordIndexes,
-  refused: z.array(refusal),
-})
+  readonly toImport: string
+  readonly refused: readonly RefusedRecord[]
+}
 
 /** A record that a person decided on, with the line of the correction. */
-const decision = z.tuple([recordIndex, count, text])
+type Decision = readonly [recordIndex: number, line: number, reason: string]
 
-const corrected = z.strictObject({
-  type: z.literal('corrected'),
-  source: origin,
-  replaced: z.array(z.tuple([recordIndex, count])),
-  leftOut: z.array(decision),
-  accepted: z.array(decision),
-})
+interface Corrected {
+  readonly type: 'corrected'
+  readonly source: Origin
+  readonly replaced: (readonly [recordIndex: number, line: number])[]
+  readonly leftOut: Decision[]
+  readonly accepted: Decision[]
+}
 
 /** Records that failed or were held back with one of these codes, and are staged again. */
-const retry = z.strictObject({
-  type: z.literal('retry'),
-  codes: ids,
-  records: recordIndexes,
-  ...loginConflicts,
-})
+interface Retry extends LoginConflicts {
+  readonly type: 'retry'
+  readonly codes: readonly string[]
+  readonly records: string
+}
 
-const ended = z.strictObject({
-  type: z.literal('ended'),
-  state: z.enum([
-    'complete',
-    'to_correct',
-    'to_reconcile',
-    'stalled',
-    'interrupted',
-    'preflight_failed',
-    'core_fault',
-  ]),
-  findings: z.array(
-    z.looseObject({ code: text, severity: z.enum(['fault', 'notice']), message: text }),
-  ),
-  fault: text.optional(),
-  /** The `code` of the `CoreError`. */
-  faultCode: text.optional(),
-})
+/** The state of a run. This list is closed. */
+export type MigrationState =
+  /** Each identity is reconciled, accepted or left out. */
+  | 'complete'
+  /** Records need corrections; see `identities()`. */
+  | 'to_correct'
+  /** Nothing waits at the core, but not every identity is verified. */
+  | 'to_reconcile'
+  /** Rows of this run still wait at the core, where nothing has changed for `stallMinutes`. */
+  | 'stalled'
+  /** The step ended early, for example by its signal; `run` continues. */
+  | 'interrupted'
+  /** The core lacks something that the source needs, or has rows that are not from this run. */
+  | 'preflight_failed'
+  /** The core cannot be reached, refuses a call or sends an unexpected reply. */
+  | 'core_fault'
 
-export const entrySchema = z.discriminatedUnion('type', [
-  begun,
-  preflight,
-  sent,
-  settled,
-  row,
-  rest,
-  lookedUp,
-  corrected,
-  retry,
-  ended,
-])
+/** A result of the preflight that stops the run before staging, or that is worth knowing. */
+export interface PreflightFinding {
+  /** The kind of finding. */
+  readonly code:
+    | 'core_too_old'
+    | 'in_memory_database'
+    | 'tenant_missing'
+    | 'role_missing'
+    | 'feature_missing'
+    | 'foreign_rows'
+    | 'record_invalid'
+    | 'login_taken'
+    | 'login_twice'
+    | 'warning_not_accepted'
+  /** A `fault` stops the run, a `notice` does not. */
+  readonly severity: 'fault' | 'notice'
+  /** A sentence for people. */
+  readonly message: string
+  /** Line of the source, from 1: the first of the `records`. */
+  readonly line?: number
+  /** Number of records, or of rows, with this finding. */
+  readonly records?: number
+}
 
-/** An entry of the journal. A list of record indexes is written as text, by `writeRecordIndexes`. */
-export type Entry = z.infer<typeof entrySchema>
+/** The result of a step of a `Migration`, which may run several steps of a run. */
+export interface StepResult {
+  readonly state: MigrationState
+  readonly findings: readonly PreflightFinding[]
+  /** The message of the core error that ended the run. */
+  readonly fault?: string
+  readonly faultCode?: CoreErrorCode
+}
+
+interface Ended extends StepResult {
+  readonly type: 'ended'
+}
+
+export type Entry =
+  | Begun
+  | Preflight
+  | Sent
+  | Settled
+  | Row
+  | Rest
+  | LookedUp
+  | Corrected
+  | Retry
+  | Ended
+
 export type EntryOf<Type extends Entry['type']> = Extract<Entry, { type: Type }>
-export type Origin = z.infer<typeof origin>
-export type SentCall = EntryOf<'sent'>['call']
-export type CallResult = EntryOf<'settled'>['result']
+export type SentCall = Sent['call']
+export type CallResult = Settled['result']
 export type ResultOf<Outcome extends CallResult['outcome']> = Extract<
   CallResult,
   { outcome: Outcome }
 >
-export type RefusedRecord = z.infer<typeof refusal>
-export type RestPhase = EntryOf<'rest'>['phase']
-
-export const begunEntry = (about: Omit<EntryOf<'begun'>, 'type' | 'format'>): Entry => ({
-  type: 'begun',
-  format: FORMAT,
-  ...about,
-})
 
 /** An entry without the results that are not given. */
-export const lookedUpEntry = (
-  results: Partial<Omit<EntryOf<'looked_up'>, 'type'>>,
-): EntryOf<'looked_up'> => ({
+export const lookedUpEntry = (results: Partial<Omit<LookedUp, 'type'>>): EntryOf<'looked_up'> => ({
   type: 'looked_up',
   same: [],
   differs: [],
@@ -230,31 +227,19 @@ export const lookedUpEntry = (
 
 /** Writes record indexes in the given order, consecutive ones as a range: `0-1999,2003`. */
 export function writeRecordIndexes(recordIndexes: Iterable<number>): string {
-  const ranges: string[] = []
-  let first = -1
-  let last = -1
+  const ranges: { first: number; last: number }[] = []
   for (const recordIndex of recordIndexes) {
-    if (recordIndex !== last + 1 || first === -1) {
-      if (first !== -1) ranges.push(writeRange(first, last))
-      first = recordIndex
-    }
-    last = recordIndex
+    const range = ranges.at(-1)
+    if (range?.last === recordIndex - 1) range.last = recordIndex
+    else ranges.push({ first: recordIndex, last: recordIndex })
   }
-  if (first !== -1) ranges.push(writeRange(first, last))
-  return ranges.join(',')
+  return ranges.map(({ first, last }) => (first === last ? first : `${first}-${last}`)).join(',')
 }
 
-const writeRange = (first: number, last: number): string =>
-  first === last ? String(first) : `${first}-${last}`
-
-/** @throws MigrationError `bad_journal` if the source has no such record. */
-export function* readRecordIndexes(text: string, identities: number): Generator<number> {
+export function* readRecordIndexes(text: string): Generator<number> {
   if (text === '') return
   for (const range of text.split(',')) {
-    const [first = -1, last = first] = range.split('-', 2).map(Number)
-    if (Math.max(first, last) >= identities) {
-      throw new MigrationError('bad_journal', 'the journal names a record that the source lacks')
-    }
+    const [first = 0, last = first] = range.split('-').map(Number)
     for (let recordIndex = first; recordIndex <= last; recordIndex++) yield recordIndex
   }
 }

@@ -1,28 +1,17 @@
 import { parseJson } from '../../../base/json.js'
 import type { Journal } from '../../journal/file-journal.js'
 import { MigrationError } from '../migration-error.js'
+import { type CallResult, type Entry, type EntryOf, readRecordIndexes } from './journal-entry.js'
 import {
-  type CallResult,
-  type Entry,
-  type EntryOf,
-  entrySchema,
-  FORMAT,
-  type RefusedRecord,
-  type ResultOf,
-  readRecordIndexes,
-} from './journal-entry.js'
-import {
+  columnsFor,
   countOf,
-  createIdentity,
   createRunState,
+  detailsOf,
   type IdentityCode,
   type IdentityDetails,
-  identityAt,
   identityCode,
-  mayRestart,
   NO_DETAILS,
   type RunState,
-  type SentBatch,
   setIdentity,
   sizeOf,
 } from './run-state.js'
@@ -34,16 +23,19 @@ export interface JournaledState {
   write(entries: Entry | readonly Entry[]): Promise<void>
 }
 
-/** @throws MigrationError `bad_journal` if a line is not an entry of this version. */
+/**
+ * Reads a journal. What an entry contains is not checked: the journal has a digest of each line.
+ *
+ * @throws MigrationError `bad_journal` if a line is not an entry.
+ */
 export async function replayJournal(journal: Journal): Promise<JournaledState> {
   const state = createRunState()
   let line = 0
   for await (const written of journal.read()) {
     line += 1
-    const value = parseJson(written)
-    const parsed = entrySchema.safeParse(value)
-    if (!parsed.success) throw new MigrationError('bad_journal', faultOf(value), line)
-    applyEntry(state, parsed.data)
+    const entry = parseJson(written)
+    if (!isEntry(entry)) throw new MigrationError('bad_journal', 'not an entry of a journal', line)
+    applyEntry(state, entry)
   }
   let lastWrite: Promise<void> = Promise.resolve()
 
@@ -63,29 +55,25 @@ export async function replayJournal(journal: Journal): Promise<JournaledState> {
   }
 }
 
-function faultOf(value: unknown): string {
-  const format = Object(value).format
-  if (typeof format !== 'number' || format === FORMAT) return 'not an entry of a journal'
-  return format > FORMAT
-    ? 'the journal is of a newer version of this package'
-    : 'the journal is of an older version of this package: finish the migration with that version'
-}
+const isEntry = (value: unknown): value is Entry => Object.hasOwn(APPLY, String(Object(value).type))
 
 /** Applies the next journal entry to the state, for a running step as for a replay. */
 export function applyEntry(state: RunState, entry: Entry): void {
-  if (entry.type === 'begun') {
-    begin(state, entry)
-    return
-  }
-  if (state.begun === undefined) throw new MigrationError('bad_journal', 'it has no entry `begun`')
   state.ended = undefined
   const apply = APPLY[entry.type] as (state: RunState, entry: Entry) => void
   apply(state, entry)
 }
 
-type Applied = Exclude<Entry['type'], 'begun'>
-
-const APPLY: { readonly [Type in Applied]: (state: RunState, entry: EntryOf<Type>) => void } = {
+const APPLY: {
+  readonly [Type in Entry['type']]: (state: RunState, entry: EntryOf<Type>) => void
+} = {
+  begun(state, entry) {
+    Object.assign(state, columnsFor(entry.identities))
+    state.begun = entry
+    state.tally.clear()
+    state.tally.set('pending', entry.identities)
+    state.foreignRows.clear()
+  },
   preflight: applyPreflight,
   sent: applySent,
   settled: (state, { result }) => applyResult(state, result),
@@ -95,9 +83,7 @@ const APPLY: { readonly [Type in Applied]: (state: RunState, entry: EntryOf<Type
   corrected: applyCorrections,
   retry(state, entry) {
     holdBack(state, entry)
-    for (const recordIndex of readRecordIndexes(entry.records, sizeOf(state))) {
-      sendAgain(state, recordIndex)
-    }
+    for (const recordIndex of readRecordIndexes(entry.records)) sendAgain(state, recordIndex)
     deleteRowsOfUnfailed(state)
   },
   ended(state, entry) {
@@ -105,32 +91,20 @@ const APPLY: { readonly [Type in Applied]: (state: RunState, entry: EntryOf<Type
   },
 }
 
-function begin(state: RunState, entry: EntryOf<'begun'>): void {
-  if (!mayRestart(state)) throw new MigrationError('bad_journal', 'it has two entries `begun`')
-  state.begun = entry
-  state.identities = Array.from({ length: entry.identities }, createIdentity)
-  state.tally.clear()
-  state.tally.set('pending', entry.identities)
-  state.foreignRows.clear()
-  state.ended = undefined
-}
-
 function applyPreflight(state: RunState, entry: EntryOf<'preflight'>): void {
-  if (state.started) throw new MigrationError('bad_journal', 'a preflight follows the start')
-  for (const recordIndex of state.identities.keys())
+  for (let recordIndex = 0; recordIndex < sizeOf(state); recordIndex++) {
     setIdentity(state, recordIndex, 'pending', NO_DETAILS)
+  }
   state.foreignRows.clear()
   setAll(state, entry.invalid, 'invalid')
   holdBack(state, entry)
   for (const row of entry.foreignRows) state.foreignRows.add(row)
-  setAll(state, entry.hasAccount, 'existing')
+  setAll(state, entry.hasAccount, 'staged')
   state.started = entry.started
 }
 
 function setAll(state: RunState, recordIndexes: string, code: IdentityCode): void {
-  for (const recordIndex of readRecordIndexes(recordIndexes, sizeOf(state))) {
-    setIdentity(state, recordIndex, code)
-  }
+  for (const recordIndex of readRecordIndexes(recordIndexes)) setIdentity(state, recordIndex, code)
 }
 
 function holdBack(
@@ -146,96 +120,56 @@ function holdBack(
 }
 
 function sendAgain(state: RunState, recordIndex: number): void {
-  setIdentity(state, recordIndex, 'retry', NO_DETAILS)
-  identityAt(state, recordIndex).isRetry = true
+  setIdentity(state, recordIndex, 'pending', NO_DETAILS)
+  state.isDoubtful[recordIndex] = 1
 }
 
 function applySent(state: RunState, { call }: EntryOf<'sent'>): void {
-  if (state.unanswered !== undefined) {
-    throw new MigrationError('bad_journal', 'a call begins before another has ended')
-  }
   if (call.kind === 'delete') {
     state.unanswered = call
     // Reconciles after the deletion, because until then a call that got no reply may still take effect.
     markUnreconciled(state)
     return
   }
-  const recordIndexes = [...readRecordIndexes(call.records, sizeOf(state))]
-  for (const recordIndex of recordIndexes) {
-    setIdentity(state, recordIndex, 'sent')
-    identityAt(state, recordIndex).wasSent = true
-  }
+  const recordIndexes = [...readRecordIndexes(call.records)]
+  for (const recordIndex of recordIndexes) state.wasSent[recordIndex] = 1
   state.unanswered = { kind: 'stage', batch: call.batch, recordIndexes }
   state.batches = call.batch
 }
 
 function applyResult(state: RunState, result: CallResult): void {
   const call = state.unanswered
-  if (call === undefined) {
-    throw new MigrationError('bad_journal', 'a call ends without having begun')
-  }
+  const batch = call?.kind === 'stage' ? call.recordIndexes : []
   state.unanswered = undefined
-  if (call.kind === 'stage') {
-    applyStageResult(state, call, result)
-    return
-  }
   switch (result.outcome) {
+    case 'staged':
+      if (result.by === 'accounts') markReplyLost(state, batch)
+      for (const recordIndex of batch) setIdentity(state, recordIndex, 'staged')
+      markUnsettled(state)
+      return
+    case 'absent':
+      markReplyLost(state, batch)
+      setAll(state, result.existing, 'staged')
+      markUnsettled(state)
+      return
+    case 'rejected':
+      for (const { record, errors, ...reason } of result.users) {
+        const findings = errors.map((message) => ({ field: '', code: 'rejected', message }))
+        setIdentity(state, record, 'invalid', { ...reasonOf(reason), errors: findings })
+      }
+      return
     case 'deleted':
       forgetRows(state, result.rows)
       return
     case 'unaccounted':
       state.blocked = true
       forgetRows(state, result.deleted)
-      return
-    case 'refused':
-      return
-    default:
-      throw new MigrationError('bad_journal', 'a deletion ends like a batch')
   }
 }
 
-function applyStageResult(state: RunState, batch: SentBatch, result: CallResult): void {
-  switch (result.outcome) {
-    case 'staged':
-      if (result.by === 'accounts') markReplyLost(state, batch)
-      for (const recordIndex of batch.recordIndexes) setIdentity(state, recordIndex, 'staged')
-      markUnsettled(state)
-      return
-    case 'rejected':
-      applyRejection(state, batch, result)
-      return
-    case 'refused':
-      sendLater(state, batch)
-      return
-    case 'absent':
-      markReplyLost(state, batch)
-      sendLater(state, batch)
-      setAll(state, result.existing, 'existing')
-      markUnsettled(state)
-      return
-    default:
-      throw new MigrationError('bad_journal', 'a batch ends like a deletion')
-  }
-}
-
-function applyRejection(state: RunState, batch: SentBatch, { users }: ResultOf<'rejected'>): void {
-  sendLater(state, batch)
-  for (const { record, errors, code } of users) {
-    const findings = errors.map((message) => ({ field: '', code: 'rejected', message }))
-    setIdentity(state, record, 'invalid', { ...reasonOf({ code }), errors: findings })
-  }
-}
-
-function markReplyLost(state: RunState, { recordIndexes }: SentBatch): void {
-  for (const recordIndex of recordIndexes) identityAt(state, recordIndex).hadLostReply = true
+function markReplyLost(state: RunState, recordIndexes: readonly number[]): void {
+  for (const recordIndex of recordIndexes) state.isDoubtful[recordIndex] = 1
   state.hasUnverifiedCall = true
-}
-
-function sendLater(state: RunState, { recordIndexes }: SentBatch): void {
-  for (const recordIndex of recordIndexes) {
-    const { isRetry } = identityAt(state, recordIndex)
-    setIdentity(state, recordIndex, isRetry ? 'retry' : 'pending')
-  }
 }
 
 function forgetRows(state: RunState, rows: readonly string[]): void {
@@ -250,8 +184,6 @@ function forgetRows(state: RunState, rows: readonly string[]): void {
 const UNCHANGED: ReadonlySet<IdentityCode> = new Set([
   'pending',
   'invalid',
-  'retry',
-  'sent',
   'to_import',
   'accepted',
   'left_out',
@@ -284,12 +216,12 @@ function applyRow(state: RunState, entry: EntryOf<'row'>): void {
   }
 }
 
-type Reason = Pick<RefusedRecord, 'code' | 'heldBy'> & { readonly text?: string | undefined }
+type Reason = { readonly [name in 'code' | 'text' | 'heldBy']?: string | null | undefined }
 
 const reasonOf = ({ code, text, heldBy }: Reason): IdentityDetails => ({
-  ...(code !== undefined && { code }),
-  ...(text !== undefined && { text }),
-  ...(heldBy !== undefined && { heldBy }),
+  ...(code != null && { code }),
+  ...(text != null && { text }),
+  ...(heldBy != null && { heldBy }),
 })
 
 function applyRest(state: RunState, { phase, reverify = false }: EntryOf<'rest'>): void {
@@ -308,9 +240,11 @@ const LOOKED_UP_AGAIN: ReadonlySet<IdentityCode> = new Set([
 
 /** Identities that a person accepted or left out keep their state. */
 function lookUpAgain(state: RunState): void {
-  if (countOf(state, 'pending', 'retry') === 0) state.hasUnverifiedCall = false
-  for (const [recordIndex, identity] of state.identities.entries()) {
-    if (LOOKED_UP_AGAIN.has(identity.state)) setIdentity(state, recordIndex, 'staged')
+  if (countOf(state, 'pending') === 0) state.hasUnverifiedCall = false
+  for (let recordIndex = 0; recordIndex < sizeOf(state); recordIndex++) {
+    if (LOOKED_UP_AGAIN.has(identityCode(state, recordIndex))) {
+      setIdentity(state, recordIndex, 'staged')
+    }
   }
   if (!state.blocked) return
   // The run resolves the deletion that did not account for each row like a call without a reply.
@@ -321,24 +255,24 @@ function lookUpAgain(state: RunState): void {
 function applyLookUps(state: RunState, entry: EntryOf<'looked_up'>): void {
   const { same, differs, shared, missing, hasAccount, hasRow, toImport, refused } = entry
   for (const [recordIndex, coreUserId] of same) {
-    setIdentity(state, recordIndex, 'reconciled', { coreUserId })
+    setIdentity(state, recordIndex, 'reconciled', coreUserId)
   }
   for (const [recordIndex, coreUserId, differences] of differs) {
     setIdentity(state, recordIndex, 'differs', { coreUserId, differences })
   }
   for (const [recordIndex, heldBy] of missing) {
-    setIdentity(state, recordIndex, 'missing', reasonOf({ heldBy: heldBy ?? undefined }))
+    setIdentity(state, recordIndex, 'missing', reasonOf({ heldBy }))
   }
   for (const [recordIndex, coreUserId] of shared) {
-    const { differences } = identityAt(state, recordIndex).details
+    const { differences } = detailsOf(state, recordIndex)
     const details = { coreUserId, ...(differences !== undefined && { differences }) }
     setIdentity(state, recordIndex, 'shared', details)
   }
   if (same.length + differs.length + missing.length + shared.length > 0) {
     deleteRowsOfUnfailed(state)
   }
-  setAll(state, hasAccount, 'existing')
-  setAll(state, hasRow, 'existing')
+  setAll(state, hasAccount, 'staged')
+  setAll(state, hasRow, 'staged')
   setAll(state, toImport, 'to_import')
   for (const refusal of refused) setIdentity(state, refusal.record, 'failed', reasonOf(refusal))
   if (hasAccount !== '' || toImport !== '' || refused.length > 0) markUnreconciled(state)
@@ -354,7 +288,7 @@ function applyCorrections(
   markUnreconciled(state)
   for (const [recordIndex] of replaced) {
     sendAgain(state, recordIndex)
-    identityAt(state, recordIndex).source = state.corrections.length
+    state.sources[recordIndex] = state.corrections.length
   }
   const decided = [
     ['left_out', leftOut],
@@ -362,8 +296,7 @@ function applyCorrections(
   ] as const
   for (const [code, decisions] of decided) {
     for (const [recordIndex, , reason] of decisions) {
-      const { details } = identityAt(state, recordIndex)
-      setIdentity(state, recordIndex, code, { ...details, reason })
+      setIdentity(state, recordIndex, code, { ...detailsOf(state, recordIndex), reason })
     }
   }
   deleteRowsOfUnfailed(state)

@@ -1,38 +1,43 @@
 import type { MigrationCounts } from '../../../base/decision/migration-event.js'
 import type { UserFinding } from '../../record-validation/user-finding.js'
 import { MigrationError } from '../migration-error.js'
-import type { EntryOf, Origin, RestPhase } from './journal-entry.js'
+import type { EntryOf, MigrationState, Origin } from './journal-entry.js'
 
 type IdentityState = keyof MigrationCounts
 
 /**
  * The state of an identity in a run: one that reports have, or
  *
- * - `retry`: is sent again, after a look-up of its row and its account.
- * - `sent`: its batch has no reply yet.
- * - `existing`: has an account or a row, no matter how it was created.
  * - `unresolved`: the run deletes its row, which the core may not have finished, and then looks it up.
  * - `to_import`: is imported directly, in a call of its own.
  */
-export type IdentityCode =
-  | IdentityState
-  | 'retry'
-  | 'sent'
-  | 'existing'
-  | 'unresolved'
-  | 'to_import'
+export type IdentityCode = IdentityState | 'unresolved' | 'to_import'
 
-const REPORTED_AS: Readonly<Partial<Record<IdentityCode, IdentityState>>> = {
-  retry: 'pending',
-  sent: 'staged',
-  existing: 'staged',
-  unresolved: 'staged',
-  to_import: 'pending',
+const NOTHING_COUNTED: MigrationCounts = {
+  invalid: 0,
+  pending: 0,
+  staged: 0,
+  failed: 0,
+  missing: 0,
+  differs: 0,
+  shared: 0,
+  reconciled: 0,
+  accepted: 0,
+  left_out: 0,
 }
 
+/** By position in `RunState.codes`. */
+const IDENTITY_CODES: readonly IdentityCode[] = [
+  ...(Object.keys(NOTHING_COUNTED) as IdentityState[]),
+  'unresolved',
+  'to_import',
+]
+
 /** Returns the state in reports. */
-export const reportedState = (state: IdentityCode): IdentityState =>
-  REPORTED_AS[state] ?? (state as IdentityState)
+export function reportedState(code: IdentityCode): IdentityState {
+  if (code === 'unresolved') return 'staged'
+  return code === 'to_import' ? 'pending' : code
+}
 
 /** What the journal says of an identity: why it is in its state, or the account that it has. */
 export interface IdentityDetails {
@@ -54,31 +59,6 @@ export interface IdentityDetails {
   readonly reason?: string
 }
 
-/** One identity of the source. */
-export interface Identity {
-  state: IdentityCode
-  /** 0 if its record is in the source, n if it is in the n-th corrections. */
-  source: number
-  /** It was in a call. Until then, a row of the identity is not from this run. */
-  wasSent: boolean
-  /** It was in a call without a reply, which may still take effect. */
-  hadLostReply: boolean
-  /** It is sent again, so that it is looked up before each call. */
-  isRetry: boolean
-  details: IdentityDetails
-}
-
-export const NO_DETAILS: IdentityDetails = {}
-
-export const createIdentity = (): Identity => ({
-  state: 'pending',
-  source: 0,
-  wasSent: false,
-  hadLostReply: false,
-  isRetry: false,
-  details: NO_DETAILS,
-})
-
 export interface SentBatch {
   readonly kind: 'stage'
   readonly batch: number
@@ -96,8 +76,17 @@ export interface RunState {
   /** The preflight has passed, so staging may have begun. */
   started: boolean
 
-  /** By record index. */
-  identities: readonly Identity[]
+  // The identities by record index, in columns: an object for each takes three times the memory.
+  /** Positions in `IDENTITY_CODES`. */
+  codes: Uint8Array
+  /** What more is known. Of most identities that is the core's id alone, which then has no object around it. */
+  details: (IdentityDetails | string | undefined)[]
+  /** 0 if the record is in the source, n if it is in the n-th corrections. */
+  sources: Uint16Array
+  /** 1 if it was in a call. Until then, a row of the identity is not from this run. */
+  wasSent: Uint8Array
+  /** 1 if a row or an account may exist already, after a lost reply or a correction: it is looked up before each call. */
+  isDoubtful: Uint8Array
   /** Number of identities in each state. */
   readonly tally: Map<IdentityCode, number>
   readonly corrections: Origin[]
@@ -121,14 +110,14 @@ export interface RunState {
   blocked: boolean
 
   /** What is left to do once nothing is left to send. */
-  phase: RestPhase
+  phase: EntryOf<'rest'>['phase']
   ended: EntryOf<'ended'> | undefined
 }
 
 export const createRunState = (): RunState => ({
   begun: undefined,
   started: false,
-  identities: [],
+  ...columnsFor(0),
   tally: new Map(),
   corrections: [],
   batches: 0,
@@ -148,20 +137,37 @@ export const createRunState = (): RunState => ({
 export const mayRestart = ({ started, corrections }: RunState): boolean =>
   !started && corrections.length === 0
 
-export const sizeOf = (state: RunState): number => state.identities.length
+/** The columns of identities that are all pending. */
+export const columnsFor = (identities: number) => ({
+  codes: new Uint8Array(identities).fill(IDENTITY_CODES.indexOf('pending')),
+  details: new Array<IdentityDetails | string | undefined>(identities),
+  sources: new Uint16Array(identities),
+  wasSent: new Uint8Array(identities),
+  isDoubtful: new Uint8Array(identities),
+})
+
+export const sizeOf = ({ codes }: RunState): number => codes.length
 
 /** @throws MigrationError `bad_journal` if the source has no such record. */
-export function identityAt(state: RunState, recordIndex: number): Identity {
-  const identity = state.identities[recordIndex]
-  if (identity !== undefined) return identity
+export function identityCode({ codes }: RunState, recordIndex: number): IdentityCode {
+  const code = IDENTITY_CODES[codes[recordIndex] ?? -1]
+  if (code !== undefined) return code
   throw new MigrationError('bad_journal', 'the journal names a record that the source lacks')
 }
 
-export const identityCode = (state: RunState, recordIndex: number): IdentityCode =>
-  identityAt(state, recordIndex).state
+export function detailsOf({ details }: RunState, recordIndex: number): IdentityDetails {
+  const known = details[recordIndex]
+  return typeof known === 'string' ? { coreUserId: known } : (known ?? NO_DETAILS)
+}
+
+export const NO_DETAILS: IdentityDetails = {}
+
+/** The number of the source that has the current record of an identity. */
+export const sourceOf = ({ sources }: RunState, recordIndex: number): number =>
+  sources[recordIndex] ?? 0
 
 /**
- * Changes the state of an identity, and replaces its details by those given.
+ * Changes the state of an identity, and replaces its details by those given. A text is the core's id of its account.
  *
  * @throws MigrationError `bad_journal` if the source has no such record.
  */
@@ -169,30 +175,17 @@ export function setIdentity(
   state: RunState,
   recordIndex: number,
   code: IdentityCode,
-  details?: IdentityDetails,
+  details?: IdentityDetails | string,
 ): void {
-  const identity = identityAt(state, recordIndex)
-  state.tally.set(identity.state, countOf(state, identity.state) - 1)
+  const before = identityCode(state, recordIndex)
+  state.tally.set(before, countOf(state, before) - 1)
   state.tally.set(code, countOf(state, code) + 1)
-  identity.state = code
-  if (details !== undefined) identity.details = details
+  state.codes[recordIndex] = IDENTITY_CODES.indexOf(code)
+  if (details !== undefined) state.details[recordIndex] = details
 }
 
 export const countOf = ({ tally }: RunState, ...codes: readonly IdentityCode[]): number =>
   codes.reduce((sum, code) => sum + (tally.get(code) ?? 0), 0)
-
-export const NOTHING_COUNTED: MigrationCounts = {
-  invalid: 0,
-  pending: 0,
-  staged: 0,
-  failed: 0,
-  missing: 0,
-  differs: 0,
-  shared: 0,
-  reconciled: 0,
-  accepted: 0,
-  left_out: 0,
-}
 
 export function countsOf({ tally }: RunState): MigrationCounts {
   const counts: Record<keyof MigrationCounts, number> = { ...NOTHING_COUNTED }
@@ -214,23 +207,6 @@ const PACKAGE_CODES: ReadonlySet<string> = new Set([
 /** Whether a record can fail or be held back with this code. */
 export const isFailureCode = (code: unknown): code is string =>
   typeof code === 'string' && (PACKAGE_CODES.has(code) || /^E\d{3}$/.test(code))
-
-/** The state of a run. This list is closed. */
-export type MigrationState =
-  /** Each identity is reconciled, accepted or left out. */
-  | 'complete'
-  /** Records need corrections; see `identities()`. */
-  | 'to_correct'
-  /** Nothing waits at the core, but not every identity is verified. */
-  | 'to_reconcile'
-  /** Rows of this run still wait at the core, where nothing has changed for `stallMinutes`. */
-  | 'stalled'
-  /** The step ended early, for example by its signal; `run` continues. */
-  | 'interrupted'
-  /** The core lacks something that the source needs, or has rows that are not from this run. */
-  | 'preflight_failed'
-  /** The core cannot be reached, refuses a call or sends an unexpected reply. */
-  | 'core_fault'
 
 export type RunStep =
   | 'preflight'
@@ -259,15 +235,13 @@ export function nextStep(state: RunState, goal: Goal): RunStep {
   if (state.toDelete.size > 0) return 'delete_rows'
   if (countOf(state, 'unresolved') > 0) return 'resolve_identities'
   if (goal === 'unblock') return 'end'
-  if (goal === 'migrate' && hasUnsent(state)) return 'stage'
+  if (goal === 'migrate' && countOf(state, 'pending') > 0) return 'stage'
   if (state.phase === 'wait') return 'wait'
   if (state.phase === 'collect') return 'collect'
   // Only once no row waits: if two users have the same login, the one that was staged first must get it.
   if (goal === 'migrate' && countOf(state, 'to_import') > 0) return 'import_directly'
   return state.phase === 'reconcile' ? 'reconcile' : 'end'
 }
-
-const hasUnsent = (state: RunState): boolean => countOf(state, 'pending', 'retry') > 0
 
 /** The state of a run from its journal: the result of its last step, if nothing was journaled after it. */
 export function runStatus(state: RunState): MigrationState {

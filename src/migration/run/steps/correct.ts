@@ -9,7 +9,7 @@ import {
   replacementsIn,
 } from '../records.js'
 import { type EntryOf, writeRecordIndexes } from '../state/journal-entry.js'
-import { type IdentityCode, identityCode } from '../state/run-state.js'
+import { detailsOf, type IdentityCode, identityCode, sizeOf } from '../state/run-state.js'
 import { conflictEntries, examine } from './preflight.js'
 
 type Corrected = Omit<EntryOf<'corrected'>, 'type' | 'source'>
@@ -145,8 +145,10 @@ function withCode(
   codes: readonly string[],
 ): ReadonlySet<number> {
   const recordIndexes = new Set<number>()
-  for (const [recordIndex, { state: now, details }] of state.identities.entries()) {
-    if (details.code === undefined || !codes.includes(details.code)) continue
+  for (let recordIndex = 0; recordIndex < sizeOf(state); recordIndex++) {
+    const { code } = detailsOf(state, recordIndex)
+    const now = identityCode(state, recordIndex)
+    if (code === undefined || !codes.includes(code)) continue
     if (now === 'failed' || now === 'invalid') recordIndexes.add(recordIndex)
   }
   return recordIndexes

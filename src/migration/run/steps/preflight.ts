@@ -12,8 +12,7 @@ import {
   recordPosition,
   userOf,
 } from '../records.js'
-import type { PreflightFinding } from '../report.js'
-import { type EntryOf, writeRecordIndexes } from '../state/journal-entry.js'
+import { type EntryOf, type PreflightFinding, writeRecordIndexes } from '../state/journal-entry.js'
 
 /** The result of a preflight, with its entry for the journal, unless the core cannot import at all. */
 interface Preflight {

@@ -8,7 +8,13 @@ import {
   userOf,
 } from '../records.js'
 import { type EntryOf, lookedUpEntry } from '../state/journal-entry.js'
-import { type IdentityCode, identityAt, identityCode, type RunState } from '../state/run-state.js'
+import {
+  detailsOf,
+  type IdentityCode,
+  identityCode,
+  type RunState,
+  sizeOf,
+} from '../state/run-state.js'
 
 /** Looks up each identity that is due, then checks that the core has no unrecorded row of this run. */
 export async function reconcile(ctx: MigrationContext): Promise<void> {
@@ -32,7 +38,7 @@ export async function reconcile(ctx: MigrationContext): Promise<void> {
 /** Identities that failed or are held back. `migrationEndpoint` may have created their account since. */
 const MAY_HAVE_ACCOUNT_SINCE: ReadonlySet<IdentityCode> = new Set(['failed', 'invalid'])
 
-const DUE: ReadonlySet<IdentityCode> = new Set(['staged', 'existing', ...MAY_HAVE_ACCOUNT_SINCE])
+const DUE: ReadonlySet<IdentityCode> = new Set(['staged', ...MAY_HAVE_ACCOUNT_SINCE])
 
 /** Skips identities whose rows still wait at the core after a stall, and invalid records. */
 function dueRecords(ctx: MigrationContext): AsyncGenerator<IndexedRecord> {
@@ -40,7 +46,7 @@ function dueRecords(ctx: MigrationContext): AsyncGenerator<IndexedRecord> {
   const waiting = new Set([...state.stalledRows.values()].map(({ record }) => record))
   return currentRecords(ctx, (recordIndex) => {
     // An invalid record without a code failed validation, so the core would not accept it.
-    const { code } = identityAt(state, recordIndex).details
+    const { code } = detailsOf(state, recordIndex)
     const isInvalid = identityCode(state, recordIndex) === 'invalid' && code === undefined
     return DUE.has(identityCode(state, recordIndex)) && !waiting.has(recordIndex) && !isInvalid
   })
@@ -96,7 +102,6 @@ interface SharedAccounts {
 
 const NOT_COMPARED: ReadonlySet<IdentityCode> = new Set([
   'pending',
-  'retry',
   'to_import',
   'invalid',
   'accepted',
@@ -115,10 +120,10 @@ function findSharedAccounts({
   sourceIndex,
 }: MigrationContext): SharedAccounts {
   const byCoreId = new Map<string, number>()
-  for (const [recordIndex, identity] of state.identities.entries()) {
-    const { coreUserId } = identity.details
-    if (COMPARED.has(identity.state) && coreUserId !== undefined)
-      byCoreId.set(coreUserId, recordIndex)
+  for (let recordIndex = 0; recordIndex < sizeOf(state); recordIndex++) {
+    if (!COMPARED.has(identityCode(state, recordIndex))) continue
+    const { coreUserId } = detailsOf(state, recordIndex)
+    if (coreUserId !== undefined) byCoreId.set(coreUserId, recordIndex)
   }
   const byAccountId = new Map<string, number>()
   /** Primary users of shared accounts, each with an identity that shares the account. */

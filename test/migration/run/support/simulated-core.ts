@@ -65,8 +65,8 @@ const refused = () => new CoreError('no connection', { code: 'unreachable', outc
 const emailOf = (user: { readonly loginMethods: readonly { readonly email?: string }[] }): string =>
   user.loginMethods[0]?.email ?? ''
 
-const takenText = (user: ImportUser | StagedRow): string =>
-  `E003: A user with email ${emailOf(user)} already exists in emailpassword loginMethod.`
+/** As `coreClient` returns the text. */
+const TAKEN_TEXT = 'E003: A user with email … already exists in emailpassword loginMethod.'
 
 /** As a core says it of a fault that it has no code for. */
 const UNKNOWN_TEXT = 'java.sql.BatchUpdateException: Batch entry 3 was aborted'
@@ -139,8 +139,7 @@ export function simulatedCore({
       core: chunk,
     }[whom]
     for (const row of blamed) {
-      const errorMessage =
-        { chunk: UNKNOWN_TEXT, core: CORE_TEXT }[whom as string] ?? takenText(row)
+      const errorMessage = { chunk: UNKNOWN_TEXT, core: CORE_TEXT }[whom as string] ?? TAKEN_TEXT
       mark(row.id, { ...row, status: 'FAILED', errorMessage })
     }
   }
@@ -241,7 +240,7 @@ export function simulatedCore({
       write(() => {
         const { externalUserId = '' } = user
         if (!canImport(user)) return { outcome: 'rejected' as const, errors: [UNKNOWN_TEXT] }
-        if (!importNow(user)) return { outcome: 'rejected' as const, errors: [takenText(user)] }
+        if (!importNow(user)) return { outcome: 'rejected' as const, errors: [TAKEN_TEXT] }
         return { outcome: 'created' as const, user: userOf(externalUserId) as CoreUser }
       }),
     listRows,

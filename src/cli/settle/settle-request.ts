@@ -52,24 +52,13 @@ const STATUS_FORM = /^\d{3}$/
 
 const ENDINGS = ['free', 'forget', 'done'] as const
 
-/** The endings that these options go with. */
-const ENDINGS_OF_OPTION: Readonly<Record<string, readonly string[]>> = {
-  header: ['done'],
-  body: ['done'],
-  fence: ENDINGS,
-  reason: ENDINGS,
-}
-
 /** Returns `undefined` if the record is only to be shown. @throws CommandFailure (2) */
 export async function readSettleRequest(args: Arguments): Promise<SettleRequest | undefined> {
   const [ending, ...others] = ENDINGS.filter((name) => args.flag(name))
   if (others.length > 0) throw usageError('usage', 'use one of --free, --forget and --done STATUS')
-  for (const [name, endings] of Object.entries(ENDINGS_OF_OPTION)) {
-    if (args.flag(name) && !(ending !== undefined && endings.includes(ending))) {
-      const needed = endings === ENDINGS ? '--free, --forget or --done' : '--done'
-      throw usageError('usage', `--${name} requires ${needed}`)
-    }
-  }
+  const stray = ['header', 'body'].find((name) => args.flag(name))
+  if (stray !== undefined && ending !== 'done')
+    throw usageError('usage', `--${stray} requires --done`)
   const fence = readFence(args)
   const reasonText = args.text('reason')
   const reason = reasonText === undefined ? undefined : shortText('--reason', reasonText)
@@ -116,14 +105,12 @@ function readHeader(line: string, status: number): Header {
   const colon = line.indexOf(':')
   const name = line.slice(0, Math.max(colon, 0)).trim().toLowerCase()
   const value = line.slice(colon + 1).trim()
-  if (name === 'content-length') {
-    throw usageError('usage', '--header must not be content-length, which follows from --body')
-  }
-  if (NEVER_STORED_HEADERS.test(name)) {
-    throw usageError('usage', '--header must not be set-cookie or a hop-by-hop header')
-  }
-  if (colon > 0 && isStorable(status, [[name, value]])) return [name, value]
-  throw usageError('usage', '--header must be a line such as content-type: application/json')
+  const isStored = name !== 'content-length' && !NEVER_STORED_HEADERS.test(name)
+  if (colon > 0 && isStored && isStorable(status, [[name, value]])) return [name, value]
+  throw usageError(
+    'usage',
+    '--header must be a line such as content-type: application/json, and not set-cookie, content-length or a hop-by-hop header',
+  )
 }
 
 /** Whether a store can replay an answer with this status and these headers. */

@@ -1,6 +1,5 @@
 import type { RecordView, Resolution } from '../../idempotency/leased/record-keeper.js'
 import type { EncryptedStoreOptions } from '../../stores/encrypted/encrypted-store.js'
-import type { Arguments } from '../frame/arguments.js'
 import { type CommandFailure, usageError } from '../frame/command-failure.js'
 import { columns } from '../output/columns.js'
 import { formatDuration, formatTime } from '../output/format-time.js'
@@ -71,10 +70,6 @@ export function whyNotSettleable(ending: Ending, view: RecordView): string | und
   return `${why}; only ${options} ${endings.length === 1 ? 'settles' : 'settle'} it`
 }
 
-/** Whether there is an encrypted result, but no keys to check whether it can be decrypted. */
-const needsKeys = (keys: GivenKeys, { state, keyId }: RecordView): boolean =>
-  keys === undefined && state === 'finished' && keyId !== undefined
-
 /** Whether there are keys, but not the key of the record. */
 const isKeyMissing = (keys: GivenKeys, { keyId }: RecordView): boolean =>
   keys !== undefined && keyId !== undefined && !Object.hasOwn(keys.keys, keyId)
@@ -93,7 +88,6 @@ export function keysError(keys: GivenKeys, view: RecordView): CommandFailure | u
     )
   }
   if (keys !== undefined || keyId === undefined) return undefined
-  if (!endingsOf(view).includes('finished') && !needsKeys(keys, view)) return undefined
   return usageError('usage', `--done needs --keys: the store encrypts with the key ${keyId}`)
 }
 
@@ -101,7 +95,6 @@ interface ShownRecord {
   readonly record: string
   readonly view: RecordView
   readonly keys: GivenKeys
-  readonly arguments: Arguments
   readonly nowMs: number
 }
 
@@ -139,7 +132,7 @@ const formatAgo = (seconds: number, nowMs: number): string =>
   `${formatDuration(Math.max(0, nowMs / 1000 - seconds))} ago`
 
 function formatKey(keyId: string, { view, keys }: ShownRecord): string {
-  if (needsKeys(keys, view))
+  if (keys === undefined && view.state === 'finished')
     return `${keyId}; use --keys to check whether the result can be decrypted`
   return isKeyMissing(keys, view) ? `${keyId}, which the --keys file lacks` : keyId
 }
@@ -173,30 +166,14 @@ function nextCommands(shown: ShownRecord): string[] {
   }
   return endingsOf(view).flatMap((ending) => {
     const { intro, words } = WAYS[ending]
-    const needsKeysOption = ending === 'finished' && view.keyId !== undefined && keys === undefined
+    const needsKeysOption = ending === 'finished' && view.keyId !== undefined
     const more = needsKeysOption ? ' --keys FILE' : ''
     return ['', intro, `  ${commandOn(shown, words + more)}`]
   })
 }
 
-const REPEATED_OPTIONS = ['redis', 'prefix', 'timeout', 'keys']
-
-/** Returns a `settle` command for the shell, which repeats the options for Redis and keys. */
-function commandOn({ record, view, arguments: args }: ShownRecord, words: string): string {
-  const carried = REPEATED_OPTIONS.flatMap((name) => {
-    const text = args.text(name)
-    return text === undefined ? [] : [`--${name}=${quotedForShell(text)}`]
-  })
-  const isOptionLike = record.startsWith('-')
-  return [
-    'service-auth settle',
-    ...(isOptionLike ? [] : [record]),
-    `--fence ${view.fence}`,
-    words,
-    ...carried,
-    ...(isOptionLike ? ['--', record] : []),
-  ].join(' ')
-}
-
-const quotedForShell = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+/** Returns a `settle` command. A record that looks like an option goes last, after `--`. */
+const commandOn = ({ record, view }: ShownRecord, words: string): string =>
+  record.startsWith('-')
+    ? `service-auth settle --fence ${view.fence} ${words} -- ${record}`
+    : `service-auth settle ${record} --fence ${view.fence} ${words}`

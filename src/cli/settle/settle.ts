@@ -8,7 +8,7 @@ import type { Store } from '../../stores/memory-store.js'
 import { NotConfirmed } from '../../stores/redis/connection/redis-connection.js'
 import { redisStore } from '../../stores/redis/store/redis-store.js'
 import type { Arguments, OptionSpecs } from '../frame/arguments.js'
-import type { Command, CommandContext, CommandResult } from '../frame/command.js'
+import type { Command, CommandResult } from '../frame/command.js'
 import { type Report, unreachableError, usageError } from '../frame/command-failure.js'
 import { readJsonFile } from '../input/private-file.js'
 import { REDIS_OPTIONS, withRedis } from '../redis/redis-client.js'
@@ -65,7 +65,7 @@ export const settle: Command = {
       const store = redisStore(client, { prefix, timeoutMs })
       try {
         const keeper = keeperFor(store, keys)
-        return await settleOne({ context, store, keeper, keys, record }, request)
+        return await settleOne({ store, keeper, keys, record }, request)
       } finally {
         store.close()
       }
@@ -120,7 +120,6 @@ function keeperFor(store: Store, keys: GivenKeys): RecordKeeper {
 }
 
 interface RecordContext {
-  readonly context: Pick<CommandContext, 'arguments'>
   readonly store: Store
   /** The store, which decrypts if there are keys. */
   readonly keeper: RecordKeeper
@@ -132,11 +131,11 @@ async function settleOne(
   work: RecordContext,
   request: SettleRequest | undefined,
 ): Promise<CommandResult> {
-  const { context, keys, record } = work
+  const { keys, record } = work
   const view = await readView(work)
   if (view === undefined) return notSettled({ record }, 'the record does not exist or has expired')
   if (request === undefined) {
-    const shown = { record, view, keys, arguments: context.arguments, nowMs: Date.now() }
+    const shown = { record, view, keys, nowMs: Date.now() }
     return { exitCode: 0, lines: recordLines(shown), json: { record, view } }
   }
   if (request.fence !== view.fence) {

@@ -151,7 +151,6 @@ async function tokenIdOf(text: string, named: NamedIssuer): Promise<string> {
 }
 
 const SECONDS = /^\d{1,11}(?:\.\d{1,3})?$/
-const MILLISECONDS = /^\d{12,}$/
 const MINUTE_PRECISION = -1
 const ISO_TIME = z.union([
   z.iso.datetime({ offset: true }),
@@ -174,9 +173,6 @@ function readCutOff(text: string, args: Arguments): ValueAt {
   }
   if (tolerance !== undefined)
     throw usageError('usage', '--tolerance is only for issued-before now')
-  if (MILLISECONDS.test(text)) {
-    throw usageError('usage', 'issued-before expects seconds since the epoch, not milliseconds')
-  }
   const isTime = ISO_TIME.safeParse(text).success
   const second = isTime ? Date.parse(text) / 1000 : Number(SECONDS.exec(text)?.[0])
   if (second >= 0) return (serverSeconds) => checkCutOff(second, serverSeconds)

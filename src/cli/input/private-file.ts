@@ -70,19 +70,12 @@ export async function readJsonFile(
   const text = await readTextFile(name, path, secrecy)
   try {
     return JSON.parse(text)
-  } catch (error) {
+  } catch {
+    // The message of V8 may quote the text.
     const fault =
       text.trim() === ''
         ? 'is empty'
-        : `is not JSON${syntaxErrorPlace(error, text)}: look for a trailing comma, a comment or single quotes`
+        : 'is not JSON: look for a trailing comma, a comment or single quotes'
     throw usageError(code, `the ${name} file ${fault}`)
   }
-}
-
-/** Says where V8 stopped reading, if its message does. The rest of that message may quote the text. */
-function syntaxErrorPlace(error: unknown, text: string): string {
-  const [, position] = /at position (\d+)/.exec(String(error)) ?? []
-  if (position === undefined) return ''
-  const lines = text.slice(0, Number(position)).split('\n')
-  return ` (line ${lines.length}, column ${(lines.at(-1) ?? '').length + 1})`
 }

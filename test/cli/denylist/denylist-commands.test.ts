@@ -183,12 +183,12 @@ describe('bad input changes nothing', () => {
       '2026-01-01T00:00:00',
       '2026-01-01',
       'yesterday',
+      '1767225600000',
     ].map((text): [string, string[], RegExp] => [
       `the cut-off ${text}`,
       ['deny', 'issued-before', text, ...WHY],
       /issued-before expects now, seconds since the epoch, or a time with a zone/,
     ]),
-    ['milliseconds', ['deny', 'issued-before', '1767225600000', ...WHY], /not milliseconds/],
     [
       'a tolerance of a time',
       ['deny', 'issued-before', '1767225600', '--tolerance=1s', ...WHY],

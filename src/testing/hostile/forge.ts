@@ -1,12 +1,6 @@
-import { randomUUID } from 'node:crypto'
+import { type KeyObject, randomUUID } from 'node:crypto'
 import type { OAuth2Policy, ServiceAuthPolicy } from '../../verification/policy/policy-options.js'
-import {
-  createProofKey,
-  type ProofKey,
-  proofHeaderOf,
-  proofPayloadOf,
-} from '../issuer/bound-token.js'
-import { compactToken, es256, type Part, rs256, type Signer } from '../issuer/compact-token.js'
+import { compactToken, hs256, type Part, rs256, type Signer } from '../issuer/compact-token.js'
 import { keyRingOf, type TestIssuer } from '../issuer/issuer.js'
 import { createSigningKey, type SigningKey } from '../issuer/issuer-keys.js'
 
@@ -24,27 +18,6 @@ export interface HostileToken {
   readonly orElse?: 503
 }
 
-/** A request with a token that is bound to a key, and why a receiver must not accept it. */
-export interface HostileProof {
-  /** What is wrong with it. */
-  readonly name: string
-  /** The rule that it breaks. */
-  readonly why: string
-  /** The method of the request. */
-  readonly method: string
-  /** The request target, to send exactly so. */
-  readonly target: string
-  /** Names and values of the headers in turn, as `rawHeaders` of Node. */
-  readonly headers: readonly string[]
-  /**
-   * Who must have accepted an earlier copy of the request: this receiver, or another instance of it. The route
-   * has `requireSingleUse`, and the instances share its store.
-   */
-  readonly replays?: 'here' | 'elsewhere'
-  /** The status of the refusal. */
-  readonly expect: 401
-}
-
 type Members = Readonly<Record<string, unknown>>
 /** The values of a member: in a list, or by the rest of their names. */
 type Values = readonly unknown[] | Members
@@ -54,10 +27,12 @@ export type Draft = readonly [name: string, jws: string]
 export type Drafts = readonly Draft[] | Readonly<Record<string, string>>
 
 /** Makes JWSs that nobody honest would make, and cases of them. */
-interface Forge<Case> {
+export interface Forge<Case> {
   /** The header and the claims of a valid one. */
   readonly header: Members
   readonly claims: Members
+  /** Signs correctly. */
+  readonly signer: Signer
   /** A JWS of these parts, with a correct signature unless `signer` is given. */
   token(parts?: { header?: Part; payload?: Part; signer?: Signer }): string
   /** A correctly signed one in which these members replace those of the header. */
@@ -80,7 +55,7 @@ interface Model<Case> {
   readonly caseOf: (name: string, why: string, jws: string) => Case
 }
 
-function forgeOf<Case>({ header, claims, signer, caseOf }: Model<Case>): Forge<Case> {
+export function forgeOf<Case>({ header, claims, signer, caseOf }: Model<Case>): Forge<Case> {
   const token: Forge<Case>['token'] = (parts = {}) =>
     compactToken(parts.header ?? header, parts.payload ?? claims(), parts.signer ?? signer)
   const withHeader = (changed: Members) => token({ header: { ...header, ...changed } })
@@ -88,6 +63,7 @@ function forgeOf<Case>({ header, claims, signer, caseOf }: Model<Case>): Forge<C
   return {
     header,
     claims: claims(),
+    signer,
     token,
     withHeader,
     withClaims,
@@ -165,52 +141,77 @@ export function createTokenForge(issuer: TestIssuer<ServiceAuthPolicy | OAuth2Po
 const decode = (segment: string): Members =>
   JSON.parse(Buffer.from(segment, 'base64url').toString())
 
-/** Makes proofs that no honest caller would make, and requests with them. */
-export interface ProofForge extends Forge<HostileProof>, Omit<ProofFacts, 'now'> {
-  readonly attacker: ProofKey
-  readonly url: string
-  /** A valid proof with a new `jti`, for another URL if one is given. */
-  proofFor(url?: string): string
-  /** A request with these proofs and the token. */
-  headersWith(...proofs: readonly string[]): readonly string[]
+/** A depth of nesting that just fits into a token of 8 KiB. */
+export const DEPTH = 2000
+
+/** Headers and payloads that are not JSON objects in UTF-8. */
+export function malformedParts<Case>({ header, claims, token }: Forge<Case>): Draft[] {
+  const parts = { header: JSON.stringify(header), payload: JSON.stringify(claims) }
+  const brokenUtf8 = (text: string): Uint8Array =>
+    Buffer.from(`{"x":"\u00ff\u00c0",${text.slice(1)}`, 'latin1')
+  return Object.entries(parts).flatMap(([part, text]) =>
+    Object.entries<Part>({
+      'that is null': 'null',
+      'that is []': '[]',
+      'that is a list of the object': `[${text}]`,
+      'that is 1': '1',
+      'that is text': '"text"',
+      'that is true': 'true',
+      'that is ""': '""',
+      'cut off': text.slice(0, -1),
+      'with more behind it': `${text}{}`,
+      'of raw bytes': Buffer.from([0, 1, 2, 255]),
+      'with a byte order mark': `\ufeff${text}`,
+      'of invalid UTF-8': brokenUtf8(text),
+      'of UTF-16': Buffer.from(text, 'utf16le'),
+      'that nests deeply': `${'['.repeat(DEPTH)}${']'.repeat(DEPTH)}`,
+    }).map(([what, content]): Draft => [`a ${part} ${what}`, token({ [part]: content })]),
+  )
 }
 
-interface ProofFacts {
-  readonly key: ProofKey
-  /** The token that is bound to the key. */
-  readonly boundToken: string
-  readonly unboundToken: string
-  readonly method: string
-  readonly baseUrl: string
-  readonly path: string
-  /** Seconds since the epoch. */
-  readonly now: number
-}
-
-export function createProofForge({ now, ...facts }: ProofFacts): ProofForge {
-  const { key, boundToken: token, method, baseUrl, path } = facts
-  const url = `${baseUrl}${path}`
-  const claimsFor = (address: string) => proofPayloadOf({ token, method, url: address, now })
-  const headersWith: ProofForge['headersWith'] = (...proofs) => [
-    ...['Authorization', `DPoP ${token}`],
-    ...proofs.flatMap((proof) => ['DPoP', proof]),
-  ]
-  const forge = forgeOf<HostileProof>({
-    header: proofHeaderOf(key),
-    claims: () => claimsFor(url),
-    signer: es256(key.privateKey),
-    caseOf: (name, why, proof) => ({
-      ...{ name, why, method, target: path },
-      headers: headersWith(proof),
-      expect: 401,
-    }),
-  })
+/** Signatures that are almost correct, or nothing like it. */
+export function alteredSignatures<Case>({ signer, token }: Forge<Case>): Record<string, string> {
+  const altered = (alter: (signature: Buffer) => Uint8Array): string =>
+    token({ signer: (input) => alter(Buffer.from(signer(input))) })
+  const flipped = (share: number, bit: number): string =>
+    altered((signature) => {
+      const at = Math.floor(share * (signature.length - 1))
+      return signature.fill(signature.readUInt8(at) ^ bit, at, at + 1)
+    })
   return {
-    ...facts,
-    ...forge,
-    attacker: createProofKey(),
-    url,
-    headersWith,
-    proofFor: (address = url) => forge.token({ payload: claimsFor(address) }),
+    'an empty signature': altered(() => Buffer.of()),
+    'one byte short': altered((signature) => signature.subarray(1)),
+    'its last byte short': altered((signature) => signature.subarray(0, -1)),
+    'one byte of one': altered(() => Buffer.of(1)),
+    'a byte more in front': altered((signature) => Buffer.concat([Buffer.of(0), signature])),
+    'a byte more behind': altered((signature) => Buffer.concat([signature, Buffer.of(0)])),
+    'all zero': altered((signature) => signature.fill(0)),
+    'the number one': altered((signature) => signature.fill(0).fill(1, signature.length - 1)),
+    'all ones': altered((signature) => signature.fill(0xff)),
+    'twice in a row': altered((signature) => Buffer.concat([signature, signature])),
+    'back to front': altered((signature) => signature.reverse()),
+    'the first bit flipped': flipped(0, 0x80),
+    'a bit in the middle flipped': flipped(0.5, 0x01),
+    'the last bit flipped': flipped(1, 0x01),
   }
+}
+
+/** HS256 with a secret that everybody knows: the public key, as text or bytes. */
+export function publicSecrets<Case>(
+  { header, token }: Forge<Case>,
+  publicKey: KeyObject,
+  more: Readonly<Record<string, string | Buffer>> = {},
+): Draft[] {
+  const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
+  return Object.entries({
+    'SPKI PEM': pem,
+    'SPKI PEM without its last line break': pem.trim(),
+    'SPKI DER': publicKey.export({ type: 'spki', format: 'der' }),
+    'JWK text': JSON.stringify(publicKey.export({ format: 'jwk' })),
+    'empty string': '',
+    ...more,
+  }).map(([name, secret]): Draft => {
+    const parts = { header: { ...header, alg: 'HS256' }, signer: hs256(secret) }
+    return [`HS256 with the ${name}`, token(parts)]
+  })
 }

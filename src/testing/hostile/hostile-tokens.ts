@@ -1,7 +1,6 @@
 import {
   constants,
   createCipheriv,
-  createHmac,
   generateKeyPairSync,
   publicEncrypt,
   randomBytes,
@@ -12,10 +11,12 @@ import { encodePart, rs256, type Signer } from '../issuer/compact-token.js'
 import type { TestIssuer } from '../issuer/issuer.js'
 import { publicJwk } from '../issuer/issuer-keys.js'
 import {
+  alteredSignatures,
   createTokenForge,
   type Draft,
   type HostileToken,
   NO_TEXT,
+  publicSecrets,
   type TokenForge,
 } from './forge.js'
 import { claimCases, oauth2Cases, timeCases } from './token-claim-cases.js'
@@ -99,43 +100,18 @@ function authorizationCases({ good }: TokenForge): HostileToken[] {
 const signatureCases = (forge: TokenForge): HostileToken[] =>
   forge.groups({
     'The signature covers header and payload, to the bit': {
-      ...alteredCases(forge),
+      ...alteredSignatures(forge),
       ...foreignCases(forge),
     },
   })
 
-function alteredCases({ good, key, token }: TokenForge): Readonly<Record<string, string>> {
-  const sign = rs256(key.privateKey)
-  const altered = (alter: (signature: Buffer) => Uint8Array): string =>
-    token({ signer: (input) => alter(Buffer.from(sign(input))) })
-  const flipped = (at: number, bit: number): string =>
-    altered((signature) => signature.fill(signature.readUInt8(at) ^ bit, at, at + 1))
-  return {
-    'an empty signature': `${good.slice(0, good.lastIndexOf('.'))}.`,
-    'one byte short': altered((signature) => signature.subarray(1)),
-    'its last byte short': altered((signature) => signature.subarray(0, -1)),
-    'one byte of one': altered(() => Buffer.of(1)),
-    'a byte more in front': altered((signature) => Buffer.concat([Buffer.of(0), signature])),
-    'a byte more behind': altered((signature) => Buffer.concat([signature, Buffer.of(0)])),
-    'all zero': altered(() => Buffer.alloc(256)),
-    'the number one': altered(() => Buffer.concat([Buffer.alloc(255), Buffer.of(1)])),
-    'all ones': altered(() => Buffer.alloc(256, 0xff)),
-    'twice in a row': altered((signature) => Buffer.concat([signature, signature])),
-    'back to front': altered((signature) => signature.reverse()),
-    'the first bit flipped': flipped(0, 0x80),
-    'a bit in the middle flipped': flipped(128, 0x01),
-    'the last bit flipped': flipped(255, 0x01),
-  }
-}
-
 function foreignCases(forge: TokenForge): Readonly<Record<string, string>> {
-  const { good, key, attacker, staticKey, token, withClaims } = forge
+  const { good, signer: sign, attacker, staticKey, token, withClaims } = forge
   const [header, payload, signature] = good.split('.')
   const other = withClaims({ jti: 'another-token', permissions: ['everything'] })
   const [, otherPayload, otherSignature] = other.split('.')
   const members = Object.entries(forge.header).reverse()
   const otherHeader = token({ header: Object.fromEntries(members) }).split('.')[0]
-  const sign = rs256(key.privateKey)
   return {
     "another token's signature": `${header}.${payload}.${otherSignature}`,
     "another token's payload": `${header}.${otherPayload}.${signature}`,
@@ -174,25 +150,16 @@ function noneCases({ header, token }: TokenForge): Draft[] {
   ])
 }
 
-function hmacCases({ header, key, token }: TokenForge): Draft[] {
+function hmacCases(forge: TokenForge): Draft[] {
+  const { key } = forge
   const { publicKey } = key
-  const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
-  const jwk = publicKey.export({ format: 'jwk' })
-  const secrets: [string, string | Buffer][] = [
-    ['SPKI PEM', pem],
-    ['SPKI PEM without its last line break', pem.trim()],
-    ['PKCS#1 PEM', publicKey.export({ type: 'pkcs1', format: 'pem' }).toString()],
-    ['SPKI DER', publicKey.export({ type: 'spki', format: 'der' })],
-    ['PKCS#1 DER', publicKey.export({ type: 'pkcs1', format: 'der' })],
-    ['JWK text', JSON.stringify(jwk)],
-    ['JWK text as published', JSON.stringify(publicJwk(key))],
-    ['modulus', Buffer.from(String(jwk.n), 'base64url')],
-    ['key id', key.kid],
-    ['empty string', ''],
-  ]
-  return secrets.map(([name, secret]): Draft => {
-    const signer: Signer = (input) => createHmac('sha256', secret).update(input).digest()
-    return [`HS256 with the ${name}`, token({ header: { ...header, alg: 'HS256' }, signer })]
+  const { n: modulus } = publicKey.export({ format: 'jwk' })
+  return publicSecrets(forge, publicKey, {
+    'PKCS#1 PEM': publicKey.export({ type: 'pkcs1', format: 'pem' }).toString(),
+    'PKCS#1 DER': publicKey.export({ type: 'pkcs1', format: 'der' }),
+    'JWK text as published': JSON.stringify(publicJwk(key)),
+    modulus: Buffer.from(String(modulus), 'base64url'),
+    'key id': key.kid,
   })
 }
 

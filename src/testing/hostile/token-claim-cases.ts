@@ -68,21 +68,11 @@ const otherCase = (text: string): string => {
   return upper === text ? text.toLowerCase() : upper
 }
 
-/** Cyrillic letters that look like Latin ones. */
-const LOOKALIKES: Record<string, string> = {
-  a: '\u0430',
-  c: '\u0441',
-  e: '\u0435',
-  i: '\u0456',
-  o: '\u043e',
-  p: '\u0440',
-  s: '\u0455',
-  x: '\u0445',
-  y: '\u0443',
-}
+const LATIN = 'aceiopsxy'
+const CYRILLIC = '\u0430\u0441\u0435\u0456\u043e\u0440\u0455\u0445\u0443'
 
 const homoglyph = (text: string): string =>
-  text.replace(/[aceiopsxy]/, (letter) => LOOKALIKES[letter] ?? letter)
+  text.replace(/[aceiopsxy]/, (letter) => CYRILLIC.charAt(LATIN.indexOf(letter)))
 
 function permissionCases({ claims, claimDrafts }: TokenForge): Draft[] {
   const right = Array.isArray(claims['permissions']) ? claims['permissions'] : []

@@ -1,9 +1,15 @@
 import { MAX_TOKEN_LENGTH } from '../../base/raw-headers.js'
-import { type Part, rs256 } from '../issuer/compact-token.js'
-import type { Draft, Drafts, HostileToken, TokenForge } from './forge.js'
+import { rs256 } from '../issuer/compact-token.js'
+import {
+  DEPTH,
+  type Draft,
+  type Drafts,
+  type HostileToken,
+  malformedParts,
+  type TokenForge,
+} from './forge.js'
 
-/** Depths of nesting that just fit: with closing brackets in a token of 8 KiB, without them in 16 KiB of headers. */
-const CLOSED_DEPTH = 2000
+/** A depth that fits into 16 KiB of headers, without closing brackets. */
 const OPEN_DEPTH = 10_000
 
 /** Malformed tokens, with a correct signature if one is possible. */
@@ -106,36 +112,16 @@ function pad(header: object): string {
   return text.padEnd(Math.ceil(text.length / 3) * 3)
 }
 
-function jsonCases({ token, header, claims, attacker }: TokenForge): Drafts {
-  const parts = { header: JSON.stringify(header), payload: JSON.stringify(claims) }
-  const brokenUtf8 = (text: string): Uint8Array =>
-    Buffer.from(`{"x":"\u00ff\u00c0",${text.slice(1)}`, 'latin1')
-  const nested = `${'['.repeat(CLOSED_DEPTH)}${']'.repeat(CLOSED_DEPTH)}`
-  const signer = rs256(attacker.privateKey)
-  const wrong = Object.entries(parts).flatMap(([part, text]) =>
-    Object.entries<Part>({
-      'that is null': 'null',
-      'that is []': '[]',
-      'that is a list of the object': `[${text}]`,
-      'that is 1': '1',
-      'that is text': '"text"',
-      'that is true': 'true',
-      'that is ""': '""',
-      'cut off': text.slice(0, -1),
-      'with more behind it': `${text}{}`,
-      'of raw bytes': Buffer.from([0, 1, 2, 255]),
-      'with a byte order mark': `\ufeff${text}`,
-      'of invalid UTF-8': brokenUtf8(text),
-      'of UTF-16': Buffer.from(text, 'utf16le'),
-      'that nests deeply': nested,
-    }).map(([what, content]): Draft => [`a ${part} ${what}`, token({ [part]: content })]),
-  )
-  return {
-    ...Object.fromEntries(wrong),
-    'a header with a member that nests deeply, signed by a stranger': token({
-      header: `{"deep":${nested},${parts.header.slice(1)}`,
-      signer,
-    }),
-    'a payload that nests 10,000 deep': token({ payload: '['.repeat(OPEN_DEPTH) }),
-  }
+function jsonCases(forge: TokenForge): Draft[] {
+  const nested = `${'['.repeat(DEPTH)}${']'.repeat(DEPTH)}`
+  const header = `{"deep":${nested},${JSON.stringify(forge.header).slice(1)}`
+  const signer = rs256(forge.attacker.privateKey)
+  return [
+    ...malformedParts(forge),
+    [
+      'a header with a member that nests deeply, signed by a stranger',
+      forge.token({ header, signer }),
+    ],
+    ['a payload that nests 10,000 deep', forge.token({ payload: '['.repeat(OPEN_DEPTH) })],
+  ]
 }

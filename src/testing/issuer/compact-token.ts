@@ -1,4 +1,4 @@
-import { type KeyObject, sign } from 'node:crypto'
+import { createHmac, type KeyObject, sign } from 'node:crypto'
 
 /** A segment before it is encoded: an object, or the text or bytes of a malformed one. */
 export type Part = Readonly<Record<string, unknown>> | string | Uint8Array
@@ -26,3 +26,8 @@ export const es256 =
   (key: KeyObject): Signer =>
   (input) =>
     sign('sha256', input, { key, dsaEncoding: 'ieee-p1363' })
+
+export const hs256 =
+  (secret: string | Buffer): Signer =>
+  (input) =>
+    createHmac('sha256', secret).update(input).digest()

@@ -27,18 +27,6 @@ describe('the catalogue', () => {
     expect(values).not.toContain(`Bearer ${issuer.token()}`)
   })
 
-  it('says of each case why, and which status it must get', () => {
-    for (const hostile of cases) {
-      const { orElse, ...always } = hostile
-      expect(Object.keys(always).sort()).toEqual(['authorization', 'expect', 'name', 'why'])
-      expect([undefined, 503]).toContain(orElse)
-      expect(hostile.why).not.toBe('')
-      expect([401, 403]).toContain(hostile.expect)
-    }
-    const forbidden = cases.filter(({ expect }) => expect === 403)
-    expect(forbidden.every(({ name }) => name.startsWith('sub '))).toBe(true)
-  })
-
   // That a server of Node takes each of them: contract/hostile-tokens.test.ts.
   it('has values that every client can send', () => {
     for (const { authorization } of cases) {

@@ -87,7 +87,6 @@ describe.each([{ http: true }, { http: false }])('a test issuer with %j', (mode)
     const issuer = await start(mode)
     issuer.down()
     await expect(issuer.keySet.ready()).rejects.toThrow()
-    expect(issuer.fetches).toBeGreaterThan(0)
     issuer.up()
     await issuer.keySet.ready()
   })
@@ -110,18 +109,13 @@ describe.each([{ http: true }, { http: false }])('a test issuer with %j', (mode)
     expect((await receiver.call(issuer.token())).status).toBe(200)
   })
 
-  it('shares its keySet with whoever asks', async () => {
+  it('shares its keySet with whoever asks, and closes more than once', async () => {
     const issuer = await start(mode)
     const receiver = await receive(issuer, { keySet: issuer.keySet })
     expect((await receiver.call(issuer.token())).status).toBe(200)
-    expect(issuer.keySet.health().keys).toContain(issuer.kid)
-    expect(issuer.keySet.health().keys).toContain(issuer.staticKid)
-  })
-
-  it('closes more than once', async () => {
-    const issuer = await createTestIssuer(mode)
+    const { keys } = issuer.keySet.health()
+    expect(keys).toEqual(expect.arrayContaining([issuer.kid, issuer.staticKid]))
     await Promise.all([issuer.close(), issuer.close()])
-    await issuer.close()
   })
 })
 
@@ -176,10 +170,6 @@ it('slow takes a number of milliseconds', async () => {
   }
 })
 
-it('the keys are those of an issuer that was made here', () => {
-  expect(() => keyRingOf({} as TestIssuer)).toThrow(TypeError)
-})
-
 it.each([
   ['without close', ''],
   [
@@ -198,23 +188,24 @@ it.each([
   expect(stdout).toBe('done\n')
 })
 
-it.each<[string, unknown]>([
+it.each<[string, ...unknown[]]>([
   ['issuer', ''],
   ['audience', ['orders']],
   ['source', 1],
   ['tokenType', null],
   ['caller', ''],
-  ['permissions', 'orders:read'],
-  ['permissions', ['']],
+  ['permissions', 'orders:read', ['']],
   ['lifetimeSeconds', 0],
   ['http', 'no'],
   ['maxAgeSeconds', -1],
   ['clock', 0],
   ['audiense', 'orders'],
-])('an issuer with a wrong %s (%j) is a TypeError that names it', async (name, value) => {
-  const creating = createIssuer({ [name]: value } as TestIssuerOptions)
-  await expect(creating).rejects.toThrow(TypeError)
-  await expect(creating).rejects.toThrow(name)
+])('a wrong or unknown option %s is a TypeError that names it', async (name, ...values) => {
+  for (const value of values) {
+    const creating = createIssuer({ [name]: value } as TestIssuerOptions)
+    await expect(creating).rejects.toThrow(TypeError)
+    await expect(creating).rejects.toThrow(name)
+  }
 })
 
 it('a policy has the address of the key set unless it is told another', async () => {

@@ -1,9 +1,3 @@
-import { once } from 'node:events'
-import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
-import { calculateThumbprint, generateKeyPair, generateProof } from 'dpop'
-import express from 'express'
-import { auth as otherAuth } from 'express-oauth2-jwt-bearer'
 import { tokenSource } from 'express-service-auth/client'
 import * as oauth from 'oauth4webapi'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -12,55 +6,22 @@ import { checkProof } from '../../src/verification/confirmation/check-proof.js'
 import { parseBaseUrl } from '../../src/verification/confirmation/http-uri.js'
 import { API_KEY, CLAIMS } from '../client/claims.js'
 import { startIdentityCore } from '../support/core/identity-core/identity-core.js'
-import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
+import { createOAuth2TestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
-import { serve } from '../support/receiver/serve.js'
-import { makeClientCertificates } from '../support/tls/client-certificates.js'
 
-const issuer = await createTestIssuer()
 const oauth2Issuer = await createOAuth2TestIssuer()
 const core = await startIdentityCore({ apiKey: API_KEY })
-afterAll(() => Promise.all([issuer.close(), oauth2Issuer.close(), core.close()]))
-
-/** A source of our client, and a token of another issuer that is bound to its key. */
-async function ownSource() {
-  const source = tokenSource({
-    core: { baseUrl: core.url, apiKey: API_KEY },
-    apiDomain: 'https://api.example.com',
-    claims: CLAIMS,
-    bind: 'dpop',
-  })
-  onTestFinished(() => source.close())
-  const [, payload = ''] = (await source.token()).split('.')
-  const { cnf } = JSON.parse(Buffer.from(payload, 'base64url').toString())
-  return { source, token: oauth2Issuer.token({ cnf }) }
-}
+afterAll(() => Promise.all([oauth2Issuer.close(), core.close()]))
 
 describe.each(EXPRESS_MAJORS)('a receiver on $major', ({ express: major }) => {
-  const open = async (of: typeof issuer | typeof oauth2Issuer) => {
+  it('accepts the requests of oauth4webapi', async () => {
     let auth: ReturnType<typeof authFor> | undefined
-    const receiver = await startReceiver({
+    const { url } = await startReceiver({
       express: major,
       mount: (app) => app.use((req, res, next) => auth?.(req, res, next)),
     })
-    auth = authFor(of.policy({ senderConstraint: { dpop: { baseUrls: [receiver.url] } } }))
-    return receiver
-  }
-
-  it('accepts the proofs of dpop', async () => {
-    const { url } = await open(issuer)
-    const pair = await generateKeyPair('ES256')
-    const token = issuer.token({ cnf: { jkt: await calculateThumbprint(pair.publicKey) } })
-    const proof = await generateProof(pair, `${url}/orders`, 'POST', undefined, token)
-    const headers = { authorization: `DPoP ${token}`, dpop: proof }
-    const ask = (path: string) => fetch(`${url}${path}`, { method: 'POST', headers })
-    expect((await ask('/orders?a=1')).status).toBe(200)
-    expect((await ask('/others')).status).toBe(401)
-  })
-
-  it('accepts the requests of oauth4webapi', async () => {
-    const { url } = await open(oauth2Issuer)
+    auth = authFor(oauth2Issuer.policy({ senderConstraint: { dpop: { baseUrls: [url] } } }))
     const pair = await oauth.generateKeyPair('ES256')
     const handle = oauth.DPoP({}, pair)
     const token = oauth2Issuer.token({ cnf: { jkt: await handle.calculateThumbprint() } })
@@ -91,7 +52,17 @@ describe.each(EXPRESS_MAJORS)('a receiver on $major', ({ express: major }) => {
 
 describe('our proofs', () => {
   it('are accepted by oauth4webapi, with the tokens that a policy for OAuth 2.0 accepts', async () => {
-    const { source, token } = await ownSource()
+    const source = tokenSource({
+      core: { baseUrl: core.url, apiKey: API_KEY },
+      apiDomain: 'https://api.example.com',
+      claims: CLAIMS,
+      bind: 'dpop',
+    })
+    onTestFinished(() => source.close())
+    const [, payload = ''] = (await source.token()).split('.')
+    const { cnf } = JSON.parse(Buffer.from(payload, 'base64url').toString())
+    // The token of another issuer that is bound to the key of the source.
+    const token = oauth2Issuer.token({ cnf })
     const url = 'http://orders.test/orders?a=1'
     const dpop = await source.proof({ method: 'PUT', url, token })
     const headers = { authorization: `DPoP ${token}`, dpop }
@@ -102,74 +73,6 @@ describe('our proofs', () => {
     expect(await judge('PUT')).toMatchObject({ sub: 'billing', iss: oauth2Issuer.url })
     await expect(judge('POST')).rejects.toThrow()
   })
-
-  it('are accepted by express-oauth2-jwt-bearer', async () => {
-    const { source, token } = await ownSource()
-    const { url } = await serveOther({ dpop: { enabled: true, required: true } })
-    const headers = async (method: string) => ({
-      authorization: `DPoP ${token}`,
-      dpop: await source.proof({ method, url: `${url}/orders`, token }),
-    })
-    const ask = async (proofMethod: string) =>
-      (await fetch(`${url}/orders?x`, { headers: await headers(proofMethod) })).status
-    expect(await ask('GET')).toBe(200)
-    expect(await ask('POST')).not.toBe(200)
-  })
-})
-
-type OtherOptions = NonNullable<Parameters<typeof otherAuth>[0]>
-
-const otherReceiver = (options: Partial<OtherOptions>) =>
-  express()
-    .use(
-      otherAuth({
-        issuer: oauth2Issuer.url,
-        jwksUri: oauth2Issuer.jwksUri,
-        audience: 'orders',
-        tokenSigningAlg: 'RS256',
-        ...options,
-      } as OtherOptions),
-    )
-    .use((_req, res) => void res.end())
-
-async function serveOther(options: Partial<OtherOptions>) {
-  const served = await serve(otherReceiver(options))
-  onTestFinished(() => served.close())
-  return served
-}
-
-it('a token that our client binds to a certificate is accepted by express-oauth2-jwt-bearer', async () => {
-  const { ca, server, client, other } = await makeClientCertificates()
-  const source = tokenSource({
-    core: { baseUrl: core.url, apiKey: API_KEY },
-    apiDomain: 'https://api.example.com',
-    claims: CLAIMS,
-    bind: { certificate: client.cert },
-  })
-  onTestFinished(() => source.close())
-  const [, payload = ''] = (await source.token()).split('.')
-  const { cnf } = JSON.parse(Buffer.from(payload, 'base64url').toString())
-  const token = oauth2Issuer.token({ cnf })
-  const app = otherReceiver({
-    mtls: { required: true },
-    getCertificate: (req: { socket: { getPeerX509Certificate(): { raw: Buffer } | undefined } }) =>
-      req.socket.getPeerX509Certificate()?.raw,
-  } as never)
-  const settings = { ...server, ca, requestCert: true, rejectUnauthorized: false }
-  const listening = createServer(settings, app).listen(0, '127.0.0.1')
-  await once(listening, 'listening')
-  onTestFinished(() => void listening.close())
-  const { port } = listening.address() as AddressInfo
-  const { Agent, fetch: fetchBy } = await import('undici')
-  const ask = async (connect: object) => {
-    const dispatcher = new Agent({ connect: { ca, ...connect } })
-    const headers = { authorization: `Bearer ${token}` }
-    const response = await fetchBy(`https://127.0.0.1:${port}/`, { dispatcher, headers })
-    await dispatcher.close()
-    return response.status
-  }
-  expect(await ask({ cert: client.cert, key: client.key })).toBe(200)
-  expect(await ask({ cert: other.cert, key: other.key })).toBe(401)
 })
 
 describe('the examples of the RFCs', () => {
@@ -199,10 +102,10 @@ describe('the examples of the RFCs', () => {
     expect(await judge({ now: 1562262679 })).toBe('iat')
   })
 
-  it('RFC 7638: members in the order of their names, as dpop makes a thumbprint', async () => {
-    const { publicKey } = await generateKeyPair('ES256')
-    const { x = '', y = '' } = await crypto.subtle.exportKey('jwk', publicKey)
+  it('RFC 7638: members in the order of their names, as oauth4webapi makes a thumbprint', async () => {
+    const pair = await oauth.generateKeyPair('ES256', { extractable: true })
+    const { x = '', y = '' } = await crypto.subtle.exportKey('jwk', pair.publicKey)
     const own = thumbprintOf({ y, x, kty: 'EC', crv: 'P-256' })
-    expect(own).toBe(await calculateThumbprint(publicKey))
+    expect(own).toBe(await oauth.DPoP({}, pair).calculateThumbprint())
   })
 })

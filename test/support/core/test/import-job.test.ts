@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import type { CoreVersion } from '../identity-core/interface-version.js'
-import { person, withPassword, withPhone } from '../people.js'
+import { person, withPassword } from '../people.js'
 import {
   accountsByExternalId,
   deleteAllRows,
@@ -145,21 +145,3 @@ it.each(['10.1', '11.4'] as const)(
     await own.close()
   },
 )
-
-it('keeps a NUL in metadata, and refuses it in a number', async () => {
-  const user = person({ userMetadata: { note: 'a\0b' } })
-  expect(await post('/bulk-import/import', user)).toMatchObject({ status: 200 })
-  const number = person({ loginMethods: [withPhone('a\0b')] })
-  expect(await post('/bulk-import/import', number)).toEqual({
-    status: 400,
-    json: { errors: ['translated'] },
-  })
-})
-
-it('keeps the number of an address that reads the same', async () => {
-  const text = 'no-number'
-  const byEmail = person({ loginMethods: [{ recipeId: 'passwordless', email: text }] })
-  expect((await post('/bulk-import/import', byEmail)).status).toBe(200)
-  const byNumber = person({ loginMethods: [withPhone(text)] })
-  expect((await post('/bulk-import/import', byNumber)).status).toBe(200)
-})

@@ -6,7 +6,7 @@
  * - `not_found`: a 404 of the core itself. If the count operation gets it, the core is older than 10.0.0.
  * - `in_memory_database`: the core has no persistent database, so it does not import.
  * - `bad_request`: any other 4xx, or a redirect.
- * - `too_large`: a 413.
+ * - `too_large`: a 413, or a reply with more than 128 MiB.
  * - `busy`: the core, or a proxy in front of it, answered 429 until the time limit.
  * - `server_error`: a 5xx.
  * - `unreachable`: the connection failed or was closed early.

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isObject } from '../../base/options.js'
 import type {
+  CallOptions,
   CoreClient,
   CoreUser,
   DirectImport,
@@ -25,8 +26,6 @@ export interface CoreCall<T> {
   readonly read: Reader<T>
   /** Returns the value of a 400 that is a valid answer; `undefined` for any other 400. */
   readonly readRefusal?: Reader<T>
-  /** The value of a reply that is too large, if that is not an error. */
-  readonly whenTooLarge?: T
 }
 
 /** Wraps the value, because it may be `undefined`. */
@@ -36,12 +35,12 @@ type Reader<T> = (reply: unknown) => { readonly value: T } | undefined
 const reading =
   <Schema extends z.ZodType, T>(
     schema: Schema,
-    pick: (reply: z.output<Schema>, asReceived: unknown) => T,
+    pick: (reply: z.output<Schema>) => T,
     fits: (reply: z.output<Schema>) => boolean = () => true,
   ): Reader<T> =>
   (reply) => {
     const { success, data } = schema.safeParse(reply)
-    return success && fits(data) ? { value: pick(data, reply) } : undefined
+    return success && fits(data) ? { value: pick(data) } : undefined
   }
 
 // A schema drops the members that it does not name: the secrets of rows and providers, and additions of a newer core.
@@ -76,41 +75,50 @@ const coreUser: z.ZodType<CoreUser> = z.object({
   ),
 })
 
-const row: z.ZodType<StagedRow> = z.object({
-  id: text,
-  status: z.enum(['NEW', 'PROCESSING', 'FAILED'] satisfies RowStatus[]),
-  errorMessage: z.exactOptional(text),
-  primaryUserId: z.exactOptional(text),
-  createdAt: z.number(),
-  updatedAt: z.number(),
-  externalUserId: z.exactOptional(text),
-  userMetadata: z.exactOptional(z.custom<Record<string, unknown>>(isObject)),
-  userRoles: z.exactOptional(z.array(z.object({ role: text, tenantIds: texts }))),
-  totpDevices: z.exactOptional(
-    z.array(
+/** Cuts the values of a row out of its error message: also secrets, which the schema drops. */
+function withReadableError(row: unknown): unknown {
+  if (!isObject(row) || typeof row['errorMessage'] !== 'string') return row
+  return { ...row, errorMessage: withoutRecordValues(row['errorMessage'], row) }
+}
+
+const row: z.ZodType<StagedRow> = z.preprocess(
+  withReadableError,
+  z.object({
+    id: text,
+    status: z.enum(['NEW', 'PROCESSING', 'FAILED'] satisfies RowStatus[]),
+    errorMessage: z.exactOptional(text),
+    primaryUserId: z.exactOptional(text),
+    createdAt: z.number(),
+    updatedAt: z.number(),
+    externalUserId: z.exactOptional(text),
+    userMetadata: z.exactOptional(z.custom<Record<string, unknown>>(isObject)),
+    userRoles: z.exactOptional(z.array(z.object({ role: text, tenantIds: texts }))),
+    totpDevices: z.exactOptional(
+      z.array(
+        z.object({
+          period: z.exactOptional(z.number()),
+          skew: z.exactOptional(z.number()),
+          deviceName: z.exactOptional(text),
+        }),
+      ),
+    ),
+    loginMethods: z.array(
       z.object({
-        period: z.exactOptional(z.number()),
-        skew: z.exactOptional(z.number()),
-        deviceName: z.exactOptional(text),
+        recipeId,
+        superTokensUserId: z.exactOptional(text),
+        tenantIds: z.exactOptional(texts),
+        isVerified: z.exactOptional(z.boolean()),
+        isPrimary: z.exactOptional(z.boolean()),
+        timeJoinedInMSSinceEpoch: z.exactOptional(z.number()),
+        email: z.exactOptional(text),
+        phoneNumber: z.exactOptional(text),
+        hashingAlgorithm: z.exactOptional(text),
+        thirdPartyId: z.exactOptional(text),
+        thirdPartyUserId: z.exactOptional(text),
       }),
     ),
-  ),
-  loginMethods: z.array(
-    z.object({
-      recipeId,
-      superTokensUserId: z.exactOptional(text),
-      tenantIds: z.exactOptional(texts),
-      isVerified: z.exactOptional(z.boolean()),
-      isPrimary: z.exactOptional(z.boolean()),
-      timeJoinedInMSSinceEpoch: z.exactOptional(z.number()),
-      email: z.exactOptional(text),
-      phoneNumber: z.exactOptional(text),
-      hashingAlgorithm: z.exactOptional(text),
-      thirdPartyId: z.exactOptional(text),
-      thirdPartyUserId: z.exactOptional(text),
-    }),
-  ),
-})
+  }),
+)
 
 const stagedUser = z.object({
   userId: text,
@@ -155,90 +163,28 @@ const totpDevice = z.object({
   verified: z.boolean(),
 })
 
+const metadata = z.custom<Record<string, unknown>>(isObject)
+
 /** The readers of replies that do not depend on what was sent. */
 const READERS = {
   imported: reading(
     ok({ user: coreUser }),
     ({ user }): DirectImport => ({ outcome: 'created', user }),
   ),
-  rows: reading(rows, ({ status: _, ...page }, asReceived) => {
-    const { users } = asReceived as { readonly users: readonly unknown[] }
-    return { ...page, users: page.users.map((each, index) => readableRow(each, users[index])) }
-  }),
+  rows: reading(rows, ({ status: _, ...page }) => page),
   count: reading(ok({ count: z.int().nonnegative() }), ({ count }) => count),
   // The only reply without a status.
   deletion: reading(z.object({ deletedIds: texts, invalidIds: texts }), (reply) => reply),
   user: reading(foundUser, (reply) => (reply.status === 'OK' ? reply.user : undefined)),
-  users: reading(ok({ users: z.array(coreUser) }), ({ users }) => users),
-  roles: reading(ok({ roles: texts }), ({ roles }) => roles),
-  metadata: reading(
-    ok({ metadata: z.custom<Record<string, unknown>>(isObject) }),
-    ({ metadata }) => metadata,
-  ),
-  totpDevices: reading(ok({ devices: z.array(totpDevice) }), ({ devices }) => devices),
+  users: reading(ok({ users: z.array(coreUser) }), (reply) => reply.users),
+  roles: reading(ok({ roles: texts }), (reply) => reply.roles),
+  metadata: reading(ok({ metadata }), (reply) => reply.metadata),
+  totpDevices: reading(ok({ devices: z.array(totpDevice) }), (reply) => reply.devices),
   tenants: reading(
     ok({ tenants: z.array(z.object({ tenantId: text })) }),
-    ({ tenants }) => tenants,
+    (reply) => reply.tenants,
   ),
-  features: reading(ok({ features: texts }), ({ features }) => features),
-}
-
-const get = <T>(
-  path: string,
-  query: Readonly<Record<string, string | undefined>>,
-  read: Reader<T>,
-): CoreCall<T> => ({ method: 'GET', path, query, read })
-
-const post = <T>(path: string, body: object, read: Reader<T>): CoreCall<T> => ({
-  method: 'POST',
-  path,
-  body,
-  read,
-})
-
-/** The calls of the core that a migration needs, by the function of the client. */
-export const ENDPOINTS: {
-  readonly [Name in Exclude<keyof CoreClient, 'baseUrl' | 'rows'>]: (
-    ...args: Parameters<CoreClient[Name]>
-  ) => CoreCall<Awaited<ReturnType<CoreClient[Name]>>>
-} = {
-  stageUsers: (users) => ({
-    ...post('/bulk-import/users', { users }, readStaged(users)),
-    readRefusal: readRejectedUsers(users),
-    isImport: true,
-  }),
-  importUser: (user) => ({
-    ...post('/bulk-import/import', user, READERS.imported),
-    readRefusal: reading(rejectedUser, ({ errors }) => ({
-      outcome: 'rejected',
-      errors: errors.map((message) => withoutRecordValues(message, user)),
-    })),
-    isImport: true,
-  }),
-  listRows: ({ status, limit, paginationToken } = {}) => {
-    const query = { status, limit: limit?.toString(), paginationToken }
-    return get('/bulk-import/users', query, READERS.rows)
-  },
-  countRows: (status) => get('/bulk-import/users/count', { status }, READERS.count),
-  deleteRows: (ids) => post('/bulk-import/users/remove', { ids }, READERS.deletion),
-  coreIdOf: (externalUserId) => {
-    const query = { userId: externalUserId, userIdType: 'EXTERNAL' }
-    return get('/recipe/userid/map', query, readMappingOf(externalUserId))
-  },
-  user: (userId) => get('/user/id', { userId }, READERS.user),
-  usersWith: (tenantId, info) => ({
-    ...get('/users/by-accountinfo', { ...info, doUnionOfAccountInfo: 'false' }, READERS.users),
-    tenantId,
-  }),
-  rolesOf: (tenantId, userId) => ({
-    ...get('/recipe/user/roles', { userId }, READERS.roles),
-    tenantId,
-  }),
-  metadataOf: (userId) => get('/recipe/user/metadata', { userId }, READERS.metadata),
-  totpDevicesOf: (userId) => get('/recipe/totp/device/list', { userId }, READERS.totpDevices),
-  tenants: () => get('/recipe/multitenancy/tenant/list/v2', {}, READERS.tenants),
-  roles: () => get('/recipe/roles', {}, READERS.roles),
-  features: () => get('/ee/featureflag', {}, READERS.features),
+  features: reading(ok({ features: texts }), (reply) => reply.features),
 }
 
 const readStaged = (users: readonly ImportUser[]): Reader<Staging> =>
@@ -261,6 +207,12 @@ const readRejectedUsers = (users: readonly ImportUser[]): Reader<Staging> =>
     (reply) => reply.users.every(({ index }) => index < users.length),
   )
 
+const readRejectedUser = (user: ImportUser): Reader<DirectImport> =>
+  reading(rejectedUser, ({ errors }) => ({
+    outcome: 'rejected',
+    errors: errors.map((message) => withoutRecordValues(message, user)),
+  }))
+
 /** A reply about another id is invalid. The core trims the id that it is asked for. */
 const readMappingOf = (externalUserId: string): Reader<string | undefined> =>
   reading(
@@ -269,11 +221,62 @@ const readMappingOf = (externalUserId: string): Reader<string | undefined> =>
     (reply) => reply.status !== 'OK' || reply.externalUserId.trim() === externalUserId.trim(),
   )
 
-/** Cuts the values of the row out of its error message. The row has secrets that the schema drops. */
-function readableRow(staged: StagedRow, asReceived: unknown): StagedRow {
-  if (staged.errorMessage === undefined) return staged
-  return { ...staged, errorMessage: withoutRecordValues(staged.errorMessage, asReceived) }
-}
+type Query = Readonly<Record<string, string | undefined>>
+
+const get = <T>(path: string, query: Query, read: Reader<T>): CoreCall<T> => ({
+  method: 'GET',
+  path,
+  query,
+  read,
+})
+
+const post = <T>(path: string, body: object, read: Reader<T>): CoreCall<T> => ({
+  method: 'POST',
+  path,
+  body,
+  read,
+})
+
+/** The calls of the core that a migration needs, as the functions of the client. */
+export const operationsOf = (
+  ask: <T>(call: CoreCall<T>, options?: CallOptions) => Promise<T>,
+): Omit<CoreClient, 'baseUrl' | 'rows'> => ({
+  stageUsers: (users, options) => {
+    const call = post('/bulk-import/users', { users }, readStaged(users))
+    return ask({ ...call, readRefusal: readRejectedUsers(users), isImport: true }, options)
+  },
+  importUser: (user, options) => {
+    const call = post('/bulk-import/import', user, READERS.imported)
+    return ask({ ...call, readRefusal: readRejectedUser(user), isImport: true }, options)
+  },
+  listRows: ({ status, limit, paginationToken } = {}, options) => {
+    const query = { status, limit: limit?.toString(), paginationToken }
+    return ask(get('/bulk-import/users', query, READERS.rows), options)
+  },
+  countRows: (status, options) =>
+    ask(get('/bulk-import/users/count', { status }, READERS.count), options),
+  deleteRows: (ids, options) =>
+    ask(post('/bulk-import/users/remove', { ids }, READERS.deletion), options),
+  coreIdOf: (externalUserId, options) => {
+    const query = { userId: externalUserId, userIdType: 'EXTERNAL' }
+    return ask(get('/recipe/userid/map', query, readMappingOf(externalUserId)), options)
+  },
+  user: (userId, options) => ask(get('/user/id', { userId }, READERS.user), options),
+  usersWith: (tenantId, info, options) => {
+    const query = { ...info, doUnionOfAccountInfo: 'false' }
+    return ask({ ...get('/users/by-accountinfo', query, READERS.users), tenantId }, options)
+  },
+  rolesOf: (tenantId, userId, options) =>
+    ask({ ...get('/recipe/user/roles', { userId }, READERS.roles), tenantId }, options),
+  metadataOf: (userId, options) =>
+    ask(get('/recipe/user/metadata', { userId }, READERS.metadata), options),
+  totpDevicesOf: (userId, options) =>
+    ask(get('/recipe/totp/device/list', { userId }, READERS.totpDevices), options),
+  tenants: (options) =>
+    ask(get('/recipe/multitenancy/tenant/list/v2', {}, READERS.tenants), options),
+  roles: (options) => ask(get('/recipe/roles', {}, READERS.roles), options),
+  features: (options) => ask(get('/ee/featureflag', {}, READERS.features), options),
+})
 
 /** Tenant ids that are safe in a path. Dots would lead to another path, `appid-` to another app. */
 const TENANT_ID = /^(?!appid-)[a-z0-9-]+$/i
@@ -281,18 +284,14 @@ const TENANT_ID = /^(?!appid-)[a-z0-9-]+$/i
 /**
  * Returns the path of a call with its tenant and its query.
  *
- * @throws TypeError if the tenant is none, or a parameter has a lone surrogate, which would be sent as another
- * character.
+ * @throws TypeError if the tenant is none, URIError if a parameter has a lone surrogate.
  */
 export function urlPathOf({ path, tenantId = 'public', query = {} }: CoreCall<unknown>): string {
   if (!TENANT_ID.test(tenantId))
     throw new TypeError('tenantId must be the id of a tenant: letters, digits and hyphens')
-  const pairs: string[] = []
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined) continue
-    if (!value.isWellFormed()) throw new TypeError(`${name} must be well-formed Unicode`)
-    pairs.push(`${name}=${encodeURIComponent(value)}`)
-  }
+  const pairs = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+  )
   const prefix = tenantId === 'public' ? '' : `/${tenantId}`
   return prefix + path + (pairs.length === 0 ? '' : `?${pairs.join('&')}`)
 }

@@ -22,10 +22,10 @@ import {
   CoreFailure,
   type CoreFailureCode,
 } from '../../client/core/core-options.js'
-import type { CallOptions, CoreClient, RowQuery, RowStatus, StagedRow } from './core-client.js'
+import type { CoreClient, RowQuery, RowStatus, StagedRow } from './core-client.js'
 import { CoreError, type CoreErrorCode } from './core-error.js'
 import { withoutRecordValues } from './core-texts.js'
-import { type CoreCall, ENDPOINTS, urlPathOf } from './endpoints.js'
+import { type CoreCall, operationsOf, urlPathOf } from './endpoints.js'
 
 /** Options of `coreClient`. */
 export interface CoreClientOptions {
@@ -125,38 +125,14 @@ export function patientClient(client: CoreClient): CoreClient {
 }
 
 function clientOf(access: CoreAccess): CoreClient {
-  const ask = <T>(call: CoreCall<T>, options: CallOptions = {}): Promise<T> =>
-    askCore(access, call, options.signal)
-
-  // The functions are `async`, so that an invalid argument makes them reject instead of throw.
-  return Object.freeze({
-    baseUrl: access.core.baseUrl,
-    stageUsers: async (users, options) => ask(ENDPOINTS.stageUsers(users), options),
-    importUser: async (user, options) => ask(ENDPOINTS.importUser(user), options),
-    listRows: async (query, options) => ask(ENDPOINTS.listRows(query), options),
-    rows: (status, options) =>
-      allRows(status, (query) =>
-        ask<PageReply>({ ...ENDPOINTS.listRows(query), whenTooLarge: 'too_large' }, options),
-      ),
-    countRows: async (status, options) => ask(ENDPOINTS.countRows(status), options),
-    deleteRows: async (ids, options) => ask(ENDPOINTS.deleteRows(ids), options),
-    coreIdOf: async (externalUserId, options) => ask(ENDPOINTS.coreIdOf(externalUserId), options),
-    user: async (userId, options) => ask(ENDPOINTS.user(userId), options),
-    usersWith: async (tenantId, info, options) => ask(ENDPOINTS.usersWith(tenantId, info), options),
-    rolesOf: async (tenantId, userId, options) => ask(ENDPOINTS.rolesOf(tenantId, userId), options),
-    metadataOf: async (userId, options) => ask(ENDPOINTS.metadataOf(userId), options),
-    totpDevicesOf: async (userId, options) => ask(ENDPOINTS.totpDevicesOf(userId), options),
-    tenants: async (options) => ask(ENDPOINTS.tenants(), options),
-    roles: async (options) => ask(ENDPOINTS.roles(), options),
-    features: async (options) => ask(ENDPOINTS.features(), options),
-  } satisfies CoreClient)
+  const operations = operationsOf((call, options = {}) => askCore(access, call, options.signal))
+  const rows: CoreClient['rows'] = (status, options) =>
+    allRows(status, (query) => operations.listRows(query, options))
+  return Object.freeze({ baseUrl: access.core.baseUrl, ...operations, rows })
 }
 
 /** The core's limit of rows per page. */
 const MAX_ROWS = 500
-
-/** `too_large`: the page must be requested with fewer rows. */
-type PageReply = Awaited<ReturnType<CoreClient['listRows']>> | 'too_large'
 
 /**
  * Yields the rows of all pages. A page that is too large is requested again with half the rows.
@@ -165,33 +141,32 @@ type PageReply = Awaited<ReturnType<CoreClient['listRows']>> | 'too_large'
  */
 async function* allRows(
   status: RowStatus | undefined,
-  readPage: (query: RowQuery) => Promise<PageReply>,
+  readPage: CoreClient['listRows'],
 ): AsyncGenerator<StagedRow, void, undefined> {
   const tokens = new Set<string>()
   let limit = MAX_ROWS
-  let paginationToken: string | undefined
+  let query: RowQuery = status === undefined ? {} : { status }
   for (;;) {
-    const page = await readPage({
-      limit,
-      ...(status !== undefined && { status }),
-      ...(paginationToken !== undefined && { paginationToken }),
-    })
-    if (page === 'too_large') {
-      if (limit === 1) throw unreadablePages('one row is too large')
+    let page: Awaited<ReturnType<typeof readPage>>
+    try {
+      page = await readPage({ ...query, limit })
+    } catch (error) {
+      const isTooLarge = error instanceof CoreError && error.code === 'too_large'
+      if (!isTooLarge || limit === 1) throw error
       limit = Math.floor(limit / 2)
       continue
     }
     yield* page.users
-    paginationToken = page.nextPaginationToken
+    const { nextPaginationToken: paginationToken } = page
     if (paginationToken === undefined) return
-    if (page.users.length === 0) throw unreadablePages('a page has no rows and is not the last')
-    if (tokens.has(paginationToken)) throw unreadablePages('the pages of rows begin again')
+    if (tokens.has(paginationToken)) throw endlessPages()
     tokens.add(paginationToken)
+    query = { ...query, paginationToken }
   }
 }
 
-const unreadablePages = (why: string): CoreError =>
-  new CoreError(`GET /bulk-import/users: ${why}`, {
+const endlessPages = (): CoreError =>
+  new CoreError('GET /bulk-import/users: the pages of rows begin again', {
     code: 'malformed_reply',
     outcome: 'refused',
     status: 200,
@@ -229,13 +204,11 @@ async function askCore<T>(
   })
 }
 
-function readValue<T>(answer: CoreAnswer, call: CoreCall<T>): { readonly value: T } | undefined {
-  const { status, text } = answer
-  if (text === undefined) {
-    const isTooLarge = status === 200 && answer.fault === 'too_large'
-    const { whenTooLarge } = call
-    return isTooLarge && whenTooLarge !== undefined ? { value: whenTooLarge } : undefined
-  }
+function readValue<T>(
+  { status, text }: CoreAnswer,
+  call: CoreCall<T>,
+): { readonly value: T } | undefined {
+  if (text === undefined) return undefined
   // Ignores the media type, because the core sends JSON errors as `text/html`.
   if (status === 200) return call.read(parseJson(text))
   return status === 400 ? call.readRefusal?.(parseJson(text)) : undefined
@@ -287,17 +260,18 @@ const CODES: Readonly<Record<number, CoreErrorCode>> = {
   429: 'busy',
 }
 
-/** The status that `fetch` returns for an opaque redirect. */
-const OPAQUE_REDIRECT = 0
+const isRedirect = (status: number): boolean => status >= 300 && status <= 399
 
-const isRedirect = (status: number): boolean =>
-  status === OPAQUE_REDIRECT || (status >= 300 && status <= 399)
+const isTooLarge = (answer: CoreAnswer): boolean =>
+  answer.text === undefined && answer.fault === 'too_large'
 
 const IN_MEMORY = 'This API is not supported in the in-memory database.'
 const NOT_FOUND = 'Not found'
 
-function classifyAnswer({ status, text }: CoreAnswer): CoreErrorCode {
+function classifyAnswer(answer: CoreAnswer): CoreErrorCode {
+  const { status, text } = answer
   if (isRedirect(status)) return 'bad_request'
+  if (status === 200 && isTooLarge(answer)) return 'too_large'
   if (status === 400 && text?.trim() === IN_MEMORY) return 'in_memory_database'
   // Any other 404 is from a proxy or from a core that is starting.
   if (status === 404 && text?.trim() !== NOT_FOUND) return 'malformed_reply'
@@ -305,25 +279,30 @@ function classifyAnswer({ status, text }: CoreAnswer): CoreErrorCode {
   return status >= 500 && status <= 599 ? 'server_error' : 'malformed_reply'
 }
 
-/** Codes of answers that name a mistake of the request. */
-const QUOTED: ReadonlySet<CoreErrorCode> = new Set(['bad_request', 'forbidden'])
-
-const WRONG_KEY = 'it refuses the API key; check the key, or the file it is read from'
-
 function detailOf(code: CoreErrorCode, answer: CoreAnswer, call: CoreCall<unknown>): string {
   if (isRedirect(answer.status)) return ', a redirect, which is not followed'
-  if (code === 'invalid_api_key') return `: ${WRONG_KEY}`
-  if (code === 'in_memory_database') return ': it has only an in-memory database'
-  if (code === 'malformed_reply') return `, ${formFault(answer)}`
-  if (!QUOTED.has(code) || answer.text === undefined) return ''
-  const reason = withoutRecordValues(answer.reason ?? '', [call.query, call.body])
-  // If only `…` is left, the text was all data.
-  return /\w/.test(reason) ? `: ${excerptOf(reason)}` : ''
+  if (isTooLarge(answer)) return `, with more than ${MAX_ANSWER_BYTES} bytes`
+  switch (code) {
+    case 'invalid_api_key':
+      return ': it refuses the API key; check the key, or the file it is read from'
+    case 'in_memory_database':
+      return ': it has only an in-memory database'
+    case 'malformed_reply':
+      return answer.text === undefined
+        ? ', and not in UTF-8'
+        : ', and not in the form of this operation'
+    case 'bad_request':
+    case 'forbidden':
+      return reasonOf(answer, call)
+    default:
+      return ''
+  }
 }
 
-function formFault(answer: CoreAnswer): string {
-  if (answer.text !== undefined) return 'and not in the form of this operation'
-  return answer.fault === 'too_large'
-    ? `with more than ${MAX_ANSWER_BYTES} bytes`
-    : 'and not in UTF-8'
+/** Returns what the core says of a mistake of the request. */
+function reasonOf(answer: CoreAnswer, { query, body }: CoreCall<unknown>): string {
+  if (answer.text === undefined) return ''
+  const reason = withoutRecordValues(answer.reason ?? '', [query, body])
+  // If only `…` is left, the text was all data.
+  return /\w/.test(reason) ? `: ${excerptOf(reason)}` : ''
 }

@@ -237,7 +237,7 @@ function openError(error: unknown): unknown {
 // `check` is a digest of the array and the previous `check`, so a line that is changed, missing, moved or
 // repeated is detected. A last line without its line feed is an append that a crash left incomplete.
 
-const VERSION = 2
+const VERSION = 3
 const START = '{"journal":"express-service-auth/migration","version":'
 const HEADER: string = `${START}${VERSION}}\n`
 const CHECK_DIGITS = 32

@@ -10,7 +10,7 @@ import type { Source, SourceRecord } from '../source/source.js'
 import { openSource } from '../source/source.js'
 import type { MigrationSettings } from './migration.js'
 import { MigrationError } from './migration-error.js'
-import type { EntryOf, Origin } from './state/journal-entry.js'
+import { type EntryOf, type Finding, lookedUpEntry, type Origin } from './state/journal-entry.js'
 import type { JournaledState } from './state/replay-journal.js'
 import { mayRestart, sourceOf } from './state/run-state.js'
 
@@ -279,22 +279,40 @@ export const rowEntry = (
 
 type Identity = Pick<IndexedRecord, 'recordIndex' | 'externalUserId'>
 
-/** Returns the identities that have an account. */
-export async function findAccounts(
-  { core, settings, signal }: MigrationContext,
+/**
+ * Looks for each identity at the core, first for its row and then for its account, so that a user who is imported
+ * between the two reads is not missed.
+ */
+export async function findAtCore(
+  ctx: MigrationContext,
   identities: Iterable<Identity> | AsyncIterable<Identity>,
-): Promise<ReadonlySet<number>> {
-  const found = new Set<number>()
-  await forEachConcurrently(
-    identities,
-    settings.lookUps,
-    async ({ recordIndex, externalUserId }) => {
-      const coreUserId = await core.coreIdOf(externalUserId, { signal })
-      if (coreUserId !== undefined) found.add(recordIndex)
-    },
-  )
-  return found
+): Promise<{ readonly rows: readonly number[]; readonly accounts: readonly number[] }> {
+  const { core, settings, signal } = ctx
+  const withRow = new Set<number>()
+  for await (const { recordIndex } of unrecordedRows(ctx)) withRow.add(recordIndex)
+  const rows: number[] = []
+  const accounts: number[] = []
+  await forEachConcurrently(identities, settings.lookUps, async (identity) => {
+    const { recordIndex, externalUserId } = identity
+    if (withRow.has(recordIndex)) rows.push(recordIndex)
+    else if ((await core.coreIdOf(externalUserId, { signal })) !== undefined) {
+      accounts.push(recordIndex)
+    }
+  })
+  return { rows, accounts }
 }
+
+/** Looks up each wanted identity and journals the findings. Without a finding, an identity keeps its state. */
+export const lookUpEach = (
+  ctx: MigrationContext,
+  event: 'reconciling' | 'settled',
+  isWanted: (recordIndex: number) => boolean,
+  lookUp: (record: IndexedRecord) => Promise<Finding | undefined>,
+): Promise<void> =>
+  inGroups(currentRecords(ctx, isWanted), ctx.settings.lookUps, lookUp, async (findings) => {
+    await ctx.journaled.write(lookedUpEntry(...findings))
+    ctx.emit(event, { users: findings.length })
+  })
 
 /**
  * Calls `work` for each item, at most `limit` at a time, in no guaranteed order. A failure ends the reading of items;

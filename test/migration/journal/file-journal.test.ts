@@ -54,7 +54,7 @@ describe('fileJournal', () => {
     await withJournal(folder, (journal) => journal.append(['a', 'b']))
     const lines = (await readFile(fileOf(folder), 'utf8')).trimEnd().split('\n')
     expect(lines.map((line) => JSON.parse(line))).toEqual([
-      { journal: 'express-service-auth/migration', version: 2 },
+      { journal: 'express-service-auth/migration', version: 3 },
       { check: expect.stringMatching(/^[0-9a-f]{32}$/), lines: ['a', 'b'] },
     ])
   })
@@ -149,7 +149,7 @@ describe('a journal that cannot be used', () => {
   it.each([
     ['empty', '', /not the journal/],
     ['foreign', '{"id":1}\n{"id":2}\n', /not the journal/],
-    ['of a newer format', '{"journal":"express-service-auth/migration","version":3}\n', /newer/],
+    ['of a newer format', '{"journal":"express-service-auth/migration","version":4}\n', /newer/],
     [
       'of the earlier format',
       '{"journal":"express-service-auth/migration","version":1}\n{"unit":"000000',

@@ -5,8 +5,6 @@ import {
   type Entry,
   type EntryOf,
   lookedUpEntry,
-  readRecordIndexes,
-  writeRecordIndexes,
 } from '../../../src/migration/run/state/journal-entry.js'
 import { applyEntry } from '../../../src/migration/run/state/replay-journal.js'
 import {
@@ -23,8 +21,8 @@ import {
 const preflight = (results: Partial<EntryOf<'preflight'>> = {}): Entry => ({
   type: 'preflight',
   started: false,
-  invalid: '',
-  hasAccount: '',
+  invalid: [],
+  hasAccount: [],
   foreignRows: [],
   taken: [],
   twice: [],
@@ -43,7 +41,7 @@ const staged = settled({ outcome: 'staged', by: 'reply' })
 const source = { name: 'people', file: false, digest: 'd' }
 const begun: Entry = { type: 'begun', at: 1, identities: 4, source }
 const STARTED = [begun, preflight({ started: true })]
-const sent = (records: string): Entry => ({
+const sent = (...records: number[]): Entry => ({
   type: 'sent',
   call: { kind: 'stage', batch: 1, records },
 })
@@ -74,12 +72,12 @@ const corrected = (decisions: Partial<EntryOf<'corrected'>> = {}): Entry => ({
 const retry = (results: Partial<EntryOf<'retry'>> = {}): Entry => ({
   type: 'retry',
   codes: ['E019'],
-  records: '0',
+  records: [0],
   taken: [],
   twice: [],
   ...results,
 })
-const SENT = sent('0-3')
+const SENT = sent(0, 1, 2, 3)
 const FAILED = row('failed', 'r', 0)
 const TWIN = row('duplicate', 's', 1)
 const AT_REST = [...STARTED, SENT, staged, rest('collect'), rest('reconcile')]
@@ -118,7 +116,7 @@ describe('the next step of a run', () => {
     ['a call refused', [...STARTED, SENT, refused('x')], 'stage'],
     [
       'a call that never landed',
-      [...STARTED, SENT, settled({ outcome: 'absent', existing: '' })],
+      [...STARTED, SENT, settled({ outcome: 'absent', existing: [] })],
       'stage',
     ],
     ['all staged', [...STARTED, SENT, staged], 'wait'],
@@ -183,7 +181,7 @@ describe('the next step of a run', () => {
     [
       'imports nobody directly',
       'verify',
-      [...AT_REST, lookedUpEntry({ toImport: '1' }), rest('done')],
+      [...AT_REST, lookedUpEntry({ toImport: [1] }), rest('done')],
       'end',
     ],
     [
@@ -192,7 +190,7 @@ describe('the next step of a run', () => {
       [...AT_REST, row('unresolved', 'r', 0), deletionSent('r'), deleted('r')],
       'resolve_identities',
     ],
-    ['waits for nobody', 'unblock', [...STARTED, sent('0'), staged], 'end'],
+    ['waits for nobody', 'unblock', [...STARTED, sent(0), staged], 'end'],
   ])('%s for the goal %s', (_, goal, entries, step) => {
     expect(nextStep(stateAfter(entries), goal)).toBe(step)
   })
@@ -211,20 +209,10 @@ describe('the next step of a run', () => {
   })
 })
 
-it.each([
-  [[], ''],
-  [[0], '0'],
-  [[0, 1, 2, 5, 7, 8], '0-2,5,7-8'],
-  [[3, 2, 1], '3,2,1'],
-])('record indexes %j are written as %j', (indexes, text) => {
-  expect(writeRecordIndexes(indexes)).toBe(text)
-  expect([...readRecordIndexes(text)]).toEqual(indexes)
-})
-
 /** Any entries, one after the other: what a run could write, and a little more. */
 const anyEntry = fc.oneof(
   ...[
-    ...[SENT, staged, refused('x'), settled({ outcome: 'absent', existing: '2' })],
+    ...[SENT, staged, refused('x'), settled({ outcome: 'absent', existing: [2] })],
     ...[rest('collect'), rest('reconcile'), rest('done'), rest('wait', true)],
     ...[FAILED, TWIN, retry(), deletionSent('r', 's')],
     settled({ outcome: 'deleted', rows: ['r', 's'] }),

@@ -11,13 +11,13 @@ export const MIGRATION_MUTANTS: Mutants = {
   'a lost call is sent again without a look': [
     {
       file: 'migration/run/steps/calls-and-lost-replies.ts',
-      from: 'writeRecordIndexes(recordIndexes.filter(isThere))',
-      to: "''",
+      from: "{ outcome: 'absent', existing }",
+      to: "{ outcome: 'absent', existing: [] }",
     },
     {
       file: 'migration/run/steps/stage.ts',
-      from: 'if (doubtful.length === 0) return batch',
-      to: 'if (doubtful) return batch',
+      from: 'if (doubtful.length === 0) return',
+      to: 'if (doubtful) return',
     },
   ],
   ...mutantsOf('migration/run/steps/resolve-identities.ts', {

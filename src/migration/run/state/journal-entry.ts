@@ -1,7 +1,5 @@
 import type { CoreErrorCode } from '../../core/core-error.js'
 
-// The entries of a journal. A list of record indexes is written as text, by `writeRecordIndexes`.
-
 /** Identifies a source: its path or name, and the digest of its content. */
 export interface Origin {
   readonly name: string
@@ -29,8 +27,8 @@ interface Preflight extends LoginConflicts {
   readonly type: 'preflight'
   /** The preflight has passed, so staging may begin. */
   readonly started: boolean
-  readonly invalid: string
-  readonly hasAccount: string
+  readonly invalid: readonly number[]
+  readonly hasAccount: readonly number[]
   readonly foreignRows: readonly string[]
 }
 
@@ -38,7 +36,7 @@ interface Preflight extends LoginConflicts {
 interface Sent {
   readonly type: 'sent'
   readonly call:
-    | { readonly kind: 'stage'; readonly batch: number; readonly records: string }
+    | { readonly kind: 'stage'; readonly batch: number; readonly records: readonly number[] }
     | { readonly kind: 'delete'; readonly rows: readonly string[] }
 }
 
@@ -49,7 +47,7 @@ interface Settled {
     | { readonly outcome: 'staged'; readonly by: 'reply' | 'row' | 'accounts' }
     | { readonly outcome: 'rejected'; readonly users: readonly RejectedRecord[] }
     /** The call staged nobody. Some users have a row or an account from elsewhere. */
-    | { readonly outcome: 'absent'; readonly existing: string }
+    | { readonly outcome: 'absent'; readonly existing: readonly number[] }
     | { readonly outcome: 'deleted'; readonly rows: readonly string[] }
     | {
         readonly outcome: 'unaccounted'
@@ -108,14 +106,18 @@ export interface RefusedRecord {
 /** Results of look-ups. The first four lists are results of the step `reconcile`. */
 interface LookedUp {
   readonly type: 'looked_up'
-  readonly same: (readonly [recordIndex: number, coreUserId: string])[]
-  readonly differs: (readonly [recordIndex: number, coreUserId: string, paths: readonly string[]])[]
-  readonly shared: (readonly [recordIndex: number, coreUserId: string])[]
-  readonly missing: (readonly [recordIndex: number, heldBy: string | null])[]
-  readonly hasAccount: string
-  readonly hasRow: string
+  readonly same: readonly (readonly [recordIndex: number, coreUserId: string])[]
+  readonly differs: readonly (readonly [
+    recordIndex: number,
+    coreUserId: string,
+    paths: readonly string[],
+  ])[]
+  readonly shared: readonly (readonly [recordIndex: number, coreUserId: string])[]
+  readonly missing: readonly (readonly [recordIndex: number, heldBy: string | null])[]
+  readonly hasAccount: readonly number[]
+  readonly hasRow: readonly number[]
   /** Identities that are imported directly. */
-  readonly toImport: string
+  readonly toImport: readonly number[]
   readonly refused: readonly RefusedRecord[]
 }
 
@@ -134,7 +136,7 @@ interface Corrected {
 interface Retry extends LoginConflicts {
   readonly type: 'retry'
   readonly codes: readonly string[]
-  readonly records: string
+  readonly records: readonly number[]
 }
 
 /** The state of a run. This list is closed. */
@@ -211,35 +213,17 @@ export type ResultOf<Outcome extends CallResult['outcome']> = Extract<
   { outcome: Outcome }
 >
 
-/** An entry without the results that are not given. */
-export const lookedUpEntry = (results: Partial<Omit<LookedUp, 'type'>>): EntryOf<'looked_up'> => ({
+/** What one look-up found. */
+export type Finding = Partial<Omit<LookedUp, 'type'>>
+
+export const lookedUpEntry = (...findings: readonly Finding[]): LookedUp => ({
   type: 'looked_up',
-  same: [],
-  differs: [],
-  shared: [],
-  missing: [],
-  hasAccount: '',
-  hasRow: '',
-  toImport: '',
-  refused: [],
-  ...results,
+  same: findings.flatMap(({ same = [] }) => same),
+  differs: findings.flatMap(({ differs = [] }) => differs),
+  shared: findings.flatMap(({ shared = [] }) => shared),
+  missing: findings.flatMap(({ missing = [] }) => missing),
+  hasAccount: findings.flatMap(({ hasAccount = [] }) => hasAccount),
+  hasRow: findings.flatMap(({ hasRow = [] }) => hasRow),
+  toImport: findings.flatMap(({ toImport = [] }) => toImport),
+  refused: findings.flatMap(({ refused = [] }) => refused),
 })
-
-/** Writes record indexes in the given order, consecutive ones as a range: `0-1999,2003`. */
-export function writeRecordIndexes(recordIndexes: Iterable<number>): string {
-  const ranges: { first: number; last: number }[] = []
-  for (const recordIndex of recordIndexes) {
-    const range = ranges.at(-1)
-    if (range?.last === recordIndex - 1) range.last = recordIndex
-    else ranges.push({ first: recordIndex, last: recordIndex })
-  }
-  return ranges.map(({ first, last }) => (first === last ? first : `${first}-${last}`)).join(',')
-}
-
-export function* readRecordIndexes(text: string): Generator<number> {
-  if (text === '') return
-  for (const range of text.split(',')) {
-    const [first = 0, last = first] = range.split('-').map(Number)
-    for (let recordIndex = first; recordIndex <= last; recordIndex++) yield recordIndex
-  }
-}

@@ -1,7 +1,7 @@
 import { parseJson } from '../../../base/json.js'
 import type { Journal } from '../../journal/file-journal.js'
 import { MigrationError } from '../migration-error.js'
-import { type CallResult, type Entry, type EntryOf, readRecordIndexes } from './journal-entry.js'
+import type { CallResult, Entry, EntryOf } from './journal-entry.js'
 import {
   columnsFor,
   countOf,
@@ -83,7 +83,7 @@ const APPLY: {
   corrected: applyCorrections,
   retry(state, entry) {
     holdBack(state, entry)
-    for (const recordIndex of readRecordIndexes(entry.records)) sendAgain(state, recordIndex)
+    for (const recordIndex of entry.records) sendAgain(state, recordIndex)
     deleteRowsOfUnfailed(state)
   },
   ended(state, entry) {
@@ -103,8 +103,8 @@ function applyPreflight(state: RunState, entry: EntryOf<'preflight'>): void {
   state.started = entry.started
 }
 
-function setAll(state: RunState, recordIndexes: string, code: IdentityCode): void {
-  for (const recordIndex of readRecordIndexes(recordIndexes)) setIdentity(state, recordIndex, code)
+function setAll(state: RunState, recordIndexes: readonly number[], code: IdentityCode): void {
+  for (const recordIndex of recordIndexes) setIdentity(state, recordIndex, code)
 }
 
 function holdBack(
@@ -125,26 +125,24 @@ function sendAgain(state: RunState, recordIndex: number): void {
 }
 
 function applySent(state: RunState, { call }: EntryOf<'sent'>): void {
+  state.unanswered = call
   if (call.kind === 'delete') {
-    state.unanswered = call
     // Reconciles after the deletion, because until then a call that got no reply may still take effect.
     markUnreconciled(state)
     return
   }
-  const recordIndexes = [...readRecordIndexes(call.records)]
-  for (const recordIndex of recordIndexes) state.wasSent[recordIndex] = 1
-  state.unanswered = { kind: 'stage', batch: call.batch, recordIndexes }
+  for (const recordIndex of call.records) state.wasSent[recordIndex] = 1
   state.batches = call.batch
 }
 
 function applyResult(state: RunState, result: CallResult): void {
   const call = state.unanswered
-  const batch = call?.kind === 'stage' ? call.recordIndexes : []
+  const batch = call?.kind === 'stage' ? call.records : []
   state.unanswered = undefined
   switch (result.outcome) {
     case 'staged':
       if (result.by === 'accounts') markReplyLost(state, batch)
-      for (const recordIndex of batch) setIdentity(state, recordIndex, 'staged')
+      setAll(state, batch, 'staged')
       markUnsettled(state)
       return
     case 'absent':
@@ -275,8 +273,8 @@ function applyLookUps(state: RunState, entry: EntryOf<'looked_up'>): void {
   setAll(state, hasRow, 'staged')
   setAll(state, toImport, 'to_import')
   for (const refusal of refused) setIdentity(state, refusal.record, 'failed', reasonOf(refusal))
-  if (hasAccount !== '' || toImport !== '' || refused.length > 0) markUnreconciled(state)
-  if (hasRow !== '') markUnsettled(state)
+  if (hasAccount.length + toImport.length + refused.length > 0) markUnreconciled(state)
+  if (hasRow.length > 0) markUnsettled(state)
 }
 
 function applyCorrections(

@@ -1,7 +1,7 @@
 import type { MigrationCounts } from '../../../base/decision/migration-event.js'
 import type { UserFinding } from '../../record-validation/user-finding.js'
 import { MigrationError } from '../migration-error.js'
-import type { EntryOf, MigrationState, Origin } from './journal-entry.js'
+import type { EntryOf, MigrationState, Origin, SentCall } from './journal-entry.js'
 
 type IdentityState = keyof MigrationCounts
 
@@ -59,17 +59,6 @@ export interface IdentityDetails {
   readonly reason?: string
 }
 
-export interface SentBatch {
-  readonly kind: 'stage'
-  readonly batch: number
-  readonly recordIndexes: readonly number[]
-}
-
-export interface SentDeletion {
-  readonly kind: 'delete'
-  readonly rows: readonly string[]
-}
-
 /** The state that results from the entries of a journal. */
 export interface RunState {
   begun: EntryOf<'begun'> | undefined
@@ -93,7 +82,7 @@ export interface RunState {
 
   batches: number
   /** A call that the journal has as sent, without a result. */
-  unanswered: SentBatch | SentDeletion | undefined
+  unanswered: SentCall | undefined
   /** A call without a reply may still take effect, and no `reconcile` was requested since all records were sent. */
   hasUnverifiedCall: boolean
 

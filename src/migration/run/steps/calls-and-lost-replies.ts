@@ -1,13 +1,6 @@
 import { CoreError } from '../../core/core-error.js'
-import { currentRecords, findAccounts, type MigrationContext, unrecordedRows } from '../records.js'
-import {
-  type CallResult,
-  type EntryOf,
-  type ResultOf,
-  type SentCall,
-  writeRecordIndexes,
-} from '../state/journal-entry.js'
-import type { SentBatch, SentDeletion } from '../state/run-state.js'
+import { currentRecords, findAtCore, type MigrationContext } from '../records.js'
+import type { CallResult, EntryOf, ResultOf, SentCall } from '../state/journal-entry.js'
 
 /**
  * Journals a call and sends it. Returns `undefined` if there was no reply and `resolveLostReply` has journaled
@@ -56,7 +49,7 @@ export async function resolveLostReply(
   const call = journaled.state.unanswered
   if (call === undefined) return
   if (error !== undefined && call.kind === 'stage') {
-    ctx.emit('reply_lost', { batch: call.batch, users: call.recordIndexes.length })
+    ctx.emit('reply_lost', { batch: call.batch, users: call.records.length })
   }
   const settledAt = abandonedAt + settings.settleSeconds * 1000
   await timing.sleep(Math.max(0, settledAt - timing.elapsedMs()), signal)
@@ -66,29 +59,25 @@ export async function resolveLostReply(
   else if (call.kind === 'stage') ctx.consecutiveLostReplies = 0
 }
 
-/**
- * Looks for each user of a batch, first for its row and then for its account, so that a user who is imported between
- * the two reads is not missed. Returns whether the core has all of them. Those that it lacks are sent again.
- */
+type CallOf<Kind extends SentCall['kind']> = Extract<SentCall, { kind: Kind }>
+
+/** Looks for each user of a batch. Returns whether the core has all of them. Those that it lacks are sent again. */
 async function resolveBatch(
   ctx: MigrationContext,
-  { batch, recordIndexes }: SentBatch,
+  { batch, records }: CallOf<'stage'>,
 ): Promise<boolean> {
-  const rows = new Set<number>()
-  for await (const { recordIndex } of unrecordedRows(ctx)) rows.add(recordIndex)
-  const others = new Set(recordIndexes.filter((recordIndex) => !rows.has(recordIndex)))
-  const accounts = await findAccounts(
+  const sent = new Set(records)
+  const { rows, accounts } = await findAtCore(
     ctx,
-    currentRecords(ctx, (recordIndex) => others.has(recordIndex)),
+    currentRecords(ctx, (recordIndex) => sent.has(recordIndex)),
   )
-  const isThere = (recordIndex: number) => rows.has(recordIndex) || accounts.has(recordIndex)
-  const isStaged = accounts.size === others.size
-  const by = others.size < recordIndexes.length ? 'row' : 'accounts'
+  const existing = [...rows, ...accounts]
+  const isStaged = existing.length === records.length
   const result: ResultOf<'staged' | 'absent'> = isStaged
-    ? { outcome: 'staged', by }
-    : { outcome: 'absent', existing: writeRecordIndexes(recordIndexes.filter(isThere)) }
+    ? { outcome: 'staged', by: rows.length > 0 ? 'row' : 'accounts' }
+    : { outcome: 'absent', existing }
   await ctx.journaled.write({ type: 'settled', result })
-  ctx.emit('reply_resolved', { batch, users: isStaged ? recordIndexes.length : 0 })
+  ctx.emit('reply_resolved', { batch, users: isStaged ? records.length : 0 })
   return isStaged
 }
 
@@ -96,7 +85,10 @@ async function resolveBatch(
  * Looks for the rows of a deletion, and returns whether all are gone. A missing row counts as deleted, because only
  * this call removes failed rows, and the identities of all other rows are looked up next.
  */
-async function resolveDeletion(ctx: MigrationContext, { rows }: SentDeletion): Promise<boolean> {
+async function resolveDeletion(
+  ctx: MigrationContext,
+  { rows }: CallOf<'delete'>,
+): Promise<boolean> {
   const { core, journaled, signal } = ctx
   const left = new Set<string>()
   if (rows.length > 0) {

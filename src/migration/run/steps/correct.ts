@@ -8,7 +8,7 @@ import {
   recordPosition,
   replacementsIn,
 } from '../records.js'
-import { type EntryOf, writeRecordIndexes } from '../state/journal-entry.js'
+import type { EntryOf } from '../state/journal-entry.js'
 import { detailsOf, type IdentityCode, identityCode, sizeOf } from '../state/run-state.js'
 import { conflictEntries, examine } from './preflight.js'
 
@@ -128,8 +128,7 @@ export async function retryFailed(ctx: MigrationContext, codes: readonly string[
     twice: new Map([...twice].filter(isHeldBack)),
   })
   if (free.length + conflicts.taken.length + conflicts.twice.length > 0) {
-    const records = writeRecordIndexes(free)
-    await ctx.journaled.write({ type: 'retry', codes: [...codes], records, ...conflicts })
+    await ctx.journaled.write({ type: 'retry', codes: [...codes], records: free, ...conflicts })
   }
   if (free.length === 0) {
     const message =

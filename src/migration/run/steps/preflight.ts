@@ -12,7 +12,7 @@ import {
   recordPosition,
   userOf,
 } from '../records.js'
-import { type EntryOf, type PreflightFinding, writeRecordIndexes } from '../state/journal-entry.js'
+import type { EntryOf, PreflightFinding } from '../state/journal-entry.js'
 
 /** The result of a preflight, with its entry for the journal, unless the core cannot import at all. */
 interface Preflight {
@@ -36,8 +36,8 @@ export async function preflight(ctx: MigrationContext): Promise<Preflight> {
   const entry: EntryOf<'preflight'> = {
     type: 'preflight',
     started: false,
-    invalid: writeRecordIndexes(examination.invalid),
-    hasAccount: writeRecordIndexes(inOrder(examination.accounts)),
+    invalid: [...examination.invalid],
+    hasAccount: [...examination.accounts],
     foreignRows: passed && rows > 0 ? await findForeignRows(ctx) : [],
     ...conflictEntries(ctx, examination),
   }

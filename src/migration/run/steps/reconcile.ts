@@ -1,13 +1,12 @@
 import { reconcileUser } from '../../account/reconcile-user.js'
 import {
-  currentRecords,
   type IndexedRecord,
-  inGroups,
+  lookUpEach,
   type MigrationContext,
   unrecordedRows,
   userOf,
 } from '../records.js'
-import { type EntryOf, lookedUpEntry } from '../state/journal-entry.js'
+import type { Finding } from '../state/journal-entry.js'
 import {
   detailsOf,
   type IdentityCode,
@@ -18,21 +17,10 @@ import {
 
 /** Looks up each identity that is due, then checks that the core has no unrecorded row of this run. */
 export async function reconcile(ctx: MigrationContext): Promise<void> {
-  const { journaled, settings } = ctx
   const accounts = findSharedAccounts(ctx)
-  await inGroups(
-    dueRecords(ctx),
-    settings.lookUps,
-    (record) => lookUp(ctx, record, accounts),
-    async (results) => {
-      const entry = lookedUpEntry({})
-      for (const addTo of results) addTo(entry)
-      await journaled.write(entry)
-      ctx.emit('reconciling', { users: results.length })
-    },
-  )
+  await lookUpEach(ctx, 'reconciling', isDueIn(ctx), (record) => lookUp(ctx, record, accounts))
   const phase = (await hasUnrecordedRow(ctx)) ? 'wait' : 'done'
-  await journaled.write({ type: 'rest', phase })
+  await ctx.journaled.write({ type: 'rest', phase })
 }
 
 /** Identities that failed or are held back. `migrationEndpoint` may have created their account since. */
@@ -41,25 +29,21 @@ const MAY_HAVE_ACCOUNT_SINCE: ReadonlySet<IdentityCode> = new Set(['failed', 'in
 const DUE: ReadonlySet<IdentityCode> = new Set(['staged', ...MAY_HAVE_ACCOUNT_SINCE])
 
 /** Skips identities whose rows still wait at the core after a stall, and invalid records. */
-function dueRecords(ctx: MigrationContext): AsyncGenerator<IndexedRecord> {
-  const { state } = ctx.journaled
+function isDueIn({ journaled: { state } }: MigrationContext): (recordIndex: number) => boolean {
   const waiting = new Set([...state.stalledRows.values()].map(({ record }) => record))
-  return currentRecords(ctx, (recordIndex) => {
+  return (recordIndex) => {
     // An invalid record without a code failed validation, so the core would not accept it.
     const { code } = detailsOf(state, recordIndex)
     const isInvalid = identityCode(state, recordIndex) === 'invalid' && code === undefined
     return DUE.has(identityCode(state, recordIndex)) && !waiting.has(recordIndex) && !isInvalid
-  })
+  }
 }
 
-type LookedUp = EntryOf<'looked_up'>
-
-/** Returns a function that adds the result to an entry; `undefined` if there is none. */
 async function lookUp(
   { core, journaled, signal }: MigrationContext,
   record: IndexedRecord,
   accounts: SharedAccounts,
-): Promise<((results: LookedUp) => void) | undefined> {
+): Promise<Finding | undefined> {
   const { recordIndex, externalUserId } = record
   if (MAY_HAVE_ACCOUNT_SINCE.has(identityCode(journaled.state, recordIndex))) {
     const coreUserId = await core.coreIdOf(externalUserId, { signal })
@@ -67,17 +51,15 @@ async function lookUp(
   }
   const identity = { externalUserId, user: userOf(record) }
   const found = await reconcileUser(core, identity, { signal })
-  if (found.state === 'missing') {
-    return ({ missing }) => missing.push([recordIndex, found.heldBy ?? null])
-  }
+  if (found.state === 'missing') return { missing: [[recordIndex, found.heldBy ?? null]] }
   const { coreUserId, accountId, differences } = found
   const sharedWith = accounts.add(recordIndex, { externalUserId, coreUserId, accountId })
-  return ({ same, differs, shared }) => {
-    if (sharedWith.length > 0) {
-      for (const other of [...sharedWith, recordIndex]) shared.push([other, coreUserId])
-    } else if (differences.length > 0) differs.push([recordIndex, coreUserId, [...differences]])
-    else same.push([recordIndex, coreUserId])
+  if (sharedWith.length > 0) {
+    return { shared: [...sharedWith, recordIndex].map((other) => [other, coreUserId]) }
   }
+  return differences.length > 0
+    ? { differs: [[recordIndex, coreUserId, differences]] }
+    : { same: [[recordIndex, coreUserId]] }
 }
 
 /** Such a row exists if a call without a reply has taken effect during the look-ups. */

@@ -9,21 +9,16 @@ import {
   readRowError,
 } from '../../core/core-texts.js'
 import {
-  currentRecords,
   type IndexedRecord,
   inGroups,
+  lookUpEach,
   type MigrationContext,
   type RunRow,
   rowEntry,
   unrecordedRows,
   userOf,
 } from '../records.js'
-import {
-  type EntryOf,
-  lookedUpEntry,
-  type RefusedRecord,
-  writeRecordIndexes,
-} from '../state/journal-entry.js'
+import type { EntryOf, Finding, RefusedRecord } from '../state/journal-entry.js'
 import { countOf, type IdentityCode, identityCode } from '../state/run-state.js'
 import { countLostReply, withGracePeriod } from './calls-and-lost-replies.js'
 
@@ -84,40 +79,14 @@ const describeRowError = (
     ? {}
     : { text: error.text, ...(error.code !== undefined && { code: error.code }) }
 
-/** The outcome of an identity that no longer has a row. */
-type Resolution =
-  | { readonly as: 'hasAccount' | 'toImport'; readonly record: number }
-  | ({ readonly as: 'refused' } & RefusedRecord)
-
-/** Resolves each identity in a state. If `resolveOne` returns `undefined`, the identity keeps the state. */
+/** Resolves each identity in a state. */
 const resolveEach = (
   ctx: MigrationContext,
   state: IdentityCode,
-  resolveOne: (record: IndexedRecord) => Promise<Resolution | undefined>,
-): Promise<void> =>
-  inGroups(
-    currentRecords(ctx, (recordIndex) => identityCode(ctx.journaled.state, recordIndex) === state),
-    ctx.settings.lookUps,
-    resolveOne,
-    async (resolved) => {
-      await ctx.journaled.write(entryOf(resolved))
-      ctx.emit('settled', { users: resolved.length })
-    },
-  )
-
-function entryOf(resolved: readonly Resolution[]): EntryOf<'looked_up'> {
-  const recordIndexes = (as: Resolution['as']): string =>
-    writeRecordIndexes(resolved.filter((each) => each.as === as).map(({ record }) => record))
-  const refused = resolved.flatMap((each): RefusedRecord[] => {
-    if (each.as !== 'refused') return []
-    const { as: _, ...refusal } = each
-    return [refusal]
-  })
-  return lookedUpEntry({
-    hasAccount: recordIndexes('hasAccount'),
-    toImport: recordIndexes('toImport'),
-    refused,
-  })
+  resolveOne: (record: IndexedRecord) => Promise<Finding | undefined>,
+): Promise<void> => {
+  const isWanted = (recordIndex: number) => identityCode(ctx.journaled.state, recordIndex) === state
+  return lookUpEach(ctx, 'settled', isWanted, resolveOne)
 }
 
 /**
@@ -129,17 +98,18 @@ export const resolveIdentities = (ctx: MigrationContext): Promise<void> =>
     const { core, signal } = ctx
     const { recordIndex, externalUserId } = record
     const holder = await findHolder(core, { externalUserId, user: userOf(record) }, { signal })
-    if (holder === 'own') return { as: 'hasAccount', record: recordIndex }
-    return holder === undefined
-      ? { as: 'toImport', record: recordIndex }
-      : refusedFor(record, holder)
+    if (holder === 'own') return { hasAccount: [recordIndex] }
+    return holder === undefined ? { toImport: [recordIndex] } : takenBy(record, holder)
   })
 
+const refused = (
+  { recordIndex, line }: IndexedRecord,
+  why: Omit<RefusedRecord, 'record' | 'line'>,
+): Finding => ({ refused: [{ record: recordIndex, line, ...why }] })
+
 /** Returns a refusal because another account has one of the logins. */
-const refusedFor = (
-  { recordIndex, line }: Pick<IndexedRecord, 'recordIndex' | 'line'>,
-  taken: TakenLogin,
-): Resolution => ({ as: 'refused', record: recordIndex, line, ...taken, text: takenText(taken) })
+const takenBy = (record: IndexedRecord, taken: TakenLogin): Finding =>
+  refused(record, { ...taken, text: takenText(taken) })
 
 /** Returns the error text of the core, without the login. */
 const takenText = ({ code }: TakenLogin): string => `${code}: ${TEXTS[code]}`
@@ -165,36 +135,36 @@ const NO_ACCOUNT_FOUND = 'No account has this login: stage the record again with
 export async function importDirectly(ctx: MigrationContext): Promise<void> {
   const { journaled, settings, signal, timing } = ctx
   await resolveEach(ctx, 'to_import', async (record) => {
-    const resolution = await importOnce(ctx, record)
-    return isUnexplained(resolution) ? undefined : resolution
+    const found = await importOnce(ctx, record)
+    return isUnexplained(found) ? undefined : found
   })
   if (countOf(journaled.state, 'to_import') === 0) return
   await timing.sleep(settings.settleSeconds * 1000, signal)
   await resolveEach(ctx, 'to_import', (record) => importOnce(ctx, record))
 }
 
-const isUnexplained = (resolution: Resolution | undefined): boolean =>
-  resolution?.as === 'refused' && resolution.code === 'chunk_failed'
+const isUnexplained = (found: Finding | undefined): boolean =>
+  found?.refused?.[0]?.code === 'chunk_failed'
 
 /** Returns `undefined` if there is no reply and no account. */
 async function importOnce(
   ctx: MigrationContext,
   record: IndexedRecord,
-): Promise<Resolution | undefined> {
+): Promise<Finding | undefined> {
   const { core, signal, settings, timing } = ctx
   const { recordIndex, externalUserId } = record
   const send = () =>
     withGracePeriod(signal, (late) => core.importUser(userOf(record), { signal: late }))
   const attempt = await importAndFind(core, { externalUserId, send }, { signal })
   if (attempt.end !== 'no_answer') ctx.consecutiveLostReplies = 0
-  if (attempt.end === 'account') return { as: 'hasAccount', record: recordIndex }
+  if (attempt.end === 'account') return { hasAccount: [recordIndex] }
   if (attempt.end === 'rejected') return resolveRejection(ctx, record, attempt.errors)
   const { error } = attempt
   if (isAboutUser(error)) return chunkFailed(record, error.message)
   if (error.outcome === 'refused') throw error
   await timing.sleep(settings.settleSeconds * 1000, signal)
   const hasAccount = (await core.coreIdOf(externalUserId, { signal })) !== undefined
-  if (hasAccount) return { as: 'hasAccount', record: recordIndex }
+  if (hasAccount) return { hasAccount: [recordIndex] }
   countLostReply(ctx, error)
   return undefined
 }
@@ -206,31 +176,23 @@ async function resolveRejection(
   { core, signal }: MigrationContext,
   record: IndexedRecord,
   errors: readonly string[],
-): Promise<Resolution> {
+): Promise<Finding> {
   const user = userOf(record)
   const taken = await findTakenLogin(core, user, { signal })
-  if (taken !== undefined) return refusedFor(record, taken)
+  if (taken !== undefined) return takenBy(record, taken)
   const texts = errors.join(', ')
   const code = errorCodeOf(texts) ?? conflictCodeOf(texts)
   const isInvalid = code === undefined && errors.every(isValidationText)
   const { text, kind, ...read } = readRowError(isInvalid ? `[${texts}]` : texts)
   if (code === undefined && !isInvalid) return chunkFailed(record, text)
-  return {
-    as: 'refused',
-    record: record.recordIndex,
-    line: record.line,
+  return refused(record, {
     ...(code !== undefined && { code }),
     ...(isInvalid && read),
     text: kind === 'login_taken' ? `${text} ${NO_ACCOUNT_FOUND}` : text,
-  }
+  })
 }
 
 const REFUSED_DIRECTLY = 'The core also refuses the user in a separate call'
 
-const chunkFailed = ({ recordIndex, line }: IndexedRecord, why: string): Resolution => ({
-  as: 'refused',
-  record: recordIndex,
-  line,
-  code: 'chunk_failed',
-  text: `${REFUSED_DIRECTLY}: ${why}`,
-})
+const chunkFailed = (record: IndexedRecord, why: string): Finding =>
+  refused(record, { code: 'chunk_failed', text: `${REFUSED_DIRECTLY}: ${why}` })

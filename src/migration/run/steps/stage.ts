@@ -2,13 +2,12 @@ import { CoreError } from '../../core/core-error.js'
 import { lackedCodeOf, shortened } from '../../core/core-texts.js'
 import {
   currentRecords,
-  findAccounts,
+  findAtCore,
   type IndexedRecord,
   type MigrationContext,
-  unrecordedRows,
   userOf,
 } from '../records.js'
-import { lookedUpEntry, type ResultOf, writeRecordIndexes } from '../state/journal-entry.js'
+import { lookedUpEntry, type ResultOf } from '../state/journal-entry.js'
 import { identityCode } from '../state/run-state.js'
 import { sendCall } from './calls-and-lost-replies.js'
 
@@ -32,15 +31,20 @@ export async function stage(ctx: MigrationContext): Promise<void> {
 
 /** Sends calls until each user of the batch is staged, found at the core or rejected by it. */
 async function sendUntilResolved(ctx: MigrationContext, batch: Batch): Promise<void> {
-  const { state } = ctx.journaled
   let unsent = batch
   while (unsent.length > 0) {
     ctx.signal.throwIfAborted()
-    const notAtCore = await skipExisting(ctx, unsent)
+    await journalExisting(ctx, unsent)
+    const notAtCore = unsent.filter(isUnsent(ctx))
     if (notAtCore.length > 0) await sendBatch(ctx, notAtCore)
-    unsent = unsent.filter(({ recordIndex }) => identityCode(state, recordIndex) === 'pending')
+    unsent = notAtCore.filter(isUnsent(ctx))
   }
 }
+
+const isUnsent =
+  ({ journaled }: MigrationContext) =>
+  ({ recordIndex }: Pick<IndexedRecord, 'recordIndex'>): boolean =>
+    identityCode(journaled.state, recordIndex) === 'pending'
 
 /** The records of one call, in their order. */
 type Batch = readonly IndexedRecord[]
@@ -49,13 +53,10 @@ type Batch = readonly IndexedRecord[]
 const FRAME_BYTES = 12
 
 async function* makeBatches(ctx: MigrationContext): AsyncGenerator<Batch> {
-  const { settings, journaled } = ctx
+  const { settings } = ctx
   let batch: IndexedRecord[] = []
   let bytes = FRAME_BYTES
-  const unsent = currentRecords(
-    ctx,
-    (recordIndex) => identityCode(journaled.state, recordIndex) === 'pending',
-  )
+  const unsent = currentRecords(ctx, (recordIndex) => isUnsent(ctx)({ recordIndex }))
   for await (const record of unsent) {
     const recordBytes = record.bytes + 1
     const isFull = batch.length >= settings.batchUsers || bytes + recordBytes > settings.batchBytes
@@ -71,35 +72,16 @@ async function* makeBatches(ctx: MigrationContext): AsyncGenerator<Batch> {
 }
 
 /**
- * Returns the batch without the users that the core already has. Looks up only users that are sent again
- * or were in a call without a reply, because `migrationEndpoint` may have created their account, or the
- * call may have taken effect.
+ * Journals which users of the batch the core already has. Looks up only users that are sent again or were in a
+ * call without a reply, because `migrationEndpoint` may have created their account, or the call may have taken effect.
  */
-async function skipExisting(ctx: MigrationContext, batch: Batch): Promise<Batch> {
-  const { state } = ctx.journaled
-  const doubtful = batch.filter(({ recordIndex }) => state.isDoubtful[recordIndex] === 1)
-  if (doubtful.length === 0) return batch
-  const asked = new Set(doubtful.map(({ recordIndex }) => recordIndex))
-  const rows = new Set<number>()
-  for await (const { recordIndex } of unrecordedRows(ctx)) {
-    if (asked.has(recordIndex)) rows.add(recordIndex)
-  }
-  await writeExisting(ctx, 'hasRow', rows)
-  const accounts = await findAccounts(
-    ctx,
-    doubtful.filter(({ recordIndex }) => !rows.has(recordIndex)),
-  )
-  await writeExisting(ctx, 'hasAccount', accounts)
-  return batch.filter(({ recordIndex }) => !rows.has(recordIndex) && !accounts.has(recordIndex))
-}
-
-async function writeExisting(
-  { journaled }: MigrationContext,
-  list: 'hasAccount' | 'hasRow',
-  recordIndexes: ReadonlySet<number>,
-): Promise<void> {
-  if (recordIndexes.size === 0) return
-  await journaled.write(lookedUpEntry({ [list]: writeRecordIndexes(recordIndexes) }))
+async function journalExisting(ctx: MigrationContext, batch: Batch): Promise<void> {
+  const { isDoubtful } = ctx.journaled.state
+  const doubtful = batch.filter(({ recordIndex }) => isDoubtful[recordIndex] === 1)
+  if (doubtful.length === 0) return
+  const { rows, accounts } = await findAtCore(ctx, doubtful)
+  if (rows.length + accounts.length === 0) return
+  await ctx.journaled.write(lookedUpEntry({ hasRow: rows, hasAccount: accounts }))
 }
 
 /**
@@ -110,7 +92,7 @@ async function writeExisting(
 async function sendBatch(ctx: MigrationContext, batch: Batch): Promise<void> {
   const { journaled, core } = ctx
   const number = journaled.state.batches + 1
-  const records = writeRecordIndexes(batch.map(({ recordIndex }) => recordIndex))
+  const records = batch.map(({ recordIndex }) => recordIndex)
   // Records are sent as they were read, because the core normalises them.
   const users = batch.map(userOf)
   const result = await sendCall(ctx, { kind: 'stage', batch: number, records }, async (signal) => {

@@ -39,19 +39,18 @@ export type {
   RecipeId,
 } from './core/import-user.js'
 export { type CoreClientOptions, coreClient } from './core/open-core-client.js'
-export type { MigrationEndpointOptions, MigrationLimiter } from './endpoint/endpoint-options.js'
-export type {
-  MigrationConnection,
-  MigrationIssuer,
-  MigrationRecipe,
-  TokenList,
-} from './endpoint/issuer-options.js'
 export type {
   LegacyLogin,
   LegacyUser,
   LegacyUserQuery,
   LoadUser,
-} from './endpoint/legacy-user.js'
+  MigrationConnection,
+  MigrationEndpointOptions,
+  MigrationIssuer,
+  MigrationLimiter,
+  MigrationRecipe,
+  TokenList,
+} from './endpoint/endpoint-options.js'
 export { migrationEndpoint } from './endpoint/migration-endpoint.js'
 export type { LegacyIdentity } from './endpoint/migration-request.js'
 export type { Journal } from './journal/file-journal.js'

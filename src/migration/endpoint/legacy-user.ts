@@ -1,116 +1,63 @@
 import { z } from 'zod'
-import { optionsObject } from '../../base/options.js'
-import type {
-  ImportLoginMethod,
-  ImportTotpDevice,
-  ImportUser,
-  ImportUserRole,
-} from '../core/import-user.js'
-import { coreTenantId } from '../record-validation/normalise.js'
+import type { ImportUser } from '../core/import-user.js'
 import type { UserWarningCode } from '../record-validation/user-finding.js'
 import { validateUser } from '../record-validation/validate-user.js'
-import { faultsOf, refused } from './endpoint-result.js'
-import type { Allowlist } from './issuer-options.js'
+import { type Issuer, isSameConnection } from './endpoint-options.js'
 import type { LegacyIdentity, MigrationRequest } from './migration-request.js'
-
-/** A login in the legacy store. The allowlist determines its tenants, recipe and provider. */
-export interface LegacyLogin
-  extends LegacyIdentity,
-    Omit<ImportLoginMethod, 'recipeId' | 'tenantIds' | 'thirdPartyId'> {}
-
-/** A legacy user from the backend's own store. Contains secrets. */
-export interface LegacyUser {
-  /** Organizations of the user. Default: none. */
-  readonly organizationIds?: readonly string[] | undefined
-  /** All logins of the user. `thirdPartyUserId` is needed if it differs from the `userId` of the identity. */
-  readonly identities: readonly LegacyLogin[]
-  /** The metadata of the account. Default: none. */
-  readonly userMetadata?: Readonly<Record<string, unknown>> | undefined
-  /** Roles, only in tenants of the user's organizations. Default: none. */
-  readonly userRoles?: readonly ImportUserRole[] | undefined
-  /** TOTP devices of the user. Default: none. */
-  readonly totpDevices?: readonly ImportTotpDevice[] | undefined
-}
-
-/** The argument of `loadUser`. */
-export interface LegacyUserQuery {
-  /** The name of the issuer whose token the request has. */
-  readonly issuer: string
-  /** The user that the request names. */
-  readonly externalUserId: string
-  /** The organization that the request names. */
-  readonly organizationId?: string
-  /** The logins that the request names. */
-  readonly identities: readonly LegacyIdentity[]
-  /** Aborts when the request times out. */
-  readonly signal: AbortSignal
-}
-
-/** Loads a user from the backend's own store. Returns `undefined` or `null` if there is none. */
-export type LoadUser = (
-  query: LegacyUserQuery,
-) => LegacyUser | null | undefined | Promise<LegacyUser | null | undefined>
+import { RequestEnded, recordInvalid } from './request-ended.js'
 
 const id = z.string().min(1)
-/** Checked later by `validateUser`. */
-const any = z.unknown().optional()
 
-const login = optionsObject({
-  provider: id,
-  connection: id,
-  userId: id,
-  email: any,
-  phoneNumber: any,
-  passwordHash: any,
-  hashingAlgorithm: any,
-  plainTextPassword: any,
-  thirdPartyUserId: any,
-  isVerified: any,
-  isPrimary: any,
-  timeJoinedInMSSinceEpoch: any,
-})
+/** What only the issuer's options decide. */
+const decidedByOptions = z.never().optional()
 
-const role = z.looseObject({ tenantIds: z.array(z.string()) })
-
-const legacyUser = optionsObject({
+/** The members that are looked at here. `validateUser` checks all others. */
+const legacyUser = z.looseObject({
   organizationIds: z.array(id).optional(),
-  identities: z.array(login).min(1),
-  userMetadata: any,
-  userRoles: z.array(role).optional(),
-  totpDevices: any,
+  identities: z
+    .array(
+      z.looseObject({
+        provider: id,
+        connection: id,
+        userId: id,
+        recipeId: decidedByOptions,
+        thirdPartyId: decidedByOptions,
+        tenantIds: decidedByOptions,
+      }),
+    )
+    .min(1),
 })
 
-type ParsedLegacyUser = z.output<typeof legacyUser>
+type Parsed = z.output<typeof legacyUser>
 
 /**
- * Builds the user from the record and the allowlist. The record must contain everything that the request
- * names, and the whole record must be allowed. Otherwise the holder of a token could add a login of their
+ * Makes the user to import of the record from the backend's own store. All that the request names must be in the
+ * record, and all that the record names must be allowed. Otherwise the holder of a token could add a login of their
  * own.
  *
  * @throws RequestEnded if the user must not be imported.
  */
-export function judgeRecord(
+export function userToImport(
   found: unknown,
-  { asked, allowed }: { readonly asked: MigrationRequest; readonly allowed: Allowlist },
-  accepted: ReadonlySet<UserWarningCode>,
+  asked: MigrationRequest,
+  { issuer, acceptWarnings }: { issuer: Issuer; acceptWarnings: readonly UserWarningCode[] },
 ): ImportUser {
-  if (found === undefined || found === null) throw refused('user_unknown')
-  const { data: record, error } = legacyUser.safeParse(copyAsJson(found))
-  if (record === undefined) throw refused('record_invalid', { faults: faultsOf(pathsOf(error)) })
-  if (!holdsAllOf(asked, record)) throw refused('record_differs')
-  const built = userOf(asked.externalUserId, record, allowed)
-  if (built === undefined) throw refused('record_not_allowed')
-  const validated = validateUser(built)
-  const warnings = validated.warnings.filter(({ code }) => !accepted.has(code))
-  const findings = validated.ok ? warnings : [...validated.errors, ...warnings]
-  if (!validated.ok || findings.length > 0) {
-    throw refused('record_invalid', { faults: faultsOf(findings) })
+  if (found === undefined || found === null) throw new RequestEnded('user_unknown')
+  const { data: record, error } = legacyUser.safeParse(asJson(found))
+  if (record === undefined) {
+    throw recordInvalid(
+      error.issues.map(({ code, path }) => ({ field: z.core.toDotPath(path), code })),
+    )
   }
-  return validated.user
+  if (!hasAllOf(asked, record)) throw new RequestEnded('record_differs')
+  const validated = validateUser(allowedUser(asked.externalUserId, record, issuer))
+  const warnings = validated.warnings.filter(({ code }) => !acceptWarnings.includes(code))
+  if (validated.ok && warnings.length === 0) return validated.user
+  throw recordInvalid(validated.ok ? warnings : [...validated.errors, ...warnings])
 }
 
-/** Returns a JSON copy, so that nobody can change the user between the checks and the call of the core. */
-function copyAsJson(value: unknown): unknown {
+/** The record as JSON would hold it, without members that are `undefined`. */
+function asJson(value: unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(value))
   } catch {
@@ -118,45 +65,43 @@ function copyAsJson(value: unknown): unknown {
   }
 }
 
-const pathsOf = ({ issues }: z.core.$ZodError): { field: string; code: string }[] =>
-  issues.map(({ code, path }) => ({ field: z.core.toDotPath(path), code }))
-
-function holdsAllOf(request: MigrationRequest, record: ParsedLegacyUser): boolean {
-  const { organizationId, identities } = request
-  if (organizationId !== undefined && !record.organizationIds?.includes(organizationId)) {
-    return false
-  }
-  return identities.every((asked) => record.identities.some((known) => isSame(asked, known)))
+function hasAllOf({ organizationId, identities }: MigrationRequest, record: Parsed): boolean {
+  const isKnown = organizationId === undefined || record.organizationIds?.includes(organizationId)
+  return isKnown === true && identities.every((asked) => record.identities.some(isSameAs(asked)))
 }
 
-const isSame = (one: LegacyIdentity, other: LegacyIdentity): boolean =>
-  one.provider === other.provider &&
-  one.connection === other.connection &&
-  one.userId === other.userId
+const isSameAs = (one: LegacyIdentity) => (other: LegacyIdentity) =>
+  isSameConnection(one)(other) && one.userId === other.userId
 
-/** Builds the unvalidated user in the form of the core. Returns `undefined` if a part of it is not allowed. */
-function userOf(
-  externalUserId: string,
-  { organizationIds = [], identities, ...others }: ParsedLegacyUser,
-  allowed: Allowlist,
-): Record<string, unknown> | undefined {
-  const tenantIds = allowed.tenantsOf(organizationIds)
-  if (tenantIds === undefined) return undefined
-  const loginMethods = identities.flatMap((each) => methodOf(each, tenantIds, allowed) ?? [])
-  if (loginMethods.length < identities.length) return undefined
-  const roleTenants = others.userRoles?.flatMap((each) => each.tenantIds) ?? []
-  if (!roleTenants.every((each) => tenantIds.includes(coreTenantId(each)))) return undefined
-  return { externalUserId, loginMethods, ...others }
+/**
+ * Makes the unvalidated user in the form of the core.
+ *
+ * @throws RequestEnded if a part of the record is not allowed.
+ */
+function allowedUser(externalUserId: string, record: Parsed, issuer: Issuer): unknown {
+  const { organizationIds = [], identities, ...others } = record
+  const tenantIds = tenantsOf(organizationIds, issuer)
+  const loginMethods = identities.map(({ provider, connection, userId, ...login }) => {
+    const as = issuer.connections.find(isSameConnection({ provider, connection }))?.as
+    if (as === undefined) throw notAllowed()
+    const { recipeId, thirdPartyId } = as
+    const thirdParty = thirdPartyId === undefined ? {} : { thirdPartyId, thirdPartyUserId: userId }
+    return { ...thirdParty, ...login, recipeId, tenantIds }
+  })
+  return { ...others, externalUserId, loginMethods }
 }
 
-function methodOf(
-  { provider, connection, userId, ...others }: ParsedLegacyUser['identities'][number],
-  tenantIds: readonly string[],
-  allowed: Allowlist,
-): Record<string, unknown> | undefined {
-  const as = allowed.recipeOf(provider, connection)
-  if (as === undefined) return undefined
-  const { recipeId, thirdPartyId } = as
-  const thirdParty = thirdPartyId === undefined ? {} : { thirdPartyId, thirdPartyUserId: userId }
-  return { ...thirdParty, ...others, recipeId, tenantIds }
+const notAllowed = () => new RequestEnded('record_not_allowed')
+
+/** @throws RequestEnded if one of the organizations is not allowed, or users without any are not. */
+function tenantsOf(
+  organizationIds: readonly string[],
+  { organizations = {}, withoutOrganization = [] }: Issuer,
+): readonly string[] {
+  const lists = organizationIds.map((name) =>
+    Object.hasOwn(organizations, name) ? (organizations[name] ?? []) : [],
+  )
+  if (organizationIds.length === 0) lists.push(withoutOrganization)
+  if (lists.some((list) => list.length === 0)) throw notAllowed()
+  return [...new Set(lists.flat())]
 }

@@ -1,6 +1,6 @@
-import { type NextFunction, type Request, type Response, Router } from 'express'
+import { type Request, type RequestHandler, type Response, Router } from 'express'
 import { withDeadline } from '../../base/deadline.js'
-import { type DependencyFailure, dependencyOf } from '../../base/decision/dependency.js'
+import { dependencyOf } from '../../base/decision/dependency.js'
 import {
   announceMigration,
   isMigrationObserved,
@@ -9,7 +9,7 @@ import {
   type MigrationUndecided,
 } from '../../base/decision/migration-event.js'
 import { blank, type Refusal, refusal, UNAVAILABLE } from '../../base/decision/problem.js'
-import { toServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
+import { toServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { sendRefusal } from '../../middleware/refusal-table.js'
 import { requestIdOf } from '../../middleware/request-id.js'
 import { assertPhonePlans } from '../record-validation/phone-number.js'
@@ -18,13 +18,8 @@ import {
   type MigrationEndpointOptions,
   parseEndpointOptions,
 } from './endpoint-options.js'
-import {
-  type EndpointResult,
-  type RequestContext,
-  RequestEnded,
-  undecided,
-} from './endpoint-result.js'
-import { judge } from './handle-request.js'
+import { type Accepted, judge, type RequestContext } from './judge-request.js'
+import { RequestEnded } from './request-ended.js'
 
 /**
  * Creates the endpoint that a login-time hook of the legacy provider calls, so that a user who signs in
@@ -66,86 +61,47 @@ export function migrationEndpoint(options: MigrationEndpointOptions): Router {
   assertPhonePlans()
   const settings = parseEndpointOptions(options)
   const router = Router()
-  router.all('/', (request, response, next) => {
-    void serve({ request, response, next }, settings)
-  })
+  router.all('/', handlerWith(settings))
   return router
 }
 
-interface Exchange {
-  readonly request: Request
-  readonly response: Response
-  readonly next: NextFunction
+/** The handler never rejects. A closed connection ends nothing: the work continues. */
+const handlerWith =
+  (settings: EndpointSettings): RequestHandler =>
+  async (request, response, next) => {
+    const control = new AbortController()
+    const { signal } = control
+    const context: RequestContext = { settings, signal, awaited: 'tokens_unavailable' }
+    const limit = {
+      timeoutMs: settings.timeoutMs,
+      timeoutError: () => new RequestEnded(context.awaited),
+    }
+    try {
+      const end = await withDeadline(limit, judge(request, context)).catch(returnIfEnded)
+      if (end instanceof RequestEnded) {
+        sendRefusal(response, responseTo(end.reason), end.details.retryAfterSeconds)
+      } else sendOk(response, end.userId)
+      announceMigration(settings.onDecision, () => decisionOf(end, context, request))
+      if (end instanceof RequestEnded) reportFailure(end, settings)
+    } catch (error) {
+      next(toServiceAuthError('migrationEndpoint', error))
+    } finally {
+      control.abort()
+    }
+  }
+
+function returnIfEnded(error: unknown): RequestEnded {
+  if (error instanceof RequestEnded) return error
+  throw error
 }
 
-/** Never rejects. */
-async function serve(
-  { request, response, next }: Exchange,
-  settings: EndpointSettings,
-): Promise<void> {
-  const context: RequestContext = { signal: NEVER, awaited: 'tokens_unavailable' }
-  try {
-    const result = await judgeInTime(request, context, settings)
-    answer(response, result)
-    announceMigration(settings.onDecision, () => decisionOf(result, context, request))
-    reportDependency(result, settings)
-  } catch (error) {
-    next(toServiceAuthError('migrationEndpoint', error))
-  }
-}
-
-/** The signal until the deadline's signal replaces it. A closed connection aborts neither: the work continues. */
-const NEVER = new AbortController().signal
-
-async function judgeInTime(
-  request: Request,
-  context: RequestContext,
-  settings: EndpointSettings,
-): Promise<EndpointResult> {
-  const limit = {
-    timeoutMs: settings.timeoutMs,
-    timeoutError: () => undecided(context.awaited),
-    abortWhenSettled: true,
-  }
-  try {
-    return await withDeadline(limit, ({ signal }) => {
-      context.signal = signal
-      return judge(request, context, settings)
-    })
-  } catch (error) {
-    if (!(error instanceof RequestEnded)) throw error
-    return error.result
-  }
-}
-
-function decisionOf(
-  result: EndpointResult,
-  context: RequestContext,
-  request: Request,
-): MigrationDecision {
-  const { issuer, externalUserId } = context
-  const requestId = requestIdOf(request)
-  const faults = result.type === 'accepted' ? undefined : result.faults
-  const about = {
-    by: 'migrationEndpoint',
-    ...(issuer !== undefined && { issuer }),
-    ...(externalUserId !== undefined && { externalUserId }),
-    ...(faults !== undefined && { faults }),
-    ...(requestId !== undefined && { requestId }),
-  } as const
-  switch (result.type) {
-    case 'accepted':
-      return { outcome: 'accepted', reason: result.reason, status: 200, ...about }
-    case 'refused':
-      return {
-        outcome: 'refused',
-        reason: result.reason,
-        status: REFUSALS[result.reason].status,
-        ...about,
-      }
-    case 'undecided':
-      return { outcome: 'undecided', reason: result.reason, status: 503, ...about }
-  }
+function sendOk(response: Response, userId: string): void {
+  const body = Buffer.from(JSON.stringify({ status: 'OK', userId }))
+  response.statusCode = 200
+  response.setHeader('Content-Type', 'application/json; charset=utf-8')
+  response.setHeader('Content-Length', body.byteLength)
+  response.setHeader('Cache-Control', 'no-store')
+  response.end(body)
 }
 
 const NO_TOKEN = refusal(401, blank('Unauthorized'), [
@@ -159,11 +115,9 @@ const TOO_LARGE = refusal(413, blank('Content Too Large'))
 const MALFORMED = refusal(400, blank('Bad Request'))
 const FORBIDDEN = refusal(403, blank('Forbidden'))
 
-type RefusedStatus = 400 | 401 | 403 | 405 | 413 | 415 | 429
-
-/** The response for each reason. Reasons with the same status share the same bytes. */
-const REFUSALS: Record<MigrationRefusal, Refusal<RefusedStatus>> &
-  Record<MigrationUndecided, Refusal<503>> = {
+const REFUSALS: Readonly<
+  Record<MigrationRefusal, Refusal<400 | 401 | 403 | 405 | 413 | 415 | 429>>
+> = {
   credentials_missing: NO_TOKEN,
   authorization_malformed: NO_TOKEN,
   token_unknown: NO_TOKEN,
@@ -174,69 +128,62 @@ const REFUSALS: Record<MigrationRefusal, Refusal<RefusedStatus>> &
   body_cut_off: MALFORMED,
   body_malformed: MALFORMED,
   user_limited: TOO_MANY,
-  organization_not_allowed: FORBIDDEN,
-  connection_not_allowed: FORBIDDEN,
   user_unknown: FORBIDDEN,
   record_differs: FORBIDDEN,
   record_not_allowed: FORBIDDEN,
   record_invalid: FORBIDDEN,
   account_conflict: FORBIDDEN,
   account_foreign: FORBIDDEN,
-  tokens_unavailable: UNAVAILABLE,
-  limiter_unavailable: UNAVAILABLE,
-  body_unfinished: UNAVAILABLE,
-  user_unavailable: UNAVAILABLE,
-  core_unavailable: UNAVAILABLE,
-  outcome_unknown: UNAVAILABLE,
 }
 
-/** @throws ServiceAuthError if a response has begun already. */
-function answer(response: Response, result: EndpointResult): void {
-  if (result.type === 'accepted') {
-    sendOk(response, result.userId)
-    return
+/** What has failed, by the reason of a 503. If the body does not arrive, the caller was too slow. */
+const FAILURES = {
+  tokens_unavailable: { kind: 'tokens', option: 'issuers', name: 'the function tokens' },
+  limiter_unavailable: { kind: 'limiter', option: 'limits', name: 'a limiter' },
+  body_unfinished: undefined,
+  user_unavailable: { kind: 'users', option: 'loadUser', name: 'loadUser' },
+  core_unavailable: { kind: 'core', option: 'core', name: 'the core' },
+  outcome_unknown: { kind: 'core', option: 'core', name: 'the core' },
+} as const satisfies Record<MigrationUndecided, object | undefined>
+
+const isRefusal = (reason: RequestEnded['reason']): reason is MigrationRefusal => reason in REFUSALS
+
+/** Returns the response to a reason. Reasons with the same status share the same bytes. */
+const responseTo = (reason: RequestEnded['reason']) =>
+  isRefusal(reason) ? REFUSALS[reason] : UNAVAILABLE
+
+function decisionOf(
+  end: Accepted | RequestEnded,
+  { issuer, externalUserId }: RequestContext,
+  request: Request,
+): MigrationDecision {
+  const requestId = requestIdOf(request)
+  const context = {
+    by: 'migrationEndpoint',
+    ...(issuer !== undefined && { issuer }),
+    ...(externalUserId !== undefined && { externalUserId }),
+    ...(requestId !== undefined && { requestId }),
+  } as const
+  if (!(end instanceof RequestEnded)) {
+    return { ...context, outcome: 'accepted', reason: end.reason, status: 200 }
   }
-  const seconds = result.type === 'refused' ? result.retryAfterSeconds : undefined
-  sendRefusal(response, REFUSALS[result.reason], seconds)
-}
-
-function sendOk(response: Response, userId: string): void {
-  if (response.headersSent) throw wrongWiring('a response had begun before the user was migrated')
-  const body = Buffer.from(JSON.stringify({ status: 'OK', userId }))
-  response.statusCode = 200
-  response.setHeader('Content-Type', 'application/json; charset=utf-8')
-  response.setHeader('Content-Length', body.byteLength)
-  response.setHeader('Cache-Control', 'no-store')
-  response.end(body)
+  const { reason } = end
+  const { faults } = end.details
+  const refused = { ...context, ...(faults !== undefined && { faults }) }
+  return isRefusal(reason)
+    ? { ...refused, outcome: 'refused', reason, status: REFUSALS[reason].status }
+    : { ...refused, outcome: 'undecided', reason, status: 503 }
 }
 
 /** Reports which dependency has failed, if one has. */
-function reportDependency(result: EndpointResult, settings: EndpointSettings): void {
-  if (result.type !== 'undecided') return
-  const { reason, faults = ['no reply in time'] } = result
-  // The caller was too slow.
-  if (reason === 'body_unfinished') return
-  const { core, issuers, limits, loadUser, onDecision } = settings
-  const coreFailed = {
-    dependency: dependencyOf('core', core),
-    message: `the core of migrationEndpoint failed (reason: ${faults[0]})`,
-  }
-  const failures: Record<typeof reason, DependencyFailure> = {
-    tokens_unavailable: {
-      dependency: dependencyOf('tokens', issuers),
-      message: 'the function tokens of migrationEndpoint failed',
-    },
-    limiter_unavailable: {
-      dependency: dependencyOf('limiter', limits),
-      message: 'a limiter of migrationEndpoint failed',
-    },
-    user_unavailable: {
-      dependency: dependencyOf('users', loadUser),
-      message: 'loadUser of migrationEndpoint failed',
-    },
-    core_unavailable: coreFailed,
-    outcome_unknown: coreFailed,
-  }
-  const { dependency, message } = failures[reason]
-  dependency.failed({ message, isObserved: isMigrationObserved(onDecision) })
+function reportFailure({ reason, details }: RequestEnded, settings: EndpointSettings): void {
+  const failed = isRefusal(reason) ? undefined : FAILURES[reason]
+  if (failed === undefined) return
+  const { kind, option, name } = failed
+  const [code = 'no reply in time'] = details.faults ?? []
+  const why = kind === 'core' ? ` (reason: ${code})` : ''
+  dependencyOf(kind, settings[option]).failed({
+    message: `${name} of migrationEndpoint failed${why}`,
+    isObserved: isMigrationObserved(settings.onDecision),
+  })
 }

@@ -65,7 +65,7 @@ function* inTenants(
  * Whether the core creates a primary user from these methods. Cores 10.1 and 11.4 do so if there are
  * several; 12.x requires `isPrimary`, hence the warning `no_primary`.
  */
-export const becomesPrimary = (loginMethods: readonly Pick<LoginSource, 'isPrimary'>[]): boolean =>
+const becomesPrimary = (loginMethods: readonly Pick<LoginSource, 'isPrimary'>[]): boolean =>
   loginMethods.length > 1 || loginMethods.some(({ isPrimary }) => isPrimary === true)
 
 function accountInfosOf(method: LoginSource): AccountInfo[] {
@@ -98,15 +98,4 @@ export const recipeKeysOf = (holder: LoginHolder): string[] =>
 function loginKey({ scope, tenantId, info }: Login): string {
   const stored = 'phoneNumber' in info ? { phoneNumber: corePhoneNumber(info.phoneNumber) } : info
   return JSON.stringify([scope, tenantId, stored])
-}
-
-/** Returns the indexes of methods that repeat a login of an earlier method. */
-export function repeatedMethodsOf({ loginMethods }: LoginHolder): number[] {
-  const seen = new Set<string>()
-  return loginMethods.flatMap((method, index) => {
-    const keys = recipeKeysOf({ loginMethods: [method] })
-    const isRepeated = keys.some((key) => seen.has(key))
-    for (const key of keys) seen.add(key)
-    return isRepeated ? [index] : []
-  })
 }

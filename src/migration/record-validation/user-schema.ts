@@ -73,7 +73,7 @@ const loginMethod = z.discriminatedUnion('recipeId', [
 
 const user = z.strictObject({
   externalUserId: textOf(MAX_EXTERNAL_USER_ID_LENGTH).optional(),
-  userMetadata: z.custom(isObject, as('wrong_type', 'This should be an object.')).optional(),
+  userMetadata: z.custom(isObject, as('wrong_type', 'This should be of type object.')).optional(),
   userRoles: z.array(z.strictObject({ role: textOf(255), tenantIds: z.array(text()) })).optional(),
   totpDevices: z
     .array(
@@ -98,14 +98,6 @@ export function* valueFindings(value: unknown): Generator<Finding> {
   }
 }
 
-const TYPES: Readonly<Record<string, string>> = {
-  string: 'a text',
-  number: 'a finite number',
-  boolean: 'true or false',
-  object: 'an object',
-  array: 'a list',
-}
-
 function findingsOf(issue: z.core.$ZodIssue): Finding[] {
   const field = issue.path.reduce(fieldOf, '')
   switch (issue.code) {
@@ -119,8 +111,8 @@ function findingsOf(issue: z.core.$ZodIssue): Finding[] {
       // A list has no missing members, but it may have holes.
       const isMissing = issue.input === undefined && typeof issue.path.at(-1) === 'string'
       if (isMissing) return [finding('required', field)]
-      const type = issue.code === 'invalid_type' ? TYPES[issue.expected] : undefined
-      return [finding('wrong_type', field, type && `This should be ${type}.`)]
+      const type = issue.code === 'invalid_type' ? issue.expected : 'another type'
+      return [finding('wrong_type', field, `This should be of type ${type}.`)]
     }
   }
 }

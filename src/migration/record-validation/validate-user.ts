@@ -1,6 +1,6 @@
 import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
 import { metadataFindings } from './check-metadata.js'
-import { repeatedMethodsOf } from './login-keys.js'
+import { recipeKeysOf } from './login-keys.js'
 import { coreTenantId, coreTenantIds, PUBLIC_TENANT, trimmed } from './normalise.js'
 import { hashFaultOf } from './password-hash.js'
 import { assertPhonePlans, isStoredInE164 } from './phone-number.js'
@@ -136,15 +136,17 @@ function* methodFindings(method: ImportLoginMethod, field: string): Generator<Fi
   if (fault !== undefined) yield finding(fault, `${field}.passwordHash`)
 }
 
-function* linkFindings(user: ImportUser): Generator<Finding> {
-  const { loginMethods } = user
+function* linkFindings({ loginMethods }: ImportUser): Generator<Finding> {
   const [first, ...others] = [...loginMethods.keys()].filter(
     (index) => loginMethods[index]?.isPrimary === true,
   )
   for (const index of others) yield finding('two_primaries', `loginMethods[${index}].isPrimary`)
   if (loginMethods.length > 1 && first === undefined) yield finding('no_primary', 'loginMethods')
-  for (const index of repeatedMethodsOf(user)) {
-    yield finding('login_twice', `loginMethods[${index}]`)
+  const seen = new Set<string>()
+  for (const [index, method] of loginMethods.entries()) {
+    const keys = recipeKeysOf({ loginMethods: [method] })
+    if (keys.some((key) => seen.has(key))) yield finding('login_twice', `loginMethods[${index}]`)
+    for (const key of keys) seen.add(key)
   }
 }
 

@@ -66,9 +66,12 @@ it.each<[string, () => unknown]>([
   ['maxBodyBytes must be an integer from 1024', () => ({ ...good, maxBodyBytes: 1023 })],
   ['timeoutMs must be an integer from 1', () => ({ ...good, timeoutMs: 60_001 })],
   ['issuers must have at least one issuer', () => ({ ...good, issuers: {} })],
-  ['issuers.legacy.tokens must be a list', () => withIssuer({ tokens: [] })],
-  ['issuers.legacy.tokens[1] must be 32', () => withIssuer({ tokens: [TOKEN, 'x'.repeat(31)] })],
-  ['issuers.legacy.tokens[0] must be 32', () => withIssuer({ tokens: [`${'x'.repeat(40)} x`] })],
+  ...[[], [TOKEN, 'x'.repeat(31)], [`${'x'.repeat(40)} x`], TOKEN].map(
+    (tokens): [string, () => unknown] => [
+      'issuers.legacy.tokens must be a list of tokens of 32 or more visible ASCII characters',
+      () => withIssuer({ tokens }),
+    ],
+  ),
   ['issuers.legacy.connections must be a list', () => withIssuer({ connections: [] })],
   [
     'issuers.legacy.connections must not list a connection twice',

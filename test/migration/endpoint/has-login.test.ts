@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { CoreLoginMethod } from '../../../src/migration/core/core-client.js'
 import type { ImportLoginMethod } from '../../../src/migration/core/import-user.js'
-import { holdsLoginOf } from '../../../src/migration/endpoint/import-account.js'
+import { hasLoginOf } from '../../../src/migration/endpoint/judge-request.js'
 
 const account = (...methods: Partial<CoreLoginMethod>[]) => ({
   id: 'u',
@@ -56,7 +56,7 @@ it.each<[string, ImportLoginMethod[], Partial<CoreLoginMethod>[]]>([
     [{ recipeId: 'thirdparty', thirdParty: { id: 'google', userId: ' 1 ' } }],
   ],
 ])('the same login: %s', (_, wanted, held) => {
-  expect(holdsLoginOf(account(...held), { loginMethods: wanted })).toBe(true)
+  expect(hasLoginOf(account(...held), { loginMethods: wanted })).toBe(true)
 })
 
 it.each<[string, ImportLoginMethod[], Partial<CoreLoginMethod>[]]>([
@@ -77,5 +77,5 @@ it.each<[string, ImportLoginMethod[], Partial<CoreLoginMethod>[]]>([
   ],
   ['nothing on both sides', [{ recipeId: 'passwordless' }], [{ recipeId: 'passwordless' }]],
 ])('another login: %s', (_, wanted, held) => {
-  expect(holdsLoginOf(account(...held), { loginMethods: wanted })).toBe(false)
+  expect(hasLoginOf(account(...held), { loginMethods: wanted })).toBe(false)
 })

@@ -3,8 +3,10 @@ import express5, { type RequestHandler } from 'express'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import type { MigrationDecision } from '../../../src/base/decision/migration-event.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
-import type { MigrationEndpointOptions } from '../../../src/migration/endpoint/endpoint-options.js'
-import type { LegacyUser } from '../../../src/migration/endpoint/legacy-user.js'
+import type {
+  LegacyUser,
+  MigrationEndpointOptions,
+} from '../../../src/migration/endpoint/endpoint-options.js'
 import { migrationEndpoint } from '../../../src/migration/endpoint/migration-endpoint.js'
 import type { ExpressModule } from '../../support/receiver/express-majors.js'
 import { openReceiver, type Receiver } from '../../support/receiver/open-receiver.js'

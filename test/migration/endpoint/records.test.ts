@@ -1,5 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { LegacyUser, LegacyUserQuery } from '../../../src/migration/endpoint/legacy-user.js'
+import type {
+  LegacyUser,
+  LegacyUserQuery,
+} from '../../../src/migration/endpoint/endpoint-options.js'
 import { type GatedCore, openGatedCore } from './gated-core.js'
 import {
   bodyAbout,
@@ -32,39 +35,41 @@ beforeAll(async () => {
     },
   })
 })
+
 const social = (id: string) => ({
   ...SOCIAL_LOGIN,
   userId: `google-${id}`,
   email: `${id}@example.com`,
 })
-
 const both = (id: string): LegacyUser => {
   const [password] = legacyUser(id).identities
   return { identities: [{ ...password, isPrimary: true }, social(id)] as LegacyUser['identities'] }
 }
+const withLogin = (more: object) => (id: string) => ({
+  identities: [{ ...legacyUser(id).identities[0], ...more }],
+})
+const withMembers = (more: object) => (id: string) => ({ ...legacyUser(id), ...more })
+
+/** The one answer to whoever must not come over. */
+const FORBIDDEN = '{"type":"about:blank","title":"Forbidden","status":403}'
 
 /** What becomes of a request about a record, and what came to the core. */
-async function migrate(record: (id: string) => unknown, more: (id: string) => object = () => ({})) {
-  const id = newId()
+async function migrate(
+  record: (id: string) => unknown,
+  more: (id: string) => object = () => ({}),
+  id = newId(),
+) {
   records.set(id, record(id))
   const before = core.imports.length
-  const { status } = await endpoint.post(bodyAbout(id, more(id)))
+  const { status, text } = await endpoint.post(bodyAbout(id, more(id)))
   const { reason, faults } = endpoint.decisions.at(-1) ?? {}
-  return { id, status, reason, faults, imported: core.imports.slice(before) }
+  const imported = core.imports.slice(before)
+  expect(text === FORBIDDEN).toBe(status === 403)
+  return { id, status, reason, faults, imported }
 }
 
-it.each([undefined, null])('a user of whom loadUser gives %s is unknown', async (none) => {
-  const { status, reason, faults, imported } = await migrate(() => none)
-  expect({ status, reason, faults, imported }).toEqual({
-    status: 403,
-    reason: 'user_unknown',
-    faults: undefined,
-    imported: [],
-  })
-})
-
 describe('the user that is imported', () => {
-  it('is made of the record and of the allowlist', async () => {
+  it('is made of the record and of the options, and asked for by what the request says', async () => {
     const roles = [{ role: 'admin', tenantIds: ['tenant-a'] }]
     const { id, status, imported } = await migrate(
       (id) => ({
@@ -72,6 +77,7 @@ describe('the user that is imported', () => {
         organizationIds: ['acme'],
         userMetadata: { theme: 'dark' },
         userRoles: roles,
+        totpDevices: undefined,
       }),
       () => ({ organizationId: 'acme' }),
     )
@@ -100,31 +106,6 @@ describe('the user that is imported', () => {
         ],
       },
     ])
-  })
-
-  it('has the tenants of all its organizations, or those of none', async () => {
-    const tenants = async (organizationIds: string[], organizationId?: string) => {
-      const { imported } = await migrate(
-        (id) => ({ ...legacyUser(id), organizationIds }),
-        () => (organizationId === undefined ? {} : { organizationId }),
-      )
-      const methods = (imported[0]?.['loginMethods'] ?? []) as { tenantIds: string[] }[]
-      return methods[0]?.tenantIds
-    }
-    expect(await tenants(['acme', 'globex'], 'globex')).toEqual([
-      'tenant-a',
-      'tenant-b',
-      'tenant-c',
-    ])
-    expect(await tenants(['acme'])).toEqual(['tenant-a'])
-    expect(await tenants([])).toEqual(['public'])
-  })
-
-  it('is asked for by what the request says, with a signal', async () => {
-    const { id } = await migrate(
-      (id) => ({ ...legacyUser(id), organizationIds: ['acme'] }),
-      () => ({ organizationId: 'acme' }),
-    )
     const { signal, ...query } = asked.at(-1) ?? ({} as LegacyUserQuery)
     expect(query).toEqual({
       issuer: ISSUER,
@@ -133,6 +114,15 @@ describe('the user that is imported', () => {
       identities: [{ ...PASSWORD_LOGIN, userId: id }],
     })
     expect(signal).toBeInstanceOf(AbortSignal)
+  })
+
+  it.each([
+    [['acme', 'globex'], { organizationId: 'globex' }, ['tenant-a', 'tenant-b', 'tenant-c']],
+    [['acme'], {}, ['tenant-a']],
+    [[], {}, ['public']],
+  ])('has the tenants of all its organizations, or those of none: %j', async (ids, more, all) => {
+    const { imported } = await migrate(withMembers({ organizationIds: ids }), () => more)
+    expect(imported[0]?.['loginMethods']).toMatchObject([{ tenantIds: all }])
   })
 
   it('has another id at its provider where the record says so', async () => {
@@ -145,19 +135,10 @@ describe('the user that is imported', () => {
 })
 
 describe('a user who is not imported', () => {
-  const refusedAs = async (
-    reason: string,
-    record: (id: string) => unknown,
-    more?: (id: string) => object,
-  ) => {
-    const found = await migrate(record, more)
-    expect(found).toMatchObject({ status: 403, reason, imported: [] })
-    return found
-  }
   const own = (id: string) => ({ ...PASSWORD_LOGIN, userId: id })
 
   it.each<[string, (id: string) => object]>([
-    ['an identity of another user', () => ({ identities: [{ ...PASSWORD_LOGIN, userId: 'x' }] })],
+    ['an identity of another user', () => ({ identities: [own('x')] })],
     [
       'an identity of another user beside its own',
       (id) => ({ identities: [own(id), { ...SOCIAL_LOGIN, userId: 'attacker' }] }),
@@ -166,9 +147,15 @@ describe('a user who is not imported', () => {
       'its own id at another connection',
       (id) => ({ identities: [{ ...SOCIAL_LOGIN, userId: id }] }),
     ],
+    [
+      'a connection that is not allowed',
+      (id) => ({ identities: [{ ...own(id), connection: 'other' }] }),
+    ],
     ['an organization that the record lacks', () => ({ organizationId: 'acme' })],
+    ['an organization that is not allowed', () => ({ organizationId: 'unheard' })],
   ])('the request names %s', async (_, more) => {
-    await refusedAs('record_differs', legacyUser, more)
+    const found = await migrate(legacyUser, more)
+    expect(found).toMatchObject({ status: 403, reason: 'record_differs', imported: [] })
   })
 
   it.each<[string, (id: string) => object]>([
@@ -178,67 +165,61 @@ describe('a user who is not imported', () => {
         identities: [...both(id).identities, { provider: 'ldap', connection: 'old', userId: id }],
       }),
     ],
-    [
-      'an organization that is not allowed',
-      (id) => ({
-        ...legacyUser(id),
-        organizationIds: ['acme', 'unheard'],
-      }),
-    ],
-    [
-      'an organization of Object.prototype',
-      (id) => ({
-        ...legacyUser(id),
-        organizationIds: ['constructor'],
-      }),
-    ],
-    [
-      'a role in a tenant that is not of its organizations',
-      (id) => ({
-        ...legacyUser(id),
-        organizationIds: ['acme'],
-        userRoles: [{ role: 'admin', tenantIds: ['tenant-a', 'tenant-b'] }],
-      }),
-    ],
+    ['an organization that is not allowed', withMembers({ organizationIds: ['acme', 'unheard'] })],
+    ['an organization of Object.prototype', withMembers({ organizationIds: ['constructor'] })],
   ])('the record has %s', async (_, record) => {
-    await refusedAs('record_not_allowed', record)
+    const found = await migrate(record, (id) => ({
+      organizationId: undefined,
+      identities: [own(id)],
+    }))
+    expect(found).toMatchObject({ status: 403, reason: 'record_not_allowed', imported: [] })
   })
 
-  it.each<[string, (id: string) => unknown, string]>([
-    ['is a text', () => 'user', 'invalid_type'],
-    ['has no identities', () => ({}), 'identities: invalid_type'],
-    ['has an empty list of them', () => ({ identities: [] }), 'identities: too_small'],
+  it.each<[string, (id: string) => unknown, string[]]>([
+    ['is a text', () => 'user', ['invalid_type']],
+    ['has no identities', () => ({}), ['identities: invalid_type']],
+    ['has an empty list of them', () => ({ identities: [] }), ['identities: too_small']],
     [
-      'says a recipe itself',
-      (id) => ({ identities: [{ ...legacyUser(id).identities[0], recipeId: 'passwordless' }] }),
-      'identities[0]: unrecognized_keys',
+      'says its recipe or tenants itself',
+      withLogin({ recipeId: 'passwordless', thirdPartyId: 'google', tenantIds: ['tenant-b'] }),
+      ['recipeId', 'thirdPartyId', 'tenantIds'].map(
+        (name) => `identities[0].${name}: invalid_type`,
+      ),
+    ],
+    ['has what JSON cannot hold', withMembers({ userMetadata: { a: 1n } }), ['invalid_type']],
+    [
+      'has a hash that the core would refuse',
+      withLogin({ passwordHash: 'x' }),
+      ['loginMethods[0].passwordHash: invalid_hash'],
     ],
     [
-      'says tenants itself',
-      (id) => ({ identities: [{ ...legacyUser(id).identities[0], tenantIds: ['tenant-b'] }] }),
-      'identities[0]: unrecognized_keys',
+      'has a role in a tenant that is not of its organizations',
+      withMembers({ userRoles: [{ role: 'admin', tenantIds: ['tenant-b'] }] }),
+      ['userRoles[0].tenantIds[0]: tenant_without_login'],
     ],
     [
-      'has what JSON cannot hold',
-      (id) => ({ ...legacyUser(id), userMetadata: { a: 1n } }),
-      'invalid_type',
+      'has many faults, of which the first are told',
+      withMembers({ totpDevices: Array(50).fill({ secretKey: 1 }) }),
+      Array.from({ length: 20 }, (_, index) => `totpDevices[${index}].secretKey: wrong_type`),
     ],
-  ])('the record %s', async (_, record, fault) => {
-    const { faults } = await refusedAs('record_invalid', record)
-    expect(faults).toEqual([fault])
+    ['has a member that nobody reads', withMembers({ color: 'red' }), ['color: unknown_member']],
+  ])('the record %s', async (_, record, faults) => {
+    const found = await migrate(record)
+    expect(found).toMatchObject({ status: 403, reason: 'record_invalid', faults, imported: [] })
   })
 
-  it('the core’s rules and warnings count, and say where', async () => {
-    const noHash = (id: string) => ({
-      identities: [{ ...legacyUser(id).identities[0], passwordHash: 'x' }],
-    })
+  it.each([undefined, null])('loadUser gives %s', async (none) => {
+    const { status, reason, faults, imported } = await migrate(() => none)
+    const expected = { status: 403, reason: 'user_unknown', faults: undefined, imported: [] }
+    expect({ status, reason, faults, imported }).toEqual(expected)
+  })
+
+  it('has a warning, unless it is accepted', async () => {
     const unlinked = (id: string) => ({
       identities: both(id).identities.map((login) => ({ ...login, isPrimary: false })),
     })
-    const { faults } = await refusedAs('record_invalid', noHash)
-    expect(faults?.[0]).toMatch(/^loginMethods\[0\]\.passwordHash: /)
-    const warned = await refusedAs('record_invalid', unlinked)
-    expect(warned.faults).toEqual(['loginMethods: no_primary'])
+    const { status, faults } = await migrate(unlinked)
+    expect({ status, faults }).toEqual({ status: 403, faults: ['loginMethods: no_primary'] })
     const lenient = await openEndpoint(core, {
       options: {
         acceptWarnings: ['no_primary'],
@@ -248,14 +229,7 @@ describe('a user who is not imported', () => {
     expect((await lenient.post(bodyAbout(newId()))).status).toBe(200)
   })
 
-  it('a record of many faults: the first of them are told', async () => {
-    const devices = Array.from({ length: 50 }, () => ({ secretKey: 1 }))
-    const many = (id: string) => ({ ...legacyUser(id), totpDevices: devices })
-    const { faults } = await refusedAs('record_invalid', many)
-    expect(faults).toHaveLength(20)
-  })
-
-  it('a request without an organization, where such users have no tenants', async () => {
+  it('has no organization, where such users have no tenants', async () => {
     const closed = await openEndpoint(core, {
       options: {
         issuers: {
@@ -270,20 +244,26 @@ describe('a user who is not imported', () => {
     const { status } = await closed.post(bodyAbout(newId()), { token: OTHER_TOKEN })
     expect([status, closed.decisions[0]?.reason]).toEqual([403, 'record_not_allowed'])
   })
-})
 
-describe('issuers', () => {
-  it('one is not told of the users of another, nor gets them by its own record', async () => {
-    const id = newId()
-    records.set(id, legacyUser(id))
-    expect((await endpoint.post(bodyAbout(id))).status).toBe(200)
-    const before = core.imports.length
-    records.set(id, {
-      identities: [{ ...legacyUser(id).identities[0], email: 'attacker@example.com' }],
+  it('shares a login with an account, or an id with an account of another login', async () => {
+    const { id } = await migrate(legacyUser)
+    const withItsLogin = withLogin({ email: `${id}@example.com` })
+    expect(await migrate(withItsLogin)).toMatchObject({
+      status: 403,
+      reason: 'account_conflict',
+      faults: ['E003'],
     })
+    core.changeEmail(id, `somebody-${id}@example.com`)
+    const again = await migrate(legacyUser, undefined, id)
+    expect(again).toMatchObject({ status: 403, reason: 'account_foreign', imported: [] })
+  })
+
+  it('is of another issuer, which is told nothing of it', async () => {
+    const { id } = await migrate(legacyUser)
+    const before = core.imports.length
+    records.set(id, withLogin({ email: 'attacker@example.com' })(id))
     const theirs = await endpoint.post(bodyAbout(id), { token: OTHER_TOKEN })
-    expect(theirs.status).toBe(403)
-    expect(theirs.text).not.toContain(id)
+    expect(theirs).toMatchObject({ status: 403, text: FORBIDDEN })
     expect(endpoint.decisions.at(-1)).toMatchObject({
       reason: 'account_foreign',
       issuer: OTHER_ISSUER,
@@ -300,22 +280,10 @@ it('decisions hold neither tokens nor login data, and nothing of a request befor
   await endpoint.post(bodyAbout(id), { token: `${OTHER_TOKEN}x` })
   await endpoint.post({ ...bodyAbout(id), more: 1 })
   await endpoint.post(bodyAbout(id))
+  const refused = { by: 'migrationEndpoint', outcome: 'refused' }
   expect(endpoint.decisions.slice(given)).toEqual([
-    { by: 'migrationEndpoint', outcome: 'refused', reason: 'token_unknown', status: 401 },
-    {
-      by: 'migrationEndpoint',
-      outcome: 'refused',
-      reason: 'body_malformed',
-      status: 400,
-      issuer: ISSUER,
-    },
-    {
-      by: 'migrationEndpoint',
-      outcome: 'refused',
-      reason: 'user_unknown',
-      status: 403,
-      issuer: ISSUER,
-      externalUserId: id,
-    },
+    { ...refused, reason: 'token_unknown', status: 401 },
+    { ...refused, reason: 'body_malformed', status: 400, issuer: ISSUER },
+    { ...refused, reason: 'user_unknown', status: 403, issuer: ISSUER, externalUserId: id },
   ])
 })

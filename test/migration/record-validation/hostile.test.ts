@@ -100,7 +100,7 @@ describe('validateUser, whatever it is given', () => {
     (value) => {
       expect(validateUser(value)).toEqual({
         ok: false,
-        errors: [{ field: '', code: 'wrong_type', message: 'This should be an object.' }],
+        errors: [{ field: '', code: 'wrong_type', message: 'This should be of type object.' }],
         warnings: [],
       })
     },

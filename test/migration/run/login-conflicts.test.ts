@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CoreClient } from '../../../src/migration/core/core-client.js'
 import type { ImportLoginMethod, ImportUser } from '../../../src/migration/core/import-user.js'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
-import { importAccount } from '../../../src/migration/endpoint/import-account.js'
+import { importAccount } from '../../../src/migration/endpoint/judge-request.js'
 import type { MigrationOptions } from '../../../src/migration/run/migration.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import { type StandInCore, startStandInCore } from '../../support/core/stand-in-core.js'
@@ -378,7 +378,8 @@ describe('a number that the core spells differently', () => {
       reason: 'created',
     })
     await expect(importAccount(client, userOf('+41-(0)44-668-19-09'))).rejects.toMatchObject({
-      result: { type: 'refused', reason: 'account_conflict', faults: ['E007'] },
+      reason: 'account_conflict',
+      details: { faults: ['E007'] },
     })
   })
 })

@@ -96,7 +96,11 @@ export async function createSourceIndex(
       throw new MigrationError('bad_corrections', message)
     },
   }
-  assertAllCorrectionsGiven(journaled.state.corrections.length, settings.corrections.length)
+  const [known, given] = [journaled.state.corrections.length, settings.corrections.length]
+  if (known !== given) {
+    const message = `the journal knows ${known} sources of corrections, and ${given} are given`
+    throw new MigrationError('bad_corrections', message)
+  }
   for (const each of settings.corrections) {
     await index.add(openCorrections(each, settings.batchBytes))
   }
@@ -130,12 +134,6 @@ export async function* replacementsIn(
     const recordIndex = recordIndexOf(externalUserId)
     if (recordIndex !== undefined) yield { ...correction.record, recordIndex, externalUserId }
   }
-}
-
-function assertAllCorrectionsGiven(known: number, given: number): void {
-  if (known === given) return
-  const message = `the journal knows ${known} sources of corrections, and ${given} are given`
-  throw new MigrationError('bad_corrections', message)
 }
 
 /** Begins the journal, or begins it again if the source or the core has changed and nothing was sent or corrected. */

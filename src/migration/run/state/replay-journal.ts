@@ -189,7 +189,6 @@ const UNCHANGED: ReadonlySet<IdentityCode> = new Set([
 
 function applyRow(state: RunState, entry: EntryOf<'row'>): void {
   const { row, record } = entry
-  const before = identityCode(state, record)
   if (entry.as === 'stalled') {
     state.stalledRows.set(row, entry)
     return
@@ -201,14 +200,14 @@ function applyRow(state: RunState, entry: EntryOf<'row'>): void {
       return
     case 'duplicate':
       state.toDelete.add(row)
-      if (before !== 'failed') return
+      if (identityCode(state, record) !== 'failed') return
       setIdentity(state, record, 'staged')
       markUnreconciled(state)
       return
     case 'unresolved':
       state.toDelete.add(row)
       state.toResolve.add(row)
-      if (!UNCHANGED.has(before)) setIdentity(state, record, 'unresolved')
+      if (!UNCHANGED.has(identityCode(state, record))) setIdentity(state, record, 'unresolved')
       markUnreconciled(state)
       if (state.stalledRows.delete(row)) markUnsettled(state)
   }
@@ -288,14 +287,11 @@ function applyCorrections(
     sendAgain(state, recordIndex)
     state.sources[recordIndex] = state.corrections.length
   }
-  const decided = [
-    ['left_out', leftOut],
-    ['accepted', accepted],
-  ] as const
-  for (const [code, decisions] of decided) {
-    for (const [recordIndex, , reason] of decisions) {
-      setIdentity(state, recordIndex, code, { ...detailsOf(state, recordIndex), reason })
-    }
+  for (const [recordIndex, , reason] of leftOut) {
+    setIdentity(state, recordIndex, 'left_out', { ...detailsOf(state, recordIndex), reason })
+  }
+  for (const [recordIndex, , reason] of accepted) {
+    setIdentity(state, recordIndex, 'accepted', { ...detailsOf(state, recordIndex), reason })
   }
   deleteRowsOfUnfailed(state)
 }

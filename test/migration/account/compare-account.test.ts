@@ -56,17 +56,10 @@ describe('login methods differ', () => {
     expect(compareAccount(RECORD, changed(place, members))).toEqual([difference])
   })
 
-  it.each<[string, number, object, string]>([
-    ['recipe', 1, { recipeId: 'webauthn' }, 'loginMethods[0]'],
-    ['e-mail', 1, { email: 'bob@example.com' }, 'loginMethods[0]'],
-    ['provider', 0, { thirdParty: { id: 'apple', userId: 'G-1' } }, 'loginMethods[1]'],
-    ['id of a provider', 0, { thirdParty: { id: 'google', userId: 'g-1' } }, 'loginMethods[1]'],
-  ])(
-    'by another login, which is one missing and one too many: %s',
-    (_name, place, members, path) => {
-      expect(compareAccount(RECORD, changed(place, members))).toEqual([path, 'loginMethods'])
-    },
-  )
+  it('by another login, which is one missing and one too many', () => {
+    const other = changed(1, { email: 'bob@example.com' })
+    expect(compareAccount(RECORD, other)).toEqual(['loginMethods[0]', 'loginMethods'])
+  })
 
   it('by one that only the account has', () => {
     const [one] = METHODS

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { findTakenLogin } from '../../../src/migration/account/find-account.js'
 import { reconcileUser } from '../../../src/migration/account/reconcile-user.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { type Known, startAccountCore } from './account-core.js'
@@ -54,45 +53,5 @@ describe('an identity', () => {
     const lost = { ...ACCOUNT.user, id: CORE_USER_ID }
     const { result } = await reconcile({ users: { [CORE_USER_ID]: lost } })
     expect(result).toEqual({ state: 'missing', heldBy: CORE_USER_ID })
-  })
-})
-
-describe('who holds a login', () => {
-  const OTHER = 'aaaaaaaa-0000-4000-8000-000000000000'
-  const EMAIL = { recipeId: 'emailpassword', email: 'Ann@example.com ' } as const
-  const GOOGLE = RECORD.loginMethods[1]
-  const PHONE = { recipeId: 'passwordless', phoneNumber: ' +4930123456' } as const
-  const heldBy = async (loginMethods: ImportUser['loginMethods'], account: object = {}) => {
-    const known = {
-      mappings: { 'legacy|2': OTHER },
-      users: { [OTHER]: { ...ACCOUNT.user, id: 'legacy|2', isPrimaryUser: false, ...account } },
-    }
-    return (await findTakenLogin((await startAccountCore(known)).client(), { loginMethods }))
-      ?.heldBy
-  }
-
-  it.each<[string, ImportUser['loginMethods']]>([
-    ['an e-mail address', [EMAIL]],
-    ['one in another of its tenants', [{ ...EMAIL, tenantIds: ['SHOP'] }]],
-    ['an account of a provider', [GOOGLE]],
-    ['a phone number', [PHONE]],
-    ['the second of two', [{ ...EMAIL, email: 'nobody@example.com' }, PHONE]],
-  ])('is told by the core id: %s', async (_name, methods) => {
-    expect(await heldBy(methods)).toBe(OTHER)
-  })
-
-  it.each<[string, ImportUser['loginMethods']]>([
-    ['an e-mail address of another recipe', [EMAIL]],
-    ['the e-mail address of a third party', [{ ...GOOGLE, thirdPartyUserId: 'G-2' }]],
-  ])('is nobody: %s', async (_name, methods) => {
-    const account = { loginMethods: METHODS.filter(({ recipeId }) => recipeId === 'thirdparty') }
-    expect(await heldBy(methods, account)).toBeUndefined()
-  })
-
-  it('is another primary user, whatever the recipe', async () => {
-    const account = { isPrimaryUser: true, loginMethods: METHODS.slice(2) }
-    expect(await heldBy([{ ...EMAIL, isPrimary: true }], account)).toBe(OTHER)
-    expect(await heldBy([{ ...GOOGLE, isPrimary: true }], account)).toBe(OTHER)
-    expect(await heldBy([EMAIL], account)).toBeUndefined()
   })
 })

@@ -270,13 +270,4 @@ describe('a core client', () => {
     await expect(core.client().coreIdOf('a\ud800')).rejects.toThrow(URIError)
     expect(core.requests).toHaveLength(sent)
   })
-
-  it('keeps its connections for the next questions', async () => {
-    reply = ok({ count: 1 })
-    const client = core.client()
-    for (let count = 0; count < 10; count += 1) await client.countRows()
-    // The next question may begin before a connection is free again.
-    const connections = new Set(core.requests.slice(-10).map(({ port }) => port))
-    expect(connections.size).toBeLessThanOrEqual(3)
-  })
 })

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import {
-  errorCodeOf,
   isValidationText,
   readRowError,
   withoutRecordValues,
@@ -8,19 +7,6 @@ import {
 
 const DUPLICATE = 'duplicate key value violates unique constraint'
 const ID = '3f1c0c5e-8a3d-4a36-9a51-0d9a3d2f7c01'
-
-it.each([
-  ['E003: A user', 'E003'],
-  ['io.supertokens.X$Y: java.lang.Exception: E019: Account', 'E019'],
-  [`java.sql.X: … ${DUPLICATE} "passwordless_user_to_tenant_email_key" …`, 'E006'],
-  [`ERROR: ${DUPLICATE} "prefix_userid_mapping_external_user_id_key"`, 'E031'],
-  [`ERROR: ${DUPLICATE} "all_auth_recipe_users_pkey"`, undefined],
-  ['Role E003: x does not exist.', undefined],
-  ['a b: E003: x', undefined],
-  ['E0031: x', undefined],
-])('the code of %j is %s', (text, code) => {
-  expect(errorCodeOf(text)).toBe(code)
-})
 
 describe('a message of the validation', () => {
   it.each([

@@ -12,8 +12,6 @@ interface Request {
   readonly url: string
   readonly headers: IncomingHttpHeaders
   readonly body: string
-  /** Of the client: two requests of one connection have the same. */
-  readonly port: number | undefined
 }
 
 export interface ScriptedCore {
@@ -47,7 +45,6 @@ export async function startScriptedCore(
       url: path,
       headers,
       body: await text(incoming),
-      port: incoming.socket.remotePort,
     }
     requests.push(request)
     replyTo(request)?.(response)

@@ -55,27 +55,21 @@ function toKeySource({ outcome }: KeySetReply): KeySource {
 }
 
 /** `Date` and `Age` count whole seconds. */
-const HEADER_RESOLUTION_MS = 1000
+const HEADER_ERROR_MS = 1000
 
 /**
- * Returns how many seconds a server's clock is at least ahead of this machine's by its `Date` header;
- * negative if it is behind. Returns 0 if the duration of the exchange and the rounding to seconds may
- * explain the difference, and `undefined` without a readable `Date`.
+ * Returns how many seconds a server's clock is ahead of this machine's by its `Date` header; negative if it is
+ * behind. Returns 0 if the duration of the exchange and the rounding to seconds may explain the difference, and
+ * `undefined` without a readable `Date`.
  */
-export function clockOffset({
-  headers,
-  requestedAt: askedAt,
-  answeredAt,
-}: Pick<ObservedResponse, 'headers' | 'requestedAt' | 'answeredAt'>): number | undefined {
+function clockOffset({ headers, requestedAt, answeredAt }: ObservedResponse): number | undefined {
   const date = Date.parse(headers.get('date') ?? '')
   if (Number.isNaN(date)) return undefined
   // A cache stored the response, with its `Date`, for this long.
-  const age = Number(headers.get('age') ?? 0)
-  const ageMs = Number.isSafeInteger(age) && age > 0 ? age * 1000 : 0
-  const earliest = date + ageMs
-  const latest = earliest + HEADER_RESOLUTION_MS + (ageMs === 0 ? 0 : HEADER_RESOLUTION_MS)
-  if (earliest > answeredAt) return Math.ceil((earliest - answeredAt) / 1000)
-  return latest < askedAt ? -Math.ceil((askedAt - latest) / 1000) : 0
+  const ageSeconds = Number(headers.get('age') ?? 0) || 0
+  const differenceMs = date + ageSeconds * 1000 - (requestedAt + answeredAt) / 2
+  const errorMs = HEADER_ERROR_MS + (answeredAt - requestedAt) / 2
+  return Math.abs(differenceMs) <= errorMs ? 0 : Math.round(differenceMs / 1000)
 }
 
 const HTTPS_PORT = 443
@@ -83,7 +77,7 @@ const TIMEOUT_MS = 3000
 
 /**
  * Makes a TLS handshake with the server of an `https:` address and sends nothing else, because
- * `fetch` does not expose the certificate. Resolves to `undefined` if it gets no certificate within
+ * `fetch` does not expose the certificate. Resolves to `undefined` if it gets no trusted certificate within
  * 3 s.
  */
 function tlsHandshake(address: string): Promise<TlsFacts | undefined> {
@@ -94,8 +88,6 @@ function tlsHandshake(address: string): Promise<TlsFacts | undefined> {
       host,
       port: port === '' ? HTTPS_PORT : Number(port),
       ...(isIP(host) === 0 && { servername: host }),
-      // An untrusted certificate must be shown too. Nothing is sent on this connection.
-      rejectUnauthorized: false,
     })
     const end = (facts?: TlsFacts): void => {
       clearTimeout(timer)
@@ -117,7 +109,6 @@ function factsOf(socket: TLSSocket): TlsFacts | undefined {
     protocol: socket.getProtocol() ?? 'unknown',
     validUntil,
     issuer: issuerName(certificate.issuer),
-    ...(!socket.authorized && { fault: tlsErrorCode(socket.authorizationError) }),
   }
 }
 
@@ -128,20 +119,12 @@ function issuerName(issuer: PeerCertificate['issuer'] | undefined): string {
   return parts.length === 0 ? 'unnamed' : parts.join(', ').slice(0, MAX_NAME_LENGTH)
 }
 
-/** Takes `authorizationError`: by Node's types an `Error`, in fact its code as a string, or an `Error` with a code. */
-function tlsErrorCode(error: unknown): string {
-  if (typeof error === 'string') return error
-  return (error as NodeJS.ErrnoException | null)?.code ?? 'not trusted'
-}
-
 /** Facts about a server from a TLS handshake. */
 interface TlsFacts {
   readonly protocol: string
   /** Seconds since the epoch. */
   readonly validUntil: number
   readonly issuer: string
-  /** Node's error code if it does not trust the certificate. */
-  readonly fault?: string
 }
 
 interface KeySetFacts {
@@ -201,9 +184,6 @@ function findingsOnTls({ answer, tls, nowMs }: KeySetFacts): Found | Found[] {
     const isLoopback = hostname === 'localhost' || /^(\[::1\]|127\.[\d.]+)$/.test(hostname)
     if (isLoopback) return []
     return warning('insecure_http', 'without TLS, an attacker in the network can replace the keys')
-  }
-  if (tls?.fault !== undefined) {
-    return fault('certificate_refused', `the certificate is not trusted (${tls.fault})`)
   }
   const days = tls && daysUntil(tls.validUntil, nowMs)
   if (days === undefined || days >= MIN_CERTIFICATE_DAYS) return []

@@ -170,7 +170,7 @@ const helpOnAll = (commands: readonly Command[]): string[] => [
   'Exit codes:',
   ...exitCodes('see the help of the command'),
   '',
-  'Run service-auth COMMAND --help for details and examples.',
+  'Run service-auth COMMAND --help for details.',
 ]
 
 const helpOn = (command: Command): string[] => [
@@ -184,9 +184,6 @@ const helpOn = (command: Command): string[] => [
   '',
   'Exit codes:',
   ...exitCodes(command.exit1Help, command.exitCodeHelp),
-  '',
-  'Examples:',
-  ...command.examples.map((line) => INDENT + line),
 ]
 
 function optionHelp({ options, optionGroups }: Command): string[] {

@@ -20,7 +20,6 @@ function commandThat(run: (context: CommandContext) => unknown): readonly Comman
         all: { kind: 'flag', help: 'all' },
       },
       exit1Help: 'a fault',
-      examples: ['service-auth probe --all'],
       run: async (context) => (await run(context)) as CommandResult,
     },
   ]

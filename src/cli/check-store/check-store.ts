@@ -21,7 +21,6 @@ export const checkStore: Command = {
   usage: ['[--redis FILE] [--timeout TIME]'],
   options: REDIS_OPTIONS,
   exit1Help: 'a node is unfit',
-  examples: ['service-auth check-store', 'service-auth check-store --redis redis.mjs --json'],
   run: (context: CommandContext) => withRedis(context, checkAll),
 }
 

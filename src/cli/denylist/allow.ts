@@ -15,10 +15,6 @@ export const allow: Command = {
   options: CHANGE_OPTIONS,
   exit1Help:
     'nothing was denied, a receiver has not applied the change yet, or there is no receiver',
-  examples: [
-    'service-auth allow caller billing --policy policy.json --reason "key replaced"',
-    'service-auth allow issued-before --issuer https://core.example --reason "all tokens renewed"',
-  ],
   run,
 }
 

@@ -8,12 +8,7 @@ import type { OptionSpecs } from '../frame/arguments.js'
 import { formatExactDuration, parseDuration } from '../frame/arguments.js'
 import type { CommandContext, CommandResult } from '../frame/command.js'
 import { untilInterrupted } from '../frame/command.js'
-import {
-  type Report,
-  unreachableError,
-  usageError,
-  withOptionNames,
-} from '../frame/command-failure.js'
+import { type Report, unreachableError, usageError } from '../frame/command-failure.js'
 import { ISSUER_OPTION, type NamedIssuer, POLICY_OPTION, readIssuer } from '../input/policy-file.js'
 import { REDIS_OPTIONS, withRedis } from '../redis/redis-client.js'
 
@@ -79,13 +74,11 @@ export const withDenylist = <T>(
     }
   })
 
-const OPTION_NAMES = new Map([['prefix', '--prefix']])
-
 function toCommandFailure(error: unknown): unknown {
   if (error instanceof ServiceAuthError) return unreachableError('store_unavailable', error.message)
   // Such a message of the denylist may be shown, because it contains no value.
-  return error instanceof TypeError && /^(redisD|d)enylist /.test(error.message)
-    ? usageError('usage', withOptionNames(error.message, OPTION_NAMES))
+  return error instanceof TypeError && error.message.startsWith('denylist ')
+    ? usageError('usage', error.message)
     : error
 }
 

@@ -51,12 +51,6 @@ export const deny: Command = {
   },
   exit1Help:
     'the change is written, but a receiver has not applied it yet, or there is no receiver',
-  examples: [
-    'service-auth deny key d-1790000000000 --policy policy.json --for 7d --reason "leaked"',
-    'service-auth deny token --token-stdin --policy policy.json --for 2h --reason "seen" < token.txt',
-    'service-auth deny --file stolen.ndjson --issuer https://core.example --for 2h --reason "seen"',
-    'service-auth deny issued-before now --policy policy.json --for 2h --reason "core was open"',
-  ],
   run,
 }
 

@@ -12,7 +12,6 @@ export const denylist: Command = {
   usage: ['[--redis FILE] [--timeout TIME]'],
   options: REDIS_OPTIONS,
   exit1Help: 'nothing is denied',
-  examples: ['service-auth denylist', 'service-auth denylist --json'],
   run,
 }
 

@@ -28,12 +28,6 @@ export const doctor: Command = {
     strict: { kind: 'flag', help: 'exit with 1 for warnings, too' },
   },
   exit1Help: 'a fault (with --strict, also a warning) was found, or the token is refused',
-  examples: [
-    'service-auth doctor --policy policy.json',
-    'service-auth doctor --policy policy.json --token-stdin < token.txt',
-    'service-auth doctor --policy policy.json --token-stdin --proof-stdin --method GET --url /x < f',
-    'service-auth doctor --policy policy.json --strict --json',
-  ],
   run,
 }
 

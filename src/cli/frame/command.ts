@@ -66,8 +66,6 @@ export interface Command {
   readonly exit1Help: string
   /** The exit codes that only this command has, or that have another meaning for it. */
   readonly exitCodeHelp?: readonly (readonly [code: string, meaning: string])[]
-  /** Whole command lines. */
-  readonly examples: readonly string[]
   /** @throws CommandFailure for the exit codes 2 and 3. */
   run(context: CommandContext): Promise<CommandResult>
 }

@@ -29,11 +29,6 @@ export const migrateWith = (parts: MigrateParts): Command => ({
     ['130', 'interrupted'],
     ['', 'after 1, 3, 6 and 130, run resumes'],
   ],
-  examples: [
-    'service-auth migrate run --core https://core --api-key-stdin --source users.ndjson --journal dir',
-    'service-auth migrate status --journal journal --json',
-    'service-auth migrate clean --journal journal --yes',
-  ],
   async run(context) {
     const { runStep } = await loadSteps()
     return runStep(parts, context)

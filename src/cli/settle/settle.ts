@@ -50,12 +50,6 @@ export const settle: Command = {
   maxValues: 1,
   options: { ...REQUEST_OPTIONS, ...KEYS_OPTIONS, ...RECORD_OPTIONS, ...REDIS_OPTIONS },
   exit1Help: 'the record does not exist or is in another state; nothing changed',
-  examples: [
-    'service-auth settle hN3vY0b2m8QfZx1uT5sWk7Lr',
-    'service-auth settle hN3vY0b2m8QfZx1uT5sWk7Lr --fence 1767225600000000 --free',
-    'service-auth settle hN3vY0b2m8QfZx1uT5sWk7Lr --fence 1767225600000000 --done 204',
-    'service-auth settle hN3vY0b2m8QfZx1uT5sWk7Lr --fence 1767225600000000 --forget --reason undone',
-  ],
   async run(context) {
     const { arguments: args } = context
     const request = await readSettleRequest(args)

@@ -12,7 +12,13 @@ import {
   parseOptions,
 } from '../../base/options.js'
 import { createKeyRing, createSigningKey, type KeyRing } from '../issuer/issuer-keys.js'
-import { closeServer, createLoopbackServer, listenOnLoopback, portOf } from '../issuer/loopback.js'
+import {
+  closeServer,
+  createLoopbackServer,
+  delayOf,
+  listenOnLoopback,
+  portOf,
+} from '../issuer/loopback.js'
 import { mintToken, objectIn, parseMintRequest, Refused, textOf } from './mint.js'
 
 /** Options of `createTestCore`. */
@@ -62,7 +68,6 @@ const schema = lazy(() =>
 )
 
 const API_KEY_BYTES = 24
-const MAX_DELAY_MS = 600_000
 const CACHE_CONTROL = 'max-age=3600, must-revalidate'
 
 /** The versions of its interface (CDI) that core 11.4 lists. */
@@ -111,13 +116,12 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       '/.well-known/jwks.json': keySetOf(ring),
       '/recipe/jwt': {
         method: 'POST',
-        async answer(request, signal) {
+        async answer(request) {
+          const isBusy = trouble.busyTimes > 0
+          if (isBusy) trouble.busyTimes -= 1
           const body = await buffer(request)
-          await sleep(trouble.delayMs, undefined, { ref: false, signal })
-          if (trouble.busyTimes > 0) {
-            trouble.busyTimes -= 1
-            return { status: 429, body: 'Too many requests' }
-          }
+          await sleep(trouble.delayMs, undefined, { ref: false })
+          if (isBusy) return { status: 429, body: 'Too many requests' }
           const asked = objectIn(textOf(body, request.headers['content-type']))
           return ok(mintToken(parseMintRequest(asked), ring, readClock(clock)))
         },
@@ -126,29 +130,27 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     apiKey,
   )
   const domain = createServer({ '/auth/jwt/jwks.json': keySetOf(ring) }, apiKey)
-  const servers = [core, domain]
-  const url = await listenOnLoopback(core.http, settings.port)
-  const domainUrl = await listenOnLoopback(domain.http)
-  const [corePort, domainPort] = [portOf(core.http), portOf(domain.http)]
+  const url = await listenOnLoopback(core, settings.port)
+  const domainUrl = await listenOnLoopback(domain)
+  const ports = new Map([core, domain].map((server) => [server, portOf(server)]))
   const issuer = settings.issuer ?? domainUrl
+  async function stop(): Promise<void> {
+    await Promise.all([closeServer(core), closeServer(domain)])
+  }
   let isClosed = false
   return {
     url,
     apiKey,
     issuer,
     rotate: () => ring.rotate().kid,
-    async stop() {
-      await Promise.all(servers.map(stop))
-    },
+    stop,
     async start() {
       if (isClosed) throw new Error('the test core is closed')
-      await Promise.all([start(core, corePort), start(domain, domainPort)])
+      const stopped = [...ports].filter(([server]) => !server.listening)
+      await Promise.all(stopped.map(([server, port]) => listenOnLoopback(server, port)))
     },
     delay(ms) {
-      if (typeof ms !== 'number' || !(ms >= 0 && ms <= MAX_DELAY_MS)) {
-        throw new TypeError(`delay: ms must be a number from 0 to ${MAX_DELAY_MS}`)
-      }
-      trouble.delayMs = ms
+      trouble.delayMs = delayOf('delay', ms)
     },
     busy(times) {
       if (!Number.isSafeInteger(times) || times < 0) {
@@ -156,9 +158,9 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
       }
       trouble.busyTimes = times
     },
-    async close() {
+    close() {
       isClosed = true
-      await Promise.all(servers.map(stop))
+      return stop()
     },
   }
 }
@@ -174,18 +176,11 @@ interface Route {
   readonly method: 'GET' | 'POST'
   /** Whether it answers without the API key. */
   readonly isPublic?: boolean
-  /** `signal` is aborted when the core stops. */
-  answer(request: IncomingMessage, signal: AbortSignal): Reply | Promise<Reply>
+  answer(request: IncomingMessage): Reply | Promise<Reply>
 }
 
 /** Routes by their path. */
 type Routes = Readonly<Record<string, Route>>
-
-interface CoreServer {
-  readonly http: Server
-  /** Aborted, and replaced, at each stop. */
-  stopping: AbortController
-}
 
 const ok = (body: object): Reply => ({ status: 200, body })
 
@@ -195,22 +190,15 @@ const keySetOf = (ring: KeyRing): Route => ({
   answer: () => ({ ...ok(ring.document()), headers: { 'cache-control': CACHE_CONTROL } }),
 })
 
-function createServer(routes: Routes, apiKey: string): CoreServer {
-  const server = createLoopbackServer((request, response) => {
-    reply(request, routes, { apiKey, signal: own.stopping.signal })
+const createServer = (routes: Routes, apiKey: string): Server =>
+  createLoopbackServer((request, response) => {
+    reply(request, routes, apiKey)
       .catch(toReply)
       .then((answer) => send(response, answer))
       .catch(() => response.destroy())
   })
-  const own: CoreServer = { http: server, stopping: new AbortController() }
-  return own
-}
 
-async function reply(
-  request: IncomingMessage,
-  routes: Routes,
-  { apiKey, signal }: { readonly apiKey: string; readonly signal: AbortSignal },
-): Promise<Reply> {
+async function reply(request: IncomingMessage, routes: Routes, apiKey: string): Promise<Reply> {
   const [path = ''] = (request.url ?? '').split('?')
   const route = Object.hasOwn(routes, path) ? routes[path] : undefined
   if (route === undefined) return { status: 404, body: 'Not found' }
@@ -218,7 +206,7 @@ async function reply(
     return { status: 401, body: 'Invalid API key' }
   }
   if (request.method !== route.method) return { status: 405, body: 'Method not supported' }
-  return route.answer(request, signal)
+  return route.answer(request)
 }
 
 function toReply(error: unknown): Reply {
@@ -232,15 +220,4 @@ function send(response: ServerResponse, { status, headers, body }: Reply): void 
   const type = isText ? 'text/html;charset=UTF-8' : 'application/json;charset=UTF-8'
   response.writeHead(status, { 'content-type': type, ...headers })
   response.end(`${isText ? body : JSON.stringify(body)}\n`)
-}
-
-async function start(server: CoreServer, port: number): Promise<void> {
-  if (server.http.listening) return
-  server.stopping = new AbortController()
-  await listenOnLoopback(server.http, port)
-}
-
-async function stop({ http: server, stopping }: CoreServer): Promise<void> {
-  stopping.abort()
-  await closeServer(server)
 }

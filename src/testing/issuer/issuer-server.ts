@@ -26,27 +26,16 @@ const headersOf = ({ maxAgeSeconds }: Publication): Record<string, string> => ({
  * Serves the key set on loopback at every path that ends in `/jwks.json`; does not keep the process alive.
  */
 export async function startKeySetServer(publication: Publication): Promise<KeySetServer> {
-  const closing = new AbortController()
   const server = createLoopbackServer((request, response) => {
     if (request.url?.endsWith('/jwks.json')) {
-      answer(publication, response, closing.signal).catch(() => response.destroy())
+      answer(publication, response).catch(() => response.destroy())
     } else response.writeHead(404).end()
   })
-  return {
-    url: await listenOnLoopback(server),
-    close() {
-      closing.abort()
-      return closeServer(server)
-    },
-  }
+  return { url: await listenOnLoopback(server), close: () => closeServer(server) }
 }
 
-async function answer(
-  publication: Publication,
-  response: ServerResponse,
-  signal: AbortSignal,
-): Promise<void> {
-  await countAndDelay(publication, { signal, ref: false })
+async function answer(publication: Publication, response: ServerResponse): Promise<void> {
+  await countAndDelay(publication, { ref: false })
   response.writeHead(200, headersOf(publication)).end(JSON.stringify(publication.document()))
 }
 

@@ -6,13 +6,14 @@ import type { OAuth2Policy, ServiceAuthPolicy } from '../../verification/policy/
 import { type BoundToken, createProof, createProofKey } from './bound-token.js'
 import { compactToken, rs256 } from './compact-token.js'
 import { createKeyRing, createSigningKey, type KeyRing, type SigningKey } from './issuer-keys.js'
-import { inProcessFetch, type Publication, startKeySetServer } from './issuer-server.js'
+import { inProcessFetch, startKeySetServer } from './issuer-server.js'
 import {
   claimsOf,
   parseIssuerSettings,
   policyOf,
   type TestIssuerOptions,
 } from './issuer-settings.js'
+import { delayOf } from './loopback.js'
 
 /** An issuer of tokens, with its own keys, in the process of a test. */
 export interface TestIssuer<Policy extends AnyPolicy = ServiceAuthPolicy> {
@@ -63,7 +64,6 @@ export interface TestIssuer<Policy extends AnyPolicy = ServiceAuthPolicy> {
 }
 
 const JWKS_PATH = '/auth/jwt/jwks.json'
-const MAX_DELAY_MS = 600_000
 
 type AnyPolicy = ServiceAuthPolicy | OAuth2Policy
 
@@ -166,18 +166,6 @@ export async function startIssuer(
     },
     rotate: () => ring.rotate().kid,
     remove: (kid) => ring.remove(kid),
-    ...controlsOf(publication),
-    async close() {
-      keySet.close()
-      await server?.close()
-    },
-  }
-  rings.set(issuer, ring)
-  return issuer
-}
-
-function controlsOf(publication: Publication): Pick<TestIssuer, 'down' | 'up' | 'slow'> {
-  return {
     down() {
       publication.isDown = true
     },
@@ -186,12 +174,15 @@ function controlsOf(publication: Publication): Pick<TestIssuer, 'down' | 'up' | 
       publication.delayMs = 0
     },
     slow(ms) {
-      if (typeof ms !== 'number' || !(ms >= 0 && ms <= MAX_DELAY_MS)) {
-        throw new TypeError(`slow: ms must be a number from 0 to ${MAX_DELAY_MS}`)
-      }
-      publication.delayMs = ms
+      publication.delayMs = delayOf('slow', ms)
+    },
+    async close() {
+      keySet.close()
+      await server?.close()
     },
   }
+  rings.set(issuer, ring)
+  return issuer
 }
 
 function tokenOf(

@@ -32,3 +32,11 @@ export async function closeServer(server: Server): Promise<void> {
   server.closeAllConnections()
   await closed
 }
+
+const MAX_DELAY_MS = 600_000
+
+/** Checks the argument of the function `name`. @throws TypeError */
+export function delayOf(name: string, ms: number): number {
+  if (typeof ms === 'number' && ms >= 0 && ms <= MAX_DELAY_MS) return ms
+  throw new TypeError(`${name}: ms must be a number from 0 to ${MAX_DELAY_MS}`)
+}

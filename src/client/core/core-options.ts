@@ -52,17 +52,14 @@ export const apiKeyOption = (): z.ZodCustom<ApiKey, ApiKey> =>
  * @throws CoreFailure without a cause, because the error of a key function may hold the key.
  */
 export async function currentKey(apiKey: ApiKey): Promise<string> {
-  const key = await readKey(apiKey)
+  let key: unknown = apiKey
+  try {
+    if (typeof apiKey === 'function') key = await apiKey()
+  } catch {
+    key = undefined
+  }
   if (isApiKey(key)) return key
   throw new CoreFailure('api_key_unavailable')
-}
-
-async function readKey(apiKey: ApiKey): Promise<unknown> {
-  try {
-    return typeof apiKey === 'string' ? apiKey : await apiKey()
-  } catch {
-    throw new CoreFailure('api_key_unavailable')
-  }
 }
 
 /** Returns the problems of an address that is a string; the schema reports any other value. */
@@ -71,19 +68,10 @@ export function baseUrlFaults(
   { baseUrl, allowInsecureHttp }: Readonly<Record<'baseUrl' | 'allowInsecureHttp', unknown>>,
 ): string[] {
   if (typeof baseUrl !== 'string' || baseUrl === '') return []
-  const fault = coreAddressFault(baseUrl, allowInsecureHttp === true)
-  return fault === undefined ? [] : [`${path} ${fault}`]
-}
-
-/**
- * Returns why an address cannot be the core's, `undefined` if it can. Does not repeat the address,
- * which may hold a secret.
- */
-function coreAddressFault(baseUrl: string, allowInsecureHttp: boolean): string | undefined {
-  const fault = addressFault(baseUrl, allowInsecureHttp)
-  if (fault !== undefined) return fault
+  const fault = addressFault(baseUrl, allowInsecureHttp === true)
+  if (fault !== undefined) return [`${path} ${fault}`]
   // An empty query counts, too: an appended path would become part of it.
-  return /[?#]/.test(baseUrl) ? 'must not hold a query or a fragment' : undefined
+  return /[?#]/.test(baseUrl) ? [`${path} must not hold a query or a fragment`] : []
 }
 
 /** Returns the URL of an operation; `path` begins with a slash. The base URL may have a path. */

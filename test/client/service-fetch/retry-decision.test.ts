@@ -202,11 +202,6 @@ it.each(Object.entries(TABLE))(
   },
 )
 
-it.each([true, false])('asks for another token once in a call (repeatable: %s)', (isRepeatable) => {
-  const standing = { ...FIRST, attempts: 2, isRepeatable, hasChangedToken: true }
-  expect(decideRetry({ type: 'token_refused', isFromServiceAuth: true }, standing)).toEqual(END)
-})
-
 it.each([
   { leftMs: 5001, step: retry(5000) },
   { leftMs: 5000, step: END },

@@ -26,6 +26,14 @@ const padded =
   (response, asked) =>
     answers(200, minted(asked).padEnd(bytes))(response, asked)
 
+const errorAt = (url: string): Promise<Error> =>
+  sourceAt(url)
+    .token()
+    .then(
+      () => expect.unreachable('a token'),
+      (error: Error) => error,
+    )
+
 describe('a core that is not well', () => {
   it.concurrent.for<[string, string, Lie]>([
     ['hangs up', 'core_unreachable', hangsUp],
@@ -82,12 +90,10 @@ describe('a core that is not well', () => {
   })
 
   it('that is down', async () => {
-    const error: unknown = await sourceAt(await refusingOrigin())
-      .token()
-      .catch((thrown: unknown) => thrown)
+    const error = await errorAt(await refusingOrigin())
     expect(error).toMatchObject(failure('core_unreachable'))
     expect(String(error)).toBe('TokenSourceError: no service token: core_unreachable, ECONNREFUSED')
-    expect(Object.keys(error as Error)).toEqual(['name', 'code'])
+    expect(Object.keys(error)).toEqual(['name', 'code'])
   })
 
   it.each([
@@ -111,13 +117,9 @@ describe('a core that is not well', () => {
   ])('that refuses the input is quoted: a text %s', async (_, status, text, quoted) => {
     knowSecret('an API key', API_KEY)
     const core = await startLyingCore(answers(status, text))
-    const error: unknown = await sourceAt(core.url)
-      .token()
-      .catch((thrown: unknown) => thrown)
+    const error = await errorAt(core.url)
     expect(error).toMatchObject({ code: 'core_rejected', coreStatus: status })
-    expect((error as Error).message).toBe(
-      `no service token: core_rejected, status ${status}: ${quoted}`,
-    )
+    expect(error.message).toBe(`no service token: core_rejected, status ${status}: ${quoted}`)
   })
 
   it.each([
@@ -135,9 +137,7 @@ describe('a core that is not well', () => {
 
   it('says its status, under a name that Express does not answer with', async () => {
     const core = await startLyingCore(answers(503, 'no'))
-    const error: unknown = await sourceAt(core.url)
-      .token()
-      .catch((thrown: unknown) => thrown)
+    const error = await errorAt(core.url)
     expect(error).toMatchObject({ code: 'core_failed', coreStatus: 503 })
     expect(error).not.toHaveProperty('status')
   })

@@ -71,16 +71,8 @@ export function forgeOf<Case>({ header, claims, signer, caseOf }: Model<Case>): 
       const rest = JSON.stringify({ ...claims(), [name]: undefined }).slice(1, -1)
       return token({ payload: `{${rest},${JSON.stringify(name)}:${json}}` })
     },
-    headerDrafts: (member, values, right) =>
-      namedValues(member, values, right).map(([name, value]) => [
-        name,
-        withHeader({ [member]: value }),
-      ]),
-    claimDrafts: (claim, values, right) =>
-      namedValues(claim, values, right).map(([name, value]) => [
-        name,
-        withClaims({ [claim]: value }),
-      ]),
+    headerDrafts: draftsBy(withHeader),
+    claimDrafts: draftsBy(withClaims),
     groups: (drafts, changed) =>
       Object.entries(drafts).flatMap(([why, group]) =>
         (Array.isArray(group) ? group : Object.entries(group)).map(([name, jws]: Draft) => ({
@@ -90,6 +82,12 @@ export function forgeOf<Case>({ header, claims, signer, caseOf }: Model<Case>): 
       ),
   }
 }
+
+/** Makes a draft for each value of a member. */
+const draftsBy =
+  (make: (changed: Members) => string): Forge<never>['claimDrafts'] =>
+  (member, values, right) =>
+    namedValues(member, values, right).map(([name, value]) => [name, make({ [member]: value })])
 
 function namedValues(member: string, values: Values, right: unknown): [string, unknown][] {
   if (Array.isArray(values)) return values.map((value) => [nameOf(member, value, right), value])

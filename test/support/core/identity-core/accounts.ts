@@ -1,19 +1,9 @@
 import type { LoginMethod } from './imported-user.js'
 import type { JsonObject } from './input.js'
-import {
-  badInput,
-  field,
-  optionalField,
-  requiredText,
-  stored,
-  trim,
-  withoutAbsent,
-} from './input.js'
+import { field, optionalField, requiredText, stored, trim, withoutAbsent } from './input.js'
 import { normaliseEmail, normalisePhoneNumber } from './normal-forms.js'
 import { type Call, noSuchTenant, type Routes } from './router.js'
 import { type Account, infosOf, keyOf, type Tables } from './tables.js'
-
-const MAPPING_KINDS = ['SUPERTOKENS', 'EXTERNAL', 'ANY']
 
 /** The routes for accounts and their ids. */
 export function accountRoutes(tables: Tables): Routes {
@@ -40,12 +30,7 @@ export function accountRoutes(tables: Tables): Routes {
 
 function mapping(query: URLSearchParams, tables: Tables): object {
   const userId = trim(requiredText(query, 'userId'))
-  if (userId === '') throw badInput("Field name 'userId' cannot be an empty String")
-  const kind = trim(query.get('userIdType') ?? 'ANY')
-  if (!MAPPING_KINDS.includes(kind)) {
-    const names = "'SUPERTOKENS', 'EXTERNAL' or 'ANY'"
-    throw badInput(`Field name 'userIdType' should be one of ${names}`)
-  }
+  const kind = query.get('userIdType') ?? 'ANY'
   stored(userId)
   const asCoreId = kind === 'EXTERNAL' ? undefined : tables.externalIds.get(userId)
   const coreId = kind === 'SUPERTOKENS' ? undefined : tables.coreIds.get(userId)
@@ -59,17 +44,10 @@ function mapping(query: URLSearchParams, tables: Tables): object {
 /** The accounts that have all of the values in the tenant, or any of them, oldest first. */
 function usersWith({ query, tenantId }: Call, tables: Tables): object {
   const isUnion = requiredText(query, 'doUnionOfAccountInfo')
-  if (isUnion !== 'true' && isUnion !== 'false') {
-    throw badInput("'doUnionOfAccountInfo' should be either 'true' or 'false'")
-  }
   const email = query.get('email')
   const phoneNumber = query.get('phoneNumber')
   const thirdPartyId = query.get('thirdPartyId') ?? undefined
   const thirdPartyUserId = query.get('thirdPartyUserId') ?? undefined
-  if ((thirdPartyId === undefined) !== (thirdPartyUserId === undefined)) {
-    const both = "'thirdPartyUserId' must also be provided, and vice versa"
-    throw badInput(`If 'thirdPartyId' is provided, ${both}`)
-  }
   assertTenant(tables, tenantId)
   const values = infosOf({
     email: email === null ? undefined : normaliseEmail(email),

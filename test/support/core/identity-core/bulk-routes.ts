@@ -2,16 +2,15 @@ import { accountOf, shownAccount } from './accounts.js'
 import { BlamedFault, ChunkFault, DatabaseFault } from './import-faults.js'
 import { importUsers } from './import-users.js'
 import type { ImportedUser, LoginMethod, ReadContext } from './imported-user.js'
-import { badInput, field, type JsonObject, stored, withoutAbsent } from './input.js'
+import { badInput, field, type JsonObject, withoutAbsent } from './input.js'
 import { readUser } from './read-user.js'
 import type { Routes } from './router.js'
-import type { Row, RowStatus, Tables } from './tables.js'
+import type { Row, Tables } from './tables.js'
 
 const MAX_STAGED = 10_000
 const MAX_DELETED = 500
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 500
-const ROW_STATUSES: readonly RowStatus[] = ['NEW', 'PROCESSING', 'FAILED']
 
 interface BulkParts {
   readonly tables: Tables
@@ -93,8 +92,7 @@ function list(query: URLSearchParams, { rows }: Tables): object {
   const from = placeOf(query)
   const isInPage = ({ id, createdAt }: Row): boolean => {
     if (from === undefined) return true
-    const time = BigInt(createdAt)
-    return time < from.timeMs || (time === from.timeMs && id <= from.id)
+    return createdAt < from.timeMs || (createdAt === from.timeMs && id <= from.id)
   }
   const found = [...rows.values()]
     .filter((row) => (status ?? row.status) === row.status && isInPage(row))
@@ -109,50 +107,29 @@ function list(query: URLSearchParams, { rows }: Tables): object {
 }
 
 function limitOf(query: URLSearchParams): number {
-  const text = query.get('limit') ?? String(DEFAULT_LIMIT)
-  const limit = Number(text)
-  if (!/^[+-]?\d+$/.test(text) || (limit | 0) !== limit) {
-    throw badInput("Field name 'limit' must be an int in the GET request")
-  }
+  const limit = Number(query.get('limit') ?? DEFAULT_LIMIT)
   if (limit > MAX_LIMIT) throw badInput(`Max limit allowed is ${MAX_LIMIT}`)
   if (limit < 1) throw badInput('limit must a positive integer with min value 1')
   return limit
 }
 
 /** Returns the place in a pagination token: an id and a time. */
-function placeOf(query: URLSearchParams): { id: string; timeMs: bigint } | undefined {
+function placeOf(query: URLSearchParams): { id: string; timeMs: number } | undefined {
   const token = query.get('paginationToken')
   if (token === null) return undefined
-  const decoded = Buffer.from(token, 'base64').toString()
-  const [, id, time = ''] = /^([^;]*);\+?(-?\d+)$/.exec(decoded) ?? []
-  // The core accepts a token without its padding.
-  const isWhole =
-    Buffer.from(decoded).toString('base64').replace(/=+$/, '') === token.replace(/=+$/, '')
-  const timeMs = BigInt(time)
-  if (id === undefined || !isWhole || BigInt.asIntN(64, timeMs) !== timeMs) {
-    throw badInput('invalid pagination token')
-  }
-  return { id: stored(id), timeMs }
+  const [, id = '', time] = /^([^;]+);(\d+)$/.exec(Buffer.from(token, 'base64').toString()) ?? []
+  if (time === undefined) throw badInput('invalid pagination token')
+  return { id, timeMs: Number(time) }
 }
 
-function statusOf(query: URLSearchParams): RowStatus | undefined {
-  const text = query.get('status')
-  if (text === null) return undefined
-  const status = ROW_STATUSES.find((name) => name === text)
-  if (status !== undefined) return status
-  throw badInput('Invalid value for status. Pass one of NEW, PROCESSING, or FAILED!')
-}
+const statusOf = (query: URLSearchParams): string | undefined => query.get('status') ?? undefined
 
 function remove(body: JsonObject, tables: Tables): object {
   const ids = field(body, 'ids', 'list')
   if (ids.length > MAX_DELETED) {
     throw badInput(`Field name 'ids' cannot contain more than ${MAX_DELETED} elements`)
   }
-  const texts = ids.map((id) => {
-    if (typeof id !== 'string') throw badInput("Field name 'ids' is invalid in JSON input")
-    if (id === '') throw badInput("Field name 'ids' cannot contain an empty string")
-    return id
-  })
+  const texts = ids.map(String)
   const rowsGone = new Set(texts.filter((id) => tables.rows.has(id)))
   tables.change({ rowsGone: [...rowsGone] })
   // In the order of the request; an id that is given twice is answered twice.

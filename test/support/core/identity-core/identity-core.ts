@@ -83,7 +83,7 @@ export async function startIdentityCore(options: IdentityCoreOptions): Promise<I
   const job = startImportJob({ tables, clock, rules, intervalMs, context: context(true) })
   const keyRing = createKeyRing(takeKey)
   const start = async (routes: Routes, port = 0) => {
-    const served = await serve(createHandler({ routes, apiKey, version, gate }), { port })
+    const served = await serve(createHandler({ routes, apiKey, gate }), { port })
     served.server.maxRequestsPerSocket = REQUESTS_OF_CONNECTION
     return served
   }

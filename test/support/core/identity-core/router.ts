@@ -2,7 +2,6 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { buffer } from 'node:stream/consumers'
 import { objectIn, Refused, textOf } from '../../../../src/testing/core/mint.js'
 import { badInput, type JsonObject } from './input.js'
-import { type CoreVersion, INTERFACE_VERSIONS } from './interface-version.js'
 
 export interface Call {
   /** In lower case; `public` if the path names none. */
@@ -40,7 +39,6 @@ export interface HandlerOptions {
   readonly gate?: Gate | undefined
   readonly routes: Routes
   readonly apiKey: string
-  readonly version: CoreVersion
 }
 
 export function createHandler(options: HandlerOptions): RequestListener {
@@ -61,15 +59,12 @@ interface Reply {
 async function answer(request: IncomingMessage, options: HandlerOptions): Promise<Reply> {
   const { method = '', headers } = request
   const [path = '', query = ''] = (request.url ?? '').split('?')
-  const { methods, route, appId, tenantId } = find(options.routes, path.toLowerCase(), method)
-  // An app that does not exist has no key to check.
-  const needsKey = methods.length > 0 && !route?.isPublic && appId === 'public'
+  const { route, tenantId } = find(options.routes, path.toLowerCase(), method)
+  if (route === undefined) throw new Refused(404, 'Not found')
   const key = headers['api-key'] ?? headers.authorization?.replace(/^bearer /i, '')
-  if (needsKey && String(key).trim() !== options.apiKey) throw new Refused(401, 'Invalid API key')
-  assertVersion(headers['cdi-version'], options.version)
-  if (methods.length === 0) throw new Refused(404, 'Not found')
-  if (route === undefined) throw new Refused(405, 'Method not supported')
-  if (appId !== 'public') throw noSuchTenant('public', appId)
+  if (!route.isPublic && String(key).trim() !== options.apiKey) {
+    throw new Refused(401, 'Invalid API key')
+  }
   if (tenantId !== 'public' && !route.isPerTenant) {
     throw new Refused(403, 'Only public tenantId can call this app specific API')
   }
@@ -81,36 +76,17 @@ async function answer(request: IncomingMessage, options: HandlerOptions): Promis
   return { status: 200, headers: route.headers, body: given }
 }
 
-const METHODS = ['GET', 'POST', 'PUT']
-
-/** The path may begin with an app, a tenant or both; the only app is `public`. */
+/** The path may begin with a tenant. */
 function find(routes: Routes, path: string, method: string) {
-  const withoutSlash = path.replace(/\/$/, '')
-  const [, app = '', rest = withoutSlash] = /^\/appid-([a-z0-9-]*)(\/.*)$/.exec(withoutSlash) ?? []
-  const methodsOf = (at: string) => METHODS.filter((name) => Object.hasOwn(routes, `${name} ${at}`))
-  const [, tenant = 'public', below = rest] = /^\/([a-z0-9-]+)(\/.+)$/.exec(rest) ?? []
-  const isOwn = methodsOf(rest).length > 0
-  const at = isOwn ? rest : below
-  return {
-    methods: methodsOf(at),
-    route: methodsOf(at).includes(method) ? routes[`${method} ${at}`] : undefined,
-    appId: app || 'public',
-    tenantId: isOwn ? 'public' : tenant,
-  }
+  const own = routes[`${method} ${path}`]
+  if (own !== undefined) return { route: own, tenantId: 'public' }
+  const [, tenantId = 'public', rest = path] = /^\/([a-z0-9-]+)(\/.+)$/.exec(path) ?? []
+  return { route: routes[`${method} ${rest}`], tenantId }
 }
 
-function assertVersion(text: string | string[] | undefined, core: CoreVersion): void {
-  if (text === undefined) return
-  if (!/^\d+(\.\d+)*$/.test(String(text))) {
-    throw new Refused(500, 'java.lang.IllegalArgumentException: Invalid version format')
-  }
-  if (INTERFACE_VERSIONS[core].includes(String(text))) return
-  throw badInput(`cdi-version ${text} not supported`)
-}
-
-export function noSuchTenant(tenantId: string, appId = 'public'): Refused {
+export function noSuchTenant(tenantId: string): Refused {
   const names = 'connectionURIDomain, appId and tenantId combination'
-  const text = `Tenant with the following ${names} not found: (, ${appId}, ${tenantId})`
+  const text = `Tenant with the following ${names} not found: (, public, ${tenantId})`
   return badInput(`AppId or tenantId not found => ${text}`)
 }
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { compactToken, rs256 } from '../../../../src/testing/issuer/compact-token.js'
 import type { KeyRing } from '../../../../src/testing/issuer/issuer-keys.js'
-import { badInput, field, type JsonObject, optionalField } from './input.js'
+import { field, type JsonObject, optionalField } from './input.js'
 import { type Call, noSuchTenant, type Route, type Routes } from './router.js'
 
 const SECOND_MS = 1000
@@ -84,9 +84,6 @@ function makeSession(body: JsonObject, keyRing: KeyRing, nowMs: number) {
     refreshTokenHash1: createHash('sha256').update(refreshToken).digest('hex'),
     parentRefreshTokenHash1: null,
     antiCsrfToken: antiCsrfToken ?? null,
-  }
-  if (Object.keys(payload).some((name) => Object.hasOwn(claims, name))) {
-    throw badInput('The user payload contains protected field')
   }
   const { kid, privateKey } = isDynamic ? keyRing.current() : keyRing.staticKey
   // The header of the core's interface since 4.0. No token of `POST /recipe/jwt` has the member `version`.

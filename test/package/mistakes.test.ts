@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -19,22 +19,10 @@ const POLICY = {
   callers: ['billing'],
 }
 
-const FILES: Readonly<Record<string, string>> = {
-  'policy.json': JSON.stringify(POLICY),
-  'users.ndjson': '{ "externalUserId": "ann" }\n',
-  'key.txt': 'an-api-key-of-a-test',
-}
-
-/** Nothing listens there. */
-const REDIS = { REDIS_URL: 'redis://127.0.0.1:1' }
-
 let folder: string
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mistakes-'))
-  for (const [name, text] of Object.entries(FILES)) {
-    await writeFile(join(folder, name), text, { mode: 0o600 })
-  }
 })
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
@@ -61,46 +49,6 @@ async function run({ argv, env = {}, cwd = PACKAGE, node = process.execPath }: R
   )
   return ended as { readonly code: unknown; readonly stdout: string; readonly stderr: string }
 }
-
-describe('the command', () => {
-  const why = ['--for', '2h', '--reason', 'leaked']
-  const deny = (...target: readonly string[]) => ['deny', ...target, ...why]
-  const migrate = ['migrate', 'check', '--journal', 'journal']
-
-  it.each<[what: string, argv: readonly string[], line: string, env?: Environment]>([
-    [
-      'no command',
-      [],
-      'a command is missing: use one of doctor, deny, allow, denylist, check-store, settle, ' +
-        'migrate, before any option; see service-auth --help',
-    ],
-    [
-      'a reason without quotes',
-      [...deny('caller', 'billing', '--policy', 'policy.json'), 'key'],
-      'too many arguments besides the options: put quotes around a value with spaces, and the ' +
-        'name of an option before its value; see service-auth deny --help',
-    ],
-    [
-      'a body in place of its file',
-      ['settle', 'abcdefghijklmnopqrstuvwx', '--fence=1', '--done=201', '--body', '{"id":1}'],
-      'the --body file does not exist: check its path',
-      REDIS,
-    ],
-    [
-      'a core without a scheme',
-      [...migrate, '--source=users.ndjson', '--core=core:3567', '--api-key-file=key.txt'],
-      '--core must be an absolute https: URL, such as https://core.example; see service-auth ' +
-        'migrate --help',
-    ],
-  ])('with %s', async (_, argv, line, env = {}) => {
-    const { stdout, stderr, code } = await run({ argv: [COMMAND, ...argv], env, cwd: folder })
-    expect({ stdout, stderr }).toEqual({
-      stdout: '',
-      stderr: `service-auth: ${line}\n`,
-    })
-    expect(code).toBe(2)
-  })
-})
 
 describe('a program with', () => {
   const withOneLine = (code: string): string => `

@@ -1,9 +1,10 @@
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { migrateWith } from '../../../src/cli/migrate/migrate.js'
 import { MIGRATE_OPTIONS } from '../../../src/cli/migrate/migrate-options.js'
 import type { CoreClientOptions } from '../../../src/migration/core/open-core-client.js'
 import { knowSecret } from '../../support/secret-search/index.js'
-import { runHere, temporaryFile } from '../kit.js'
+import { runHere, temporaryFile, temporaryFolder } from '../kit.js'
 
 const KEY = 'migration-key-0123456789'
 knowSecret('an API key', KEY)
@@ -27,6 +28,16 @@ async function reaching(argv: readonly string[], stdin = '') {
 
 const WHERE = ['--core', 'https://core.example', '--source', 'users.ndjson', '--journal', 'journal']
 const RUN = ['run', '--api-key-stdin', ...WHERE]
+
+it('names the option of a core without a scheme', async () => {
+  const journal = join(await temporaryFolder(), 'journal')
+  const where = ['--core', 'core:3567', '--source', 'users.ndjson', '--journal', journal]
+  const ran = await runHere(['migrate', 'check', '--api-key-stdin', ...where], { stdin: KEY })
+  expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+  expect(ran.stderr).toBe(
+    'service-auth: --core must be an absolute https: URL, such as https://core.example; see service-auth migrate --help\n',
+  )
+})
 
 describe('the command line', () => {
   it.each([

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readJsonObject } from '../../../src/base/compact-jws.js'
 import { parseToken } from '../../../src/verification/token/signed-token.js'
 
 const encode = (text: string | Uint8Array): string => Buffer.from(text).toString('base64url')
@@ -121,23 +120,5 @@ describe('a token, before its signature', () => {
 
   it.each(['k', '!', '~', '__proto__', 'k'.repeat(256)])('may have the kid %j', (kid) => {
     expect(withHeader({ alg: 'RS256', kid })).toMatchObject({ ok: true, value: { kid } })
-  })
-})
-
-describe('a JSON object', () => {
-  it('is read from valid UTF-8 without a byte order mark', () => {
-    const text = '{ "a":"é"}'
-    expect(readJsonObject(Buffer.from(text))).toEqual({ members: { a: 'é' }, text })
-    expect(readJsonObject(Buffer.from('\ufeff{}'))).toBeUndefined()
-    expect(readJsonObject(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))).toBeUndefined()
-    expect(readJsonObject(Buffer.from('{"a":1}', 'utf16le'))).toBeUndefined()
-    expect(readJsonObject(Buffer.from('[]'))).toBeUndefined()
-    expect(readJsonObject(Buffer.from(''))).toBeUndefined()
-  })
-
-  it('may nest as deeply as its bytes allow', () => {
-    const deep = `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
-    expect(readJsonObject(Buffer.from(deep))?.members).toHaveProperty('a')
-    expect(readJsonObject(Buffer.from('['.repeat(100_000)))).toBeUndefined()
   })
 })

@@ -1,6 +1,6 @@
 import type { LoginMethod } from './imported-user.js'
 import type { JsonObject } from './input.js'
-import { field, optionalField, requiredText, stored, trim, withoutAbsent } from './input.js'
+import { field, optionalField, requiredText, trim, withoutAbsent } from './input.js'
 import { normaliseEmail, normalisePhoneNumber } from './normal-forms.js'
 import { type Call, noSuchTenant, type Routes } from './router.js'
 import { type Account, infosOf, keyOf, type Tables } from './tables.js'
@@ -11,7 +11,7 @@ export function accountRoutes(tables: Tables): Routes {
     'GET /recipe/userid/map': { answer: ({ query }) => mapping(query, tables) },
     'GET /user/id': {
       answer({ query }) {
-        const account = accountOf(tables, stored(requiredText(query, 'userId')))
+        const account = accountOf(tables, requiredText(query, 'userId'))
         if (account === undefined) return { status: 'UNKNOWN_USER_ID_ERROR' }
         return { status: 'OK', user: shownAccount(account, tables) }
       },
@@ -31,7 +31,6 @@ export function accountRoutes(tables: Tables): Routes {
 function mapping(query: URLSearchParams, tables: Tables): object {
   const userId = trim(requiredText(query, 'userId'))
   const kind = query.get('userIdType') ?? 'ANY'
-  stored(userId)
   const asCoreId = kind === 'EXTERNAL' ? undefined : tables.externalIds.get(userId)
   const coreId = kind === 'SUPERTOKENS' ? undefined : tables.coreIds.get(userId)
   if (asCoreId !== undefined) {
@@ -56,7 +55,7 @@ function usersWith({ query, tenantId }: Call, tables: Tables): object {
     thirdPartyUserId,
   })
   const found = values.map((value) => {
-    return tables.holders.get(keyOf({ tenantId, value: stored(value) })) ?? new Set<string>()
+    return tables.holders.get(keyOf({ tenantId, value: value })) ?? new Set<string>()
   })
   const isFound = (id: string) => isUnion === 'true' || found.every((some) => some.has(id))
   const accounts = [...new Set(found.flatMap((ids) => [...ids]))]

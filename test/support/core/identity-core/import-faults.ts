@@ -1,5 +1,4 @@
 import type { ImportedUser, LoginMethod, TotpDevice } from './imported-user.js'
-import { isStorable, NUL, nulText } from './input.js'
 
 /** The core blames these users of a chunk. `texts` has the core's text by the id of the row. */
 export class BlamedFault extends Error {
@@ -41,16 +40,15 @@ export const STATEMENTS_OF_BATCH = 100
 /** The columns of a row, by name. */
 type Columns = Readonly<Record<string, string | undefined>>
 
-/** A statement that inserts: `into` names its table, and `end` are the values that are no texts. */
+/** A statement that inserts into a table. */
 interface Insertion {
   readonly into: string
   readonly row: Columns
-  readonly end?: string
 }
 
 /** The core returns the driver's message, with the statement, its values and its place among those of its kind. */
-function batchText({ into, row, end = '' }: Insertion, position: number, error: string): string {
-  const statement = `INSERT INTO ${into} VALUES(${valuesText(Object.values(row))}${end})`
+function batchText({ into, row }: Insertion, position: number, error: string): string {
+  const statement = `INSERT INTO ${into} VALUES(${valuesText(Object.values(row))})`
   return abortedText(statement, position, error)
 }
 
@@ -63,12 +61,9 @@ function abortedText(statement: string, position: number, error: string): string
 const storageText = (insertion: Insertion, position: number, error: string): string =>
   `${STORAGE_EXCEPTION}: ${batchText(insertion, position, error)}`
 
-/** The values of a statement as the driver prints them, which cuts off a text after a NUL. */
-function valuesText(values: readonly (string | undefined)[]): string {
-  const printed = (value: string) =>
-    `('${isStorable(value) ? value : value.slice(0, value.indexOf(NUL) + 1)}')`
-  return values.map((value) => (value === undefined ? '(NULL)' : printed(value))).join(', ')
-}
+/** The values of a statement as the driver prints them. */
+const valuesText = (values: readonly (string | undefined)[]): string =>
+  values.map((value) => (value === undefined ? '(NULL)' : `('${value}')`)).join(', ')
 
 const namesOf = (row: Columns): string => Object.keys(row).join(', ')
 
@@ -98,23 +93,6 @@ export function takenLoginText({ method, isPhone, tenantId, position }: TakenLog
   const key = { ...place, ...(isProvider ? login : taken) }
   const error = duplicateKey(`${table}_${name}_key`, key)
   return storageText({ into: `${table}(${namesOf(row)})`, row }, position, error)
-}
-
-/** The core's text for a method with a NUL; `undefined` for one without. */
-export function unstorableLoginText(method: LoginMethod, position: number): string | undefined {
-  const { recipeId, superTokensUserId: user_id, email, phoneNumber: phone_number } = method
-  const { thirdPartyId: third_party_id, thirdPartyUserId: third_party_user_id } = method
-  const rows: Readonly<Record<string, Columns>> = {
-    emailpassword: { user_id, email, password_hash: method.passwordHash },
-    thirdparty: { third_party_id, third_party_user_id, user_id, email },
-    passwordless: { user_id, email, phone_number },
-  }
-  const row = { app_id: 'public', ...rows[recipeId] }
-  const parameter = 1 + Object.values(row).findIndex((text) => !isStorable(text))
-  if (parameter === 0) return undefined
-  const into = `${recipeId}_users(${namesOf(row)}, time_joined)`
-  const end = `, ('${method.timeJoinedInMSSinceEpoch}'::int8)`
-  return storageText({ into, row, end }, position, nulText(parameter))
 }
 
 export function takenIdText(coreId: string, externalId: string, position: number): string {
@@ -161,12 +139,8 @@ export function deviceFault(owned: OwnedDevice, nowMs: number): ChunkFault | und
   return new ChunkFault(`E036: ${abortedText(statement, position, error)}`)
 }
 
-const NAME_PARAMETER = 3
-
 function deviceError({ userId, device }: OwnedDevice, nowMs: number): string | undefined {
   const { secretKey, period, skew, deviceName } = device
-  if (!isStorable(deviceName)) return nulText(NAME_PARAMETER)
-  if (!isStorable(secretKey)) return nulText(NAME_PARAMETER + 1)
   if (deviceName !== undefined) return undefined
   const constraint = 'null value in column "device_name" of relation "totp_user_devices"'
   const row = `public, ${userId}, null, ${secretKey}, ${period}, ${skew}, t, ${nowMs}`

@@ -2,7 +2,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { BlamedFault, ChunkFault, DatabaseFault } from './import-faults.js'
 import { importUsers } from './import-users.js'
 import type { ImportedUser, ImportRules, ReadContext } from './imported-user.js'
-import { isStorable } from './input.js'
 import { readUser } from './read-user.js'
 import type { Row, Tables } from './tables.js'
 
@@ -125,10 +124,7 @@ async function importChunk(run: Run, ids: readonly string[]): Promise<boolean> {
   } catch (error) {
     if (error instanceof DatabaseFault) return false
     if (!(error instanceof BlamedFault || error instanceof ChunkFault)) throw error
-    const texts = textsOf(error, ids)
-    // The core cannot store such a text, so the rows stay unchanged.
-    if (![...texts.values()].every(isStorable)) return false
-    markRows(run, waiting(), texts)
+    markRows(run, waiting(), textsOf(error, ids))
     return true
   }
 }

@@ -12,7 +12,6 @@ import {
   takenIdText,
   takenLoginText,
   tenantText,
-  unstorableLoginText,
 } from './import-faults.js'
 import {
   type ImportedUser,
@@ -23,7 +22,6 @@ import {
   ownId,
   type UserRole,
 } from './imported-user.js'
-import { isStorable, UNSTORABLE } from './input.js'
 import { PLAIN } from './sign-in.js'
 import {
   type Account,
@@ -68,6 +66,7 @@ function changeFor(
   settings: ImportSettings,
 ): Change {
   const { rules, features } = settings
+  assertStorable(users)
   const linked = new Set(users.filter((user) => isLinked(user, rules)))
   const checkPrimaries = () => {
     if (linked.size > 0 && !isLinkingEnabled(features)) throw new ChunkFault(NO_LINKING)
@@ -164,7 +163,6 @@ function assertLoginsFree(
     const methods = users.flatMap((user) =>
       user.loginMethods.filter((method) => method.recipeId === recipeId),
     )
-    assertStorable(methods, rules)
     const wanted = methods.flatMap((method, position) => {
       const { tenantIds } = method
       const tenants = rules.reservesPrimaryInfos ? tenantIds : tenantIds.slice(0, 1)
@@ -184,13 +182,16 @@ function wantedIn(method: LoginMethod, tenantIds: readonly string[]) {
   }))
 }
 
-/** @throws {DatabaseFault} for the first method with a NUL in a text */
-function assertStorable(methods: readonly LoginMethod[], { unnamedText }: ImportRules): void {
-  for (const [position, method] of methods.entries()) {
-    const text = unstorableLoginText(method, position)
-    if (text === undefined) continue
-    const isTranslated = unnamedText === 'translated' || method.recipeId === 'emailpassword'
-    throw new DatabaseFault(isTranslated ? 'translated' : text)
+/**
+ * Postgres stores no NUL in a text; in metadata it is an escape of JSON.
+ * @throws {DatabaseFault}
+ */
+function assertStorable(users: readonly ImportedUser[]): void {
+  const texts = users.flatMap(({ externalUserId, loginMethods, totpDevices = [] }) =>
+    [{ externalUserId }, ...loginMethods, ...totpDevices].flatMap((part) => Object.values(part)),
+  )
+  if (texts.some((text) => typeof text === 'string' && text.includes('\0'))) {
+    throw new DatabaseFault('invalid byte sequence for encoding "UTF8": 0x00')
   }
 }
 
@@ -237,9 +238,6 @@ function assertExternalIdsFree(
   { namesExternalIds }: ImportRules,
 ): void {
   const mapped = users.filter(({ externalUserId }) => externalUserId !== undefined)
-  if (mapped.some(({ externalUserId }) => !isStorable(externalUserId))) {
-    throw new DatabaseFault(UNSTORABLE)
-  }
   const own = users.flatMap(({ loginMethods }) => loginMethods)
   const newCoreIds = new Set(own.map(({ superTokensUserId }) => superTokensUserId))
   const seen = new Set<string>()

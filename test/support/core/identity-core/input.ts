@@ -56,21 +56,3 @@ export function withoutAbsent<Value extends object>(value: Value): Partial<Value
   const entries = Object.entries(value).filter(([, member]) => member != null)
   return Object.fromEntries(entries) as Partial<Value>
 }
-
-export const NUL = '\0'
-
-/** Postgres stores no text with a NUL. */
-export const isStorable = (text = ''): boolean => !text.includes(NUL)
-
-/** The error of a statement with a NUL in its parameter at this position, starting at 1. */
-export const nulText = (parameter: number): string =>
-  `invalid byte sequence for encoding "UTF8": 0x00\n  Where: unnamed portal parameter $${parameter}`
-
-/** The core's text for a NUL in the second parameter of a statement that it sends alone. */
-export const UNSTORABLE = `io.supertokens.pluginInterface.exceptions.StorageQueryException: org.postgresql.util.PSQLException: ERROR: ${nulText(2)}`
-
-/** @throws {Refused} for a text of a look-up with a NUL, which the core's database does not take */
-export function stored(text: string): string {
-  if (!isStorable(text)) throw new Refused(500, UNSTORABLE)
-  return text
-}

@@ -1,7 +1,7 @@
 import { Refused } from '../../../../src/testing/core/mint.js'
 import { assertTenant } from './accounts.js'
 import type { Feature } from './imported-user.js'
-import { badInput, field, type JsonObject, requiredText, stored, trim } from './input.js'
+import { badInput, field, type JsonObject, requiredText, trim } from './input.js'
 import type { Call, Routes } from './router.js'
 import type { Tables } from './tables.js'
 
@@ -14,14 +14,14 @@ export function settingsRoutes(tables: Tables, features: () => ReadonlySet<Featu
     'PUT /recipe/role': ok(({ body }) => putRole(body)),
     'POST /recipe/role/remove': ok(({ body }) => {
       const role = field(body, 'role', 'string')
-      const didRoleExist = tables.roles.has(stored(role))
+      const didRoleExist = tables.roles.has(role)
       tables.change({ roleGone: role })
       return { didRoleExist }
     }),
     'GET /recipe/roles': ok(() => ({ roles: [...tables.roles] })),
     'GET /recipe/user/roles': { ...ok(rolesOf), isPerTenant: true },
     'GET /recipe/user/metadata': ok(({ query }) => {
-      const userId = stored(requiredText(query, 'userId'))
+      const userId = requiredText(query, 'userId')
       return { metadata: tables.data.get(userId)?.metadata ?? {} }
     }),
     'GET /recipe/totp/device/list': ok(devicesOf),
@@ -39,7 +39,7 @@ export function settingsRoutes(tables: Tables, features: () => ReadonlySet<Featu
   function putRole(body: JsonObject): object {
     const role = trim(field(body, 'role', 'string'))
     if (role === '') throw badInput("Field name 'role' cannot be an empty String")
-    const createdNewRole = !tables.roles.has(stored(role))
+    const createdNewRole = !tables.roles.has(role)
     tables.change({ role })
     return { createdNewRole }
   }
@@ -47,7 +47,7 @@ export function settingsRoutes(tables: Tables, features: () => ReadonlySet<Featu
   function rolesOf({ query, tenantId }: Call): object {
     const userId = requiredText(query, 'userId')
     assertTenant(tables, tenantId)
-    const given = tables.data.get(stored(userId))?.roles ?? []
+    const given = tables.data.get(userId)?.roles ?? []
     const here = given.filter(({ tenantIds }) => tenantIds.includes(tenantId))
     return { roles: here.map(({ role }) => role).filter((role) => tables.roles.has(role)) }
   }
@@ -55,7 +55,7 @@ export function settingsRoutes(tables: Tables, features: () => ReadonlySet<Featu
   function devicesOf({ query }: Call): object {
     const userId = requiredText(query, 'userId')
     if (userId === '') throw badInput('userId cannot be empty')
-    const devices = tables.data.get(stored(userId))?.devices ?? []
+    const devices = tables.data.get(userId)?.devices ?? []
     return {
       devices: devices.map(({ deviceName: name, period, skew }) => {
         return { name, period, skew, verified: true }
@@ -75,7 +75,7 @@ export function settingsRoutes(tables: Tables, features: () => ReadonlySet<Featu
   function makeTenant(body: JsonObject): object {
     if (!features().has('multi_tenancy')) throw new Refused(402, NO_MULTITENANCY)
     const tenantId = trim(field(body, 'tenantId', 'string')).toLowerCase()
-    const createdNew = !tables.tenants.has(stored(tenantId))
+    const createdNew = !tables.tenants.has(tenantId)
     tables.change({ tenant: tenantId })
     return { createdNew }
   }

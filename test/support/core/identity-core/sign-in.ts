@@ -1,6 +1,6 @@
 import { bcryptVerify } from 'hash-wasm'
 import { assertTenant, shownAccount } from './accounts.js'
-import { field, stored } from './input.js'
+import { field } from './input.js'
 import { normaliseEmail } from './normal-forms.js'
 import type { Route } from './router.js'
 import { keyOf, type Tables } from './tables.js'
@@ -15,7 +15,7 @@ export function signInRoute(tables: Tables): Route {
   return {
     isPerTenant: true,
     async answer({ body, tenantId }) {
-      const email = stored(normaliseEmail(field(body, 'email', 'string')))
+      const email = normaliseEmail(field(body, 'email', 'string'))
       const password = field(body, 'password', 'string')
       assertTenant(tables, tenantId)
       const id = tables.logins.get(keyOf({ tenantId, value: `emailpassword ${email}` })) ?? ''

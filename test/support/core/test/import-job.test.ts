@@ -1,6 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import type { CoreVersion } from '../identity-core/interface-version.js'
-import { person, withPassword } from '../people.js'
 import {
   accountsByExternalId,
   deleteAllRows,
@@ -9,6 +9,22 @@ import {
   type StandInCore,
   startStandInCore,
 } from '../stand-in-core.js'
+
+/** Of bcrypt's form; no password belongs to it. */
+const HASH = '$2a$11$dAiQz0sH3LgyEVHDjBHVfeZbFqOFtPs9MdhpRbHBwFtkVMcEiEnJq'
+
+function withPassword(email: string, change: object = {}) {
+  const hash = { passwordHash: HASH, hashingAlgorithm: 'bcrypt' }
+  const joined = { timeJoinedInMSSinceEpoch: 1_700_000_000_000 }
+  return { recipeId: 'emailpassword', email, ...hash, ...joined, ...change }
+}
+
+/** Somebody with an e-mail address and a password, whom no core knows. */
+function person<Change extends object>(change?: Change) {
+  const name = `esa-user-${randomUUID().slice(0, 13)}`
+  const loginMethods = [withPassword(`${name}@example.com`)]
+  return { externalUserId: name, loginMethods, ...(change as Change) }
+}
 
 // What the recordings do not show: how many rows share a chunk, and what happens at once.
 

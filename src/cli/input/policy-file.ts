@@ -18,7 +18,7 @@ export const ISSUER_OPTION: OptionSpecs = {
  *
  * @throws CommandFailure (2), with the message of `parsePolicy` if the policy is invalid.
  */
-export async function readPolicy(context: Pick<CommandContext, 'arguments'>): Promise<Policy> {
+async function readPolicy(context: Pick<CommandContext, 'arguments'>): Promise<Policy> {
   const input = await readPolicyFile(context)
   if (!Array.isArray(input)) return parsed(() => parsePolicy(input))
   throw usageError('policy', 'the --policy file must contain one policy; only doctor reads a list')

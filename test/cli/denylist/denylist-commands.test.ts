@@ -101,6 +101,14 @@ describe('deny', () => {
     expect(await openDenylist(redis).entries()).toHaveLength(1)
   })
 
+  it.each(['http://core.internal:3567', 'https://tenant.auth0.com/', 'https://a?b#c', 'core'])(
+    'takes the issuer %s as it is',
+    async (issuer) => {
+      const argv = ['deny', 'token', 'j', '--issuer', issuer, '--wait=0s', '--json', ...WHY]
+      expect((await service(argv)).json()).toMatchObject({ entry: { issuer } })
+    },
+  )
+
   it('names the receiver that is cut off', async () => {
     await receiver('one')
     const proxy = await startTcpProxy(redis)
@@ -236,6 +244,28 @@ describe('bad input changes nothing', () => {
     expect(ran.stderr).toMatch(message)
     expect(ran.stderr).not.toContain(stdin)
     expect(await isUnchanged()).toBe(true)
+  })
+
+  it.each([
+    ['not JSON', '{', 'the --policy file is not JSON'],
+    ['no object', '7', 'serviceAuth policy: the options must be an object'],
+    ['a list', JSON.stringify([POLICY, POLICY]), 'only doctor reads a list'],
+    ['unknown in part', JSON.stringify({ ...POLICY, isuer: 1 }), 'isuer is not an option'],
+  ])('a policy that is %s', async (_what, text, message) => {
+    policy = await temporaryFile(text)
+    const ran = await change(['deny', 'token', 'j', ...WHY, '--json'])
+    expect(ran).toMatchObject({ exitCode: 2 })
+    expect(ran.json()).toMatchObject({ error: { code: 'policy' } })
+    expect(ran.stderr).toContain(message)
+  })
+
+  it('no issuer, or two', async () => {
+    const both = ['--issuer', 'https://a', '--policy', policy]
+    for (const named of [[], both]) {
+      const ran = await service(['allow', 'caller', 'x', '--reason=x', ...named])
+      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(ran.stderr).toContain('use either --issuer URL or --policy FILE')
+    }
   })
 
   it('a key set unreachable', async () => {

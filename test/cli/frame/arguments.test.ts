@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { refuseSecrets } from '../../../src/cli/frame/arguments.js'
+import {
+  formatExactDuration,
+  parseDuration,
+  refuseSecrets,
+} from '../../../src/cli/frame/arguments.js'
 
 const isRefused = (text: string): boolean => {
   try {
@@ -54,5 +58,28 @@ describe('a secret among the arguments', () => {
     'keyJa.b.c',
   ])('is not found in %s', (text) => {
     expect(isRefused(text)).toBe(false)
+  })
+})
+
+const RANGE = { minMs: 50, maxMs: 7 * 86_400_000 }
+
+describe('a duration', () => {
+  it.each([
+    ['50ms', 50],
+    ['1s', 1000],
+    ['15m', 900_000],
+    ['2h', 7_200_000],
+    ['7d', 604_800_000],
+  ])('of %s is %d ms, and the other way round', (text, ms) => {
+    expect(parseDuration('--for', text, RANGE)).toBe(ms)
+    expect(formatExactDuration(ms)).toBe(text)
+  })
+
+  it.each(['', '5', 's', '-1s', '1.5s', '1e3s', ' 1s', '1S', '1w'])('is not %j', (text) => {
+    expect(() => parseDuration('--for', text, RANGE)).toThrow('--for must be a number and a unit')
+  })
+
+  it.each(['49ms', '8d'])('of %s is out of range', (text) => {
+    expect(() => parseDuration('--for', text, RANGE)).toThrow('--for must be from 50ms to 7d')
   })
 })

@@ -144,6 +144,27 @@ it.each([false, true])('tells of writes, each fault once, with accepted: %s', as
   expect(JSON.stringify(journal.entries)).not.toContain(key)
 })
 
+const KEYS_CHANGE = { type: 'fetched', added: [], replaced: [], removed: [], jwksUri: 'https://c' }
+
+it.each<[string, object, string | undefined]>([
+  ['keys', KEYS_CHANGE, undefined],
+  ['keys', { ...KEYS_CHANGE, replaced: ['a'] }, 'info'],
+  ['keys', { ...KEYS_CHANGE, removed: ['a'] }, 'info'],
+  ['keys', { type: 'not_modified', jwksUri: 'https://c' }, undefined],
+  ['keys', { type: 'key_skipped', reason: 'not_rsa', jwksUri: 'https://c' }, 'warn'],
+  ['keys', { type: 'budget_exhausted', jwksUri: 'https://c' }, 'warn'],
+  ['keys', { type: 'expired', jwksUri: 'https://c' }, 'error'],
+  ['store', { operation: 'renew', ok: true, durationMs: 1 }, undefined],
+  ['store', { operation: 'consume', ok: false, durationMs: 1 }, undefined],
+  ['postgres', { type: 'swept', deleted: 3, durationMs: 1 }, undefined],
+  ['postgres', { type: 'sweep_failed', sqlState: '42501' }, 'error'],
+])('writes an event of %s, %o, at %s', (name, event, level) => {
+  const journal = new Journal()
+  log(journal)
+  channel(`express-service-auth:${name}`).publish(event)
+  expect(journal.entries.map(([written]) => written)).toEqual(level === undefined ? [] : [level])
+})
+
 it('tells that a lease could not be renewed, which no other event tells', async () => {
   const journal = new Journal()
   log(journal)

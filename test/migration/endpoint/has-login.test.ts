@@ -3,7 +3,7 @@ import type { CoreLoginMethod } from '../../../src/migration/core/core-client.js
 import type { ImportLoginMethod } from '../../../src/migration/core/import-user.js'
 import { hasLoginOf } from '../../../src/migration/endpoint/judge-request.js'
 
-const account = (...methods: Partial<CoreLoginMethod>[]) => ({
+const ACCOUNT = {
   id: 'u',
   isPrimaryUser: false,
   tenantIds: [],
@@ -11,71 +11,43 @@ const account = (...methods: Partial<CoreLoginMethod>[]) => ({
   emails: [],
   phoneNumbers: [],
   thirdParty: [],
-  loginMethods: methods.map((method) => ({
-    recipeId: 'emailpassword',
-    recipeUserId: 'u',
-    tenantIds: ['public'],
-    verified: true,
-    timeJoined: 1,
-    ...method,
-  })),
-})
+}
+const METHOD = { recipeUserId: 'u', tenantIds: ['public'], verified: true, timeJoined: 1 }
 
+const [email, phoneNumber] = ['a@example.com', '+4930123456']
+const GOOGLE = { thirdPartyId: 'google', thirdPartyUserId: '1' }
 const PASSWORD: ImportLoginMethod = { recipeId: 'emailpassword', email: ' A@Example.com ' }
-const SOCIAL: ImportLoginMethod = {
-  recipeId: 'thirdparty',
-  email: 'a@example.com',
-  thirdPartyId: 'google',
-  thirdPartyUserId: '1',
-}
-const EITHER: ImportLoginMethod = {
-  recipeId: 'passwordless',
-  email: 'a@example.com',
-  phoneNumber: '+4930123456',
-}
+const SOCIAL: ImportLoginMethod = { recipeId: 'thirdparty', email, ...GOOGLE }
+const EITHER: ImportLoginMethod = { recipeId: 'passwordless', email, phoneNumber }
 
-it.each<[string, ImportLoginMethod[], Partial<CoreLoginMethod>[]]>([
-  ['an e-mail address in another case', [PASSWORD], [{ email: 'a@example.com' }]],
-  ['one of several', [SOCIAL, PASSWORD], [{ email: 'b@example.com' }, { email: 'a@example.com' }]],
-  [
-    'a provider’s pair, whatever its e-mail address',
-    [SOCIAL],
-    [
-      {
-        recipeId: 'thirdparty',
-        email: 'new@example.com',
-        thirdParty: { id: 'google', userId: '1' },
-      },
-    ],
-  ],
-  ['an e-mail address alone', [EITHER], [{ recipeId: 'passwordless', email: 'a@example.com' }]],
-  ['a phone number alone', [EITHER], [{ recipeId: 'passwordless', phoneNumber: '+4930123456' }]],
-  [
-    'a provider’s pair, of which the core cuts nothing',
-    [{ ...SOCIAL, thirdPartyUserId: ' 1 ' }],
-    [{ recipeId: 'thirdparty', thirdParty: { id: 'google', userId: ' 1 ' } }],
-  ],
-])('the same login: %s', (_, wanted, held) => {
-  expect(hasLoginOf(account(...held), { loginMethods: wanted })).toBe(true)
+type Held = Partial<CoreLoginMethod>
+const password = (address: string): Held => ({ recipeId: 'emailpassword', email: address })
+const link = (more: Held): Held => ({ recipeId: 'passwordless', ...more })
+const social = (userId: string, address = email): Held => ({
+  recipeId: 'thirdparty',
+  email: address,
+  thirdParty: { id: 'google', userId },
 })
 
-it.each<[string, ImportLoginMethod[], Partial<CoreLoginMethod>[]]>([
-  ['no login at all', [PASSWORD], []],
+it.each<[string, isHeld: boolean, ImportLoginMethod[], Held[]]>([
+  ['an e-mail address in another case', true, [PASSWORD], [password(email)]],
+  ['one of several', true, [SOCIAL, PASSWORD], [password('b@example.com'), password(email)]],
+  ['a provider’s pair, whatever its address', true, [SOCIAL], [social('1', 'new@example.com')]],
+  ['an e-mail address alone', true, [EITHER], [link({ email })]],
+  ['a phone number alone', true, [EITHER], [link({ phoneNumber })]],
   [
-    'another recipe, though both are linked to others',
-    [PASSWORD, SOCIAL],
-    [
-      { recipeId: 'passwordless', email: 'a@example.com' },
-      { recipeId: 'passwordless', phoneNumber: '+4930123456' },
-    ],
+    'a pair of which the core cuts nothing',
+    true,
+    [{ ...SOCIAL, thirdPartyUserId: ' 1 ' }],
+    [social(' 1 ')],
   ],
-  ['another e-mail address', [PASSWORD], [{ email: 'a@example.org' }]],
-  [
-    'the e-mail address of another pair',
-    [SOCIAL],
-    [{ recipeId: 'thirdparty', email: 'a@example.com', thirdParty: { id: 'google', userId: '2' } }],
-  ],
-  ['nothing on both sides', [{ recipeId: 'passwordless' }], [{ recipeId: 'passwordless' }]],
-])('another login: %s', (_, wanted, held) => {
-  expect(hasLoginOf(account(...held), { loginMethods: wanted })).toBe(false)
+  ['no login at all', false, [PASSWORD], []],
+  ['another recipe', false, [PASSWORD, SOCIAL], [link({ email }), link({ phoneNumber })]],
+  ['another e-mail address', false, [PASSWORD], [password('a@example.org')]],
+  ['another tenant', false, [{ ...PASSWORD, tenantIds: ['tenant-a'] }], [password(email)]],
+  ['the e-mail address of another pair', false, [SOCIAL], [social('2')]],
+  ['nothing on both sides', false, [{ recipeId: 'passwordless' }], [link({})]],
+])('an account with the login of a record: %s', (_, isHeld, loginMethods, held) => {
+  const methods = held.map((method) => ({ recipeId: '', ...METHOD, ...method }))
+  expect(hasLoginOf({ ...ACCOUNT, loginMethods: methods }, { loginMethods })).toBe(isHeld)
 })

@@ -26,7 +26,7 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     const bytes = await endpoint.raw({ method: 'POST', path: '/migrate', headers, body })
     return Number(bytes.slice('HTTP/1.1 '.length, 12))
   }
-  const json = (body: string, ...more: string[]) =>
+  const json = (body: string | Buffer, ...more: string[]) =>
     statusOf(
       [
         `Authorization: Bearer ${TOKEN}`,
@@ -64,28 +64,20 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
   })
 
   it.each([
-    'application/json; charset=utf-8',
-    'application/json;charset="UTF-8"',
-    'Application/JSON ; charset=utf-8',
-  ])('%s is JSON in UTF-8', async (type) => {
-    expect(
-      (await endpoint.post(bodyAbout(newId()), { headers: { 'content-type': type } })).status,
-    ).toBe(200)
-  })
-
-  it.each([
-    'application/json; charset=latin1',
-    'application/json; charset=utf-16',
-    'application/json; charset=utf-8; charset=utf-8',
-    'application/problem+json',
-    'application/jsonp',
-    'text/json',
-    'application/x-www-form-urlencoded',
-    '*/*',
-  ])('%s is not', async (type) => {
-    expect(
-      (await endpoint.post(bodyAbout(newId()), { headers: { 'content-type': type } })).status,
-    ).toBe(415)
+    [200, 'application/json; charset=utf-8'],
+    [200, 'application/json;charset="UTF-8"'],
+    [200, 'Application/JSON ; charset=utf-8'],
+    [415, 'application/json; charset=latin1'],
+    [415, 'application/json; charset=utf-16'],
+    [415, 'application/json; charset=utf-8; charset=utf-8'],
+    [415, 'application/problem+json'],
+    [415, 'application/jsonp'],
+    [415, 'text/json'],
+    [415, 'application/x-www-form-urlencoded'],
+    [415, '*/*'],
+  ])('gets %i, because only JSON in UTF-8 is read: %s', async (status, type) => {
+    const headers = { 'content-type': type }
+    expect((await endpoint.post(bodyAbout(newId()), { headers })).status).toBe(status)
   })
 
   it('one media type, and no coding', async () => {
@@ -138,35 +130,17 @@ describe.each(EXPRESS_MAJORS)('hostile requests, on $major', ({ express }) => {
     expect(await json(body)).toBe(400)
   })
 
-  it('the largest form passes', async () => {
+  it('the largest form passes, and an id that ends in a space that the core keeps', async () => {
     const externalUserId = 'x'.repeat(128)
     const identities = Array(20).fill({ ...PASSWORD_LOGIN, userId: externalUserId })
     expect(await json(JSON.stringify({ externalUserId, identities }))).toBe(200)
-  })
-
-  it('an id that ends in a space that the core keeps passes', async () => {
     expect(await json(JSON.stringify(bodyAbout(`${newId()}\u00a0`)))).toBe(200)
   })
 
   it('bytes that are no UTF-8: 400', async () => {
     const [before = '', after = ''] = good().split('user-')
-    const body = Buffer.concat([Buffer.from(before), Buffer.from([0xc3, 0x28]), Buffer.from(after)])
-    const headers = [
-      `Authorization: Bearer ${TOKEN}`,
-      'Content-Type: application/json',
-      `Content-Length: ${body.byteLength}`,
-    ]
-    const bytes = await endpoint.raw({ method: 'POST', path: '/migrate', headers, body })
-    expect(bytes).toMatch(/^HTTP\/1\.1 400 /)
-  })
-
-  it('names of Object.prototype are no organization, connection or provider', async () => {
-    for (const name of ['__proto__', 'constructor', 'toString']) {
-      const organization = JSON.stringify(bodyAbout(newId(), { organizationId: name }))
-      expect(await json(organization)).toBe(403)
-      const identities = [{ provider: name, connection: name, userId: 'u' }]
-      expect(await json(about({ identities }))).toBe(403)
-    }
+    const wrong = Buffer.from([0xc3, 0x28])
+    expect(await json(Buffer.concat([Buffer.from(before), wrong, Buffer.from(after)]))).toBe(400)
   })
 
   it('a body that grows without end: 413 as soon as it is too large', async () => {

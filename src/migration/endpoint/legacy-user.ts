@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { ImportUser } from '../core/import-user.js'
+import { coreTenantIds } from '../record-validation/normalise.js'
 import type { UserWarningCode } from '../record-validation/user-finding.js'
 import { validateUser } from '../record-validation/validate-user.js'
 import { type Issuer, isSameConnection } from './endpoint-options.js'
@@ -26,6 +27,7 @@ const legacyUser = z.looseObject({
       }),
     )
     .min(1),
+  userRoles: z.array(z.looseObject({ tenantIds: z.array(z.string()) })).optional(),
 })
 
 type Parsed = z.output<typeof legacyUser>
@@ -81,6 +83,8 @@ const isSameAs = (one: LegacyIdentity) => (other: LegacyIdentity) =>
 function allowedUser(externalUserId: string, record: Parsed, issuer: Issuer): unknown {
   const { organizationIds = [], identities, ...others } = record
   const tenantIds = tenantsOf(organizationIds, issuer)
+  const roleTenantIds = others.userRoles?.flatMap((role) => role.tenantIds) ?? []
+  if (!coreTenantIds(roleTenantIds).every((each) => tenantIds.includes(each))) throw notAllowed()
   const loginMethods = identities.map(({ provider, connection, userId, ...login }) => {
     const as = issuer.connections.find(isSameConnection({ provider, connection }))?.as
     if (as === undefined) throw notAllowed()

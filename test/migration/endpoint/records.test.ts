@@ -166,6 +166,17 @@ describe('a user who is not imported', () => {
       }),
     ],
     ['an organization that is not allowed', withMembers({ organizationIds: ['acme', 'unheard'] })],
+    [
+      'a role in a tenant that is not of its organizations',
+      withMembers({ userRoles: [{ role: 'admin', tenantIds: ['tenant-b'] }] }),
+    ],
+    [
+      'a role in public beside an organization',
+      withMembers({
+        organizationIds: ['acme'],
+        userRoles: [{ role: 'admin', tenantIds: ['public'] }],
+      }),
+    ],
     ['an organization of Object.prototype', withMembers({ organizationIds: ['constructor'] })],
   ])('the record has %s', async (_, record) => {
     const found = await migrate(record, (id) => ({
@@ -191,11 +202,6 @@ describe('a user who is not imported', () => {
       'has a hash that the core would refuse',
       withLogin({ passwordHash: 'x' }),
       ['loginMethods[0].passwordHash: invalid_hash'],
-    ],
-    [
-      'has a role in a tenant that is not of its organizations',
-      withMembers({ userRoles: [{ role: 'admin', tenantIds: ['tenant-b'] }] }),
-      ['userRoles[0].tenantIds[0]: tenant_without_login'],
     ],
     [
       'has many faults, of which the first are told',

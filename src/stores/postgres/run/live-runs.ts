@@ -100,7 +100,8 @@ export function createLiveRuns<Tx>(): LiveRuns<Tx> {
 
 /**
  * Whether a handler's statement failed because of the server, so that a retry may succeed: the server
- * lacks a resource (class 53), is read-only (25006), or ended the connection (57P01 to 57P05).
+ * lacks a resource (class 53), is read-only (25006), or ended the connection (57P01 to 57P05; 25P03 and 25P04: by one of
+ * its own time limits, because this process stood still).
  */
 export const isServerFailure = (sqlState: string | undefined): boolean =>
-  sqlState !== undefined && /^(?:53...|25006|57P0[1-5])$/.test(sqlState)
+  sqlState !== undefined && /^(?:53...|25006|25P0[34]|57P0[1-5])$/.test(sqlState)

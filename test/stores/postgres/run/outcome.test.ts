@@ -46,8 +46,19 @@ describe('A transaction that failed at its end', () => {
     }
   })
 
-  it('a statement of a handler fails because of the server with class 53, 57P01 to 57P05 or 25006', () => {
-    const states = ['53000', '53100', '57P01', '57P02', '57P03', '57P04', '57P05', '25006']
+  it('a statement of a handler fails because of the server with class 53, 57P01 to 57P05, 25P03, 25P04 or 25006', () => {
+    const states = [
+      '53000',
+      '53100',
+      '57P01',
+      '57P02',
+      '57P03',
+      '57P04',
+      '57P05',
+      '25006',
+      '25P03',
+      '25P04',
+    ]
     for (const state of states) expect(isServerFailure(state)).toBe(true)
     const others = [undefined, '57014', '57000', '25P02', '25001', '23505', '40001', '58030']
     for (const state of others) expect(isServerFailure(state)).toBe(false)

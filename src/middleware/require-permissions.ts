@@ -56,7 +56,7 @@ function permissionGuard(
   names.forEach((name, index) => {
     if (typeof name === 'string' && name !== '') return
     throw new TypeError(
-      `${by}: names[${index}] must be a non-empty string (pass each name as a separate argument)`,
+      `${by}: names[${index}] must be a non-empty string: pass each name as a separate argument, as in ${by}('orders:read')`,
     )
   })
   const required = [...names]

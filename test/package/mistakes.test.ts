@@ -88,7 +88,7 @@ describe('a program with', () => {
       'a list of permissions',
       `const { requirePermissions } = await import('express-service-auth')
       requirePermissions(['orders:read'])`,
-      'requirePermissions: names[0] must be a non-empty string (pass each name as a separate argument)',
+      "requirePermissions: names[0] must be a non-empty string: pass each name as a separate argument, as in requirePermissions('orders:read')",
     ],
     [
       'a pool as a runner',

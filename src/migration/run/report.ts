@@ -98,7 +98,7 @@ const BY_STATE: Readonly<Partial<Record<MigrationState, string>>> = {
   preflight_failed: 'Fix the findings, then run again.',
   stalled:
     'The core makes no progress. If its import job is off, turn it on and run again; otherwise use unblock, then run again.',
-  interrupted: 'The next run resumes from here.',
+  interrupted: 'Run to go on from here.',
   complete: 'Passwords cannot be read back: let some people sign in before you delete the source.',
 }
 
@@ -192,7 +192,7 @@ function conflictAdvice(held: FailedRecords | undefined): string | undefined {
   const { code, records } = held
   const beginning = `${recordsInWords(records)} ${records === 1 ? 'is' : 'are'} ${code}: `
   return code === 'login_taken'
-    ? `${beginning}once the other account is removed, use correct --again login_taken.`
+    ? `${beginning}replace the login, or leave the record out; once the other account is removed, use correct --again login_taken.`
     : `${beginning}replace the login, or leave the record out. ${KEEP_LATER_RECORD}`
 }
 

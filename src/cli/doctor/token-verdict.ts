@@ -17,7 +17,7 @@ import { formatDuration, formatTime } from '../output/format-time.js'
 
 /** A part of a receiver's decision on a token. */
 interface Step {
-  readonly condition: string
+  readonly requirement: string
   /** Why a token is refused here. */
   readonly reasons: readonly Reason[]
 }
@@ -25,7 +25,7 @@ interface Step {
 /** The steps of a decision, in order. */
 const STEPS: Readonly<Record<string, Step>> = {
   credential: {
-    condition: 'there is one Authorization header, with Bearer or DPoP and a token',
+    requirement: 'there is one Authorization header, with Bearer or DPoP and a token',
     reasons: [
       'credentials_missing',
       'authorization_repeated',
@@ -34,7 +34,7 @@ const STEPS: Readonly<Record<string, Step>> = {
     ],
   },
   form: {
-    condition: 'a JWT with RS256, a key id, and no parameter that changes how it is read',
+    requirement: 'a JWT with RS256, a key id, and no parameter that changes how it is read',
     reasons: [
       'token_malformed',
       'algorithm_not_allowed',
@@ -43,11 +43,11 @@ const STEPS: Readonly<Record<string, Step>> = {
     ],
   },
   typ: {
-    condition: 'the policy accepts the typ of the header',
+    requirement: 'the policy accepts the typ of the header',
     reasons: ['token_type_invalid'],
   },
   key: {
-    condition: 'the key is in the key set, and the policy allows it',
+    requirement: 'the key is in the key set, and the policy allows it',
     reasons: [
       'static_key_refused',
       'key_denied',
@@ -56,9 +56,9 @@ const STEPS: Readonly<Record<string, Step>> = {
       'key_set_unavailable',
     ],
   },
-  signature: { condition: 'the signature is from this key', reasons: ['signature_invalid'] },
+  signature: { requirement: 'the signature is from this key', reasons: ['signature_invalid'] },
   claims: {
-    condition: 'the claims are what the policy requires; of several policies, iss chooses one',
+    requirement: 'the claims are what the policy requires; of several policies, iss chooses one',
     reasons: [
       'claim_missing',
       'claim_invalid',
@@ -68,20 +68,20 @@ const STEPS: Readonly<Record<string, Step>> = {
     ],
   },
   times: {
-    condition: 'the token is valid now, and its lifetime is short enough',
+    requirement: 'the token is valid now, and its lifetime is short enough',
     reasons: ['token_expired', 'token_not_yet_valid', 'token_lifetime_too_long'],
   },
   proof: {
-    condition: 'the proof is by the key of the token, and for this method, URL, time and token',
+    requirement: 'the proof is by the key of the token, and for this method, URL, time and token',
     reasons: ['proof_invalid'],
   },
   denylist: {
-    condition: "the policy's denylist denies neither the token nor its caller",
+    requirement: "the policy's denylist denies neither the token nor its caller",
     reasons: ['token_denied', 'token_issued_too_early', 'caller_denied', 'denylist_unavailable'],
   },
-  caller: { condition: 'the caller is approved', reasons: ['caller_not_approved'] },
+  caller: { requirement: 'the caller is approved', reasons: ['caller_not_approved'] },
   permissions: {
-    condition: 'the token grants the permissions that the policy requires',
+    requirement: 'the token grants the permissions that the policy requires',
     reasons: ['permission_missing'],
   },
 }
@@ -284,7 +284,7 @@ export function verdictLines(decided: CheckedToken | undefined, nowMs: number): 
     ...(outcome === 'accepted' ? [NOT_CHECKED] : []),
     ...(outcome === 'accepted' && isUnproved(verdict) ? [BINDING_NOT_CHECKED] : []),
     ...columns(
-      steps.map(({ step, result }) => [step, results[result], STEPS[step]?.condition ?? '']),
+      steps.map(({ step, result }) => [step, results[result], STEPS[step]?.requirement ?? '']),
       INDENT,
     ),
     ...(claims === undefined || policy === undefined

@@ -160,7 +160,10 @@ export function originOf(source: Source, digest: string): Origin {
 function assertSameOrigin(begun: EntryOf<'begun'>, source: Origin): void {
   if (begun.source.digest === source.digest) return
   if (begun.source.name === source.name) {
-    throw new MigrationError('bad_source', 'the source has changed since the run began: restore it, and put changes into corrections')
+    throw new MigrationError(
+      'bad_source',
+      'the source has changed since the run began: restore it, and put changes into corrections',
+    )
   }
   throw new MigrationError('bad_journal', 'the journal is of another source')
 }

@@ -26,8 +26,8 @@ export const MIGRATION_MUTANTS: Mutants = {
       'if (error !== undefined)',
     ],
     'a direct import without a reply is not looked up': [
-      "if (answer.outcome === 'refused') throw answer",
-      'return chunkFailed(record, answer.message)',
+      "if (error.outcome === 'refused') throw error",
+      'return chunkFailed(record, error.message)',
     ],
   }),
   ...mutantsOf('migration/run/steps/reconcile.ts', {

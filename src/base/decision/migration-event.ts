@@ -19,6 +19,8 @@ export type MigrationRefusal =
   | 'body_cut_off'
   | 'body_malformed'
   | 'user_limited'
+  | 'organization_not_allowed'
+  | 'connection_not_allowed'
   | 'user_unknown'
   | 'record_differs'
   | 'record_not_allowed'

@@ -14,7 +14,12 @@ import type { CoreClient, CoreUser } from '../core/core-client.js'
 import { CoreError } from '../core/core-error.js'
 import type { ImportUser } from '../core/import-user.js'
 import { holderOf, recipeKeysOf } from '../record-validation/login-keys.js'
-import { areTokens, type EndpointSettings, type Issuer } from './endpoint-options.js'
+import {
+  areTokens,
+  type EndpointSettings,
+  type Issuer,
+  isSameConnection,
+} from './endpoint-options.js'
 import { userToImport } from './legacy-user.js'
 import {
   isJsonInUtf8,
@@ -54,6 +59,7 @@ export async function judge(request: Request, context: RequestContext): Promise<
   const { externalUserId } = asked
   context.externalUserId = externalUserId
   await consume('user', [issuer.name, externalUserId], context)
+  assertAllowed(asked, issuer)
   const { acceptWarnings, core } = settings
   const query = { issuer: issuer.name, ...asked, signal: context.signal }
   const found = await need(context, 'user_unavailable', () => settings.loadUser(query))
@@ -62,6 +68,19 @@ export async function judge(request: Request, context: RequestContext): Promise<
   if (existing !== undefined) return existingAccount(existing.user, user)
   // Unknown even if the core is not reached, because an earlier request may have created the account.
   return need(context, 'outcome_unknown', () => importAccount(core, user))
+}
+
+/** The older service is not asked about what its issuer may not send. @throws RequestEnded */
+function assertAllowed(
+  { organizationId, identities }: MigrationRequest,
+  { organizations = {}, connections }: Issuer,
+): void {
+  if (organizationId !== undefined && !Object.hasOwn(organizations, organizationId)) {
+    throw new RequestEnded('organization_not_allowed')
+  }
+  if (!identities.every((asked) => connections.some(isSameConnection(asked)))) {
+    throw new RequestEnded('connection_not_allowed')
+  }
 }
 
 /**

@@ -128,6 +128,8 @@ const REFUSALS: Readonly<
   body_cut_off: MALFORMED,
   body_malformed: MALFORMED,
   user_limited: TOO_MANY,
+  organization_not_allowed: FORBIDDEN,
+  connection_not_allowed: FORBIDDEN,
   user_unknown: FORBIDDEN,
   record_differs: FORBIDDEN,
   record_not_allowed: FORBIDDEN,

@@ -147,15 +147,19 @@ describe('a user who is not imported', () => {
       'its own id at another connection',
       (id) => ({ identities: [{ ...SOCIAL_LOGIN, userId: id }] }),
     ],
-    [
-      'a connection that is not allowed',
-      (id) => ({ identities: [{ ...own(id), connection: 'other' }] }),
-    ],
     ['an organization that the record lacks', () => ({ organizationId: 'acme' })],
-    ['an organization that is not allowed', () => ({ organizationId: 'unheard' })],
   ])('the request names %s', async (_, more) => {
     const found = await migrate(legacyUser, more)
     expect(found).toMatchObject({ status: 403, reason: 'record_differs', imported: [] })
+  })
+
+  it.each<[string, (id: string) => object]>([
+    ['connection', (id) => ({ identities: [{ ...own(id), connection: 'other' }] })],
+    ['organization', () => ({ organizationId: 'unheard' })],
+    ['organization', () => ({ organizationId: 'constructor' })],
+  ])('the request names a %s that is not allowed', async (what, more) => {
+    const found = await migrate(legacyUser, more)
+    expect(found).toMatchObject({ status: 403, reason: `${what}_not_allowed`, imported: [] })
   })
 
   it.each<[string, (id: string) => object]>([

@@ -29,6 +29,14 @@ export interface OutgoingRequest {
 /** Methods without effects. All other methods may have some. */
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
+/** Of any realm. Inherited members and getters of a class would not be copied for an attempt. */
+const isPlain = (value: unknown): boolean => {
+  const prototype: unknown = typeof value === 'object' ? Object.getPrototypeOf(value) : undefined
+  return (
+    prototype === null || (prototype !== undefined && Object.getPrototypeOf(prototype) === null)
+  )
+}
+
 /**
  * Parses the arguments of a `fetch` call.
  *
@@ -40,7 +48,9 @@ export function outgoingRequest(
   input: Input,
   init: RequestInit | undefined,
 ): OutgoingRequest {
-  if (init && typeof init !== 'object') throw requestError('init must be an object')
+  if (init && !isPlain(init) && !(init instanceof Request)) {
+    throw requestError('init must be a plain object or a Request')
+  }
   const signal = signalOf(input, init)
   assertRedirect(init?.redirect)
   const request = requestOf(input, init)

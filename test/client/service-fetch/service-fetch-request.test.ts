@@ -203,6 +203,7 @@ describe.concurrent('is a TypeError before anything is sent', () => {
     TRACE: [{ method: 'TRACE' }, /TRACE/],
     'a GET with a body': [{ method: 'GET', body: 'x' }, /body/],
     'init that is none': ['POST', /init/],
+    'init whose members are inherited': [Object.create({ method: 'DELETE' }), /init/],
     'a body above its limit': [{ ...PUT, body: 'x'.repeat(1025) }, /maxBodyBytes/],
     'a stream above its limit': [{ ...PUT, body: large() }, /maxBodyBytes/],
     'a stream of texts': [{ ...PUT, body: ReadableStream.from(['x']) }, /body/],

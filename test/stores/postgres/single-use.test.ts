@@ -189,16 +189,12 @@ describe('one token in several requests', () => {
       runner: (onPg) => ({
         ...onPg,
         transaction: (work, limits) =>
-          onPg.transaction(
-            async (tx) => {
-              await tx.query('select count(*) from effect')
-              if (isFirst) await call(other.port, { ...token, key: newKey() })
-              isFirst = false
-              return work(tx)
-              // Sent by `work`, so that the snapshot is older.
-            },
-            { ...limits, first: undefined },
-          ),
+          onPg.transaction(async (tx) => {
+            await tx.query('select count(*) from effect')
+            if (isFirst) await call(other.port, { ...token, key: newKey() })
+            isFirst = false
+            return work(tx)
+          }, limits),
       }),
     })
     const given = { ...token, key: newKey() }

@@ -69,7 +69,7 @@ export interface LegacyUser {
   readonly identities: readonly LegacyLogin[]
   /** The metadata of the account. Default: none. */
   readonly userMetadata?: Readonly<Record<string, unknown>> | undefined
-  /** Roles, only in tenants of the user's organizations and in `public`. Default: none. */
+  /** Roles, only in tenants of the user's organizations. Default: none. */
   readonly userRoles?: readonly ImportUserRole[] | undefined
   /** TOTP devices of the user. Default: none. */
   readonly totpDevices?: readonly ImportTotpDevice[] | undefined

@@ -15,7 +15,6 @@ export { TransactionEndedError } from './guard.js'
 export type { PostgresStoreOptions } from './postgres-options.js'
 export { type PostgresStore, postgresStore } from './postgres-store.js'
 export type {
-  FirstStatement,
   Isolation,
   Row,
   StatementLimits,

@@ -22,17 +22,25 @@ export interface TransactionLimits {
   readonly transactionMs: number
   /** Default: the server's. */
   readonly isolation?: Isolation | undefined
-  /** The first statement of the transaction. A runner may send it together with its `begin`. */
+}
+
+/** A statement without values that opens a transaction. */
+export interface FirstStatement {
+  readonly text: string
+  /** The rows of its answer, once a runner has sent it with its `begin`. */
+  rows?: readonly Row[] | undefined
+}
+
+/** The limits of a transaction of a runner that is one of `SENDING_FIRST`. */
+export interface OpeningLimits extends TransactionLimits {
   readonly first?: FirstStatement | undefined
 }
 
-/** A statement without values that `work` runs first, unless the runner has run it and set `rows`. */
-export interface FirstStatement {
-  /** The SQL. */
-  readonly text: string
-  /** The rows of its answer, set by the runner. */
-  rows?: readonly Row[] | undefined
-}
+/**
+ * Runners that send the first statement together with their `begin`. A runner that a user has wrapped is none of them:
+ * it may do something before the work.
+ */
+export const SENDING_FIRST = new WeakSet<object>()
 
 /** Limits of a statement outside a transaction. Times in ms. */
 export interface StatementLimits {

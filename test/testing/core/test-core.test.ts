@@ -145,7 +145,7 @@ it('is busy so many times, which a caller waits for', async () => {
   expect((await post(core)).status).toBe(429)
   await sourceOf(core).ready()
   core.busy(1000)
-  await expect(sourceOf(core, 300).ready()).rejects.toMatchObject({ code: 'core_busy' })
+  await expect(sourceOf(core, 1000).ready()).rejects.toMatchObject({ code: 'core_busy' })
   core.busy(0)
   expect((await post(core)).status).toBe(200)
 })

@@ -1,10 +1,10 @@
 import {
   awaitAnswer,
   noAnswer,
+  type OpeningLimits,
   type Row,
   type Statement,
   type StatementLimits,
-  type TransactionLimits,
   type TransactionRunner,
 } from '../runner.js'
 import { READ_ONLY_SQL_TRANSACTION, sqlStateOf } from '../sql-state.js'
@@ -12,7 +12,7 @@ import { READ_ONLY_SQL_TRANSACTION, sqlStateOf } from '../sql-state.js'
 /** A library that has its own transaction function. */
 interface Library<Tx> {
   /** Opens a transaction with the library's own function. */
-  transaction(limits: TransactionLimits): Open<Tx>
+  transaction(limits: OpeningLimits): Open<Tx>
   /** Acquires a connection for a statement in no transaction; without it, the statement has one of its own. */
   readonly connection?: Open<Tx>
   query(tx: Tx, statement: Statement): PromiseLike<readonly Row[]>

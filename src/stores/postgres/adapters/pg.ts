@@ -1,4 +1,10 @@
-import type { FirstStatement, Row, Statement, TransactionRunner } from '../runner.js'
+import {
+  type FirstStatement,
+  type Row,
+  SENDING_FIRST,
+  type Statement,
+  type TransactionRunner,
+} from '../runner.js'
 import { READ_ONLY_SQL_TRANSACTION, sqlStateOf } from '../sql-state.js'
 import { libraryRunner, type Open, type Opening } from './library-runner.js'
 
@@ -66,7 +72,7 @@ export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
   if (!isPgPool(pool))
     throw new TypeError('fromPg: expected a Pool of pg, such as new Pool({ connectionString })')
   pool.on('error', ignore)
-  return libraryRunner<T>({
+  const runner = libraryRunner<T>({
     transaction: ({ isolation, first }) =>
       openClient(pool, {
         text: isolation ? `begin isolation level ${isolation}` : 'begin',
@@ -75,6 +81,8 @@ export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
     connection: openClient(pool),
     query: rowsOf,
   })
+  SENDING_FIRST.add(runner)
+  return runner
 }
 
 async function rowsOf<T>(tx: T, { text, values }: Statement): Promise<readonly Row[]> {
@@ -154,7 +162,9 @@ async function sendBegin(client: PgClientLike, { text, first }: Begin): Promise<
   }
   // For a text of several statements pg returns a list of their results.
   const results: unknown = await client.query(`${text}; ${first.text}`)
-  first.rows = (results as PgResult[])[1]?.rows
+  const [, result] = results as PgResult[]
+  if (result === undefined) throw new TypeError('pg must return a list of the results')
+  first.rows = result.rows
 }
 
 const clientOf = (tx: unknown): PgClientLike => tx as PgClientLike

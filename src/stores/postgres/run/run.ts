@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { withDeadline } from '../../../base/deadline.js'
 import { LazySignal, SignalOf } from '../../../base/lazy-signal.js'
 import type { RunOnce, RunOutcome, RunRequest } from '../../../idempotency/run.js'
-import { type FirstStatement, noAnswer } from '../runner.js'
+import { type FirstStatement, noAnswer, type OpeningLimits, SENDING_FIRST } from '../runner.js'
 import { type RecordIds, recordIds, tokenIds } from '../sql/record-ids.js'
 import { type BeginResult, isEndedByHandler, type TokenValues } from '../sql/statements.js'
 import { IN_FAILED_SQL_TRANSACTION, sqlStateOf } from '../sql-state.js'
@@ -137,8 +137,12 @@ class Run<Tx> implements EndedRun {
       }
     }
     // Async, so that a runner that throws synchronously fails like one that rejects.
-    const limits = { acquireMs, transactionMs, isolation, first: this.#opening }
-    const transact = async () => this.#store.runner.transaction(inTransaction, limits)
+    const { runner } = this.#store
+    const limits: OpeningLimits = {
+      ...{ acquireMs, transactionMs, isolation },
+      ...(SENDING_FIRST.has(runner) && { first: this.#opening }),
+    }
+    const transact = async () => runner.transaction(inTransaction, limits)
     const settling: Promise<TransactionSettlement> = transact().then(
       () => ({ type: 'committed' }),
       (error: unknown) => ({ type: 'failed', error }),

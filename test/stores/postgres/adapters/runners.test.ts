@@ -1,7 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { guardTransaction, TransactionEndedError } from '../../../../src/stores/postgres/guard.js'
-import type { FirstStatement, TransactionRunner } from '../../../../src/stores/postgres/runner.js'
+import {
+  type FirstStatement,
+  type OpeningLimits,
+  SENDING_FIRST,
+  type TransactionRunner,
+} from '../../../../src/stores/postgres/runner.js'
 import { transactionRunnerCases } from '../../../../src/testing/transaction-runner/transaction-runner-cases.js'
 import { type PostgresServer, startPostgres } from '../../../support/postgres/postgres.js'
 import { startPostgresProxy } from '../../../support/postgres/postgres-proxy.js'
@@ -164,15 +169,14 @@ describe.each(ADAPTERS.filter(({ name }) => WITH_SAVEPOINTS.includes(name)))(
       for (const id of ['a', 'b']) {
         proxy.reset()
         const first: FirstStatement = { text: 'select 1 as one' }
-        await runner.transaction(
-          async (tx) => {
-            const rows = first.rows ?? (await runner.query(tx, first.text, []))
-            expect(rows).toEqual([{ one: 1 }])
-            await execute(tx, 'select 2')
-            await record(runner, tx, id)
-          },
-          { ...LIMITS, first },
-        )
+        const limits: OpeningLimits = { ...LIMITS, first }
+        await runner.transaction(async (tx) => {
+          expect(first.rows !== undefined).toBe(SENDING_FIRST.has(runner))
+          const rows = first.rows ?? (await runner.query(tx, first.text, []))
+          expect(rows).toEqual([{ one: 1 }])
+          await execute(tx, 'select 2')
+          await record(runner, tx, id)
+        }, limits)
       }
       expect(proxy.roundTrips).toBe(ROUND_TRIPS[name] ?? FIVE)
       expect(proxy.commits).toBe(name === 'postgres.js' ? 2 : 1)

@@ -2,10 +2,10 @@ import { type Mutants, mutantsOf } from '../load.js'
 
 /** Wrong versions of the migration, each of which breaks another promise. */
 export const MIGRATION_MUTANTS: Mutants = {
-  ...mutantsOf('migration/run/steps/calls-and-lost-replies.ts', {
+  ...mutantsOf('migration/run/state/replay-journal.ts', {
     'a call is not written down before it is sent': [
-      "await ctx.journaled.write({ type: 'sent', call })",
-      "if (call.kind === 'delete') await ctx.journaled.write({ type: 'sent', call })",
+      'await journal.append(entries.map((entry) => JSON.stringify(entry)))',
+      "await journal.append(entries.filter(({ type }) => type !== 'sent').map((entry) => JSON.stringify(entry)))",
     ],
   }),
   'a lost call is sent again without a look': [

@@ -136,12 +136,10 @@ class Run<Tx> implements EndedRun {
         this.#isSettled = true
       }
     }
-    // Async, so that a runner that throws synchronously fails like one that rejects.
     const { runner } = this.#store
-    const limits: OpeningLimits = {
-      ...{ acquireMs, transactionMs, isolation },
-      ...(SENDING_FIRST.has(runner) && { first: this.#opening }),
-    }
+    const first = SENDING_FIRST.has(runner) ? this.#opening : undefined
+    const limits: OpeningLimits = { acquireMs, transactionMs, isolation, first }
+    // Async, so that a runner that throws synchronously fails like one that rejects.
     const transact = async () => runner.transaction(inTransaction, limits)
     const settling: Promise<TransactionSettlement> = transact().then(
       () => ({ type: 'committed' }),

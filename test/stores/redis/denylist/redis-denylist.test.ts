@@ -2,9 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type RedisDenylist, redisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { LIBRARY } from '../../../support/redis/redis-clients.js'
 import { until } from '../../../support/until.js'
 import { sharedRedis } from '../kit.js'
 import {
+  denylistOn,
   entryOf,
   hearDenylist,
   ISSUER,
@@ -234,13 +236,15 @@ describe('a receiver', () => {
   }, 30_000)
 
   it('neither polls nor connects before a policy has it', async () => {
-    const { length } = (await server.command('CLIENT', 'LIST')).split('\n')
-    const receiver = openDenylist(server)
+    const isConnected = async (): Promise<boolean> =>
+      (await server.command('CLIENT', 'LIST')).includes('name=unasked')
+    const receiver = denylistOn(LIBRARY.connect({ port: server.port, name: 'unasked' }))
     await sleep(600)
-    expect((await server.command('CLIENT', 'LIST')).split('\n')).toHaveLength(length)
+    expect(await isConnected()).toBe(false)
     expect(receiver.health()).toEqual({ state: 'cold', entries: 0, version: 0 })
     expect(receiver.lists(ISSUER)).toBeUndefined()
     await until('it polls', async () => receiver.health().state === 'fresh')
+    expect(await isConnected()).toBe(true)
   })
 
   it('that is closed ages on, asks nothing and says so', async () => {

@@ -4,7 +4,7 @@ import { CoreError } from '../../migration/core/core-error.js'
 import { CLIENT_NUMBERS, type CoreClientOptions } from '../../migration/core/open-core-client.js'
 import type { Journal } from '../../migration/journal/file-journal.js'
 import { JOURNAL_FILE } from '../../migration/journal/file-journal.js'
-import { corePhoneNumber } from '../../migration/record-validation/phone-number.js'
+import { corePhoneNumber } from '../../migration/record-validation/normalise.js'
 import { phonePlansFault } from '../../migration/record-validation/phone-plans.js'
 import {
   MIGRATION_NUMBERS,

@@ -8,8 +8,12 @@ import type {
 } from '../core/core-client.js'
 import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
 import { holderOf, recipeKeysOf } from '../record-validation/login-keys.js'
-import { coreTenantIds, lowerCased, trimmed } from '../record-validation/normalise.js'
-import { corePhoneNumber } from '../record-validation/phone-number.js'
+import {
+  corePhoneNumber,
+  coreTenantIds,
+  lowerCased,
+  trimmed,
+} from '../record-validation/normalise.js'
 import { fieldOf } from '../record-validation/user-finding.js'
 import { type FoundAccount, findAccount, findTakenLogin, type Identity } from './find-account.js'
 

@@ -12,7 +12,7 @@ import { blank, type Refusal, refusal, UNAVAILABLE } from '../../base/decision/p
 import { toServiceAuthError } from '../../base/decision/service-auth-error.js'
 import { sendRefusal } from '../../middleware/refusal-table.js'
 import { requestIdOf } from '../../middleware/request-id.js'
-import { assertPhonePlans } from '../record-validation/phone-number.js'
+import { assertPhonePlans } from '../record-validation/normalise.js'
 import {
   type EndpointSettings,
   type MigrationEndpointOptions,

@@ -1,7 +1,6 @@
 import type { AccountInfo, CoreLoginMethod, CoreUser } from '../core/core-client.js'
 import type { ImportLoginMethod } from '../core/import-user.js'
-import { coreTenantIds, lowerCased, trimmed } from './normalise.js'
-import { corePhoneNumber } from './phone-number.js'
+import { corePhoneNumber, coreTenantIds, lowerCased, trimmed } from './normalise.js'
 
 /** A login method of a record or of an account. */
 export type LoginSource = Omit<ImportLoginMethod, 'recipeId'> & { readonly recipeId: string }

@@ -1,9 +1,15 @@
 import type { ImportLoginMethod, ImportUser } from '../core/import-user.js'
 import { metadataFindings } from './check-metadata.js'
 import { recipeKeysOf } from './login-keys.js'
-import { coreTenantId, coreTenantIds, PUBLIC_TENANT, trimmed } from './normalise.js'
+import {
+  assertPhonePlans,
+  coreTenantId,
+  coreTenantIds,
+  isStoredInE164,
+  PUBLIC_TENANT,
+  trimmed,
+} from './normalise.js'
 import { hashFaultOf } from './password-hash.js'
-import { assertPhonePlans, isStoredInE164 } from './phone-number.js'
 import { type Finding, finding, isError, type UserError, type UserWarning } from './user-finding.js'
 import { valueFindings } from './user-schema.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { corePhoneNumber } from '../../../src/migration/record-validation/phone-number.js'
+import { corePhoneNumber } from '../../../src/migration/record-validation/normalise.js'
 
 describe('a phone number', () => {
   // As core 10.1.8 stored them.

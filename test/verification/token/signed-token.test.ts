@@ -1,15 +1,19 @@
-import { createPublicKey, verify } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
 import fc from 'fast-check'
+import { CompactSign } from 'jose'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { Unavailable } from '../../../src/base/decision/service-auth-error.js'
 import { createTokenForge } from '../../../src/testing/hostile/forge.js'
 import {
   type KeySource,
   keySourceOf,
+  NOT_LOOKED_UP,
+  type RsaJwk,
   type VerificationKey,
 } from '../../../src/verification/key-set/key-set.js'
 import {
   parseToken,
+  verifyJws,
   verifySignature,
   withPayload,
 } from '../../../src/verification/token/signed-token.js'
@@ -65,6 +69,25 @@ describe('verification', () => {
     expect(verifySignature({ token: forge.good, kid }, without)).toMatchObject({
       reason: 'key_unknown',
     })
+  })
+
+  it('says that a key was not looked up, whether the source knows at once or not', async () => {
+    const finds = [() => NOT_LOOKED_UP, async () => NOT_LOOKED_UP] as const
+    for (const find of finds) {
+      const keySource: KeySource = { current: () => undefined, find }
+      expect(await verifySignature({ token: forge.good, kid }, keySource)).toMatchObject({
+        reason: 'key_not_looked_up',
+      })
+    }
+  })
+
+  it('takes no other algorithm than the one that it is asked for', async () => {
+    const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    const jwk = Object.freeze(pair.publicKey.export({ format: 'jwk' }) as RsaJwk)
+    const sign = (alg: string): Promise<string> =>
+      new CompactSign(Buffer.from('{}')).setProtectedHeader({ alg }).sign(pair.privateKey)
+    await expect(verifyJws(await sign('RS256'), jwk, 'RS256')).resolves.toHaveLength(2)
+    await expect(verifyJws(await sign('RS512'), jwk, 'RS256')).rejects.toThrow('not allowed')
   })
 
   it('refuses a key that leaves the set, or changes, while it verifies', async () => {

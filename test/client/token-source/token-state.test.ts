@@ -192,7 +192,25 @@ describe('a refused token', () => {
   })
 })
 
+it('a renewal gives its token, or the error of its failure', () => {
+  const state = lifeOf()
+  state.obtained(0, 'a')
+  expect(state.result()).toBe('a')
+  state.lost(250)
+  expect(() => state.result()).toThrow(expect.objectContaining({ code: 'core_failed' }))
+})
+
 describe('health', () => {
+  it('is cold, fresh, stale and then expired, with the age and what is left', () => {
+    const state = lifeOf(100)
+    expect(state.health(0)).toEqual({ state: 'cold' })
+    state.obtained(0, 'a')
+    expect(state.health(-1)).toEqual({ state: 'expired', ageSeconds: 0, usableSeconds: 0 })
+    expect(state.health(79)).toEqual({ state: 'fresh', ageSeconds: 79, usableSeconds: 11 })
+    expect(state.health(80)).toEqual({ state: 'stale', ageSeconds: 80, usableSeconds: 10 })
+    expect(state.health(90)).toEqual({ state: 'expired', ageSeconds: 90, usableSeconds: 0 })
+  })
+
   it('tells why the last request failed and when the next may start', () => {
     const state = lifeOf()
     state.lost(0)

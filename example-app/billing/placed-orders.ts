@@ -3,7 +3,6 @@ import {
   memoryStore,
   requireIdempotencyKey,
   requirePermissions,
-  requireSingleUse,
   serviceAuth,
 } from 'express-service-auth'
 
@@ -26,8 +25,7 @@ export function createPlacedOrders(core: { issuer: string; jwksUri: string }) {
     auth,
     requirePermissions('billing:notify'),
     express.json(),
-    requireSingleUse({ store }),
-    requireIdempotencyKey({ store }),
+    requireIdempotencyKey({ store, singleUse: true }),
     (req, res) => {
       const { id } = req.body ?? {}
       if (typeof id !== 'string') {

@@ -27,7 +27,7 @@ const CHECKS = [
   ['Token used once', 'token_id_missing token_replayed'],
   [
     'Idempotency-Key',
-    'key_missing key_invalid key_reused request_in_progress outcome_unknown result_not_stored',
+    'key_missing key_invalid key_reused request_in_progress outcome_unknown result_not_stored store_unavailable',
   ],
   ['Handler', 'timed_out conflict commit_unknown commit_refused'],
 ] as const
@@ -58,11 +58,7 @@ export function checksOf(
 }
 
 function checkThatEnded(verdict: Verdict): (typeof CHECKS)[number][0] {
-  const { by, reason } = verdict as { by: Verdict['by']; reason: Reason | KeyReason }
-  // A store may fail both.
-  if (reason === 'store_unavailable') {
-    return by === 'requireSingleUse' ? 'Token used once' : 'Idempotency-Key'
-  }
+  const { reason } = verdict as { reason: Reason | KeyReason }
   const found = CHECKS.find(([, reasons]) => reasons.split(' ').includes(reason))
   if (found === undefined) throw new Error(`no check is known for ${reason}`)
   return found[0]

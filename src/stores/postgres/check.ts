@@ -1,49 +1,36 @@
 import { randomUUID } from 'node:crypto'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
-import {
-  onlyRow,
-  type Row,
-  type TransactionLimits,
-  type TransactionRunner,
-  textIn,
-} from './runner.js'
+import { onlyRow, type Row, textIn } from './runner.js'
 import { COMMENT, SCHEMA_VERSION } from './schema.js'
 import { recordIds } from './sql/record-ids.js'
-import { createStatements, isEndedByHandler } from './sql/statements.js'
-import { membersOf, sqlStateOf } from './sql-state.js'
-
-export interface PostgresCheckOptions {
-  readonly schema: string
-  /** The maximum wait for a connection, in ms. */
-  readonly acquireMs: number
-  /** Whether the store sweeps, and so needs the right to delete. */
-  readonly sweeps: boolean
-}
+import { isEndedByHandler } from './sql/statements.js'
+import { messageIncludes, sqlStateOf } from './sql-state.js'
+import { query, type StoreContext } from './store-context.js'
 
 const STATEMENT_MS = 5000
 
 /**
- * Checks whether the database can be trusted with records, and has everything that they need. Resolves to
- * warnings: acknowledged writes may be lost, or a lock may be held longer than necessary.
+ * Checks whether the database can be trusted with records, and has everything that they need; `sweeps`: also the right
+ * to delete. Resolves to warnings: acknowledged writes may be lost, or a lock may be held longer than necessary.
  *
  * @throws ServiceAuthError `unavailable` if it cannot be reached, `unfit` with every fault that was found.
  */
 export async function checkPostgres<Tx>(
-  runner: TransactionRunner<Tx>,
-  { schema, acquireMs, sweeps }: PostgresCheckOptions,
+  store: StoreContext<Tx>,
+  sweeps: boolean,
 ): Promise<readonly string[]> {
-  const limits = { acquireMs, statementMs: STATEMENT_MS }
-  const query = (text: string): Promise<readonly Row[]> =>
-    explainFailure(runner.query(undefined, text, [], limits))
+  const { schema } = store
+  const ask = (text: string): Promise<readonly Row[]> =>
+    explainFailure(query(store, { text, values: [] }, { statementMs: STATEMENT_MS }))
 
-  const foreign = foreignServer(onlyRow(await query(SERVER_NAME)))
+  const foreign = foreignServer(onlyRow(await ask(SERVER_NAME)))
   // Another kind of server may not understand the other queries.
   if (foreign !== undefined) throw unfit([foreign])
-  const server = serverFindings(onlyRow(await query(SERVER_FACTS)))
-  const objects = schemaFindings(schema, await query(schemaFacts(schema, sweeps)))
+  const server = serverFindings(onlyRow(await ask(SERVER_FACTS)))
+  const objects = schemaFindings(schema, await ask(schemaFacts(schema, sweeps)))
   const faults = [...server.faults, ...objects.faults]
   if (faults.length > 0) throw unfit(faults)
-  await explainFailure(tryRun(runner, schema, { acquireMs, transactionMs: STATEMENT_MS }))
+  await explainFailure(tryRun(store))
   return [...server.warnings, ...objects.warnings]
 }
 
@@ -169,12 +156,13 @@ const POOLED =
  *
  * @throws ServiceAuthError `unfit` if it is not, otherwise the client's error.
  */
-async function tryRun<Tx>(
-  runner: TransactionRunner<Tx>,
-  schema: string,
-  limits: TransactionLimits,
-): Promise<void> {
-  const statements = createStatements(schema)
+async function tryRun<Tx>({
+  runner,
+  schema,
+  statements,
+  limits: { acquireMs },
+}: StoreContext<Tx>): Promise<void> {
+  const limits = { acquireMs, transactionMs: STATEMENT_MS }
   const { text } = statements.begin(recordIds(randomUUID(), randomUUID(), schema), limits)
   const work = async (tx: Tx): Promise<void> => {
     const begun = statements.readBeginResult(await runner.query(tx, text, []))
@@ -184,19 +172,13 @@ async function tryRun<Tx>(
   try {
     await runner.transaction(work, limits)
   } catch (error) {
-    throw isEndedByHandler(error) || isStatementPooling(error) ? unfit([POOLED]) : error
+    const isPooled = isEndedByHandler(error) || messageIncludes(error, POOLING_MESSAGE)
+    throw isPooled ? unfit([POOLED]) : error
   }
 }
 
 /** Part of pgbouncer's answer to `begin`. */
-const POOLING_MESSAGE = /statement pooling mode/
-
-function isStatementPooling(error: unknown): boolean {
-  for (const text of membersOf(error, ['message'])) {
-    if (typeof text === 'string' && POOLING_MESSAGE.test(text)) return true
-  }
-  return false
-}
+const POOLING_MESSAGE = 'statement pooling mode'
 
 /** SQLSTATE classes of a server that cannot serve at present. */
 const UNAVAILABLE_CLASSES = ['08', '53', '57', '58']

@@ -9,13 +9,13 @@ import {
   type PostgresStoreOptions,
   parsePostgresOptions,
 } from './postgres-options.js'
-import { createLiveRuns } from './run/live-runs.js'
+import { LiveRuns } from './run/live-runs.js'
 import { createRun } from './run/run.js'
 import type { TransactionRunner } from './runner.js'
 import { tokenIds } from './sql/record-ids.js'
 import { createStatements } from './sql/statements.js'
 import { query, type StoreContext } from './store-context.js'
-import { type SweepOptions, startSweeper, sweep } from './sweep.js'
+import { type SweepOptions, sweep, sweepEvery } from './sweep.js'
 
 /** A store whose records commit together with the handler's writes in Postgres. */
 export interface PostgresStore<Tx> extends CoupledStore {
@@ -93,13 +93,10 @@ export function postgresStore<Tx>(
     statements: createStatements(settings.schema),
     limits: settings,
   }
-  const { schema, acquireMs, sweepSeconds } = settings
+  const { schema, sweepSeconds } = settings
   const sweeps = sweepSeconds !== false
-  const sweepContext = { runner, schema, acquireMs }
-  const sweeper = sweeps
-    ? startSweeper({ sweep: () => sweep(sweepContext), everySeconds: sweepSeconds })
-    : undefined
-  const liveRuns = createLiveRuns<Tx>()
+  const stopSweeping = sweeps ? sweepEvery(sweepSeconds, () => sweep(store)) : undefined
+  const liveRuns = new LiveRuns<Tx>()
   const run = createRun(store, liveRuns)
   let isClosed = false
 
@@ -126,11 +123,11 @@ export function postgresStore<Tx>(
       if (request.hasKey) return effectIdOf(request.recordId, name)
       throw wrongWiring("effectId needs a request with an Idempotency-Key (missingKey: 'run')")
     },
-    check: AsyncResource.bind(() => checkPostgres(runner, { schema, acquireMs, sweeps })),
-    sweep: (sweepOptions) => sweep(sweepContext, sweepOptions),
+    check: AsyncResource.bind(() => checkPostgres(store, sweeps)),
+    sweep: (sweepOptions) => sweep(store, sweepOptions),
     close() {
       isClosed = true
-      sweeper?.close()
+      stopSweeping?.()
     },
   }
 }

@@ -12,7 +12,7 @@ const MAX_ERRORS = 64
 
 /**
  * Finds the server's SQLSTATE in a client's error, however it is wrapped; the outermost one if there are several.
- * Returns `undefined` if the server sent none, for example because the connection was lost. Never throws.
+ * Returns `undefined` if the server sent none, for example because the connection was lost.
  */
 export function sqlStateOf(error: unknown): string | undefined {
   for (const code of membersOf(error, CODES)) if (isSqlState(code)) return code
@@ -22,34 +22,31 @@ export function sqlStateOf(error: unknown): string | undefined {
 const isSqlState = (code: unknown): code is string =>
   typeof code === 'string' && SQLSTATE.test(code)
 
-/** Yields these members of an error and of the errors that it wraps or lists, the outermost first. Never throws. */
-export function* membersOf(error: unknown, names: readonly string[]): Generator<unknown> {
+/** The members that hold the server's message: `originalMessage` in Prisma's adapter. */
+const MESSAGES = ['message', 'originalMessage']
+
+/** Whether the server's message contains a text, however the client's error is wrapped. */
+export function messageIncludes(error: unknown, part: string): boolean {
+  for (const text of membersOf(error, MESSAGES)) {
+    if (typeof text === 'string' && text.includes(part)) return true
+  }
+  return false
+}
+
+/** Yields these members of an error and of the errors that it wraps or lists, the outermost first. */
+function* membersOf(error: unknown, names: readonly string[]): Generator<unknown> {
   const candidates = [error]
   const seen = new Set<unknown>()
   for (const candidate of candidates) {
     if (seen.size === MAX_ERRORS) return
     if (typeof candidate !== 'object' || candidate === null || seen.has(candidate)) continue
     seen.add(candidate)
-    for (const name of names) yield member(candidate, name)
-    candidates.push(...WRAPPED.map((name) => member(candidate, name)), ...aggregatedIn(candidate))
-  }
-}
-
-/** The errors of an `AggregateError`. */
-function aggregatedIn(candidate: object): readonly unknown[] {
-  const errors = member(candidate, 'errors')
-  try {
-    return Array.isArray(errors) ? errors.slice(0, MAX_ERRORS) : []
-  } catch {
-    return []
-  }
-}
-
-function member(holder: object, name: string): unknown {
-  try {
-    return Reflect.get(holder, name)
-  } catch {
-    return undefined
+    const members = candidate as Readonly<Record<string, unknown>>
+    for (const name of names) yield members[name]
+    for (const name of WRAPPED) candidates.push(members[name])
+    // Of an `AggregateError`.
+    const { errors } = members
+    if (Array.isArray(errors)) candidates.push(...errors.slice(0, MAX_ERRORS))
   }
 }
 

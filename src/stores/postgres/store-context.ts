@@ -1,22 +1,17 @@
 import {
   awaitAnswer,
-  type Isolation,
   type Row,
   type Statement,
   type StatementLimits,
+  type TransactionLimits,
   type TransactionRunner,
 } from './runner.js'
 import type { Statements } from './sql/statements.js'
 
 /** Limits of a store. Times in ms. */
-export interface PostgresLimits {
-  /** The maximum wait for a connection. */
-  readonly acquireMs: number
-  /** The maximum time of a whole run. */
-  readonly transactionMs: number
+export interface PostgresLimits extends TransactionLimits {
   /** The time to find out what a COMMIT did, and, in addition to `acquireMs`, the time until a handler begins. */
   readonly resolveMs: number
-  readonly isolation?: Isolation | undefined
 }
 
 /** The runner, the schema, the statements and the limits of a store. */

@@ -1,10 +1,11 @@
 import { AsyncResource } from 'node:async_hooks'
 import { announcePostgres } from '../../base/decision/store-event.js'
 import { integerBetween, lazy, optionsObject, parseOptions } from '../../base/options.js'
-import { onlyRow, type TransactionRunner, textIn } from './runner.js'
+import { onlyRow, textIn } from './runner.js'
 import { integerLiteral, quotedSchema } from './sql/literals.js'
 import { schemaLock } from './sql/record-ids.js'
 import { sqlStateOf } from './sql-state.js'
+import { query, type StoreContext } from './store-context.js'
 
 /** Limits of one sweep. */
 export interface SweepOptions {
@@ -12,13 +13,6 @@ export interface SweepOptions {
   readonly batch?: number | undefined
   /** Rows per table, 1 or more. Default: 100,000. */
   readonly limit?: number | undefined
-}
-
-interface SweepContext {
-  readonly runner: Pick<TransactionRunner<never>, 'query'>
-  readonly schema: string
-  /** The maximum wait for a connection, in ms. */
-  readonly acquireMs: number
 }
 
 const OPTIONS = lazy(() =>
@@ -38,31 +32,22 @@ const BATCH_MS = 60_000
  *
  * @throws TypeError if an option is wrong; otherwise the client's error.
  */
-export async function sweep(context: SweepContext, options: SweepOptions = {}): Promise<number> {
-  const amount = parseOptions('sweep', OPTIONS, options)
-  let deleted = 0
-  for (const table of TABLES) deleted += await sweepTable(context, table, amount)
-  return deleted
-}
-
-interface Amount {
-  readonly batch: number
-  readonly limit: number
-}
-
-async function sweepTable(
-  { runner, schema, acquireMs }: SweepContext,
-  table: string,
-  { batch, limit }: Amount,
+export async function sweep<Tx>(
+  store: StoreContext<Tx>,
+  options: SweepOptions = {},
 ): Promise<number> {
-  const limits = { acquireMs, statementMs: BATCH_MS }
+  const { batch, limit } = parseOptions('sweep', OPTIONS, options)
   let deleted = 0
-  while (deleted < limit) {
-    const rows = Math.min(batch, limit - deleted)
-    const answer = await runner.query(undefined, deletion(schema, table, rows), [], limits)
-    const swept = Number(textIn(onlyRow(answer), 'swept'))
-    deleted += swept
-    if (swept < rows) break
+  for (const table of TABLES) {
+    let [left, rows, swept] = [limit, 0, 0]
+    while (swept === rows && left > 0) {
+      rows = Math.min(batch, left)
+      const statement = { text: deletion(store.schema, table, rows), values: [] }
+      const answer = await query(store, statement, { statementMs: BATCH_MS })
+      swept = Number(textIn(onlyRow(answer), 'swept'))
+      left -= swept
+    }
+    deleted += limit - left
   }
   return deleted
 }
@@ -85,37 +70,24 @@ function deletion(schema: string, table: string, rows: number): string {
   )
 }
 
-export interface Sweeper {
-  /** Stops sweeping; a sweep in progress continues. */
-  close(): void
-}
-
-interface SweeperOptions {
-  /** Resolves to the number of deleted rows. */
-  sweep(): Promise<number>
-  readonly everySeconds: number
-}
-
-/** The wait varies by up to a quarter, so that processes that start together sweep at different times. */
+/** The pause varies by up to a quarter, so that processes that start together sweep at different times. */
 const JITTER = 0.25
 
 /**
- * Sweeps repeatedly, the first time after one wait. The timer does not keep the process alive, and runs
- * in the async context of the caller.
+ * Sweeps repeatedly, the first time after one pause, until the function that it returns is called; a sweep in
+ * progress then continues. The timer does not keep the process alive.
  */
-export function startSweeper({ sweep, everySeconds }: SweeperOptions): Sweeper {
-  let isClosed = false
-  let timer: NodeJS.Timeout | undefined
+export function sweepEvery(seconds: number, sweepOnce: () => Promise<number>): () => void {
+  let isSweeping = false
 
-  async function sweepOnce(): Promise<void> {
+  async function run(): Promise<void> {
+    if (isSweeping) return
+    isSweeping = true
     const startedAt = performance.now()
     try {
-      const deleted = await sweep()
-      announcePostgres(() => ({
-        type: 'swept',
-        deleted,
-        durationMs: performance.now() - startedAt,
-      }))
+      const deleted = await sweepOnce()
+      const durationMs = performance.now() - startedAt
+      announcePostgres(() => ({ type: 'swept', deleted, durationMs }))
     } catch (error) {
       const sqlState = sqlStateOf(error)
       announcePostgres(() => ({
@@ -123,22 +95,12 @@ export function startSweeper({ sweep, everySeconds }: SweeperOptions): Sweeper {
         ...(sqlState !== undefined && { sqlState }),
       }))
     }
-    wait()
+    isSweeping = false
   }
 
-  // `sweep` may have changed the async context.
-  const wait = AsyncResource.bind((): void => {
-    if (isClosed) return
-    const waitMs = everySeconds * 1000 * (1 + JITTER * (2 * Math.random() - 1))
-    timer = setTimeout(() => void sweepOnce(), waitMs)
-    timer.unref()
-  }, 'express-service-auth:sweep')
-
-  wait()
-  return {
-    close() {
-      isClosed = true
-      clearTimeout(timer)
-    },
-  }
+  const pauseMs = seconds * 1000 * (1 + JITTER * (2 * Math.random() - 1))
+  // In a context of its own each time: a library may change that of the code that called it.
+  const tick = (): void => void new AsyncResource('express-service-auth:sweep').runInAsyncScope(run)
+  const timer = setInterval(tick, pauseMs).unref()
+  return () => clearInterval(timer)
 }

@@ -62,7 +62,7 @@ export const COUPLED_MUTANTS: Mutants = {
     ],
   }),
   ...mutantsOf('stores/postgres/run/live-runs.ts', {
-    'a handler keeps its transaction': ['if (at >= 0) runs.splice(at, 1)[0]?.stop()', ''],
+    'a handler keeps its transaction': ['this.isAnswered = true\n    this.#guarded?.stop()', ''],
   }),
   ...mutantsOf('stores/postgres/run/run.ts', {
     'a refusal commits its writes': [

@@ -1,25 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import {
-  checkPostgres,
-  foreignServer,
-  type PostgresCheckOptions,
-  serverFindings,
-} from '../../../src/stores/postgres/check.js'
-import type { TransactionRunner } from '../../../src/stores/postgres/runner.js'
+import { fromPg } from '../../../src/stores/postgres/adapters/pg.js'
+import { checkPostgres, foreignServer, serverFindings } from '../../../src/stores/postgres/check.js'
 import { migration } from '../../../src/stores/postgres/schema.js'
 import { startPgbouncer } from '../../support/postgres/pgbouncer.js'
 import { createDatabase, sharedPostgres } from '../../support/postgres/postgres-database.js'
-import { openPool, poolRunner } from './pool-runner.js'
+import { contextOf, openPool } from './store-parts.js'
 
-const OPTIONS = { schema: 'service_auth', acquireMs: 2000, sweeps: true }
-
-const checkWith = (runner: TransactionRunner<never>, options: Partial<PostgresCheckOptions> = {}) =>
-  checkPostgres(runner, { ...OPTIONS, ...options })
-
-async function checkAt(url: string, options?: Partial<PostgresCheckOptions>) {
+async function checkAt(url: string, sweeps = true) {
   const pool = openPool(url)
   try {
-    return await checkWith(poolRunner(pool) as TransactionRunner<never>, options)
+    return await checkPostgres(contextOf(fromPg(pool)), sweeps)
   } finally {
     await pool.end()
   }
@@ -83,7 +73,7 @@ describe('a check', async () => {
 
   it('wants no right to delete of a store that does not sweep', async () => {
     const { appUrl } = await database(migration({ appRole: 'app' }))
-    expect(await checkAt(appUrl, { sweeps: false })).toEqual([])
+    expect(await checkAt(appUrl, false)).toEqual([])
     await expect(checkAt(appUrl)).rejects.toMatchObject(unfit('delete on idempotency'))
   })
 
@@ -113,11 +103,10 @@ describe('a check', async () => {
   it('refuses what sends the statements of a transaction here and there', async () => {
     const { appUrl } = await database()
     const pool = openPool(appUrl)
-    const apart = poolRunner(pool) as TransactionRunner<never>
+    const apart = fromPg(pool)
     const transaction: typeof apart.transaction = (work) => work(undefined as never)
-    await expect(checkWith({ ...apart, transaction })).rejects.toMatchObject(
-      unfit('not statement pooling'),
-    )
+    const checked = checkPostgres(contextOf({ ...apart, transaction }), true)
+    await expect(checked).rejects.toMatchObject(unfit('not statement pooling'))
     await pool.end()
   })
 

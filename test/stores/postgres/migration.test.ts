@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { fromPg } from '../../../src/stores/postgres/adapters/pg.js'
 import type { Statement } from '../../../src/stores/postgres/runner.js'
 import { migration } from '../../../src/stores/postgres/schema.js'
 import { recordIds, tokenIds } from '../../../src/stores/postgres/sql/record-ids.js'
 import { createStatements } from '../../../src/stores/postgres/sql/statements.js'
 import { sweep } from '../../../src/stores/postgres/sweep.js'
 import { createDatabase, sharedPostgres } from '../../support/postgres/postgres-database.js'
-import { openPool, poolRunner } from './pool-runner.js'
+import { contextOf, openPool } from './store-parts.js'
 
 const statements = createStatements('service_auth')
 const KEEPING = { result: Buffer.from('{}'), retentionMs: -1, usedToken: false }
@@ -132,8 +133,7 @@ describe.each([15, 18] as const)('on Postgres %i', async (version) => {
     ]) {
       await refused(sweeper, text)
     }
-    const place = { runner: poolRunner(sweeper), schema: 'service_auth', acquireMs: 1000 }
-    expect(await sweep(place)).toBe(2)
+    expect(await sweep(contextOf(fromPg(sweeper)))).toBe(2)
     await Promise.all([app, sweeper, nobody].map((pool) => pool.end()))
   })
 })

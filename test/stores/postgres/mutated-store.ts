@@ -2,7 +2,7 @@ import { Pool, type PoolClient } from 'pg'
 import { onTestFinished } from 'vitest'
 import type { CoupledStore, RunOutcome } from '../../../src/idempotency/run.js'
 import { fromPg } from '../../../src/stores/postgres/adapters/pg.js'
-import { createLiveRuns } from '../../../src/stores/postgres/run/live-runs.js'
+import { LiveRuns } from '../../../src/stores/postgres/run/live-runs.js'
 import { createRun } from '../../../src/stores/postgres/run/run.js'
 import type { Isolation } from '../../../src/stores/postgres/runner.js'
 import { migration } from '../../../src/stores/postgres/schema.js'
@@ -52,7 +52,7 @@ export function openMutated(url: string, mutation: Mutation, isolation?: Isolati
   const real = createStatements(schema)
   const limits = { acquireMs: 5000, transactionMs: 20_000, resolveMs: 2000, isolation }
   const statements = { ...real, ...mutation(real) }
-  const live = createLiveRuns<PoolClient>()
+  const live = new LiveRuns<PoolClient>()
   const run = createRun({ runner: fromPg(pool), schema, statements, limits }, live)
   let handled = 0
   const notHere = async (): Promise<never> => {

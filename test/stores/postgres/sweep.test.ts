@@ -1,20 +1,21 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { fromPg } from '../../../src/stores/postgres/adapters/pg.js'
 import { migration } from '../../../src/stores/postgres/schema.js'
 import { integerLiteral } from '../../../src/stores/postgres/sql/literals.js'
 import { schemaLock } from '../../../src/stores/postgres/sql/record-ids.js'
-import { type Sweeper, startSweeper, sweep } from '../../../src/stores/postgres/sweep.js'
+import { sweep, sweepEvery } from '../../../src/stores/postgres/sweep.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { until } from '../../support/until.js'
-import { openPool, poolRunner } from './pool-runner.js'
+import { contextOf, openPool } from './store-parts.js'
 
 const server = await sharedPostgres()
 await server.query(migration())
 const pool = openPool(server.url)
 afterAll(() => pool.end())
-const runner = poolRunner(pool)
-const place = { runner, schema: 'service_auth', acquireMs: 1000 }
+const runner = fromPg(pool)
+const place = contextOf(runner)
 
 const TABLES = ['idempotency', 'used_token']
 const LATER = "now() + interval '1 day'"
@@ -89,21 +90,21 @@ describe('sweep', () => {
 })
 
 describe('a sweeper', () => {
-  const sweepers: Sweeper[] = []
-  afterEach(() => sweepers.splice(0).forEach((sweeper) => void sweeper.close()))
-  const start = (sweepOnce: () => Promise<number>): Sweeper => {
-    const sweeper = startSweeper({ sweep: sweepOnce, everySeconds: 0.02 })
-    sweepers.push(sweeper)
-    return sweeper
+  const stops: (() => void)[] = []
+  afterEach(() => stops.splice(0).forEach((stop) => void stop()))
+  const start = (sweepOnce: () => Promise<number>): (() => void) => {
+    const stop = sweepEvery(0.02, sweepOnce)
+    stops.push(stop)
+    return stop
   }
 
   async function eventsOf(sweepOnce: () => Promise<number>): Promise<unknown[]> {
     const events: unknown[] = []
     const listen = (event: unknown): void => void events.push(event)
     subscribe('express-service-auth:postgres', listen)
-    const sweeper = start(sweepOnce)
+    const stop = start(sweepOnce)
     await until('two events', async () => events.length > 1)
-    sweeper.close()
+    stop()
     unsubscribe('express-service-auth:postgres', listen)
     return events
   }
@@ -116,20 +117,17 @@ describe('a sweeper', () => {
   })
 
   it('tells that it failed, and tries again', async () => {
-    const events = await eventsOf(() => sweep({ ...place, schema: 'missing' }))
-    expect(events.slice(0, 2)).toEqual([
-      { type: 'sweep_failed', sqlState: '42P01' },
-      { type: 'sweep_failed', sqlState: '42P01' },
-    ])
-    const lost = await eventsOf(() => Promise.reject(new Error('lost')))
     // The sweeper before may still publish the end of its last sweep.
+    const events = await eventsOf(() => sweep(contextOf(runner, 'missing')))
+    expect(events).toContainEqual({ type: 'sweep_failed', sqlState: '42P01' })
+    const lost = await eventsOf(() => Promise.reject(new Error('lost')))
     expect(lost).toContainEqual({ type: 'sweep_failed' })
   })
 
   it('works in the context of its owner, one sweep after another, until it is closed', async () => {
     const context = new AsyncLocalStorage<string>()
     const seen: (string | undefined)[] = []
-    const sweeper = context.run('owner', () =>
+    const stop = context.run('owner', () =>
       start(async () => {
         seen.push(context.getStore())
         context.enterWith('somebody')
@@ -137,7 +135,7 @@ describe('a sweeper', () => {
       }),
     )
     await until('three sweeps', async () => seen.length >= 3)
-    sweeper.close()
+    stop()
     expect(new Set(seen)).toEqual(new Set(['owner']))
     const { length } = seen
     await new Promise((resolve) => setTimeout(resolve, 60))

@@ -41,6 +41,9 @@ const DEFAULT_LIMITS: StatementLimits = { acquireMs: 1000, statementMs: 30_000 }
  */
 const ROLLBACK_MS = 1000
 
+/** A single text, because a library may give the connection to another request after the rollback. */
+const TERMINATE = 'rollback; select pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid())'
+
 /** Runs transactions by a library: acquires in time, runs, limits the wait for the end, and rolls back. */
 export function libraryRunner<Tx>(library: Library<Tx>): TransactionRunner<Tx> {
   /** Transactions whose last statement through this runner failed, so that they may be aborted. */
@@ -57,94 +60,75 @@ export function libraryRunner<Tx>(library: Library<Tx>): TransactionRunner<Tx> {
     }
   }
 
+  /** Sends a text of which nothing is read. Async, so that a library that throws fails like one that rejects. */
+  const send = async (tx: Tx, text: string): Promise<unknown> =>
+    library.query(tx, { text, values: [] })
+
+  /**
+   * Waits for `open` no longer than `acquireMs`, whatever the library's pool does: if the connection comes
+   * later, `use` is not called. After a limit the library continues alone, unless it can destroy the connection.
+   */
+  const openInTime = <R>(
+    open: Open<Tx>,
+    acquireMs: number,
+    use: (tx: Tx, limitWait: LimitWait) => Promise<R>,
+  ): Promise<R> =>
+    new Promise((resolve, reject) => {
+      const opening: Opening = { isAbandoned: false, destroy: () => {} }
+      let failure: { readonly error: unknown } | undefined
+      let timer: NodeJS.Timeout | undefined
+      const limitWait: LimitWait = (ms, reason) => {
+        clearTimeout(timer)
+        timer = setTimeout(() => {
+          opening.isAbandoned = true
+          reject(reason())
+          opening.destroy()
+        }, ms).unref()
+      }
+      const noConnection = (): Error =>
+        new Error(`No connection to Postgres came within ${acquireMs} ms.`)
+      limitWait(acquireMs, noConnection)
+      open(async (tx) => {
+        if (opening.isAbandoned) throw noConnection()
+        clearTimeout(timer)
+        try {
+          return await use(tx, limitWait)
+        } catch (error) {
+          failure = { error }
+          limitWait(ROLLBACK_MS, () => error)
+          // A standby, or a server that has become read-only, ends its connection, so that the library's pool drops
+          // it. The libraries have no other way in common.
+          if (sqlStateOf(error) === READ_ONLY_SQL_TRANSACTION)
+            await awaitAnswer(ROLLBACK_MS, send(tx, TERMINATE)).catch(() => {})
+          throw error
+        }
+      }, opening)
+        // The error of a failed rollback must not hide the first one.
+        .then(resolve, (error) => reject(failure ? failure.error : error))
+        .finally(() => clearTimeout(timer))
+    })
+
   return {
     transaction(work, limits) {
       const { acquireMs, transactionMs } = limits
       const endBy = performance.now() + acquireMs + transactionMs
-      return openInTime(
-        library,
-        { open: library.transaction(limits), acquireMs },
-        async (tx, limitWait) => {
-          const result = await work(tx)
-          const commitMs = Math.max(ROLLBACK_MS, Math.ceil(endBy - performance.now()))
-          limitWait(commitMs, () => noAnswer(commitMs))
-          // Postgres answers COMMIT in an aborted transaction with ROLLBACK, which libraries take for success.
-          if (doubtful.has(tx as WeakKey)) await library.query(tx, { text: 'select 1', values: [] })
-          return result
-        },
-      )
+      return openInTime(library.transaction(limits), acquireMs, async (tx, limitWait) => {
+        const result = await work(tx)
+        const commitMs = Math.max(ROLLBACK_MS, Math.ceil(endBy - performance.now()))
+        limitWait(commitMs, () => noAnswer(commitMs))
+        // Postgres answers COMMIT in an aborted transaction with ROLLBACK, which libraries take for success.
+        if (doubtful.has(tx as WeakKey)) await send(tx, 'select 1')
+        return result
+      })
     },
     async query(tx, text, values, { acquireMs, statementMs } = DEFAULT_LIMITS) {
       if (tx !== undefined) return query(tx, { text, values })
       const open =
         library.connection ?? library.transaction({ acquireMs, transactionMs: statementMs })
-      return openInTime(library, { open, acquireMs }, (connection, limitWait) => {
+      return openInTime(open, acquireMs, (connection, limitWait) => {
         limitWait(statementMs, () => noAnswer(statementMs))
         return query(connection, { text, values })
       })
     },
   }
-}
-
-interface Opens<Tx> {
-  readonly open: Open<Tx>
-  readonly acquireMs: number
-}
-
-/**
- * Waits for `open` no longer than `acquireMs`, whatever the library's pool does: if the connection comes
- * later, `use` is not called. After a limit the library continues alone, unless it can destroy the connection.
- */
-function openInTime<Tx, R>(
-  library: Library<Tx>,
-  { open, acquireMs }: Opens<Tx>,
-  use: (tx: Tx, limitWait: LimitWait) => Promise<R>,
-): Promise<R> {
-  return new Promise((resolve, reject) => {
-    const opening: Opening = { isAbandoned: false, destroy: () => {} }
-    let failure: { readonly error: unknown } | undefined
-    let timer: NodeJS.Timeout | undefined
-    const limitWait: LimitWait = (ms, reason) => {
-      clearTimeout(timer)
-      timer = setTimeout(() => {
-        opening.isAbandoned = true
-        reject(reason())
-        opening.destroy()
-      }, ms).unref()
-    }
-    const noConnection = (): Error =>
-      new Error(`No connection to Postgres came within ${acquireMs} ms.`)
-    limitWait(acquireMs, noConnection)
-    open(async (tx) => {
-      if (opening.isAbandoned) throw noConnection()
-      clearTimeout(timer)
-      try {
-        return await use(tx, limitWait)
-      } catch (error) {
-        failure = { error }
-        limitWait(ROLLBACK_MS, () => error)
-        await dropIfReadOnly(error, (text) => library.query(tx, { text, values: [] }))
-        throw error
-      }
-    }, opening)
-      // The error of a failed rollback must not hide the first one.
-      .then(resolve, (error) => reject(failure ? failure.error : error))
-      .finally(() => clearTimeout(timer))
-  })
-}
-
-/** A single text, because a library may give the connection to another request after the rollback. */
-const TERMINATE = 'rollback; select pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid())'
-
-/**
- * Makes a server that is a standby, or has become read-only, end the connection on which it answered with this
- * error, so that the library's pool drops it. The libraries have no other way in common. Never rejects.
- */
-async function dropIfReadOnly(
-  error: unknown,
-  send: (text: string) => PromiseLike<unknown>,
-): Promise<void> {
-  if (sqlStateOf(error) !== READ_ONLY_SQL_TRANSACTION) return
-  const ended = (async () => send(TERMINATE))()
-  await awaitAnswer(ROLLBACK_MS, ended).catch(() => {})
 }

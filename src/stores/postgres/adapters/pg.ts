@@ -120,15 +120,13 @@ async function useClient<T, R>(tx: T, { begin, use, opening }: ClientUse<T, R>):
     throw new Error('The connection came too late')
   }
   let isReusable = true
-  let isReleased = false
   // After the client's `error` event the current query, or the next one, fails with this error too.
   const spoil = (): void => {
     isReusable = false
   }
   client.on('error', spoil)
-  const release = (): void => {
-    if (isReleased) return
-    isReleased = true
+  let release = (): void => {
+    release = () => {}
     client.removeListener('error', spoil)
     client.release(!isReusable)
   }
@@ -156,15 +154,9 @@ async function useClient<T, R>(tx: T, { begin, use, opening }: ClientUse<T, R>):
 
 /** Begins a transaction. Its first statement is sent with the `begin`, which saves a round trip. */
 async function sendBegin(client: PgClientLike, { text, first }: Begin): Promise<void> {
-  if (first === undefined) {
-    await client.query(text)
-    return
-  }
+  const result: unknown = await client.query(first ? `${text}; ${first.text}` : text)
   // For a text of several statements pg returns a list of their results.
-  const results: unknown = await client.query(`${text}; ${first.text}`)
-  const [, result] = results as PgResult[]
-  if (result === undefined) throw new TypeError('pg must return a list of the results')
-  first.rows = result.rows
+  if (first) first.rows = (result as readonly [PgResult, PgResult])[1].rows
 }
 
 const clientOf = (tx: unknown): PgClientLike => tx as PgClientLike

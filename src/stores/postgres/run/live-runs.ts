@@ -1,26 +1,7 @@
 import { wrongWiring } from '../../../base/decision/service-auth-error.js'
 import type { RunRequest } from '../../../idempotency/run.js'
-import { type GuardedTransaction, guardTransaction } from '../guard.js'
+import { type GuardedTransaction, type GuardObserver, guardTransaction } from '../guard.js'
 import { sqlStateOf } from '../sql-state.js'
-
-/** A handler that runs inside its transaction. */
-export interface LiveRun<Tx> {
-  readonly request: RunRequest
-  readonly tx: Tx
-  /** Returns the handler's guard of the transaction object. */
-  transaction(): Tx
-  /** Resolves when the handler's calls on the transaction have been answered; from then on all calls fail. */
-  endCalls(): Promise<void>
-  /** Refuses new calls. */
-  stop(): void
-  /** Makes the transaction object, and everything made from it, fail from now on. */
-  revoke(): void
-  readonly usedTransaction: boolean
-  /** Whether the writes of a refusal are kept. */
-  keepsWrites: boolean
-  /** The last failure of a statement that the server caused. */
-  readonly serverFailure: ServerFailure | undefined
-}
 
 /** A failure of a statement in a run's transaction that the server caused. */
 interface ServerFailure {
@@ -29,72 +10,92 @@ interface ServerFailure {
   isUndone: boolean
 }
 
-/** The runs whose handlers have not answered yet. */
-export interface LiveRuns<Tx> {
-  begin(request: RunRequest, tx: Tx): LiveRun<Tx>
-  /** Ends a run's handler: its later calls on the transaction are not sent. */
-  end(requester: object): void
+/** A handler that runs inside its transaction. */
+export class LiveRun<Tx> implements GuardObserver {
+  readonly request: RunRequest
+  readonly tx: Tx
+  usedTransaction = false
+  /** Whether the writes of a refusal are kept. */
+  keepsWrites = false
+  /** The last failure of a statement that the server caused. */
+  serverFailure: ServerFailure | undefined
+  isAnswered = false
+  #guarded: GuardedTransaction<Tx> | undefined
+  #wasUsedLate = false
+
+  constructor(request: RunRequest, tx: Tx) {
+    this.request = request
+    this.tx = tx
+  }
+
+  /** Returns the handler's guard of the transaction object. */
+  transaction(): Tx {
+    this.usedTransaction = true
+    this.#guarded ??= guardTransaction(this.tx, this)
+    return this.#guarded.transaction
+  }
+
+  /** The answer is complete: refuses new calls on the transaction. */
+  answered(): void {
+    this.isAnswered = true
+    this.#guarded?.stop()
+  }
+
+  /** Resolves when the handler's calls on the transaction have been answered; from then on all calls fail. */
+  async endCalls(): Promise<void> {
+    await this.#guarded?.callsSettled()
+    this.revoke()
+  }
+
+  /** Makes the transaction object, and everything made from it, fail from now on. */
+  revoke(): void {
+    this.isAnswered = true
+    this.#guarded?.revoke()
+  }
+
+  succeeded(): void {
+    if (this.serverFailure) this.serverFailure.isUndone = true
+  }
+
+  failed(error: unknown): void {
+    if (isServerFailure(sqlStateOf(error))) this.serverFailure = { error, isUndone: false }
+  }
+
+  refused(): void {
+    if (!this.#wasUsedLate) this.request.onLateUse?.()
+    this.#wasUsedLate = true
+  }
+}
+
+/** The runs of a store whose handlers have begun, until their outcome is known. */
+export class LiveRuns<Tx> {
+  /** A list, because V8 keeps the outgrown tables of a `Map`, and what they refer to, until a full collection. */
+  readonly #runs: LiveRun<Tx>[] = []
+
+  add(run: LiveRun<Tx>): void {
+    this.#runs.push(run)
+  }
+
+  delete(run: LiveRun<Tx>): void {
+    this.#runs.splice(this.#runs.indexOf(run), 1)
+  }
+
+  /** Whether a run of this record is among them. */
+  has(recordId: string): boolean {
+    return this.#runs.some(({ request }) => request.recordId === recordId)
+  }
+
   /**
    * Returns the requester's run. `caller` is the name of the function for the message.
    *
    * @throws ServiceAuthError if the requester has no run, or has been answered.
    */
-  of(requester: object, caller: string): LiveRun<Tx>
-}
-
-export function createLiveRuns<Tx>(): LiveRuns<Tx> {
-  // A list, no longer than the pool has connections. V8 keeps the outgrown tables of a `Map`, and what they refer
-  // to, until a full collection.
-  const runs: LiveRun<Tx>[] = []
-
-  return {
-    begin(request, tx) {
-      let guarded: GuardedTransaction<Tx> | undefined
-      let wasUsedLate = false
-      const observer = {
-        failed(error: unknown) {
-          if (isServerFailure(sqlStateOf(error))) run.serverFailure = { error, isUndone: false }
-        },
-        succeeded() {
-          if (run.serverFailure) run.serverFailure.isUndone = true
-        },
-        refused() {
-          if (!wasUsedLate) request.onLateUse?.()
-          wasUsedLate = true
-        },
-      }
-      const run = {
-        request,
-        tx,
-        usedTransaction: false,
-        serverFailure: undefined as ServerFailure | undefined,
-        keepsWrites: false,
-        transaction() {
-          run.usedTransaction = true
-          guarded ??= guardTransaction(tx, observer)
-          return guarded.transaction
-        },
-        async endCalls() {
-          await guarded?.callsSettled()
-          guarded?.revoke()
-        },
-        stop: () => guarded?.stop(),
-        revoke: () => guarded?.revoke(),
-      }
-      runs.push(run)
-      return run
-    },
-    end(requester) {
-      const at = runs.findIndex(({ request }) => request.requester === requester)
-      if (at >= 0) runs.splice(at, 1)[0]?.stop()
-    },
-    of(requester, caller) {
-      const run = runs.find(({ request }) => request.requester === requester)
-      if (run !== undefined) return run
-      throw wrongWiring(
-        `${caller} needs an unanswered request whose requireIdempotencyKey uses this store`,
-      )
-    },
+  of(requester: object, caller: string): LiveRun<Tx> {
+    const run = this.#runs.find(({ request }) => request.requester === requester)
+    if (run?.isAnswered === false) return run
+    throw wrongWiring(
+      `${caller} needs an unanswered request whose requireIdempotencyKey uses this store`,
+    )
   }
 }
 

@@ -7,7 +7,7 @@ import { type RecordIds, recordIds, tokenIds } from '../sql/record-ids.js'
 import { type BeginResult, isEndedByHandler, type TokenValues } from '../sql/statements.js'
 import { IN_FAILED_SQL_TRANSACTION, sqlStateOf } from '../sql-state.js'
 import type { StoreContext } from '../store-context.js'
-import type { LiveRun, LiveRuns } from './live-runs.js'
+import { LiveRun, type LiveRuns } from './live-runs.js'
 import {
   classifyFailure,
   type EndedRun,
@@ -24,29 +24,17 @@ import {
 
 /** Creates the `run` function of a coupled store. */
 export function createRun<Tx>(store: StoreContext<Tx>, liveRuns: LiveRuns<Tx>): RunOnce {
-  /** The keys whose handlers run here, so that one retrying caller does not use up the pool. */
-  const running = new Set<string>()
-
   return async (request, work) => {
-    const ids = recordIds(request.recordId, request.fingerprint, store.schema)
-    if (running.has(ids.id)) return { outcome: 'running' }
-    const run = new Run(store, { request, ids, work, liveRuns })
-    run.onHandlerStart = () => running.add(ids.id)
+    // Before it gets a connection, so that one retrying caller does not use up the pool.
+    if (liveRuns.has(request.recordId)) return { outcome: 'running' }
+    const run = new Run(store, liveRuns, { request, work })
     try {
       const settlement = await run.transact()
       return await run.conclude(settlement)
     } finally {
-      if (run.fence !== undefined) running.delete(ids.id)
+      if (run.live) liveRuns.delete(run.live)
     }
   }
-}
-
-/** A request and its handler. */
-interface RunInput<Tx> {
-  readonly request: RunRequest
-  readonly ids: RecordIds
-  readonly work: Parameters<RunOnce>[1]
-  readonly liveRuns: LiveRuns<Tx>
 }
 
 /** Thrown inside a transaction to roll it back. */
@@ -74,10 +62,10 @@ class Run<Tx> implements EndedRun {
   live: LiveRun<Tx> | undefined
   fence: number | undefined
   answeredAt: number | undefined
-  onHandlerStart: () => void = () => {}
 
   readonly #store: StoreContext<Tx>
-  readonly #input: RunInput<Tx>
+  readonly #liveRuns: LiveRuns<Tx>
+  readonly #work: Parameters<RunOnce>[1]
   /** Sets the limits of the transaction, tries the lock, looks for the record and uses up the token, in this order. */
   readonly #opening: FirstStatement
   /** Aborts when the run can no longer commit. */
@@ -98,17 +86,22 @@ class Run<Tx> implements EndedRun {
   /** The error that `work` rejected with. */
   #workError: { readonly error: unknown } | undefined
 
-  constructor(store: StoreContext<Tx>, input: RunInput<Tx>) {
-    this.request = input.request
-    this.ids = input.ids
-    const { token } = input.request
+  constructor(
+    store: StoreContext<Tx>,
+    liveRuns: LiveRuns<Tx>,
+    { request, work }: { readonly request: RunRequest; readonly work: Parameters<RunOnce>[1] },
+  ) {
+    const { recordId, fingerprint, token } = request
+    this.request = request
+    this.ids = recordIds(recordId, fingerprint, store.schema)
     this.token = token && { ids: tokenIds(token.id, store.schema), ttlMs: token.ttlMs }
-    this.#opening = store.statements.begin(input.ids, {
+    this.#opening = store.statements.begin(this.ids, {
       transactionMs: store.limits.transactionMs + SERVER_GRACE_MS,
       token: this.token,
     })
     this.#store = store
-    this.#input = input
+    this.#liveRuns = liveRuns
+    this.#work = work
     this.#timeLimit = new Promise((_resolve, reject) => {
       this.#rejectTimeLimit = reject
     })
@@ -152,7 +145,6 @@ class Run<Tx> implements EndedRun {
     if (settlement.type !== 'pending' && !this.#isSettled) this.#decide(unavailable)
     if (!this.#hasAnswered) this.#control.abort()
     clearTimeout(this.#timer)
-    this.#input.liveRuns.end(this.request.requester)
     this.live?.revoke()
     if (this.#workError !== undefined) throw this.#workError.error
     return settlement
@@ -168,17 +160,17 @@ class Run<Tx> implements EndedRun {
     const begun = statements.readBeginResult(rows ?? (await runner.query(tx, text, [])))
     if (begun.found !== 'nothing') throw this.#decide(() => foundIn(begun))
     this.#assertUndecided()
-    const fence = safeFence(begun.fence)
+    const fence = Number(begun.fence)
     this.fence = fence
     this.#startTimer(this.#store.limits.transactionMs)
-    const live = this.#input.liveRuns.begin(this.request, tx)
+    const live = new LiveRun(this.request, tx)
     this.live = live
-    this.onHandlerStart()
+    this.#liveRuns.add(live)
     const ending = await this.#runHandler(live, fence)
     this.#assertUndecided()
     this.answeredAt = performance.now()
     const isKept = ending.type === 'commit' || (ending.type === 'refuse' && live.keepsWrites)
-    const failure = await findFailure(this.#store, { run: live, fence, ending, isKept })
+    const failure = await findFailure(this.#store, live, { fence, ending, isKept })
     this.#assertUndecided()
     if (failure?.type === 'server_failed') throw failure.error
     if (!isKept) {
@@ -199,10 +191,10 @@ class Run<Tx> implements EndedRun {
   }
 
   async #runHandler(live: LiveRun<Tx>, fence: number): Promise<TransactionEnding> {
-    const { work, liveRuns } = this.#input
     try {
-      const answered = (): void => liveRuns.end(this.request.requester)
-      const ending = await work(Object.assign(new SignalOf(this.#control), { fence, answered }))
+      const answered = (): void => live.answered()
+      const handlerRun = Object.assign(new SignalOf(this.#control), { fence, answered })
+      const ending = await this.#work(handlerRun)
       // Calls that the handler did not await must not continue in the next request's transaction.
       await live.endCalls()
       return transactionEnding(ending)
@@ -261,30 +253,13 @@ function foundIn(begun: Exclude<BeginResult, { found: 'nothing' }>): RunOutcome 
   switch (begun.found) {
     case 'record':
       return findingOf(begun.record)
-    case 'other_run':
+    case 'running':
       return { outcome: 'running' }
-    case 'used_token':
+    case 'token used':
       return { outcome: 'token_used' }
-    case 'token_in_use':
+    case 'token in use':
       return { outcome: 'undone', reason: 'conflict', retryAfterSeconds: 1 }
   }
-}
-
-/** @throws TypeError if the id of the transaction is not a safe integer. */
-function safeFence(text: string): number {
-  const fence = Number(text)
-  if (Number.isSafeInteger(fence)) return fence
-  throw new TypeError('the id of a transaction must be a safe integer')
-}
-
-/** A run whose handler has answered. */
-interface AnsweredRun<Tx> {
-  readonly run: LiveRun<Tx>
-  /** The id of the run's transaction. */
-  readonly fence: number
-  readonly ending: TransactionEnding
-  /** Whether the handler's writes are to be committed. */
-  readonly isKept: boolean
 }
 
 /**
@@ -299,55 +274,43 @@ interface TransactionFailure {
   readonly error: unknown
 }
 
+/** How a handler has answered in the transaction with the id `fence`. */
+interface Answered {
+  readonly fence: number
+  readonly ending: TransactionEnding
+  /** Whether its writes are to be committed. */
+  readonly isKept: boolean
+}
+
+/** The handler's calls have ended, so only a lost connection is slow to answer. */
+const STATE_MS = 500
+
 /**
  * Finds out whether the transaction has failed. Queries its state only in two cases: before a rollback, because a
  * handler may have committed its writes itself, and after a failure of the server, because the handler may
  * have answered it with any status.
  */
 async function findFailure<Tx>(
-  store: StoreContext<Tx>,
-  answered: AnsweredRun<Tx>,
-): Promise<TransactionFailure | undefined> {
-  const { run, ending, isKept } = answered
-  const { serverFailure } = run
-  const isRolledBack = !isKept && run.usedTransaction
-  if (!isRolledBack && serverFailure === undefined) return undefined
-  const state = await queryState(store, answered)
-  if (state.type === 'ended') return { type: 'ended', error: state.error }
-  if (state.type === 'lost') return { type: 'server_failed', error: (serverFailure ?? state).error }
-  const isPassedOn = ending.type === 'roll_back'
-  const counts = state.type === 'aborted' || (isPassedOn && serverFailure?.isUndone === false)
-  return serverFailure && counts ? { type: 'server_failed', error: serverFailure.error } : undefined
-}
-
-/**
- * - `ended`: the run's transaction is no longer open.
- * - `aborted`: a statement failed; only a rollback is possible.
- * - `lost`: the connection or its server is not available.
- * - `unknown`: the server did not answer in time, or with another error.
- */
-type TransactionState =
-  | { readonly type: 'open' | 'aborted' | 'unknown' }
-  | { readonly type: 'ended' | 'lost'; readonly error: unknown }
-
-const STATE_MS = 500
-
-/** Queries the state. The handler's calls have ended, so only a lost connection is slow to answer. */
-async function queryState<Tx>(
   { runner, statements }: StoreContext<Tx>,
-  { run, fence }: AnsweredRun<Tx>,
-): Promise<TransactionState> {
+  { tx, usedTransaction, serverFailure }: LiveRun<Tx>,
+  { fence, ending, isKept }: Answered,
+): Promise<TransactionFailure | undefined> {
+  const isRolledBack = !isKept && usedTransaction
+  if (!isRolledBack && serverFailure === undefined) return undefined
   const { text, values } = statements.assertInTransaction(String(fence))
   const timeout = noAnswer(STATE_MS)
   const limit = { timeoutMs: STATE_MS, timeoutError: () => timeout }
+  let isAborted = false
   try {
-    await withDeadline(limit, runner.query(run.tx, text, values))
-    return { type: 'open' }
+    await withDeadline(limit, runner.query(tx, text, values))
   } catch (error) {
     if (isEndedByHandler(error)) return { type: 'ended', error }
     const sqlState = sqlStateOf(error)
-    if (sqlState === IN_FAILED_SQL_TRANSACTION) return { type: 'aborted' }
+    isAborted = sqlState === IN_FAILED_SQL_TRANSACTION
     const isLost = error !== timeout && classifyFailure('record', sqlState) === 'unavailable'
-    return isLost ? { type: 'lost', error } : { type: 'unknown' }
+    if (isLost) return { type: 'server_failed', error: (serverFailure ?? { error }).error }
   }
+  const isPassedOn = ending.type === 'roll_back' && serverFailure?.isUndone === false
+  if (serverFailure === undefined || !(isAborted || isPassedOn)) return undefined
+  return { type: 'server_failed', error: serverFailure.error }
 }

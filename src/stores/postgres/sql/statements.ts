@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { onlyRow, type Row, type Statement, textIn } from '../runner.js'
-import { membersOf } from '../sql-state.js'
+import { messageIncludes } from '../sql-state.js'
 import {
   bytesLiteral,
   integerLiteral,
@@ -13,24 +13,13 @@ import {
 } from './literals.js'
 import type { RecordIds, TokenIds } from './record-ids.js'
 
-/** All statements that the store uses while it serves requests. */
-export type Statements = ReturnType<typeof createStatements>
-
-export const createStatements = (schema: string) => ({
-  ...createBeginStatements(schema),
-  ...createRecordStatements(schema),
-})
-
 /** The result of opening a transaction. A record takes precedence over the lock. */
 export type BeginResult =
   /** `fence` is the transaction's id. */
   | { readonly found: 'nothing'; readonly fence: string }
-  /** Another run of the key has the lock. */
-  | { readonly found: 'other_run' }
-  /** Another run, which has not ended, is using the token. */
-  | { readonly found: 'token_in_use' }
-  | { readonly found: 'used_token' }
   | { readonly found: 'record'; readonly record: RecordRow }
+  /** Another run has the lock of the key, or of the token; or the token is used. */
+  | { readonly found: 'running' | 'token in use' | 'token used' }
 
 export interface BeginOptions {
   /** The time limit of a statement, and of an idle transaction. */
@@ -41,51 +30,6 @@ export interface BeginOptions {
 
 /** How often the server checks during a statement that the client is still connected. */
 const CONNECTION_CHECK_MS = 500
-
-/** The statements that open a run's transaction or wait for its end. */
-function createBeginStatements(schema: string) {
-  const call = `select ${quotedSchema(schema)}.begin_run(`
-  return {
-    /**
-     * Sets the limits, tries the lock, looks for the record and uses up the token, in one call of the function
-     * `begin_run`.
-     * The function locks and looks in two statements, because a statement sees only what was committed before it
-     * began: one that did both could miss a record that was committed before it had the lock. A function keeps
-     * its plans, while unnamed statements are planned again for each request.
-     */
-    begin: (ids: RecordIds, { transactionMs, token }: BeginOptions): Statement => ({
-      text:
-        `${call}${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ` +
-        `${integerLiteral(ids.keyLock)}, ${settingLiteral(transactionMs)}, ${tokenArguments(token)}) as begun`,
-      values: [],
-    }),
-    readBeginResult(rows: readonly Row[]): BeginResult {
-      const reply = textIn(onlyRow(rows), 'begun') ?? ''
-      if (reply === RUNNING) return { found: 'other_run' }
-      if (reply === IN_USE) return { found: 'token_in_use' }
-      if (reply === USED) return { found: 'used_token' }
-      if (/^\d+$/.test(reply)) return { found: 'nothing', fence: reply }
-      return { found: 'record', record: parseRecordRow(reply) }
-    },
-    /**
-     * Waits until no run has the key; outside a transaction, so that the lock is free again immediately.
-     * Fails with 55P03 after `waitMs`.
-     */
-    awaitRun: ({ keyLock }: RecordIds, { waitMs }: { readonly waitMs: number }): Statement => ({
-      // `case` sets the limit before the wait. `concat` avoids the type `void`, which not every client can read.
-      text:
-        `select case when pg_catalog.set_config('lock_timeout', ${settingLiteral(waitMs)}, true) is not null ` +
-        `then pg_catalog.concat(pg_catalog.pg_advisory_xact_lock(${integerLiteral(keyLock)})) end as ended`,
-      values: [],
-    }),
-  }
-}
-
-// The replies of `begin_run` if another run has the lock of the key or of the token, or if the token is used.
-// Otherwise it replies with the record or the transaction's id.
-const RUNNING = 'running'
-const IN_USE = 'token in use'
-const USED = 'token used'
 
 const tokenArguments = (token: TokenValues | undefined): string =>
   token === undefined
@@ -130,13 +74,13 @@ ${TIMEOUTS.map((setting) => lower(setting, '$4')).join('')}\
     select ${recordText('$2')}
       into stored from ${schema}.idempotency where id OPERATOR(pg_catalog.=) $1;
     if stored is not null then return stored; end if;
-    if not is_locked then return '${RUNNING}'; end if;
+    if not is_locked then return 'running'; end if;
     if $5 is not null then
       -- Who has the lock may have used the token and not committed yet: an insert would wait.
-      if not pg_catalog.pg_try_advisory_xact_lock($6) then return '${IN_USE}'; end if;
+      if not pg_catalog.pg_try_advisory_xact_lock($6) then return 'token in use'; end if;
       insert into ${schema}.used_token (id, expires_at)
         values ($5, pg_catalog.clock_timestamp() OPERATOR(pg_catalog.+) $7) on conflict do nothing;
-      if not found then return '${USED}'; end if;
+      if not found then return 'token used'; end if;
     end if;
     -- Only to write: both the id and the rollback of a transaction that has one are expensive.
     return pg_catalog.pg_current_xact_id()::pg_catalog.text;
@@ -187,12 +131,16 @@ export interface RecordedToken extends TokenValues {
   readonly isRequired: boolean
 }
 
+/** All statements that the store uses while it serves requests. */
+export type Statements = ReturnType<typeof createStatements>
+
 /**
- * The statements on the tables of records and used tokens. One with values has the same text for every request, so
- * that a library may prepare it.
+ * Creates the statements for a schema. One with values has the same text for every request, so that a library may
+ * prepare it.
  */
-function createRecordStatements(schema: string) {
-  const table = `${quotedSchema(schema)}.idempotency`
+export function createStatements(schema: string) {
+  const name = quotedSchema(schema)
+  const table = `${name}.idempotency`
   const insertInto = `insert into ${table} (id, fingerprint, result, run, expires_at)`
 
   /** The columns of a record, but for the transaction, by `valuesOf`. Texts, because clients handle bytes differently. */
@@ -212,7 +160,7 @@ function createRecordStatements(schema: string) {
    */
   const consumeText = (id: string, lock: string, ttl: string): string =>
     // The holder of the lock has recorded the token, but may not have committed yet: an insert would wait.
-    `insert into ${quotedSchema(schema)}.used_token (id, expires_at) ` +
+    `insert into ${name}.used_token (id, expires_at) ` +
     `select ${id}, ${timeAfter(ttl)} where pg_catalog.pg_try_advisory_xact_lock(${lock}) ` +
     "on conflict do nothing returning 'yes' as consumed"
 
@@ -223,6 +171,41 @@ function createRecordStatements(schema: string) {
   const KEPT = " returning 'yes' as kept"
 
   return {
+    /**
+     * Sets the limits, tries the lock, looks for the record and uses up the token, in one call of the function
+     * `begin_run`.
+     * The function locks and looks in two statements, because a statement sees only what was committed before it
+     * began: one that did both could miss a record that was committed before it had the lock. A function keeps
+     * its plans, while unnamed statements are planned again for each request.
+     */
+    begin: (ids: RecordIds, { transactionMs, token }: BeginOptions): Statement => ({
+      text:
+        `select ${name}.begin_run(${uuidLiteral(ids.id)}, ${bytesLiteral(ids.fingerprint)}, ` +
+        `${integerLiteral(ids.keyLock)}, ${settingLiteral(transactionMs)}, ${tokenArguments(token)}) as begun`,
+      values: [],
+    }),
+    readBeginResult(rows: readonly Row[]): BeginResult {
+      const reply = textIn(onlyRow(rows), 'begun') ?? ''
+      switch (reply) {
+        case 'running':
+        case 'token in use':
+        case 'token used':
+          return { found: reply }
+      }
+      if (/^\d+$/.test(reply)) return { found: 'nothing', fence: reply }
+      return { found: 'record', record: parseRecordRow(reply) }
+    },
+    /**
+     * Waits until no run has the key; outside a transaction, so that the lock is free again immediately.
+     * Fails with 55P03 after `waitMs`.
+     */
+    awaitRun: ({ keyLock }: RecordIds, { waitMs }: { readonly waitMs: number }): Statement => ({
+      // `case` sets the limit before the wait. `concat` avoids the type `void`, which not every client can read.
+      text:
+        `select case when pg_catalog.set_config('lock_timeout', ${settingLiteral(waitMs)}, true) is not null ` +
+        `then pg_catalog.concat(pg_catalog.pg_advisory_xact_lock(${integerLiteral(keyLock)})) end as ended`,
+      values: [],
+    }),
     /**
      * Inserts the record, as the last statement of a transaction. Fails in any transaction except
      * `fence`, in one that has failed (25P02), and if the key has a record (23505).
@@ -305,8 +288,6 @@ const MARKER = randomUUID()
  */
 const WRONG_TRANSACTION = `express-service-auth: transaction ended ${MARKER}`
 
-const MESSAGES = ['message', 'originalMessage']
-
 /**
  * An SQL expression for the id of the transaction, which fails in any transaction except `fence`. It fails
  * by the cast of a text to boolean, because before Postgres 16 a cast to `xid8` takes any text. `concat` builds this
@@ -321,11 +302,7 @@ const inTransaction = (fence: string): string =>
 
 /**
  * Whether a statement failed because it was no longer in the transaction of its run, which only the handler
- * can have ended. Never throws.
+ * can have ended.
  */
-export function isEndedByHandler(error: unknown): boolean {
-  for (const text of membersOf(error, MESSAGES)) {
-    if (typeof text === 'string' && text.includes(WRONG_TRANSACTION)) return true
-  }
-  return false
-}
+export const isEndedByHandler = (error: unknown): boolean =>
+  messageIncludes(error, WRONG_TRANSACTION)

@@ -10,13 +10,12 @@ import {
 import { sweep } from '../../../../src/stores/postgres/sweep.js'
 import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
 import { ADAPTERS } from '../adapters/libraries.js'
+import { contextOf } from '../store-parts.js'
 
 const server = await sharedPostgres()
 await server.query(migration())
-const schema = 'service_auth'
-const statements = createStatements(schema)
+const statements = createStatements('service_auth')
 const LIMITS = { acquireMs: 2000, transactionMs: 5000 }
-/** Those that send each statement by the library. */
 const KEEPING = { result: Buffer.from([0, 255]), retentionMs: 0 }
 
 it.each(ADAPTERS)('$name runs all statements and tells their rows', async ({ name, open }) => {
@@ -50,7 +49,7 @@ it.each(ADAPTERS)('$name runs all statements and tells their rows', async ({ nam
   })
   expect(statements.readKept(await ask(undefined, alone))).toBe(false)
   await ask(undefined, statements.awaitRun(ids, { waitMs: 100 }))
-  expect(await checkPostgres(runner, { schema, acquireMs: 2000, sweeps: true })).toEqual([])
-  expect(await sweep({ runner, schema, acquireMs: 2000 })).toBe(2)
+  expect(await checkPostgres(contextOf(runner), true)).toEqual([])
+  expect(await sweep(contextOf(runner))).toBe(2)
   await close()
 })

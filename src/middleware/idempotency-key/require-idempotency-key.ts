@@ -3,12 +3,11 @@ import { announceIdempotency } from '../../base/decision/idempotency-event.js'
 import { ignoreRejection } from '../../base/decision/observers.js'
 import { toServiceAuthError, wrongWiring } from '../../base/decision/service-auth-error.js'
 import { digestOfParts } from '../../base/digest.js'
-import { headerValues, type KeyHeader, readKey } from '../../base/raw-headers.js'
+import { headerValues, readKey } from '../../base/raw-headers.js'
 import { isDisconnected } from '../../idempotency/buffered-response/closing.js'
 import {
   deriveRecordId,
   fingerprintOf,
-  type KeyScope,
   mediaTypeOf,
   operationOf,
   type RequestBody,
@@ -17,7 +16,7 @@ import {
 import type { IdempotencyContext } from '../../idempotency/run.js'
 import { type AnyRouteHandler, fitAnyRoute } from '../any-route.js'
 import { requestIdOf } from '../request-id.js'
-import { type AdmittedState, admittedState, assertBeforeKey } from '../request-state.js'
+import { admittedState, assertBeforeKey } from '../request-state.js'
 import { tokenUse } from '../require-single-use.js'
 import { type Emit, refuseKey, refuseToken } from './answer.js'
 import {
@@ -79,20 +78,45 @@ interface ExpressContext {
   readonly next: NextFunction
 }
 
-/** Returns `undefined` for a request that needs no store, once it is answered or passed on. */
+/**
+ * Reads the key of a request, its scope and its fingerprint. Programming errors are thrown whether or not the key is
+ * valid. Returns `undefined` for a request that needs no store, once it is answered or passed on, or if the client
+ * disconnected before its body was read.
+ *
+ * @throws ServiceAuthError
+ */
 function handleRequest(
   { request, response, next }: ExpressContext,
   settings: IdempotencySettings,
 ): Promise<void> | undefined {
-  const idempotent = readIdempotentRequest(request, response, settings)
-  if (idempotent === undefined) return undefined
-  const { state, header, fingerprint, scope } = idempotent
-  const { caller } = scope
+  assertHttp1(request)
+  const state = admittedState(request, MIDDLEWARE)
+  assertBeforeKey(state, `a second ${MIDDLEWARE}`, 'remove one of them')
+  if (settings.usedTokens !== undefined && state.storesThatConsumed !== undefined) {
+    throw wrongWiring(`${MIDDLEWARE} with singleUse uses the token up: remove requireSingleUse`)
+  }
+  if (response.headersSent)
+    throw wrongWiring(`${MIDDLEWARE} must come before the response has begun`)
+  const body = readRequestBody(request)
+  if (body.type === 'unread') {
+    // Not a mistake of the app: parsers leave the body of a disconnected client unread.
+    if (request.destroyed || isDisconnected(response)) return undefined
+    if (settings.fingerprint === undefined) {
+      throw wrongWiring(
+        `${MIDDLEWARE} needs the body parsed: put a body parser before it that takes the Content-Type of the request, or give the option fingerprint, with which the handler may read the body itself`,
+      )
+    }
+  }
+  const { issuer, audience, name: caller } = state.admission.identity
+  const operation = chooseOperation(request, settings.operation)
+  const scope = { issuer, audience, caller, operation }
+  const header = readKey(headerValues(request, 'idempotency-key'))
+  const fingerprint = fingerprintRequest(request, body, settings.fingerprint)
   const key =
     header.type === 'key'
       ? { key: header.key, recordId: deriveRecordId(scope, header.key), fingerprint }
       : undefined
-  const emit = createEmitter({ request, caller, recordId: key?.recordId }, settings)
+  const emit = createEmitter(request, settings, { caller, recordId: key?.recordId })
   const context = { state, request, response, next, emit }
   if (header.type === 'invalid' || (header.type === 'missing' && !settings.runsWithoutKey)) {
     refuseKey(context, header.type === 'missing' ? 'key_missing' : 'key_invalid')
@@ -103,20 +127,14 @@ function handleRequest(
     refuseToken(context, use)
     return undefined
   }
-  const token = use?.value
-  return run(context, settings, { key, token })
+  return run(context, settings, { key, token: use?.value })
 }
 
-interface EventSubject {
-  readonly request: Request
-  readonly caller: string
-  /** `undefined` without a key. */
-  readonly recordId: string | undefined
-}
-
+/** Without a key there is no `recordId`. */
 function createEmitter(
-  { request, caller, recordId }: EventSubject,
+  request: Request,
   { reportFailure }: IdempotencySettings,
+  { caller, recordId }: { readonly caller: string; readonly recordId: string | undefined },
 ): Emit {
   return (event) => {
     if (event.reason === 'store_unavailable' || event.reason === 'commit_unknown') reportFailure()
@@ -134,53 +152,6 @@ function createEmitter(
     } catch {
       // The app's request may throw when its id is read. The outcome is the same.
     }
-  }
-}
-
-/** A request with its key, the scope of the key, and the fingerprint that recognises a retry. */
-interface IdempotentRequest {
-  readonly state: AdmittedState
-  readonly header: KeyHeader
-  readonly fingerprint: string
-  readonly scope: KeyScope
-}
-
-/**
- * Reads the key of a request, its scope and its fingerprint. Programming errors are thrown whether or not
- * the key is valid. Returns `undefined` if the client disconnected before its body was read.
- *
- * @throws ServiceAuthError
- */
-function readIdempotentRequest(
-  request: Request,
-  response: Response,
-  settings: IdempotencySettings,
-): IdempotentRequest | undefined {
-  assertHttp1(request)
-  const state = admittedState(request, MIDDLEWARE)
-  assertBeforeKey(state, `a second ${MIDDLEWARE}`, 'remove one of them')
-  if (settings.usedTokens !== undefined && state.storesThatConsumed !== undefined) {
-    throw wrongWiring(`${MIDDLEWARE} with singleUse uses the token up: remove requireSingleUse`)
-  }
-  const { issuer, audience, name: caller } = state.admission.identity
-  if (response.headersSent)
-    throw wrongWiring(`${MIDDLEWARE} must come before the response has begun`)
-  const body = readRequestBody(request)
-  if (body.type === 'unread') {
-    // Not a mistake of the app: parsers leave the body of a disconnected client unread.
-    if (request.destroyed || isDisconnected(response)) return undefined
-    if (settings.fingerprint === undefined) {
-      throw wrongWiring(
-        `${MIDDLEWARE} needs the body parsed: put a body parser before it that takes the Content-Type of the request, or give the option fingerprint, with which the handler may read the body itself`,
-      )
-    }
-  }
-  const operation = chooseOperation(request, settings.operation)
-  return {
-    state,
-    header: readKey(headerValues(request, 'idempotency-key')),
-    fingerprint: fingerprintRequest(request, body, settings.fingerprint),
-    scope: { issuer, audience, caller, operation },
   }
 }
 

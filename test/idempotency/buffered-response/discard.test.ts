@@ -118,6 +118,23 @@ describe.each(EXPRESS_MAJORS)('An answer of a run that is lost, $major', ({ expr
     }
   })
 
+  it.each([
+    ['while the app is at its answer', 2],
+    ['after that', 10],
+  ])('is what the app says of it although its handler writes on, and ends %s', async (_, parts) => {
+    const handler: RequestHandler = async (_req, res) => {
+      for (let part = 0; part < parts; part++) {
+        res.write(BODY)
+        await delay(5)
+      }
+      res.end('the end')
+    }
+    const receiver = await open(handler, { moment: 'streaming', answer: 'late error' })
+    const answer = await call(receiver.port, { key: newKey() })
+    expect(answer).toMatchObject({ status: 500, isBroken: false })
+    expect(answer.body.toString()).toBe('{"failed":true}')
+  })
+
   it('goes by what stands outside, as each answer does', async () => {
     const outer = [atTheLastMoment('X-Outer', '1'), signing]
     const receiver = await open(twoParts, { moment: 'ended', answer: 'error' }, { outer })
@@ -169,7 +186,8 @@ describe.each(EXPRESS_MAJORS)('An answer of a run that is lost, $major', ({ expr
       const finish = (app: Parameters<NonNullable<OrdersOptions['finish']>>[0]) =>
         void app.use(noteFound)
       const receiver = await open(handler, { moment, answer: 'error' }, { finish })
-      await call(receiver.port, { key: newKey() })
+      const answer = await call(receiver.port, { key: newKey() })
+      expect(answer).toMatchObject({ status: 200, isBroken: false, body: Buffer.alloc(0) })
     }
     expect(found).toEqual([
       [false, false, 200],

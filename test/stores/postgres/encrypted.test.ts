@@ -21,20 +21,21 @@ for (const key of [OLD, NEW]) knowSecret('an encryption key', key)
 
 const SECRET_BODY = { iban: `DE${randomUUID()}` }
 
-async function openEncrypted(keys: Keys, current: string, status = () => 201) {
+async function openEncrypted(keys: Keys, current: string) {
   const pool = new Pool({ connectionString: ledger.url })
   const inner = postgresStore(fromPg(pool), { sweepSeconds: false })
   const store = encryptedStore(inner, { keys, current })
   const receiver = await openOrders({
     express: EXPRESS_MAJORS[1]?.express as ExpressModule,
     store,
-    options: { maxResponseBytes: 1000, singleUse: true, missingKey: 'run' },
+    options: { maxResponseBytes: 1000, singleUse: true },
     async handler(request, response) {
-      const key = request.idempotency?.key ?? 'none'
+      const key = request.idempotency?.key
       await store.transactionOf(request).query('insert into effect (key) values ($1)', [key])
-      if (status() === 402) store.keepWrites(request)
-      if (request.idempotency) response.set('Location', `/${store.effectId(request, 'mail')}`)
-      response.status(status()).json(SECRET_BODY)
+      response
+        .status(201)
+        .location(`/${store.effectId(request, 'mail')}`)
+        .json(SECRET_BODY)
     },
   })
   onTestFinished(async () => {
@@ -59,37 +60,12 @@ it('the row holds nothing that can be read, and a replay opens it', async () => 
   expect(first).toMatchObject({ status: 201 })
   const kept = await lastResult()
   expect(kept).not.toContain(SECRET_BODY.iban)
-  const [header = ''] = kept.split('.')
   expect(kept.split('.')).toHaveLength(5)
-  expect(JSON.parse(Buffer.from(header, 'base64url').toString())).toMatchObject({
-    alg: 'dir',
-    enc: 'A256GCM',
-    kid: 'old',
-  })
   const replay = await call(receiver.port, { key })
   expect(replay).toMatchObject({ status: 201, body: first.body })
   expect(replay.headers['location']).toEqual(first.headers['location'])
   expect(replay.headers['idempotent-replayed']).toEqual(['true'])
   expect(await ledger.effects(key)).toBe(1)
-})
-
-it('refusals are encrypted, too; what is rolled back or kept with its writes is so', async () => {
-  let status = 404
-  const receiver = await openEncrypted({ old: OLD }, 'old', () => status)
-  for (const [next, effects] of [
-    [404, 0],
-    [402, 1],
-  ] as const) {
-    status = next
-    const key = newKey()
-    expect(await call(receiver.port, { key })).toMatchObject({ status })
-    expect(await lastResult()).not.toContain(SECRET_BODY.iban)
-    expect(await call(receiver.port, { key })).toMatchObject({
-      status,
-      headers: { 'idempotent-replayed': ['true'] },
-    })
-    expect(await ledger.effects(key)).toBe(effects)
-  }
 })
 
 it('another key: a roll-over reads, who has it not is told outcome-unknown', async () => {
@@ -115,13 +91,6 @@ it('another key: a roll-over reads, who has it not is told outcome-unknown', asy
   await ledger.query('update service_auth.idempotency set result = $1', [Buffer.from(moved)])
   expect(await call(before.port, { key })).toMatchObject({ status: 409 })
   expect(await call(before.port, { key: otherKey })).toMatchObject({ status: 201 })
-})
-
-it('without a key, nothing is recorded', async () => {
-  const records = await ledger.records()
-  const receiver = await openEncrypted({ old: OLD }, 'old')
-  expect(await call(receiver.port)).toMatchObject({ status: 201 })
-  expect([await ledger.effects('none'), await ledger.records()]).toEqual([1, records])
 })
 
 it('the rest of the store works, and has its types', async () => {

@@ -31,16 +31,7 @@ interface Ending {
 const ENDINGS: readonly Ending[] = [
   { what: 'a success', status: 201, effects: 1, reasons: [] },
   { what: 'a refusal', status: 422, effects: 0, reasons: ['rolled_back'] },
-  { what: 'a redirect', status: 303, effects: 1, reasons: [] },
   { what: 'a refusal after keepWrites', status: 422, effects: 1, reasons: [], keeps: true },
-  { what: 'a 429', status: 429, effects: 0, reasons: ['rolled_back'] },
-  {
-    what: 'a 429 after keepWrites',
-    status: 429,
-    effects: 0,
-    reasons: ['rolled_back'],
-    keeps: true,
-  },
   { what: 'a 500', status: 500, effects: 0, reasons: ['rolled_back'] },
 ]
 

@@ -51,7 +51,9 @@ export function call(port: number, given: Call = {}): Promise<Answer> {
 function headersOf(given: Call): Record<string, string | string[]> {
   const { key, body, contentType = 'application/json', claims } = given
   return {
-    authorization: `Bearer ${issuer.token(claims)}`,
+    ...(given.headers?.['authorization'] === undefined && {
+      authorization: `Bearer ${issuer.token(claims)}`,
+    }),
     ...(key !== undefined && { 'idempotency-key': key }),
     ...(body !== undefined && {
       'content-type': contentType,

@@ -1,5 +1,5 @@
 import { hasFunctions } from '../../../base/options.js'
-import type { Isolation, Row, Statement, TransactionRunner } from '../runner.js'
+import type { Isolation, Row, TransactionRunner } from '../runner.js'
 import { libraryRunner } from './library-runner.js'
 
 /** The parts of a `Kysely<DB>` on Postgres that the adapter uses; `Tx` is its `Transaction<DB>`. */
@@ -74,20 +74,17 @@ export function fromKysely<Tx>(db: KyselyLike<Tx>): TransactionRunner<Tx> {
       const begun = isolation ? builder.setIsolationLevel(isolation) : builder
       return (use) => begun.execute(use)
     },
-    query: (tx, statement) => query(tx as KyselyExecutor, statement),
+    async query(tx, { text, values }) {
+      const query: KyselyQuery = {
+        sql: text,
+        parameters: values,
+        queryId: { queryId: 'service-auth' },
+        query: { kind: 'RawNode', sqlFragments: [text], parameters: [] },
+      }
+      // The user's plug-ins may rename columns, or parse values that look like JSON.
+      const { rows } = await (tx as KyselyExecutor).withoutPlugins().executeQuery(query)
+      return rows as readonly Row[]
+    },
     connection: (use) => db.connection().execute((connection) => use(connection as Tx)),
   })
 }
-
-async function query(executor: KyselyExecutor, statement: Statement): Promise<readonly Row[]> {
-  // The user's plug-ins may rename columns, or parse values that look like JSON.
-  const { rows } = await executor.withoutPlugins().executeQuery(rawQuery(statement))
-  return rows as readonly Row[]
-}
-
-const rawQuery = ({ text, values }: Statement): KyselyQuery => ({
-  sql: text,
-  parameters: values,
-  queryId: { queryId: 'service-auth' },
-  query: { kind: 'RawNode', sqlFragments: [text], parameters: [] },
-})

@@ -1,5 +1,5 @@
 import {
-  type FirstStatement,
+  type OpeningLimits,
   type Row,
   SENDING_FIRST,
   type Statement,
@@ -44,11 +44,6 @@ interface PgResult {
   readonly rows: Row[]
 }
 
-interface Begin {
-  readonly text: string
-  readonly first: FirstStatement | undefined
-}
-
 /**
  * Runs transactions on a pool of pg (node-postgres) 8.23 or later; `transactionOf` returns the pool's
  * client. The pool gets one listener for its `error` event, so that an idle client that loses its
@@ -73,11 +68,7 @@ export function fromPg<T>(pool: PgPoolLike<T>): TransactionRunner<T> {
     throw new TypeError('fromPg: expected a Pool of pg, such as new Pool({ connectionString })')
   pool.on('error', ignore)
   const runner = libraryRunner<T>({
-    transaction: ({ isolation, first }) =>
-      openClient(pool, {
-        text: isolation ? `begin isolation level ${isolation}` : 'begin',
-        first,
-      }),
+    transaction: (limits) => openClient(pool, limits),
     connection: openClient(pool),
     query: rowsOf,
   })
@@ -92,28 +83,27 @@ async function rowsOf<T>(tx: T, { text, values }: Statement): Promise<readonly R
 }
 
 /**
- * Acquires a client of the pool, and begins a transaction on it if `begin` is given. Uses the callback form, so that
+ * Acquires a client of the pool, and begins a transaction on it if `limits` are given. Uses the callback form, so that
  * the client has a listener immediately: one chunk of bytes can contain both its readiness and the end of its
  * connection, and a promise continues only after both.
  */
 const openClient =
-  <T>(pool: PgPoolLike<T>, begin?: Begin): Open<T> =>
+  <T>(pool: PgPoolLike<T>, limits?: OpeningLimits): Open<T> =>
   (use, opening) =>
     new Promise((resolve, reject) => {
       pool.connect((error, tx) => {
         if (tx === undefined) reject(error)
-        else useClient(tx, { begin, use, opening }).then(resolve, reject)
+        else useClient(tx, use, opening, limits).then(resolve, reject)
       })
     })
 
-interface ClientUse<T, R> {
-  readonly begin: Begin | undefined
-  readonly use: (tx: T) => Promise<R>
-  readonly opening: Opening
-}
-
 /** Destroys the client afterwards if it is lost, abandoned or in an unknown state. */
-async function useClient<T, R>(tx: T, { begin, use, opening }: ClientUse<T, R>): Promise<R> {
+async function useClient<T, R>(
+  tx: T,
+  use: (tx: T) => Promise<R>,
+  opening: Opening,
+  limits: OpeningLimits | undefined,
+): Promise<R> {
   const client = clientOf(tx)
   if (opening.isAbandoned) {
     client.release()
@@ -135,8 +125,8 @@ async function useClient<T, R>(tx: T, { begin, use, opening }: ClientUse<T, R>):
     release()
   }
   try {
-    if (begin === undefined) return await use(tx)
-    await sendBegin(client, begin)
+    if (limits === undefined) return await use(tx)
+    await begin(client, limits)
     const result = await use(tx)
     // `commit` of a failed transaction does not fail: Postgres rolls back, and the command tag is `ROLLBACK`.
     const { command } = await client.query('commit')
@@ -145,7 +135,7 @@ async function useClient<T, R>(tx: T, { begin, use, opening }: ClientUse<T, R>):
   } catch (error) {
     // The server is a standby: the pool connects to another one.
     if (sqlStateOf(error) === READ_ONLY_SQL_TRANSACTION) spoil()
-    if (begin !== undefined) await client.query('rollback').catch(spoil)
+    if (limits !== undefined) await client.query('rollback').catch(spoil)
     throw error
   } finally {
     release()
@@ -153,7 +143,8 @@ async function useClient<T, R>(tx: T, { begin, use, opening }: ClientUse<T, R>):
 }
 
 /** Begins a transaction. Its first statement is sent with the `begin`, which saves a round trip. */
-async function sendBegin(client: PgClientLike, { text, first }: Begin): Promise<void> {
+async function begin(client: PgClientLike, { isolation, first }: OpeningLimits): Promise<void> {
+  const text = isolation ? `begin isolation level ${isolation}` : 'begin'
   const result: unknown = await client.query(first ? `${text}; ${first.text}` : text)
   // For a text of several statements pg returns a list of their results.
   if (first) first.rows = (result as readonly [PgResult, PgResult])[1].rows

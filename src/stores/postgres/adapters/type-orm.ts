@@ -1,5 +1,5 @@
 import { hasFunctions } from '../../../base/options.js'
-import type { Isolation, Row, Statement, TransactionRunner } from '../runner.js'
+import type { Isolation, Row, TransactionRunner } from '../runner.js'
 import { libraryRunner, type Opening } from './library-runner.js'
 
 /** The parts of a `DataSource` on Postgres that the adapter uses; `Tx` is its `EntityManager`. */
@@ -76,18 +76,14 @@ export function fromTypeOrm<Tx>(source: DataSourceLike<Tx>): TransactionRunner<T
     },
     connection: (use, opening) =>
       useQueryRunner(source, opening, ({ manager }) => use(manager as Tx)),
-    query: (tx, statement) => query(tx as EntityManagerLike, statement),
+    async query(tx, { text, values }) {
+      const { queryRunner } = tx as EntityManagerLike
+      if (!queryRunner) throw new TypeError('This EntityManager is in no transaction')
+      // `manager.query` returns the rows of an UPDATE or DELETE in a different form from those of a SELECT.
+      const { records } = await queryRunner.query(text, [...values], true)
+      return records as readonly Row[]
+    },
   })
-}
-
-async function query(
-  { queryRunner }: EntityManagerLike,
-  { text, values }: Statement,
-): Promise<readonly Row[]> {
-  if (!queryRunner) throw new TypeError('This EntityManager is in no transaction')
-  // `manager.query` returns the rows of an UPDATE or DELETE in a different form from those of a SELECT.
-  const { records } = await queryRunner.query(text, [...values], true)
-  return records as readonly Row[]
 }
 
 async function useQueryRunner<Tx, R>(

@@ -66,7 +66,7 @@ export async function answerFinding(
       return
     case 'finished':
       // A coupled store uses the token up in the transaction of a run, and here was none.
-      if (settings.kind === 'leased' || (await useToken(context, settings, token)))
+      if (!settings.isCoupled || (await useToken(context, settings, token)))
         replay(context, found.result)
       return
     case 'mismatch':

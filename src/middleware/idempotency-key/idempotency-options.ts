@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import { z } from 'zod'
-import { type Dependency, DependencyError, dependencyOf } from '../../base/decision/dependency.js'
+import { DependencyError, dependencyOf } from '../../base/decision/dependency.js'
 import { isIdempotencyObserved } from '../../base/decision/idempotency-event.js'
 import {
   flag,
@@ -167,32 +167,17 @@ function contradictions(input: Readonly<Record<string, unknown>>): readonly stri
   return faults
 }
 
-/** Checked options. Times in ms. */
-export interface IdempotencySettings {
-  readonly kind: 'leased' | 'coupled'
-  /** Runs a handler once for its key. */
-  readonly runOnce: RunOnce
-  /** The store, as the dependency whose failures are reported. */
-  readonly dependency: Dependency
-  /** Reports that the store has failed. Says what was wrong with a value, but quotes no error that the store threw. */
-  reportFailure(error?: unknown): void
-  readonly retentionMs: number
-  readonly maxBytes: number
-  readonly operation: string | RequestNamer | undefined
-  readonly fingerprint: RequestNamer | undefined
-  readonly storedHeaders: ReadonlySet<string>
-  readonly runsWithoutKey: boolean
-  /** Where used tokens are remembered; `undefined` if a token may be used again. */
-  readonly usedTokens: SingleUseStore | undefined
-}
-
 const milliseconds = (seconds: number): number => Math.round(seconds * 1000)
 
+/** Checked options. Times in ms. */
+export type IdempotencySettings = ReturnType<typeof parseIdempotencyOptions>
+
 /** @throws TypeError if an option is unknown, of the wrong type or out of its range. */
-export function parseIdempotencyOptions(input: unknown): IdempotencySettings {
+export function parseIdempotencyOptions(input: unknown) {
   const options = parseOptions('requireIdempotencyKey options', schema, input, contradictions)
   const { store } = options
   const dependency = dependencyOf('store', store)
+  /** Reports that the store has failed. Says what was wrong with a value, but quotes no error that the store threw. */
   const reportFailure = (error?: unknown): void => {
     const isWrongValue = error instanceof DependencyError
     const message = isWrongValue ? error.message : 'the store of requireIdempotencyKey failed'
@@ -203,13 +188,15 @@ export function parseIdempotencyOptions(input: unknown): IdempotencySettings {
     maxRunMs: milliseconds(options.maxRunSeconds),
     rerunAbandoned: options.whenAbandoned === 'rerun',
   }
+  /** Runs a handler once for its key. */
+  const runOnce: RunOnce =
+    'run' in store
+      ? (request, work) => store.run(request, work)
+      : createLeasedRun(store, lease, reportFailure)
   return {
-    ...('run' in store
-      ? { kind: 'coupled', runOnce: (request, work) => store.run(request, work) }
-      : {
-          kind: 'leased',
-          runOnce: createLeasedRun(store, lease, reportFailure),
-        }),
+    isCoupled: 'run' in store,
+    runOnce,
+    /** The store, as the dependency whose failures are reported. */
     dependency,
     reportFailure,
     retentionMs: milliseconds(options.retentionSeconds),
@@ -218,6 +205,7 @@ export function parseIdempotencyOptions(input: unknown): IdempotencySettings {
     fingerprint: options.fingerprint,
     storedHeaders: new Set([...ALWAYS_STORED_HEADERS, ...options.storedHeaders]),
     runsWithoutKey: options.missingKey === 'run',
+    /** Where used tokens are remembered; `undefined` if a token may be used again. */
     usedTokens: options.singleUse ? (store as unknown as SingleUseStore) : undefined,
   }
 }

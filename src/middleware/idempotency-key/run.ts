@@ -33,7 +33,7 @@ export async function run(
   { key, token }: Keyed,
 ): Promise<void> {
   const { request, next } = context
-  if (settings.kind === 'leased') {
+  if (!settings.isCoupled) {
     // A coupled store uses the token up in the transaction of the run.
     if (!(await useToken(context, settings, token))) return
     if (key === undefined) {

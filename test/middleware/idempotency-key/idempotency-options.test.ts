@@ -8,7 +8,7 @@ afterAll(() => store.close())
 describe('The options of requireIdempotencyKey', () => {
   it('have the defaults of the contract', () => {
     expect(parseIdempotencyOptions({ store })).toEqual({
-      kind: 'leased',
+      isCoupled: false,
       runOnce: expect.any(Function),
       dependency: expect.anything(),
       reportFailure: expect.any(Function),

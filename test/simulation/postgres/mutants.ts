@@ -43,7 +43,7 @@ export const COUPLED_MUTANTS: Mutants = {
   }),
   ...mutantsOf('middleware/idempotency-key/answer.ts', {
     'a replay needs no token': [
-      "if (settings.kind === 'leased' || (await useToken(context, settings, token)))",
+      'if (!settings.isCoupled || (await useToken(context, settings, token)))',
       'if (settings && token !== null)',
     ],
   }),

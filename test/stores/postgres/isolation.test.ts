@@ -27,7 +27,6 @@ const WAYS = LEVELS.flatMap((level) => [
 const TABLES = `
   create table stock (item text primary key, left_over int);
   insert into stock values ('book', 1000);
-  create table doctor (name text, on_duty boolean);
   create function take_one() returns trigger language plpgsql as
     $$ begin update public.stock set left_over = left_over - 1; return null; end $$;
   create table parcel (item text);
@@ -62,13 +61,10 @@ async function holdStock(url: string): Promise<{ letGo(): Promise<void> }> {
   return { letGo: () => client.end() }
 }
 
-const LEDGERS = new Map<string, Ledger>()
-
 describe.each(WAYS)('$level, by $by', ({ level, by }) => {
   let ledger: Ledger
   beforeAll(async () => {
     ledger = await createLedger(postgres)
-    LEDGERS.set(`${level}${by}`, ledger)
     await ledger.query(TABLES)
     if (by === 'the option') return
     const name = new URL(ledger.url).pathname.slice(1)
@@ -201,40 +197,4 @@ describe.each(WAYS)('$level, by $by', ({ level, by }) => {
     expect(conflicts).toHaveLength(3)
     await quick.close()
   })
-})
-
-it('serializable: a write skew that shows at the end is the 503 with Retry-After: 0', async () => {
-  const ledger = LEDGERS.get('serializablethe option') as Ledger
-  await ledger.query("insert into doctor values ('a', true), ('b', true)")
-  const events = hearIdempotency()
-  const [bothHaveRead, bothHaveWritten] = [meetingOf(2), meetingOf(2)]
-  const receiver = await openCoupled({
-    url: ledger.url,
-    store: { isolation: 'serializable' },
-    handler: (own) => async (request, response) => {
-      const tx = own.transactionOf(request)
-      const { rows } = await tx.query('select count(*) as n from doctor where on_duty')
-      await bothHaveRead()
-      if (Number(rows[0].n) < 2) {
-        response.status(409).end()
-        return
-      }
-      await tx.query('update doctor set on_duty = false where name = $1', [request.query['name']])
-      await bothHaveWritten()
-      response.status(200).json({})
-    },
-  })
-  const keys = [newKey(), newKey()]
-  const leave = (at: number) =>
-    call(receiver.port, { key: keys[at], path: `/orders/1?name=${'ab'[at]}` })
-  const answers = await Promise.all([leave(0), leave(1)])
-  const statuses = answers.map(({ status }) => status)
-  expect(statuses.toSorted()).toEqual([200, 503])
-  const loser = statuses.indexOf(503)
-  expect(answers[loser]?.headers['retry-after']).toEqual(['0'])
-  expect(events.filter(({ outcome }) => outcome === 'undecided')).toMatchObject([
-    { reason: 'conflict', sqlState: '40001' },
-  ])
-  // The retry sees what the other has done.
-  expect(await leave(loser)).toMatchObject({ status: 409, problem: undefined })
 })

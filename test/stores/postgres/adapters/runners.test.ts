@@ -76,25 +76,6 @@ describe.each([...ADAPTERS, PG_BY_PIPELINE])('a runner on $name', (adapter) => {
     testCases(cases.filter(({ name }) => isFit(name)))
   })
 
-  it('gives rows of text under the names that the server has sent', async () => {
-    const { runner } = await open(adapter)
-    const text = `select '{"a_b": 1}' as a_result, '2020-01-01' as a_day, '007' as a_number`
-    const expected = [{ a_result: '{"a_b": 1}', a_day: '2020-01-01', a_number: '007' }]
-    expect(await runner.query(undefined, text, [])).toEqual(expected)
-    expect(await runner.transaction((tx) => runner.query(tx, text, []), LIMITS)).toEqual(expected)
-  })
-
-  it('binds strings, numbers and booleans', async () => {
-    const { runner } = await open(adapter)
-    const text = `select concat_ws(' ', $1::text, $2::int, $3::double precision, $4::boolean, $5::text) as bound`
-    const values = [`'"\\$1 %s é\u{1f600}`, 2_000_000_000, 0.5, true, '2020-01-01T00:00:00Z']
-    const bound = `'"\\$1 %s é\u{1f600} 2000000000 0.5 t 2020-01-01T00:00:00Z`
-    expect(await runner.query(undefined, text, values)).toEqual([{ bound }])
-    expect(await runner.transaction((tx) => runner.query(tx, text, values), LIMITS)).toEqual([
-      { bound },
-    ])
-  })
-
   it('does not wait for a rollback that stands behind a statement', async () => {
     const { runner, execute } = await open(adapter)
     const failure = new Error('the time is over')

@@ -52,25 +52,6 @@ describe('a handler that begins or ends the transaction itself is refused', () =
     expect(answer.body.toString()).toBe('{"found":3}')
     expect(await ledger.effects(key)).toBe(1)
   })
-
-  it('savepoints, nested, and back to one', async () => {
-    const receiver = await openWith(async (tx, request) => {
-      const key = request.idempotency?.key
-      await tx.query('savepoint outer_one')
-      await tx.query('savepoint inner_one')
-      await tx.query('select 1/0').catch(() => {})
-      await tx.query('rollback to inner_one')
-      await tx.query('release savepoint inner_one')
-      await tx.query('insert into effect (key) values ($1)', [key])
-      await tx.query('rollback work to savepoint outer_one')
-      await tx.query('savepoint never_released')
-      await tx.query('insert into effect (key) values ($1)', [key])
-    })
-    const key = newKey()
-    expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
-    expect(await ledger.effects(key)).toBe(2)
-    expect((await call(receiver.port, { key })).headers['idempotent-replayed']).toEqual(['true'])
-  })
 })
 
 describe('what slips through', () => {

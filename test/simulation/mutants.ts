@@ -17,7 +17,7 @@ export const MUTANTS: Mutants = {
     ],
   }),
   ...mutantsOf('middleware/idempotency-key/run.ts', {
-    'release is ignored': ['      isReleased = true\n', ''],
+    'release is ignored': ['    isReleased = true\n', ''],
   }),
   ...mutantsOf('idempotency/buffered-response/buffer-response.ts', {
     'a result is sent before it is stored': [

@@ -55,8 +55,7 @@ export async function run(
   try {
     const outcome = await settings.runOnce(runRequest, async (handlerRun) => {
       try {
-        answer = bufferAnswer(context, settings, { run: handlerRun, hasKey: key !== undefined })
-        begin(context, { answer, run: handlerRun, key })
+        answer = bufferAnswer(context, settings, { run: handlerRun, key })
       } catch (error) {
         // The handler has not begun.
         fault = { error }
@@ -83,32 +82,32 @@ function runUnprotected({ state, next, emit }: IdempotentContext): void {
 }
 
 /** A handler's answer, buffered until its run is settled. */
-interface BufferedAnswer {
-  readonly fence: number
-  /** Resolves once the handler has answered, or can no longer answer. */
-  readonly ending: Promise<HandlerEnding>
-  /** The status of the answer; `undefined` while there is none. */
-  readonly status: number | undefined
-  /** Ends the run as if nothing had happened. */
-  release(): void
-  /** Lets the answer be sent, once the handler has answered. */
-  send(): void
-  /** Discards the answer. Returns `false` if a byte of it has been sent, or the client has disconnected. */
-  discard(): boolean
-}
+type BufferedAnswer = ReturnType<typeof bufferAnswer>
 
-/** @throws ServiceAuthError if a response has begun already. */
+/**
+ * Shows the handler its run, makes guards fail that come after this middleware, and buffers the response.
+ *
+ * @throws ServiceAuthError if a response has begun already.
+ */
 function bufferAnswer(
   context: IdempotentContext,
   { maxBytes, storedHeaders }: IdempotencySettings,
-  { run: { fence, answered }, hasKey }: { readonly run: HandlerRun; readonly hasKey: boolean },
-): BufferedAnswer {
-  const { response } = context
+  { run, key }: { readonly run: HandlerRun; readonly key: RequestKey | undefined },
+) {
+  const { state, request, response, emit } = context
   if (response.headersSent) {
     // Other code (such as a timeout) has answered in the meantime.
     throw wrongWiring('the response had begun before the key was reserved')
   }
+  const { fence, answered } = run
   let isReleased = false
+  const release = (): void => {
+    isReleased = true
+  }
+  state.reservation = { release }
+  if (key !== undefined) {
+    request.idempotency = Object.assign(new SignalOf(run), { key: key.key, fence, release })
+  }
   let resolveEnding: (ending: HandlerEnding) => void
   const ending = new Promise<HandlerEnding>((resolve) => {
     resolveEnding = resolve
@@ -131,7 +130,7 @@ function bufferAnswer(
     { response, isHead, maxBytes, storedHeaders },
     {
       onComplete(result) {
-        const isKept = hasKey && !isReleased
+        const isKept = key !== undefined && !isReleased
         const encoded = isKept ? encodeResult(result) : undefined
         return end({ type: 'answered', status: result.status, result: encoded })
       },
@@ -145,33 +144,18 @@ function bufferAnswer(
   )
   const answer = {
     fence,
+    /** Resolves once the handler has answered, or can no longer answer. */
     ending,
+    /** The status of the answer; `undefined` while there is none. */
     status: undefined as number | undefined,
-    release() {
-      isReleased = true
-    },
+    /** Lets the answer be sent, once the handler has answered. */
     send: () => allowSending?.(),
+    /** Discards the answer. Returns `false` if a byte of it has been sent, or the client has disconnected. */
     discard: buffered.discard,
   }
+  if (key === undefined) emit({ outcome: 'accepted', reason: 'key_missing' })
+  else emit({ outcome: 'accepted', reason: 'reserved', fence })
   return answer
-}
-
-interface Begun {
-  readonly answer: BufferedAnswer
-  readonly run: HandlerRun
-  readonly key: RequestKey | undefined
-}
-
-/** Shows the handler its run, and makes guards fail that come after this middleware. */
-function begin({ state, request, emit }: IdempotentContext, { answer, run, key }: Begun): void {
-  const { fence, release } = answer
-  state.reservation = { release }
-  if (key === undefined) {
-    emit({ outcome: 'accepted', reason: 'key_missing' })
-    return
-  }
-  request.idempotency = Object.assign(new SignalOf(run), { key: key.key, fence, release })
-  emit({ outcome: 'accepted', reason: 'reserved', fence })
 }
 
 function emitLateUse(

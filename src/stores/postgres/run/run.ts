@@ -37,13 +37,11 @@ export function createRun<Tx>(store: StoreContext<Tx>, liveRuns: LiveRuns<Tx>): 
   }
 }
 
-/** Thrown inside a transaction to roll it back. */
-class Rollback extends Error {
-  override readonly name = 'Rollback'
-}
-
-/** A shared instance, because a stack trace for each replay would cost more than it is worth. */
-const ROLLBACK = new Rollback()
+/**
+ * Thrown inside a transaction to roll it back. One for all, because a stack trace for each replay would cost more than
+ * it is worth.
+ */
+const ROLLBACK = new Error('Rollback')
 
 /**
  * The server's time limit is later than the store's: if the server ended a connection while a library rolls back, the
@@ -216,12 +214,12 @@ class Run<Tx> implements EndedRun {
   }
 
   /** Returns what rolls the transaction back. */
-  #decide(decision: Conclusion): Rollback {
+  #decide(decision: Conclusion): Error {
     this.#decision ??= decision
     return ROLLBACK
   }
 
-  #decideByAnswer(decision: Conclusion): Rollback {
+  #decideByAnswer(decision: Conclusion): Error {
     this.#hasAnswered = true
     return this.#decide(decision)
   }

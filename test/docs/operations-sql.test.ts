@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { migration } from '../../src/stores/postgres/schema.js'
-import { recordIds } from '../../src/stores/postgres/sql/record-ids.js'
+import { recordIds } from '../../src/stores/postgres/sql/statements.js'
 import { createDatabase, sharedPostgres } from '../support/postgres/postgres-database.js'
 import { readDocument } from './blocks.js'
 

@@ -12,7 +12,7 @@ export {
 } from '../../src/index.js'
 export { openMigrationWith } from '../../src/migration/run/open-migration.js'
 export { fromPg, migration, postgresStore } from '../../src/stores/postgres/index.js'
-export { recordIds } from '../../src/stores/postgres/sql/record-ids.js'
+export { recordIds } from '../../src/stores/postgres/sql/statements.js'
 export { redisDenylist, redisStore } from '../../src/stores/redis/index.js'
 /** With the package's own errors. */
 export { simulatedCore } from '../migration/run/support/simulated-core.js'

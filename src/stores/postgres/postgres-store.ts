@@ -12,8 +12,7 @@ import {
 import { LiveRuns } from './run/live-runs.js'
 import { createRun } from './run/run.js'
 import type { TransactionRunner } from './runner.js'
-import { tokenIds } from './sql/record-ids.js'
-import { createStatements } from './sql/statements.js'
+import { createStatements, tokenIds } from './sql/statements.js'
 import { query, type StoreContext } from './store-context.js'
 import { type SweepOptions, sweep, sweepEvery } from './sweep.js'
 

@@ -1,8 +1,7 @@
 import { lazy, optionsObject, parseOptions } from '../../base/options.js'
 import { roleName, schemaName } from './postgres-options.js'
 import { DEFAULT_SCHEMA, integerLiteral, quotedSchema } from './sql/literals.js'
-import { schemaLock } from './sql/record-ids.js'
-import { createBeginRun } from './sql/statements.js'
+import { createBeginRun, schemaLock } from './sql/statements.js'
 
 /** Options of `migration`. All names match `[a-z_][a-z0-9_]{0,62}`. */
 export interface MigrationOptions {

@@ -3,7 +3,7 @@ import { announcePostgres } from '../../base/decision/store-event.js'
 import { integerBetween, lazy, optionsObject, parseOptions } from '../../base/options.js'
 import { onlyRow, textIn } from './runner.js'
 import { integerLiteral, quotedSchema } from './sql/literals.js'
-import { schemaLock } from './sql/record-ids.js'
+import { schemaLock } from './sql/statements.js'
 import { sqlStateOf } from './sql-state.js'
 import { query, type StoreContext } from './store-context.js'
 

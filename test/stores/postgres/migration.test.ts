@@ -3,8 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { fromPg } from '../../../src/stores/postgres/adapters/pg.js'
 import type { Statement } from '../../../src/stores/postgres/runner.js'
 import { migration } from '../../../src/stores/postgres/schema.js'
-import { recordIds, tokenIds } from '../../../src/stores/postgres/sql/record-ids.js'
-import { createStatements } from '../../../src/stores/postgres/sql/statements.js'
+import {
+  createStatements,
+  recordIds,
+  tokenIds,
+} from '../../../src/stores/postgres/sql/statements.js'
 import { sweep } from '../../../src/stores/postgres/sweep.js'
 import { createDatabase, sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { contextOf, openPool } from './store-parts.js'

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, it, vi } from 'vitest'
 import { Unavailable } from '../../../src/base/decision/service-auth-error.js'
 import { createTokenForge } from '../../../src/testing/hostile/forge.js'
 import {
+  type FoundKey,
   type KeySource,
   keySourceOf,
   NOT_LOOKED_UP,
@@ -72,7 +73,8 @@ describe('verification', () => {
   })
 
   it('says that a key was not looked up, whether the source knows at once or not', async () => {
-    const finds = [() => NOT_LOOKED_UP, async () => NOT_LOOKED_UP] as const
+    const found = Promise.resolve<FoundKey>(NOT_LOOKED_UP)
+    const finds: KeySource['find'][] = [() => NOT_LOOKED_UP, () => found]
     for (const find of finds) {
       const keySource: KeySource = { current: () => undefined, find }
       expect(await verifySignature({ token: forge.good, kid }, keySource)).toMatchObject({

@@ -6,8 +6,12 @@ import type {
   RunOutcome,
   RunRequest,
 } from '../../../idempotency/run.js'
-import type { RecordIds } from '../sql/record-ids.js'
-import { isEndedByHandler, type RecordRow, type TokenValues } from '../sql/statements.js'
+import {
+  isEndedByHandler,
+  type RecordIds,
+  type RecordRow,
+  type TokenValues,
+} from '../sql/statements.js'
 import {
   LOCK_NOT_AVAILABLE,
   READ_ONLY_SQL_TRANSACTION,

@@ -3,8 +3,14 @@ import { withDeadline } from '../../../base/deadline.js'
 import { LazySignal, SignalOf } from '../../../base/lazy-signal.js'
 import type { RunOnce, RunOutcome, RunRequest } from '../../../idempotency/run.js'
 import { type FirstStatement, noAnswer, type OpeningLimits, SENDING_FIRST } from '../runner.js'
-import { type RecordIds, recordIds, tokenIds } from '../sql/record-ids.js'
-import { type BeginResult, isEndedByHandler, type TokenValues } from '../sql/statements.js'
+import {
+  type BeginResult,
+  isEndedByHandler,
+  type RecordIds,
+  recordIds,
+  type TokenValues,
+  tokenIds,
+} from '../sql/statements.js'
 import { IN_FAILED_SQL_TRANSACTION, sqlStateOf } from '../sql-state.js'
 import type { StoreContext } from '../store-context.js'
 import { LiveRun, type LiveRuns } from './live-runs.js'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { recordIds, schemaLock, tokenIds } from '../../../../src/stores/postgres/sql/record-ids.js'
+import { recordIds, schemaLock, tokenIds } from '../../../../src/stores/postgres/sql/statements.js'
 
 it('stays what it is: records outlive a release', () => {
   expect(recordIds('k', 'f')).toEqual({

@@ -2,10 +2,11 @@ import { expect, it } from 'vitest'
 import { checkPostgres } from '../../../../src/stores/postgres/check.js'
 import type { Statement } from '../../../../src/stores/postgres/runner.js'
 import { migration } from '../../../../src/stores/postgres/schema.js'
-import { recordIds, tokenIds } from '../../../../src/stores/postgres/sql/record-ids.js'
 import {
   createStatements,
   isEndedByHandler,
+  recordIds,
+  tokenIds,
 } from '../../../../src/stores/postgres/sql/statements.js'
 import { sweep } from '../../../../src/stores/postgres/sweep.js'
 import { sharedPostgres } from '../../../support/postgres/postgres-database.js'

@@ -2,10 +2,11 @@ import pg, { type Client } from 'pg'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Statement } from '../../../../src/stores/postgres/runner.js'
 import { migration } from '../../../../src/stores/postgres/schema.js'
-import { recordIds, tokenIds } from '../../../../src/stores/postgres/sql/record-ids.js'
 import {
   createStatements,
   isEndedByHandler,
+  recordIds,
+  tokenIds,
 } from '../../../../src/stores/postgres/sql/statements.js'
 import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
 

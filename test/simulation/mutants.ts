@@ -68,10 +68,7 @@ export const MUTANTS: Mutants = {
     ],
   }),
   ...mutantsOf('stores/redis/connection/group-commit.ts', {
-    'WAIT is ignored': [
-      'const count = entry.call.isReserved(value) ? await acknowledged : min',
-      'const count = min',
-    ],
+    'WAIT is ignored': ['const acknowledged = await count', 'const acknowledged = min'],
   }),
   ...mutantsOf('idempotency/single-use.ts', {
     'a token is remembered for a second': [

@@ -44,6 +44,8 @@ export interface RedisCall {
   readonly args: readonly (string | Buffer)[]
   /** Whether to send the source (`EVAL`) even if Redis has the script, because that needs another right. */
   readonly sendsSource?: boolean | undefined
+  /** Whether the reply makes a reservation, which the replicas must then acknowledge. */
+  isReserved?(reply: unknown): boolean
 }
 
 /** One server, for commands that have no keys. */
@@ -58,20 +60,23 @@ export interface RedisNode {
 /** How to open a client. */
 export interface OpenOptions {
   readonly connectTimeoutMs: number
+  /** Gives the client up while it connects. */
+  readonly signal: AbortSignal
   /** Called once a client has lost its connection for good, with the cause. */
   onLost(error: Error): void
 }
 
-/** Makes a client, which connects once `connect` is called, and never again after its connection is lost. */
-export type OpenClient = (options: OpenOptions) => OwnClient
+/**
+ * Resolves with a client that has connected and logged in, and that never connects again. If it rejects, with the
+ * cause, or is given up, nothing stays open.
+ */
+export type OpenClient = (options: OpenOptions) => Promise<OwnClient>
 
 /**
  * A client of the package's own, with the options of the app's client: one connection, or in a cluster as many as
  * the library needs. An error reply is an Error with the name `ReplyError`.
  */
 export interface OwnClient {
-  /** Connects and logs in. Rejects with the cause if it cannot. */
-  connect(): Promise<void>
   /** Sends `EVAL` or `EVALSHA`, not after `timeoutMs`. The strings in the reply are Buffers. */
   runScript(call: RedisCall, timeoutMs: number): Promise<unknown>
   /** Sends `WAIT` after all scripts that were run before, on the same connection. Not for a cluster. */
@@ -86,8 +91,6 @@ export interface OwnClient {
 
 /** Where the keys of a cluster are, as its client knows. */
 export interface ClusterMap {
-  /** Returns what the client puts before each key. `key` is one that the user may access. */
-  keyPrefix(key: string): Promise<string>
   /** Returns the master of a slot; `undefined` if it is unknown. */
   masterOf(slot: number): Master | undefined
 }

@@ -5,19 +5,19 @@ import {
   errorText,
   isReplyError,
   type OpenClient,
+  type OpenOptions,
   type OwnClient,
   type RedisCall,
+  script,
 } from './client.js'
 import {
   type CallState,
   type Connection,
-  isExpired,
-  isUnknownScript,
   type Link,
-  leftMs,
   NotConfirmed,
   openLink,
   retryUntilDeadline,
+  sendScript,
   startRedisCall,
   untilDeadline,
 } from './redis-connection.js'
@@ -29,161 +29,144 @@ interface Replicas {
   readonly timeoutMs: number
 }
 
-/** A call that may make a reservation, which the replicas must then acknowledge. */
-interface ReservingCall extends RedisCall {
-  /** Whether the reply confirms a reservation. */
-  isReserved(reply: unknown): boolean
-}
-
 interface ReplicatedOptions {
   readonly timeoutMs: number
   readonly replicas: Replicas
 }
 
-/** Runs reservations that count only if enough replicas have acknowledged them. */
-export function openReplicated(connection: Connection, { timeoutMs, replicas }: ReplicatedOptions) {
+/** Runs calls on connections of their own, whose reservations count only if enough replicas acknowledge them. */
+export function openReplicated(
+  connection: Connection,
+  { timeoutMs, replicas }: ReplicatedOptions,
+): Pick<Connection, 'run' | 'close'> {
   const { clients } = connection
   const longestReplyMs = timeoutMs + replicas.timeoutMs
   // In a cluster, the first request that needs a connection opens it, and the connection outlives that request.
-  const open = AsyncResource.bind((openClient: OpenClient): GroupCommit => {
-    const link = openLink(openClient, { ...clients, isCluster: false, longestReplyMs })
-    return openGroupCommit(link, { ...replicas, longestReplyMs })
+  const open = AsyncResource.bind((openClient: OpenClient): Link => {
+    const openWaiting: OpenClient = async (options) =>
+      withReplicas(await openClient(options), { ...options, ...replicas, longestReplyMs })
+    const options = { ...clients, isCluster: false, longestReplyMs, tellsSilence: true }
+    return openLink(openWaiting, options)
   })
-  const groupCommits = clients.isCluster ? openClusterCommits(connection, open) : open(clients.open)
+  const { send, close } = clients.isCluster
+    ? openMasters(connection, open)
+    : openServer(open(clients.open))
 
   return {
-    /** @throws NotConfirmed */
-    run(call: ReservingCall, state: CallState = startRedisCall(longestReplyMs)): Promise<unknown> {
-      return connection.track(retryUntilDeadline(state, () => groupCommits.commit(call, state)))
-    },
-    close: groupCommits.close,
+    run: (call, state = startRedisCall(longestReplyMs)) =>
+      connection.track(retryUntilDeadline(state, () => send(call, state))),
+    close,
   }
 }
 
-/** Opens a connection to each master that has a key, by address. */
-function openClusterCommits(
-  { link }: Connection,
-  open: (openClient: OpenClient) => GroupCommit,
-): GroupCommit {
-  const groupCommits = new Map<string, GroupCommit>()
-  let keyPrefix: string | undefined
-
-  function groupCommitFor(key: string, cluster: ClusterMap): GroupCommit {
-    const slot = slotOf(key)
-    const address = cluster.masterOf(slot)?.address
-    if (address === undefined) throw new Error('the master is not known')
-    const existing = groupCommits.get(address)
-    if (existing !== undefined) return existing
-    // The client that knows the cluster may be another one when the connection is opened again.
-    const groupCommit = open((options) => {
-      const master = link.current()?.cluster?.masterOf(slot)
-      if (master?.address === address) return master.open(options)
-      groupCommits.delete(address)
-      groupCommit.close()
-      throw new Error('the master has gone')
-    })
-    groupCommits.set(address, groupCommit)
-    return groupCommit
-  }
-
-  async function commit(call: ReservingCall, state: CallState): Promise<unknown> {
-    const { cluster } = await link.ready(state)
-    const [key = ''] = call.keys
-    try {
-      if (cluster === undefined) throw new Error('the cluster is not known')
-      keyPrefix ??= await untilDeadline(cluster.keyPrefix(key), state)
-      const fullKey = keyPrefix + key
-      return await groupCommitFor(fullKey, cluster).commit({ ...call, keys: [fullKey] }, state)
-    } catch (error) {
-      const isUnacknowledged = error instanceof NotConfirmed && error.mayHaveRun
-      // Any other error may mean that the key has moved to another node, for example by a failover.
-      if (!isUnacknowledged) link.refresh()
-      const hasMoved = isReplyError(error) && /^(MOVED|ASK|READONLY) /.test(error.message)
-      // The connection to a master that has gone is closed.
-      const hasGone = error instanceof NotConfirmed && error.code === 'closed'
-      throw hasMoved || hasGone ? new Error('the key has moved') : error
-    }
-  }
-
-  return {
-    commit,
-    close() {
-      for (const groupCommit of groupCommits.values()) groupCommit.close()
-    },
-  }
-}
-
-/** A connection to one master, used only for reservations and `WAIT`. */
-interface GroupCommit {
-  /** @throws NotConfirmed if the reservation is not acknowledged in time. */
-  commit(call: ReservingCall, state: CallState): Promise<unknown>
+/** Sends scripts to the node that has their keys. */
+interface Sender {
+  /** Sends the call once, as `sendScript`. */
+  send(call: RedisCall, state: CallState): Promise<unknown>
   close(): void
 }
 
-interface Entry {
-  /** Sends its source once the server did not have the script. */
-  call: ReservingCall
-  readonly state: CallState
-  resolve(reply: unknown): void
-  reject(error: unknown): void
+const openServer = (link: Link): Sender => ({
+  send: (call, state) => sendScript(link, call, state),
+  close: link.close,
+})
+
+const RETURN_KEY = { script: script('return KEYS[1]'), args: [], sendsSource: true }
+
+/** Opens a connection to each master that has a key, by address. */
+function openMasters({ link, run }: Connection, open: (openClient: OpenClient) => Link): Sender {
+  const links = new Map<string, Link>()
+  let keyPrefix: string | undefined
+
+  function linkFor(key: string, cluster: ClusterMap): Link {
+    const slot = slotOf(key)
+    const address = cluster.masterOf(slot)?.address
+    if (address === undefined) throw new Error('the master is not known')
+    const existing = links.get(address)
+    if (existing !== undefined) return existing
+    // The client that knows the cluster may be another one when the connection is opened again.
+    const opened = open((options) => {
+      const master = link.current()?.cluster?.masterOf(slot)
+      if (master?.address === address) return master.open(options)
+      links.delete(address)
+      opened.close()
+      throw new Error('the master has gone')
+    })
+    links.set(address, opened)
+    return opened
+  }
+
+  /** Only a script can tell what each library puts before a key. */
+  async function askKeyPrefix(key: string, state: CallState): Promise<string> {
+    const fullKey = String(await run({ ...RETURN_KEY, keys: [key] }, { ...state }))
+    return fullKey.slice(0, -key.length)
+  }
+
+  return {
+    async send(call, state) {
+      const { cluster } = await link.ready(state)
+      const [key = ''] = call.keys
+      try {
+        if (cluster === undefined) throw new Error('the cluster is not known')
+        keyPrefix ??= await askKeyPrefix(key, state)
+        const fullKey = keyPrefix + key
+        return await sendScript(linkFor(fullKey, cluster), { ...call, keys: [fullKey] }, state)
+      } catch (error) {
+        const isUnacknowledged = error instanceof NotConfirmed && error.mayHaveRun
+        // Any other error may mean that the key has moved to another node, for example by a failover.
+        if (!isUnacknowledged) link.refresh()
+        const hasMoved = isReplyError(error) && /^(MOVED|ASK|READONLY) /.test(error.message)
+        // The connection to a master that has gone is closed.
+        const hasGone = error instanceof NotConfirmed && error.code === 'closed'
+        throw hasMoved || hasGone ? new Error('the key has moved') : error
+      }
+    },
+    close() {
+      for (const each of links.values()) each.close()
+    },
+  }
+}
+
+interface WaitOptions extends Replicas, Pick<OpenOptions, 'onLost'> {
+  readonly longestReplyMs: number
+}
+
+/** Reservations that are sent together, with one `WAIT` after them. */
+interface Group {
+  /** Resolves once they may be sent. */
+  readonly begun: Promise<unknown>
+  /** How many replicas have acknowledged them. @throws NotConfirmed */
+  readonly count: Promise<number>
 }
 
 /**
- * Commits reservations in groups. `WAIT` covers the earlier writes of its connection, and blocks that
- * connection. So one `WAIT` follows all pending reservations, and those that arrive meanwhile form the
- * next group. A client never reconnects, so its count is about the reservations that it has sent.
+ * A client whose reservations count only if enough replicas acknowledge them. `WAIT` covers the earlier writes of its
+ * connection, and blocks that connection. So one `WAIT` follows all pending reservations, and those that arrive
+ * meanwhile form the next group. A client never reconnects, so its count is about the reservations that it has sent.
  */
-function openGroupCommit(
-  link: Link,
-  { min, timeoutMs, longestReplyMs }: Replicas & { readonly longestReplyMs: number },
-): GroupCommit {
-  let queue: Entry[] = []
-  let isSending = false
+function withReplicas(
+  client: OwnClient,
+  { min, timeoutMs, longestReplyMs, onLost }: WaitOptions,
+): OwnClient {
+  let lastCount: Promise<unknown> = Promise.resolve()
+  let next: Group | undefined
 
-  function enqueue(entry: Entry): void {
-    queue.push(entry)
-    if (!isSending) void sendGroups()
+  function formGroup(): Group {
+    const begun = lastCount.catch(() => {})
+    const count = begun.then(endOfTick).then(countReplicas)
+    count.catch(() => {})
+    lastCount = count
+    return { begun, count }
   }
 
-  // Under load the loop never ends, so it must not run in the async context of the first request.
-  const sendGroups = AsyncResource.bind(async (): Promise<void> => {
-    isSending = true
-    while (queue.length > 0) {
-      await endOfTick()
-      // A reservation that has timed out must not be sent, because nothing would undo it.
-      const group = queue.filter(({ state }) => !isExpired(state))
-      queue = []
-      const client = link.current()
-      if (client !== undefined) await send(group, client)
-      else for (const { reject } of group) reject(new Error('the connection was lost'))
-    }
-    isSending = false
-  })
-
-  async function send(group: readonly Entry[], client: OwnClient): Promise<void> {
-    if (group.length === 0) return
-    const replies = group.map((entry) => {
-      const { call, state } = entry
-      // Sending the source repeats nothing, because the server has refused the digest.
-      if (!call.sendsSource) state.isRepeated = state.mayHaveRun
-      state.mayHaveRun = true
-      return link.use(client, ({ runScript }) => runScript(call, leftMs(state)))
-    })
-    const acknowledged = countReplicas(client)
-    await Promise.allSettled([
-      acknowledged,
-      ...group.map((entry, index) => conclude(entry, replies[index], acknowledged)),
-    ])
-  }
-
-  /** Without a reply in time nothing more can be sent on the connection, so it is replaced. */
-  async function countReplicas(client: OwnClient): Promise<number> {
+  async function countReplicas(): Promise<number> {
+    next = undefined
     const state = { ...startRedisCall(longestReplyMs), mayHaveRun: true }
     try {
-      const reply = link.use(client, ({ wait }) => wait(min, timeoutMs))
-      return await untilDeadline(reply, state, () => {
-        link.replace(client)
-        return new NotConfirmed('Redis gave no count of replicas in time', true)
+      return await untilDeadline(client.wait(min, timeoutMs), state, () => {
+        const silence = new NotConfirmed('Redis gave no count of replicas in time', true)
+        onLost(silence)
+        return silence
       })
     } catch (error) {
       if (!isReplyError(error)) throw error
@@ -192,35 +175,22 @@ function openGroupCommit(
     }
   }
 
-  async function conclude(
-    entry: Entry,
-    reply: Promise<unknown> | undefined,
-    acknowledged: Promise<number>,
-  ): Promise<void> {
-    try {
-      const value = await reply
-      const count = entry.call.isReserved(value) ? await acknowledged : min
-      if (count >= min) return entry.resolve(value)
-      entry.reject(
-        new NotConfirmed(`${count} of ${min} replicas have acknowledged`, true, 'server'),
-      )
-    } catch (error) {
-      if (!isUnknownScript(error) || entry.call.sendsSource) return entry.reject(error)
-      // The source goes into the next group: sent now, it would follow the `WAIT`, which would not cover it.
-      entry.call = { ...entry.call, sendsSource: true }
-      enqueue(entry)
-    }
-  }
-
   return {
-    async commit(call, state) {
-      if (link.current() === undefined) await link.ready(state)
-      const committed = new Promise((resolve, reject) => {
-        enqueue({ call, state, resolve, reject })
-      })
-      return await untilDeadline(committed, state)
+    ...client,
+    async runScript(call, scriptTimeoutMs) {
+      const deadline = performance.now() + scriptTimeoutMs
+      next ??= formGroup()
+      const { begun, count } = next
+      await begun
+      // Nobody waits for it any more, and it has been undone.
+      if (performance.now() >= deadline) throw new Error('it is too late to send it')
+      const reply = await client.runScript(call, scriptTimeoutMs)
+      if (!call.isReserved?.(reply)) return reply
+      const acknowledged = await count
+      if (acknowledged >= min) return reply
+      const text = `${acknowledged} of ${min} replicas have acknowledged`
+      throw new NotConfirmed(text, true, 'server')
     },
-    close: link.close,
   }
 }
 

@@ -19,7 +19,7 @@ export type Ioredis = Redis | Cluster
 export function ioredisClients(caller: string, app: Ioredis): OwnClients {
   if (app.isCluster) {
     const open: OpenClient = (options) =>
-      openIoredis(() => duplicateCluster(app as Cluster, options), options)
+      openIoredis(duplicateCluster(app as Cluster, options), options)
     return { open, isCluster: true, usesTls: false }
   }
   const { db = 0, sentinels, tls } = (app as Redis).options
@@ -32,7 +32,7 @@ export function ioredisClients(caller: string, app: Ioredis): OwnClients {
     // The sentinel that was asked first may hang, so the next client begins with another.
     rotation = rotation && [...rotation.slice(1), ...rotation.slice(0, 1)]
     const more = rotation === undefined ? {} : { sentinels: rotation }
-    return openIoredis(() => duplicateServer(app as Redis, options, more), options)
+    return openIoredis(duplicateServer(app as Redis, options, more), options)
   }
   return { open, isCluster: false, usesTls: Boolean(tls) }
 }
@@ -121,23 +121,16 @@ function duplicateCluster(app: Cluster, options: OpenOptions): Cluster {
   })
 }
 
-function openIoredis(create: () => Ioredis, { onLost }: OpenOptions): OwnClient {
-  let client: Ioredis | undefined
+async function openIoredis(client: Ioredis, { signal, onLost }: OpenOptions): Promise<OwnClient> {
   let lastError: Error | undefined
   let isCorked = false
-  let isClosed = false
-
-  const made = (): Ioredis => {
-    if (client === undefined) throw closedError()
-    return client
-  }
 
   /**
    * Until the turn of the event loop ends, so that all commands of the turn need one system call: without it, the two
    * scripts of a write cost 7 µs more. A pipeline of ioredis costs as much as it saves.
    */
   function corkForThisTurn(): void {
-    const { stream } = made() as Partial<Redis>
+    const { stream } = client as Partial<Redis>
     if (isCorked || stream === undefined) return
     isCorked = true
     stream.cork()
@@ -147,45 +140,39 @@ function openIoredis(create: () => Ioredis, { onLost }: OpenOptions): OwnClient 
     })
   }
 
+  const close = (): void => client.disconnect()
+  signal.addEventListener('abort', close, { once: true })
+  // Without a listener, ioredis would print the errors.
+  client.on('error', (error: Error & { readonly lastNodeError?: Error }) => {
+    const { lastNodeError: cause = error } = error
+    if (cause.message !== '') lastError = cause
+  })
+  client.on('end', () => onLost(lastError ?? closedError()))
+  try {
+    await client.connect()
+    if (!client.isCluster) await confirmLogin(client as Redis)
+    // ioredis 5 reports a refused login apart from the next command, which then runs as the default user.
+    if (isReplyError(lastError)) throw lastError
+  } catch (error) {
+    close()
+    throw lastError ?? error
+  }
+
   return {
-    async connect() {
-      if (isClosed) throw closedError()
-      client = create()
-      // Without a listener, ioredis would print the errors.
-      client.on('error', (error: Error & { readonly lastNodeError?: Error }) => {
-        const { lastNodeError: cause = error } = error
-        if (cause.message !== '') lastError = cause
-      })
-      client.on('end', () => onLost(lastError ?? closedError()))
-      try {
-        await client.connect()
-        if (!client.isCluster) await confirmLogin(client as Redis)
-      } catch (error) {
-        if (!isReplyError(error)) throw lastError ?? error
-        lastError ??= error
-      }
-      // ioredis 5 reports a refused login apart from the next command, which then runs as the default user.
-      if (isReplyError(lastError)) throw lastError
-    },
     async runScript({ script, keys, args, sendsSource }) {
       corkForThisTurn()
       const words = [keys.length, ...keys, ...args]
       return sendsSource
-        ? made().callBuffer('eval', [script.source, ...words])
-        : made().callBuffer('evalsha', [script.sha, ...words])
+        ? client.callBuffer('eval', [script.source, ...words])
+        : client.callBuffer('evalsha', [script.sha, ...words])
     },
-    wait: async (replicas, timeoutMs) => (made() as Redis).wait(replicas, timeoutMs),
+    wait: async (replicas, timeoutMs) => (client as Redis).wait(replicas, timeoutMs),
     async masters() {
-      const nodes = made().isCluster ? (client as Cluster).nodes('master') : [client as Redis]
+      const nodes = client.isCluster ? (client as Cluster).nodes('master') : [client as Redis]
       return nodes.map(ioredisNode)
     },
-    close() {
-      isClosed = true
-      client?.disconnect()
-    },
-    get cluster() {
-      return client?.isCluster ? ioredisMap(client as Cluster) : undefined
-    },
+    close,
+    cluster: client.isCluster ? ioredisMap(client as Cluster) : undefined,
   }
 }
 
@@ -202,13 +189,12 @@ function ioredisNode(redis: Redis): RedisNode {
 }
 
 const ioredisMap = (cluster: Cluster): ClusterMap => ({
-  keyPrefix: async () => cluster.options.keyPrefix ?? '',
   masterOf(slot) {
     const [address] = cluster.slots[slot] ?? []
     const node = cluster.nodes('master').find((each) => addressOf(each) === address)
     if (node === undefined || address === undefined) return undefined
     const open: OpenClient = (options) =>
-      openIoredis(() => duplicateServer(node, options, { keyPrefix: '' }), options)
+      openIoredis(duplicateServer(node, options, { keyPrefix: '' }), options)
     return { address, open }
   },
 })

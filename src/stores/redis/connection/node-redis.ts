@@ -1,12 +1,11 @@
 import type { RedisClusterType } from 'redis'
 import {
-  closedError,
   isReplyError,
   MAX_REDIRECTIONS,
   type OpenOptions,
   type OwnClient,
   type RedisCall,
-  script,
+  type RedisNode,
 } from './client.js'
 
 /** A cluster client of node-redis 5 or 6, with the types of 6: what `createCluster` returns. */
@@ -78,88 +77,56 @@ const nodeRedisOptions = (options: NonNullable<NodeRedis['options']>, socket: ob
   maintNotifications: 'disabled',
 })
 
-export function openNodeRedis(
-  source: () => NodeRedis | Promise<NodeRedis>,
-  { connectTimeoutMs, onLost }: OpenOptions,
-): OwnClient {
-  const aborter = new AbortController()
-  let client: NodeRedis | undefined
-  let scripts: NodeRedisScripts | undefined
-  let lastError: Error | undefined
-  let isEnded = false
-
-  function end(): void {
-    isEnded = true
-    try {
-      client?.destroy()
-    } catch {
-      // node-redis 5 throws if the client has ended already.
-    }
-    // Also cancels a pending connection attempt, which `destroy` does not.
-    aborter.abort()
+export async function openNodeRedis(
+  app: NodeRedis,
+  { connectTimeoutMs, signal, onLost }: OpenOptions,
+): Promise<OwnClient> {
+  const { options = {} } = app
+  // The signal also cancels a pending connection attempt, which `destroy` does not.
+  const socket = { connectTimeout: connectTimeoutMs, signal, reconnectStrategy: false }
+  const client = app.duplicate(nodeRedisOptions(options, socket))
+  client.on('error', (error) => {
+    destroy(client)
+    onLost(asReplyError(error))
+  })
+  try {
+    await client.connect()
+  } catch (error) {
+    destroy(client)
+    throw asReplyError(error as Error)
   }
-
-  function fail(error: Error): void {
-    if (isEnded) return
-    lastError = asReplyError(error)
-    end()
-    onLost(lastError)
-  }
-
-  const reconnectStrategy = (_retries: number, cause: Error): false => {
-    fail(cause)
-    return false
-  }
-
-  async function connect(): Promise<void> {
-    const app = await source()
-    const { options = {} } = app
-    const { signal } = aborter
-    const socket = { connectTimeout: connectTimeoutMs, signal, reconnectStrategy }
-    if (isEnded) throw closedError()
-    client = app.duplicate(nodeRedisOptions(options, socket))
-    client.on('error', fail)
-    await client.connect().catch(fail)
-    if (isEnded) throw lastError ?? closedError()
-    scripts = client.withCommandOptions(BUFFERS)
-    if (options.name) node.command('CLIENT', 'SETNAME', options.name).catch(() => {})
-  }
-
-  const node = {
-    get address() {
-      const socket: SocketAddress = client?.options?.socket ?? {}
-      const { path, host = 'localhost', port = 6379 } = socket
-      return path ?? `${host}:${port}`
-    },
+  if (options.name) sendOn(client, ['CLIENT', 'SETNAME', options.name]).catch(() => {})
+  const scripts = client.withCommandOptions(BUFFERS)
+  const { path, host = 'localhost', port = 6379 }: SocketAddress = client.options?.socket ?? {}
+  const node: RedisNode = {
+    address: path ?? `${host}:${port}`,
     isBehindSentinel: false,
-    async command(...words: readonly string[]) {
-      if (client === undefined || isEnded) throw closedError()
-      return sendOn(client, words)
-    },
+    command: (...words) => sendOn(client, words),
   }
   return {
-    connect,
-    async runScript(call) {
-      if (scripts === undefined || isEnded) throw closedError()
-      return runOn(scripts, call)
-    },
-    async wait(replicas, timeoutMs) {
-      if (scripts === undefined || isEnded) throw closedError()
-      return scripts.wait(replicas, timeoutMs).catch(throwReplyError)
-    },
+    runScript: (call) => runOn(scripts, call),
+    wait: (replicas, timeoutMs) => scripts.wait(replicas, timeoutMs).catch(throwReplyError),
     masters: async () => [node],
-    close: end,
+    close: () => destroy(client),
   }
 }
 
-const RETURN_KEY = { script: script('return KEYS[1]'), args: [], sendsSource: true }
-const KEY_TIMEOUT_MS = 1000
+function destroy(client: Pick<NodeRedis, 'destroy'>): void {
+  try {
+    client.destroy()
+  } catch {
+    // node-redis 5 throws if the client, or a node of a cluster, has ended already.
+  }
+}
 
 /** After this time without a node, node-redis 6 asks the others where its slots are. */
 const TOPOLOGY_REFRESH_MS = 250
 
 /** The nodes reconnect as the app's `defaults` say: no other option of them can be known. */
-export function openNodeRedisCluster(app: NodeRedisCluster): OwnClient {
+export async function openNodeRedisCluster(
+  app: NodeRedisCluster,
+  { signal }: OpenOptions,
+): Promise<OwnClient> {
   const options: object = {
     RESP: 2,
     commandOptions: undefined,
@@ -171,22 +138,23 @@ export function openNodeRedisCluster(app: NodeRedisCluster): OwnClient {
     topologyRefreshOnReconnectionAttemptStrategy: TOPOLOGY_REFRESH_MS,
   }
   const cluster = app.duplicate(options)
+  const close = (): void => destroy(cluster)
   let lastError: Error | undefined
   cluster.on('error', (error) => (lastError = asReplyError(error)))
-
-  function runScript(call: RedisCall, timeoutMs: number): Promise<unknown> {
-    // A node that is reconnecting keeps commands in a queue.
-    const abortSignal = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs)))
-    return runOn(cluster.withCommandOptions({ ...BUFFERS, abortSignal }), call)
+  signal.addEventListener('abort', close, { once: true })
+  try {
+    await cluster.connect()
+  } catch (error) {
+    close()
+    throw lastError ?? error
   }
 
   return {
-    async connect() {
-      await cluster.connect().catch((error) => {
-        throw lastError ?? error
-      })
+    runScript(call, timeoutMs) {
+      // A node that is reconnecting keeps commands in a queue.
+      const abortSignal = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs)))
+      return runOn(cluster.withCommandOptions({ ...BUFFERS, abortSignal }), call)
     },
-    runScript,
     wait: () => Promise.reject(new TypeError('a cluster has no WAIT of its own')),
     masters: async () =>
       cluster.masters.map((master) => ({
@@ -194,26 +162,15 @@ export function openNodeRedisCluster(app: NodeRedisCluster): OwnClient {
         isBehindSentinel: false,
         command: async (...words) => sendOn(await cluster.nodeClient(master), words),
       })),
-    close() {
-      try {
-        cluster.destroy()
-      } catch {
-        // node-redis 5 throws if one of its nodes has ended already.
-      }
-    },
+    close,
     cluster: {
-      // Only the server tells what the library puts before a key.
-      async keyPrefix(key) {
-        const prefixed = String(await runScript({ ...RETURN_KEY, keys: [key] }, KEY_TIMEOUT_MS))
-        return prefixed.slice(0, -key.length)
-      },
       masterOf(slot) {
         const master = cluster.slots[slot]?.master
         if (master === undefined) return undefined
         const { address } = master
         return {
           address,
-          open: (options) => openNodeRedis(() => cluster.nodeClient(master), options),
+          open: async (options) => openNodeRedis(await cluster.nodeClient(master), options),
         }
       },
     },

@@ -1,5 +1,5 @@
 import { hasFunctions } from '../../../base/options.js'
-import type { IoredisLike, OwnClients, RedisClientLike } from './client.js'
+import type { IoredisLike, OpenClient, OwnClients, RedisClientLike } from './client.js'
 import { type Ioredis, ioredisClients } from './ioredis.js'
 import {
   type NodeRedis,
@@ -23,13 +23,14 @@ export function ownClients(caller: string, redis: RedisClientLike): OwnClients {
   if (isIoredis(redis)) return ioredisClients(caller, redis)
   if (isNodeRedis(redis)) {
     return {
-      open: (options) => openNodeRedis(() => redis, options),
+      open: (options) => openNodeRedis(redis, options),
       isCluster: false,
       usesTls: redis.options?.socket?.tls === true,
     }
   }
   if (isNodeRedisCluster(redis)) {
-    return { open: () => openNodeRedisCluster(redis), isCluster: true, usesTls: false }
+    const open: OpenClient = (options) => openNodeRedisCluster(redis, options)
+    return { open, isCluster: true, usesTls: false }
   }
   throw new TypeError(`${caller}: ${ACCEPTED}`)
 }

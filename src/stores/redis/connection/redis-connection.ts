@@ -43,9 +43,9 @@ export const startRedisCall = (timeoutMs: number): CallState => ({
   isRepeated: false,
 })
 
-export const leftMs = ({ deadline }: CallState): number => deadline - performance.now()
+const leftMs = ({ deadline }: CallState): number => deadline - performance.now()
 
-export const isExpired = (state: CallState): boolean => leftMs(state) <= 0
+const isExpired = (state: CallState): boolean => leftMs(state) <= 0
 
 const noReplyError = ({ mayHaveRun }: CallState): NotConfirmed =>
   new NotConfirmed('Redis gave no reply in time', mayHaveRun)
@@ -118,14 +118,10 @@ export interface Link {
   current(): OwnClient | undefined
   /** Resolves with the client in use, once there is one. @throws NotConfirmed if there is none in time. */
   ready(state: CallState): Promise<OwnClient>
-  /** Sends something on a client of this link, and takes note of the reply. */
-  use<T>(client: OwnClient, send: (client: OwnClient) => Promise<T>): Promise<T>
-  /** As `use`, on the client in use and until the deadline: one that is silent by then is replaced. */
+  /** Sends something on the client in use, until the deadline: a client that is silent by then is replaced. */
   exchange<T>(state: CallState, send: (client: OwnClient) => Promise<T>): Promise<T>
   /** Replaces the client of a cluster, which then asks again for its nodes. */
   refresh(): void
-  /** Replaces the client. */
-  replace(client: OwnClient): void
   close(): void
 }
 
@@ -134,11 +130,19 @@ interface LinkOptions extends Pick<OwnClients, 'isCluster' | 'usesTls'> {
   readonly longestReplyMs: number
   /** Milliseconds after which a call without a reply is sent again, if it has more time. Default: none. */
   readonly tryMs?: number | undefined
+  /** Whether the client itself tells when it is lost by its silence. */
+  readonly tellsSilence?: boolean | undefined
 }
 
 export function openLink(
   open: OpenClient,
-  { isCluster, usesTls, longestReplyMs, tryMs = Number.POSITIVE_INFINITY }: LinkOptions,
+  {
+    isCluster,
+    usesTls,
+    longestReplyMs,
+    tryMs = Number.POSITIVE_INFINITY,
+    tellsSilence = false,
+  }: LinkOptions,
 ): Link {
   // Opening a connection takes several round trips, a reply one.
   const connectTimeoutMs = Math.min(
@@ -176,22 +180,28 @@ export function openLink(
     signal.throwIfAborted()
     openedAt = performance.now()
     attempts += 1
+    let next: OwnClient | undefined
     let lossError: Error | undefined
-    const next = open({
-      connectTimeoutMs,
-      onLost(error) {
-        lossError = error
-        lose(next, error)
-      },
-    })
+    const limit = {
+      timeoutMs: connectTimeoutMs,
+      timeoutError: connectTimeoutError,
+      signal,
+      onLateValue: (late: OwnClient) => late.close(),
+    }
+    function onLost(error: Error): void {
+      lossError = error
+      if (next !== undefined) lose(next, error)
+    }
     try {
-      const limit = { timeoutMs: connectTimeoutMs, timeoutError: connectTimeoutError, signal }
-      await withDeadline(limit, next.connect())
+      const opened = await withDeadline(limit, ({ signal }) =>
+        open({ connectTimeoutMs, signal, onLost }),
+      )
+      next = opened
       if (lossError !== undefined) throw lossError
-      take(next)
+      take(opened)
     } catch (error) {
       lastError = error as Error
-      next.close()
+      next?.close()
     }
   })
 
@@ -266,21 +276,19 @@ export function openLink(
     const isLastTry = leftMs(state) <= tryMs
     const limit = isLastTry ? state : { ...state, deadline: sentAt + tryMs }
     return untilDeadline(useHere(client, send), limit, () => {
-      if (isCluster || lastReplyAt < sentAt) replace(client)
+      if (isCluster || (!tellsSilence && lastReplyAt < sentAt)) replace(client)
       return isLastTry ? noReplyError(state) : new Error('there is no reply yet')
     })
   }
 
   // In a cluster, a command may open the connection to a node, which outlives the request that needs it first.
-  const useHere: Link['use'] = isCluster ? (AsyncResource.bind(use) as Link['use']) : use
+  const useHere = isCluster ? (AsyncResource.bind(use) as typeof use) : use
 
   return {
     current: () => current,
     ready,
-    use: useHere,
     exchange,
     refresh,
-    replace,
     close() {
       ending.abort(new Error('the store is closed'))
       current?.close()
@@ -296,7 +304,7 @@ const connectTimeoutError = (): Error => new Error('the connection timed out')
  *
  * @throws NotConfirmed if there is no reply in time, or the error of the client.
  */
-async function sendScript(link: Link, call: RedisCall, state: CallState): Promise<unknown> {
+export async function sendScript(link: Link, call: RedisCall, state: CallState): Promise<unknown> {
   const run = (client: OwnClient): Promise<unknown> => {
     state.isRepeated = state.mayHaveRun
     state.mayHaveRun = true
@@ -311,7 +319,7 @@ async function sendScript(link: Link, call: RedisCall, state: CallState): Promis
   }
 }
 
-export const isUnknownScript = (error: unknown): boolean =>
+const isUnknownScript = (error: unknown): boolean =>
   isReplyError(error) && error.message.startsWith('NOSCRIPT')
 
 /** Runs scripts on a connection of the store's own, each within `timeoutMs`. */

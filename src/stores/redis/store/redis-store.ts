@@ -84,7 +84,6 @@ export function redisStore(redis: RedisClientLike, options: RedisStoreOptions = 
       script: UNDO_RESERVE,
       keys: [redisKeyOf(request.recordId)],
       args: undoArguments(request, granted),
-      isReserved: () => false,
     }),
   )
   /** Assumes that an attempt reaches Redis at most one lease late. */

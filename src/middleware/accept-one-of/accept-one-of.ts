@@ -94,17 +94,11 @@ export function acceptOneOf<const Choices extends readonly [AnyChoice, ...AnyCho
   const { onDecision } = parseOptions('acceptOneOf options', schema, options)
   const observers = onDecision === undefined ? [] : [onDecision]
   const schemes = schemesOf(checked)
-  const middleware = fitAnyRoute(BY, (request, response, next) =>
-    acceptRequest(checked, {
-      middleware,
-      observers,
-      schemes,
-      state: beginState(request),
-      request,
-      response,
-      next,
-    }),
-  )
+  const middleware = fitAnyRoute(BY, (request, response, next) => {
+    const state = beginState(request)
+    const context = { middleware, observers, schemes, state, request, response, next }
+    acceptRequest(checked, context).catch((error) => next(toServiceAuthError(BY, error)))
+  })
   const credentialOf = (request: Request) =>
     credentialBy(middleware, request) as CredentialOf<Choices[number]>
   return Object.assign(middleware, { credentialOf })
@@ -129,21 +123,40 @@ interface AcceptContext {
   readonly next: NextFunction
 }
 
-/** Decides which credential is presented, before anything is verified, and has that one verified. */
-function acceptRequest(choices: readonly CheckedChoice[], context: AcceptContext): void {
-  let presented: CheckedChoice[]
+/**
+ * Chooses the credential that is presented before anything is verified. What its verifier decides is final: no other
+ * verifier sees the request.
+ */
+async function acceptRequest(
+  choices: readonly CheckedChoice[],
+  context: AcceptContext,
+): Promise<void> {
+  const { state, request, next } = context
+  let name: string | undefined
   try {
     clearCredential(context)
-    assertBeforeKey(context.state, BY)
-    presented = choices.filter((choice) => isPresented(choice, context.request))
+    assertBeforeKey(state, BY)
+    const [choice, ...others] = choices.filter((each) => isPresented(each, request))
+    if (choice === undefined) return refuse(deny('credentials_missing'), context)
+    if (others.length > 0) return refuse(deny('credentials_ambiguous'), context)
+    name = choice.name
+    await runHandler(choice.verify, `verify of ${name}`, context)
+    const identity = readIdentity(choice, request)
+    if (identity === undefined || identity === null) {
+      return refuse(deny('identity_missing'), context, name)
+    }
+    publish(Object.freeze({ name, identity }), context)
+    for (const handler of choice.authorize) {
+      await runHandler(handler, `authorize of ${name}`, context, true)
+    }
+    next()
   } catch (error) {
-    passError(toServiceAuthError(BY, error), context)
-    return
+    const fault = error instanceof PassedOn ? error.value : toServiceAuthError(BY, error)
+    if (fault instanceof CredentialRefused) return refuse(fault.denial, context, name)
+    if (error instanceof DependencyError) reportFailure(error, context.observers)
+    revokeAcceptance(context)
+    next(fault)
   }
-  const [choice, ...others] = presented
-  if (choice === undefined) refuse(deny('credentials_missing'), context)
-  else if (others.length > 0) refuse(deny('credentials_ambiguous'), context)
-  else verify(choice, context).catch((error) => passError(toServiceAuthError(BY, error), context))
 }
 
 function isPresented(choice: CheckedChoice, request: Request): boolean {
@@ -153,44 +166,30 @@ function isPresented(choice: CheckedChoice, request: Request): boolean {
   throw wrongWiring(`${BY}: presented of ${choice.name} must return a boolean`)
 }
 
-/** Whatever this verifier decides is final: no other verifier sees the request. */
-async function verify(choice: CheckedChoice, context: AcceptContext): Promise<void> {
-  const { name } = choice
-  const result = await runHandler(choice.verify, `verify of ${name}`, context)
-  if (result.type === 'passed') {
-    if (accept(choice, context)) await authorizeBy(choice, context)
-  } else if (result.type === 'thrown') {
-    if (result.error instanceof DependencyError) reportFailure(result.error, context.observers)
-    passError(toServiceAuthError(BY, result.error), context)
-  } else if (result.error instanceof CredentialRefused) {
-    refuse(result.error.denial, context, name)
-  } else {
-    passError(result.error, context)
+/** An error of a handler that goes to `next` as it is. */
+class PassedOn extends Error {
+  readonly value: unknown
+
+  constructor(value: unknown) {
+    super('a handler has failed')
+    this.value = value
   }
 }
 
-/** How a handler ended. A handler that answers and does not call `next` has no result, because nothing follows. */
-type HandlerResult =
-  /** It called `next()` without an argument. */
-  | { readonly type: 'passed' }
-  /** It called `next(error)`, or did something else that Express might take for a pass. */
-  | { readonly type: 'failed'; readonly error: unknown }
-  /** It threw, or its promise rejected. */
-  | { readonly type: 'thrown'; readonly error: unknown }
-
 /**
- * Runs one handler. Its first call of `next` counts, once it has returned and its promise, if any, has resolved: a
- * handler that calls `next` inside `try` does not catch the errors of later handlers.
+ * Runs one handler, which passes the request on only by `next()` without an argument. Its first call of `next` counts,
+ * once it has returned and its promise, if any, has resolved: a handler that calls `next` inside `try` does not catch
+ * the errors of later handlers. If it answers and does not call `next`, nothing follows.
+ *
+ * @throws PassedOn with what it has called `next` with, or with what it has thrown if `passesThrown`.
  */
 async function runHandler(
   handler: RequestHandler,
   name: string,
   { request, response }: AcceptContext,
-): Promise<HandlerResult> {
-  const misused = (misuse: string): HandlerResult => ({
-    type: 'failed',
-    error: wrongWiring(`${BY}: ${name} ${misuse}`),
-  })
+  passesThrown = false,
+): Promise<void> {
+  const misused = (misuse: string) => wrongWiring(`${BY}: ${name} ${misuse}`)
   let next: (...args: unknown[]) => void = () => {}
   const called = new Promise<readonly unknown[]>((resolve) => {
     next = (...args) => resolve(args)
@@ -198,40 +197,22 @@ async function runHandler(
   try {
     await handler(request, response, next)
   } catch (error) {
-    if (isError(error)) return { type: 'thrown', error }
-    return misused('has thrown something other than an error')
+    if (!isError(error)) throw misused('has thrown something other than an error')
+    throw passesThrown ? new PassedOn(error) : error
   }
   const args = await called
   if (args.length > 0) {
     const [error] = args
-    if (isError(error)) return { type: 'failed', error }
-    return misused('has called next with something other than an error')
+    if (isError(error)) throw new PassedOn(error)
+    throw misused('has called next with something other than an error')
   }
   const { headersSent, writableEnded } = response
-  if (headersSent || writableEnded) return misused('has called next() after an answer had begun')
-  return { type: 'passed' }
+  if (headersSent || writableEnded) throw misused('has called next() after an answer had begun')
 }
 
 /** For any other value, Express continues without an error: here, or after the route or the router. */
 const isError = (value: unknown): boolean =>
   Boolean(value) && value !== 'route' && value !== 'router'
-
-/** Publishes whose credential it is. Returns `false` if it is nobody's. */
-function accept(choice: CheckedChoice, context: AcceptContext): boolean {
-  const { name } = choice
-  const { middleware, state, request } = context
-  const identity = readIdentity(choice, request)
-  if (identity === undefined || identity === null) {
-    refuse(deny('identity_missing'), context, name)
-    return false
-  }
-  const credential: AcceptedCredential = Object.freeze({ name, identity })
-  state.credentials ??= new Map()
-  state.credentials.set(middleware, credential)
-  request.credential = credential
-  announce(allow(identity), context, name)
-  return true
-}
 
 function readIdentity({ name, identity }: CheckedChoice, request: Request): unknown {
   const owner = identity(request)
@@ -240,36 +221,19 @@ function readIdentity({ name, identity }: CheckedChoice, request: Request): unkn
   throw wrongWiring(`${BY}: identity of ${name} must not be a promise`)
 }
 
-/** Runs one handler after the other, as in a route, but only `next()` without an argument continues. */
-async function authorizeBy(
-  { name, authorize }: CheckedChoice,
-  context: AcceptContext,
-): Promise<void> {
-  for (const handler of authorize) {
-    const result = await runHandler(handler, `authorize of ${name}`, context)
-    if (result.type !== 'passed') {
-      passError(result.error, context)
-      return
-    }
-  }
-  context.next()
+function publish(credential: AcceptedCredential, context: AcceptContext): void {
+  const { middleware, state, request } = context
+  state.credentials ??= new Map()
+  state.credentials.set(middleware, credential)
+  request.credential = credential
+  announce(allow(credential.identity), context, credential.name)
 }
 
 function refuse(denial: Denial, context: AcceptContext, name?: string): void {
   revokeAcceptance(context)
-  try {
-    sendRefusal(context.response, refusalOf(denial.reason, context.schemes))
-    announce(denial, context, name)
-  } catch (error) {
-    context.next(toServiceAuthError(BY, error))
-    return
-  }
+  sendRefusal(context.response, refusalOf(denial.reason, context.schemes))
+  announce(denial, context, name)
   if (denial.failure !== undefined) reportFailure(denial.failure, context.observers)
-}
-
-function passError(error: unknown, context: AcceptContext): void {
-  revokeAcceptance(context)
-  context.next(error)
 }
 
 /** Withdraws what was accepted here, so that later guards fail if an error handler continues the request. */
@@ -278,7 +242,6 @@ function revokeAcceptance(context: AcceptContext): void {
   clearCredential(context)
 }
 
-/** Never throws, because nothing would catch it. */
 function clearCredential({ middleware, state, request }: AcceptContext): void {
   if (state.credentials?.delete(middleware)) Reflect.deleteProperty(request, 'credential')
 }

@@ -10,7 +10,7 @@ import {
   storeWith,
 } from '../../base/options.js'
 import { decodeResult } from '../../idempotency/buffered-response/stored-result.js'
-import type { IdempotencyStore } from '../../idempotency/leased/idempotency-store.js'
+import type { IdempotencyStore, Reservation } from '../../idempotency/leased/idempotency-store.js'
 import {
   type CanRead,
   KEY_ID_FORM,
@@ -18,13 +18,8 @@ import {
   type RecordKeeper,
   sealedOwner,
 } from '../../idempotency/leased/record-keeper.js'
-import type {
-  CoupledStore,
-  HandlerEnding,
-  RecordFinding,
-  RunOutcome,
-} from '../../idempotency/run.js'
-import { createResultCipher, type ResultCipher } from './result-cipher.js'
+import type { CoupledStore, RunOutcome } from '../../idempotency/run.js'
+import { type AssociatedData, createResultCipher, type ResultCipher } from './result-cipher.js'
 
 /** Options of `encryptedStore`. */
 export interface EncryptedStoreOptions {
@@ -96,15 +91,6 @@ function parseKeys(input: object, context: z.RefinementCtx): Map<string, Uint8Ar
   return new Map(entries)
 }
 
-const leasedSchema = lazy(() =>
-  optionsObject({ store: storeWith<IdempotencyStore>(['reserve', 'renew', 'settle']) }),
-)
-const coupledSchema = lazy(() =>
-  optionsObject({
-    store: storeWith<CoupledStore>(['run', 'consume']),
-  }),
-)
-
 /**
  * Encrypts the results in a store, as compact JWE (RFC 7516) with `dir` and `A256GCM`. A result can be
  * decrypted only for its record and fingerprint; any other is `unreadable`. So is a result that was
@@ -154,40 +140,38 @@ export function encryptedStore<Store extends IdempotencyStore | CoupledStore>(
 /** @throws TypeError if it is neither a leased nor a coupled store. */
 function isCoupled(store: IdempotencyStore | CoupledStore): store is CoupledStore {
   const hasRun = hasFunctions(store, ['run'])
-  if (hasRun) parseOptions('encryptedStore', coupledSchema, { store })
-  else parseOptions('encryptedStore', leasedSchema, { store })
+  const names = hasRun ? ['run', 'consume'] : ['reserve', 'renew', 'settle']
+  parseOptions(
+    'encryptedStore',
+    () => optionsObject({ store: storeWith<Record<string, unknown>>(names) }),
+    { store },
+  )
   return hasRun
 }
 
 /** Returns a `run` that stores results only encrypted. */
-function encryptedRun(store: CoupledStore, cipher: ResultCipher): CoupledStore['run'] {
+function encryptedRun(store: CoupledStore, { seal, open }: ResultCipher): CoupledStore['run'] {
   return async (request, work) => {
-    const { recordId, fingerprint } = request
-    const associatedData = { recordId, fingerprint }
-    const seal = (result: Uint8Array) => cipher.seal(result, associatedData)
-    const open = (stored: Uint8Array) => cipher.open(stored, associatedData)
-    const outcome = await store.run(request, async (run) => sealEnding(await work(run), seal))
+    const outcome = await store.run(request, async (run) => {
+      const ending = await work(run)
+      if (ending.type !== 'answered' || ending.result === undefined) return ending
+      return { ...ending, result: seal(ending.result, request) }
+    })
     return outcome.outcome === 'overtaken'
-      ? { outcome: 'overtaken', by: openOutcome(outcome.by, open) }
-      : openOutcome(outcome, open)
+      ? { ...outcome, by: decrypted(outcome.by, request, open) }
+      : decrypted(outcome, request, open)
   }
 }
 
-function sealEnding(
-  ending: HandlerEnding,
-  seal: (result: Uint8Array) => Uint8Array,
-): HandlerEnding {
-  if (ending.type !== 'answered' || ending.result === undefined) return ending
-  return { ...ending, result: seal(ending.result) }
-}
-
-function openOutcome<Outcome extends RunOutcome>(
-  outcome: Outcome,
-  open: (stored: Uint8Array) => Uint8Array | undefined,
-): Outcome | (RecordFinding & { readonly outcome: 'finished' | 'unreadable' }) {
-  if (outcome.outcome !== 'finished') return outcome
-  const result = open(outcome.result)
-  return result === undefined ? { outcome: 'unreadable' } : { ...outcome, result }
+/** What a store has found, with its result decrypted. */
+function decrypted<Found extends Reservation | RunOutcome>(
+  found: Found,
+  record: AssociatedData,
+  open: ResultCipher['open'],
+): Found | { readonly outcome: 'unreadable' } {
+  if (found.outcome !== 'finished') return found
+  const result = open(found.result, record)
+  return result === undefined ? { outcome: 'unreadable' } : { ...found, result }
 }
 
 function encryptedLeases(
@@ -197,19 +181,15 @@ function encryptedLeases(
 ): IdempotencyStore {
   return {
     async reserve(request) {
-      const reservation = await store.reserve(ownedBy(current, request))
-      if (reservation.outcome !== 'finished') return reservation
-      const result = open(reservation.result, request)
-      return result === undefined ? { outcome: 'unreadable' } : { outcome: 'finished', result }
+      return decrypted(await store.reserve(ownedBy(current, request)), request, open)
     },
     async renew(run) {
       return store.renew(ownedBy(current, run))
     },
     async settle(run, ending) {
-      const owned = ownedBy(current, run)
-      if (ending.type !== 'finished') return store.settle(owned, ending)
-      const result = seal(ending.result, run)
-      return store.settle(owned, { type: 'finished', result })
+      const stored =
+        ending.type === 'finished' ? { ...ending, result: seal(ending.result, run) } : ending
+      return store.settle(ownedBy(current, run), stored)
     },
   }
 }

@@ -1,13 +1,12 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { DenylistFailureCode } from '../../../base/decision/store-event.js'
 import {
-  type ClockReading,
   isSameVersion,
   type ListState,
   readClocks,
 } from '../../../verification/denylist/list-state.js'
 import type { LocalDenylist } from '../../../verification/denylist/local-denylist.js'
-import type { ListVersion } from '../../../verification/denylist/merge-entries.js'
+import type { ListVersion, ReadList } from '../../../verification/denylist/merge-entries.js'
 import { NotConfirmed, startRedisCall, untilDeadline } from '../connection/redis-connection.js'
 import type { Reports } from './receiver-reports.js'
 import { MalformedReply, readList, readPoll } from './rows.js'
@@ -34,8 +33,8 @@ interface PollOptions {
 const READ_TIMEOUT_MS = 500
 /** With `pollMs`, more than passes between two polls of a process that runs. */
 const FROZEN_MS = 1000
-/** A damaged list may be repaired without a new version. It may be long, so not every poll reads it. */
-const MALFORMED_PAUSE_MS = 2000
+/** The pause after a damaged list, which may be long: each poll reads it, because a repair has no new version. */
+const MALFORMED_PAUSE_MS = 750
 
 /**
  * Runs one poll at a time: reads the version, and the list if the version has changed, then sends a report
@@ -53,7 +52,6 @@ export function createPoll(
   let sentWallMs = 0
   let sentMonotonicMs = 0
   let catchingUp: Promise<void> | undefined
-  let malformed: { readonly version: ListVersion; readonly at: number } | undefined
 
   /** Returns whether the list is confirmed. A poll that is still under way no longer counts. */
   async function poll(replyTimeoutMs: number): Promise<boolean> {
@@ -65,16 +63,18 @@ export function createPoll(
     sentMonotonicMs = startedAt
     sentWallMs = Date.now()
     let isConfirmed = false
+    let pauseMs = pollMs
     try {
       await readChanges(replyTimeoutMs, isCurrent)
       isConfirmed = true
       if (isCurrent()) void report()
     } catch (error) {
+      if (error instanceof MalformedReply) pauseMs = MALFORMED_PAUSE_MS
       if (isCurrent()) fail(error)
     }
     if (!isCurrent()) return isConfirmed
     for (const resolve of waiters.splice(0)) resolve()
-    timer = setTimeout(continuePolling, Math.max(0, startedAt + pollMs - performance.now()))
+    timer = setTimeout(continuePolling, Math.max(0, startedAt + pauseMs - performance.now()))
     timer.unref()
     return isConfirmed
   }
@@ -128,31 +128,16 @@ export function createPoll(
     const { state } = local
     const isFirst = state.confirmedAt === undefined
     const isNew = isFirst || !isSameVersion(polled.version, state.version)
-    const list = isNew ? await readAll(polled.version) : undefined
+    const change = isNew
+      ? ({ type: 'read', list: await readAll() } as const)
+      : ({ type: 'unchanged', serverSeconds: polled.serverSeconds } as const)
     if (isFirst || state.lastFailure !== undefined)
       await reports.reportIfDue(proofOf(state, polled.version))
-    if (!isCurrent()) return
-    if (list !== undefined) local.apply({ type: 'read', at: readClocks(), ...list })
-    else local.apply({ type: 'unchanged', at: readClocks(), requestedAt, ...polled })
+    if (isCurrent()) local.apply({ ...change, at: readClocks(), requestedAt })
   }
 
-  async function readAll(version: ListVersion) {
-    const wasJustMalformed =
-      malformed !== undefined &&
-      isSameVersion(malformed.version, version) &&
-      performance.now() - malformed.at < MALFORMED_PAUSE_MS
-    if (wasJustMalformed) throw new MalformedReply('the list')
-    const requestedAt: ClockReading = readClocks()
-    const reply = await runOnList({ script: READ, timeoutMs: READ_TIMEOUT_MS })
-    try {
-      const list = readList(reply)
-      malformed = undefined
-      return { requestedAt, list }
-    } catch (error) {
-      malformed = { version, at: performance.now() }
-      throw error
-    }
-  }
+  const readAll = async (): Promise<ReadList> =>
+    readList(await runOnList({ script: READ, timeoutMs: READ_TIMEOUT_MS }))
 
   const startPolling = AsyncResource.bind((): void => void poll(timeoutMs))
 

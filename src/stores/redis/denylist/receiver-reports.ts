@@ -27,8 +27,6 @@ interface ReportsOptions {
   readonly maxStaleSeconds: number
 }
 
-/** The minimum time from a report to a proof, so that not every poll of a failing server writes. */
-const PROOF_INTERVAL_MS = 2000
 const INTERVAL_MS = 5000
 const LEAVE_WITHIN_MS = 1000
 
@@ -42,19 +40,15 @@ export function createReports(
   const instance = randomUUID()
   const maxSilenceMs = String(Math.ceil(maxStaleSeconds * 1000))
   let reported: { readonly at: number; readonly version: number } | undefined
-  /** Whether a proof was due too soon after a report, so that the next possible report makes up for it. */
-  let isProofOwed = false
   let hasSentReport = false
   let inProgress: Promise<void> | undefined
   let hasLeft = false
 
   function isDue({ version, isProof }: Applied): boolean {
-    if (reported === undefined) return true
-    const ageMs = performance.now() - reported.at
-    isProofOwed ||= isProof
+    if (reported === undefined || isProof) return true
     // Operators wait for the report of a new version. Each poll finds at most one, which limits the writes.
-    if (!isProof && reported.version !== version.number) return true
-    return ageMs >= INTERVAL_MS || (isProofOwed && ageMs >= PROOF_INTERVAL_MS)
+    if (reported.version !== version.number) return true
+    return performance.now() - reported.at >= INTERVAL_MS
   }
 
   async function report({ version, highestNumber }: Applied): Promise<void> {
@@ -69,7 +63,6 @@ export function createReports(
       if (code !== 'server' || ISOLATED_SERVER.test(message)) throw error
     }
     reported = sent
-    isProofOwed = false
   }
 
   return {

@@ -68,16 +68,9 @@ export function readPoll(reply: unknown): { version: ListVersion; serverSeconds:
 /** @throws MalformedReply */
 export function readList(reply: unknown): ReadList {
   const [_version, _seconds, _microseconds, entries, tombstones] = rowsOf(reply)
-  const issuers = new Map<string, string>()
   return {
     ...readPoll(reply),
-    entries: readHash('entries', entries, (target, row) => {
-      const entry = readEntry(target, row)
-      // All entries of an issuer share one string, instead of one each.
-      const issuer = issuers.get(entry.issuer) ?? entry.issuer
-      issuers.set(issuer, issuer)
-      return { ...entry, issuer }
-    }),
+    entries: readHash('entries', entries, readEntry),
     tombstones: readHash('marks', tombstones, readTombstone),
   }
 }

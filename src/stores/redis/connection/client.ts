@@ -85,14 +85,8 @@ export interface OwnClient {
   masters(): Promise<readonly RedisNode[]>
   /** Disconnects without waiting for the server. */
   close(): void
-  /** What only a client of a cluster has. */
-  readonly cluster?: ClusterMap | undefined
-}
-
-/** Where the keys of a cluster are, as its client knows. */
-export interface ClusterMap {
-  /** Returns the master of a slot; `undefined` if it is unknown. */
-  masterOf(slot: number): Master | undefined
+  /** Returns the master of a slot, as a client of a cluster knows it; `undefined` if it is unknown. */
+  masterOf?(slot: number): Master | undefined
 }
 
 /** A master of a cluster. */

@@ -1,9 +1,9 @@
 import { AsyncResource } from 'node:async_hooks'
 import { setImmediate as endOfTick } from 'node:timers/promises'
 import {
-  type ClusterMap,
   errorText,
   isReplyError,
+  type Master,
   type OpenClient,
   type OpenOptions,
   type OwnClient,
@@ -78,15 +78,16 @@ function openMasters({ link, run }: Connection, open: (openClient: OpenClient) =
   const links = new Map<string, Link>()
   let keyPrefix: string | undefined
 
-  function linkFor(key: string, cluster: ClusterMap): Link {
+  function linkFor(key: string): Link {
     const slot = slotOf(key)
-    const address = cluster.masterOf(slot)?.address
+    const masterNow = (): Master | undefined => link.current()?.masterOf?.(slot)
+    const address = masterNow()?.address
     if (address === undefined) throw new Error('the master is not known')
     const existing = links.get(address)
     if (existing !== undefined) return existing
     // The client that knows the cluster may be another one when the connection is opened again.
     const opened = open((options) => {
-      const master = link.current()?.cluster?.masterOf(slot)
+      const master = masterNow()
       if (master?.address === address) return master.open(options)
       links.delete(address)
       opened.close()
@@ -104,13 +105,12 @@ function openMasters({ link, run }: Connection, open: (openClient: OpenClient) =
 
   return {
     async send(call, state) {
-      const { cluster } = await link.ready(state)
+      await link.ready(state)
       const [key = ''] = call.keys
       try {
-        if (cluster === undefined) throw new Error('the cluster is not known')
         keyPrefix ??= await askKeyPrefix(key, state)
         const fullKey = keyPrefix + key
-        return await sendScript(linkFor(fullKey, cluster), { ...call, keys: [fullKey] }, state)
+        return await sendScript(linkFor(fullKey), { ...call, keys: [fullKey] }, state)
       } catch (error) {
         const isUnacknowledged = error instanceof NotConfirmed && error.mayHaveRun
         // Any other error may mean that the key has moved to another node, for example by a failover.

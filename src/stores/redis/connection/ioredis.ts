@@ -1,11 +1,11 @@
 import { setImmediate as endOfTick } from 'node:timers/promises'
 import type { Cluster, Redis, RedisOptions } from 'ioredis'
 import {
-  type ClusterMap,
   closedError,
   isLoginError,
   isReplyError,
   MAX_REDIRECTIONS,
+  type Master,
   type OpenClient,
   type OpenOptions,
   type OwnClient,
@@ -172,7 +172,7 @@ async function openIoredis(client: Ioredis, { signal, onLost }: OpenOptions): Pr
       return nodes.map(ioredisNode)
     },
     close,
-    cluster: client.isCluster ? ioredisMap(client as Cluster) : undefined,
+    masterOf: (slot) => (client.isCluster ? ioredisMaster(client as Cluster, slot) : undefined),
   }
 }
 
@@ -188,16 +188,14 @@ function ioredisNode(redis: Redis): RedisNode {
   }
 }
 
-const ioredisMap = (cluster: Cluster): ClusterMap => ({
-  masterOf(slot) {
-    const [address] = cluster.slots[slot] ?? []
-    const node = cluster.nodes('master').find((each) => addressOf(each) === address)
-    if (node === undefined || address === undefined) return undefined
-    const open: OpenClient = (options) =>
-      openIoredis(duplicateServer(node, options, { keyPrefix: '' }), options)
-    return { address, open }
-  },
-})
+function ioredisMaster(cluster: Cluster, slot: number): Master | undefined {
+  const [address] = cluster.slots[slot] ?? []
+  const node = cluster.nodes('master').find((each) => addressOf(each) === address)
+  if (node === undefined || address === undefined) return undefined
+  const open: OpenClient = (options) =>
+    openIoredis(duplicateServer(node, options, { keyPrefix: '' }), options)
+  return { address, open }
+}
 
 /**
  * Resolves once Redis has accepted the login and the database. ioredis 5 reports `ready` before that, and commands

@@ -163,16 +163,14 @@ export async function openNodeRedisCluster(
         command: async (...words) => sendOn(await cluster.nodeClient(master), words),
       })),
     close,
-    cluster: {
-      masterOf(slot) {
-        const master = cluster.slots[slot]?.master
-        if (master === undefined) return undefined
-        const { address } = master
-        return {
-          address,
-          open: async (options) => openNodeRedis(await cluster.nodeClient(master), options),
-        }
-      },
+    masterOf(slot) {
+      const master = cluster.slots[slot]?.master
+      if (master === undefined) return undefined
+      const { address } = master
+      return {
+        address,
+        open: async (options) => openNodeRedis(await cluster.nodeClient(master), options),
+      }
     },
   }
 }

@@ -59,6 +59,15 @@ describe('a secret among the arguments', () => {
   ])('is not found in %s', (text) => {
     expect(isRefused(text)).toBe(false)
   })
+
+  it.each(['redis+', 'valkey:', '://', 'x://a:', 'eyJ-', 'eyJa.', 'eyJ.'])(
+    'is searched for in an argument of 80 KB of %j without a delay',
+    (text) => {
+      const startedAt = performance.now()
+      isRefused(text.repeat(80_000 / text.length))
+      expect(performance.now() - startedAt).toBeLessThan(200)
+    },
+  )
 })
 
 const RANGE = { minMs: 50, maxMs: 7 * 86_400_000 }

@@ -57,7 +57,9 @@ export async function run(
   const { exitCode, lines, json, error, errorLine } = await outputOf(async () => {
     refuseSecrets(argv)
     if (command === undefined) return withoutCommand(argv, commands)
-    const args = readArguments(argv.slice(1), command)
+    const { maxValues } = command
+    const options: OptionSpecs = Object.assign({}, ...Object.values(command.options))
+    const args = readArguments(argv.slice(1), { options, maxValues })
     return generalHelp(args, () => helpOn(command)) ?? command.run(contextOf(io, args, isJson))
   })
   const named = command === undefined ? '' : `${command.name} `
@@ -154,21 +156,12 @@ function defect(error: unknown): { code: 'internal'; message: string } {
 
 const helpOnAll = (commands: readonly Command[]): string[] => [
   'Usage: service-auth COMMAND [options]',
-  '',
-  'Commands:',
-  ...columns(
-    commands.map(({ name, summary }) => [name, summary]),
-    INDENT,
-  ),
-  '',
-  'Common options:',
-  ...optionLines(COMMON_OPTIONS),
+  ...section('Commands', Object.fromEntries(commands.map(({ name, summary }) => [name, summary]))),
+  ...section('Common options', COMMON_OPTIONS),
   '',
   'Pass secrets on standard input, in files that only their owner can access or, for Redis, in',
   'REDIS_URL; never in an argument.',
-  '',
-  'Exit codes:',
-  ...exitCodes('see the help of the command'),
+  ...section('Exit codes', EXIT_CODES),
   '',
   'Run service-auth COMMAND --help for details.',
 ]
@@ -179,44 +172,24 @@ const helpOn = (command: Command): string[] => [
   ),
   '',
   `${command.summary}.`,
-  '',
-  ...optionHelp(command),
-  '',
-  'Exit codes:',
-  ...exitCodes(command.exit1Help, command.exitCodeHelp),
+  ...Object.entries({ ...command.options, 'Common options': COMMON_OPTIONS }).flatMap(
+    ([title, options]) => section(title, options),
+  ),
+  ...section('Exit codes', { ...EXIT_CODES, ...command.exitCodes }),
 ]
 
-function optionHelp({ options, optionGroups }: Command): string[] {
-  if (optionGroups === undefined) {
-    return ['Options:', ...optionLines({ ...options, ...COMMON_OPTIONS })]
-  }
-  const groups = [...optionGroups, { title: 'Every command', options: COMMON_OPTIONS }]
-  const blocks = groups.flatMap((group) => ['', `${group.title}:`, ...optionLines(group.options)])
-  return ['Options, grouped by step:', ...blocks]
+const section = (title: string, rows: Readonly<Record<string, string>>): string[] => [
+  '',
+  `${title}:`,
+  ...columns(Object.entries(rows), INDENT),
+]
+
+const EXIT_CODES = {
+  0: 'success',
+  1: 'see the help of the command',
+  2: 'invalid command, file or value; nothing changed',
+  3: 'unreachable; nothing changed unless the message says otherwise',
 }
-
-const optionLines = (specs: OptionSpecs): string[] =>
-  columns(
-    Object.entries(specs).map(([name, { value, help }]) => [
-      value === undefined ? `--${name}` : `--${name} ${value}`,
-      help,
-    ]),
-    INDENT,
-  )
-
-const exitCodes = (exit1Help: string, others: Command['exitCodeHelp'] = []): string[] =>
-  columns(
-    [
-      ...new Map([
-        ['0', 'success'],
-        ['1', exit1Help],
-        ['2', 'invalid command, file or value; nothing changed'],
-        ['3', 'unreachable; nothing changed unless the message says otherwise'],
-        ...others,
-      ]),
-    ],
-    INDENT,
-  )
 
 function packageVersion(): string {
   // By the package's name: the build moves this file, which would break a relative path.

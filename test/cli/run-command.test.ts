@@ -14,12 +14,14 @@ function commandThat(run: (context: CommandContext) => unknown): readonly Comman
       usage: ['[--file FILE]', '--all'],
       maxValues: 1,
       options: {
-        file: { kind: 'text', value: 'FILE', help: 'a file' },
-        header: { kind: 'text', value: 'LINE', help: 'a header', repeatable: true },
-        prefix: { kind: 'text', value: 'TEXT', help: 'a prefix', mayBeEmpty: true },
-        all: { kind: 'flag', help: 'all' },
+        Options: {
+          '--file FILE': 'a file',
+          '--header LINE...': 'a header',
+          '--prefix [TEXT]': 'a prefix',
+          '--all': 'all',
+        },
       },
-      exit1Help: 'a fault',
+      exitCodes: { 1: 'a fault' },
       run: async (context) => (await run(context)) as CommandResult,
     },
   ]
@@ -203,8 +205,8 @@ describe('help and version', () => {
     const ran = await runHere([name, '--help'])
     const command = COMMANDS.find((known) => known.name === name)
     expect(ran.exitCode).toBe(0)
-    for (const option of Object.keys(command?.options ?? {})) {
-      expect(ran.stdout).toContain(`--${option}`)
+    for (const option of Object.values(command?.options ?? {}).flatMap(Object.keys)) {
+      expect(ran.stdout).toContain(`\n  ${option} `)
     }
     expect(Math.max(...ran.stdout.split('\n').map((line) => line.length))).toBeLessThan(101)
   })

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { COMMON_OPTIONS } from '../../src/cli/frame/arguments.js'
+import { COMMON_OPTIONS, optionNames } from '../../src/cli/frame/arguments.js'
 import { STEPS } from '../../src/cli/migrate/migrate-options.js'
 import { COMMANDS } from '../../src/cli/run-command.js'
 import { placeCode, ROOT, readDocument } from './blocks.js'
@@ -94,7 +94,7 @@ function unknownWords(call: string): readonly string[] {
   const command = COMMANDS.find((one) => one.name === name)
   // The pages say `COMMAND` for any.
   if (command === undefined) return name === 'COMMAND' || name.startsWith('-') ? [] : [name]
-  const options = Object.keys({ ...COMMON_OPTIONS, ...command.options })
+  const options = Object.values({ ...command.options, COMMON_OPTIONS }).flatMap(optionNames)
   const unknownOptions = words.flatMap((word) => {
     const option = /^\[?--([a-z-]+)/.exec(word)?.[1]
     return option === undefined || options.includes(option) ? [] : [word]

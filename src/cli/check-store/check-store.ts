@@ -19,8 +19,8 @@ export const checkStore: Command = {
   name: 'check-store',
   summary: 'Checks whether Redis is fit to store the data of the package',
   usage: ['[--redis FILE] [--timeout TIME]'],
-  options: REDIS_OPTIONS,
-  exit1Help: 'a node is unfit',
+  options: { Options: REDIS_OPTIONS },
+  exitCodes: { 1: 'a node is unfit' },
   run: (context: CommandContext) => withRedis(context, checkAll),
 }
 

@@ -12,9 +12,10 @@ export const allow: Command = {
   summary: 'Ends a denylist entry in every receiver',
   usage: [`caller|key|token VALUE ${WHY}`, `issued-before ${WHY}`],
   maxValues: 2,
-  options: CHANGE_OPTIONS,
-  exit1Help:
-    'nothing was denied, a receiver has not applied the change yet, or there is no receiver',
+  options: { Options: CHANGE_OPTIONS },
+  exitCodes: {
+    1: 'nothing was denied, a receiver has not applied the change yet, or there is no receiver',
+  },
   run,
 }
 

@@ -16,9 +16,9 @@ import { REDIS_OPTIONS, withRedis } from '../redis/redis-client.js'
 export const CHANGE_OPTIONS: OptionSpecs = {
   ...ISSUER_OPTION,
   ...POLICY_OPTION,
-  reason: { kind: 'text', value: 'TEXT', help: 'the reason, as the denylist shows it' },
-  by: { kind: 'text', value: 'NAME', help: 'the author (default: the current user)' },
-  wait: { kind: 'text', value: 'TIME', help: 'how long to wait for the receivers (default: 5s)' },
+  '--reason TEXT': 'the reason, as the denylist shows it',
+  '--by NAME': 'the author (default: the current user)',
+  '--wait TIME': 'how long to wait for the receivers (default: 5s)',
   ...REDIS_OPTIONS,
 }
 

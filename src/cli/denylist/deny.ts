@@ -28,29 +28,20 @@ export const deny: Command = {
   ],
   maxValues: 2,
   options: {
-    for: { kind: 'text', value: 'TIME', help: 'the duration: 15m, 2h, 7d or forever' },
-    'token-stdin': {
-      kind: 'flag',
-      help: 'deny the jti of the token on standard input; its signature must be valid',
+    Options: {
+      '--for TIME': 'the duration: 15m, 2h, 7d or forever',
+      '--token-stdin': 'deny the jti of the token on standard input; its signature must be valid',
+      '--tolerance TIME':
+        'for issued-before now: the clock difference to allow, up to 59s (default: 5s)',
+      '--file FILE': 'deny all entries of a file or none: 1 to 1000 lines, each a JSON object',
+      '--unlisted':
+        'deny a caller or key not in the policy or key set (--issuer checks no callers)',
+      ...CHANGE_OPTIONS,
     },
-    tolerance: {
-      kind: 'text',
-      value: 'TIME',
-      help: 'for issued-before now: the clock difference to allow, up to 59s (default: 5s)',
-    },
-    file: {
-      kind: 'text',
-      value: 'FILE',
-      help: 'deny all entries of a file or none: 1 to 1000 lines, each a JSON object',
-    },
-    unlisted: {
-      kind: 'flag',
-      help: 'deny a caller or key not in the policy or key set (--issuer checks no callers)',
-    },
-    ...CHANGE_OPTIONS,
   },
-  exit1Help:
-    'the change is written, but a receiver has not applied it yet, or there is no receiver',
+  exitCodes: {
+    1: 'the change is written, but a receiver has not applied it yet, or there is no receiver',
+  },
   run,
 }
 

@@ -10,8 +10,8 @@ export const denylist: Command = {
   name: 'denylist',
   summary: 'Shows the entries of the denylist, and the receivers that apply them',
   usage: ['[--redis FILE] [--timeout TIME]'],
-  options: REDIS_OPTIONS,
-  exit1Help: 'nothing is denied',
+  options: { Options: REDIS_OPTIONS },
+  exitCodes: { 1: 'nothing is denied' },
   run,
 }
 

@@ -20,14 +20,16 @@ export const doctor: Command = {
     '--policy FILE --token-stdin --proof-stdin --method M --url U [--strict]',
   ],
   options: {
-    ...POLICY_OPTION,
-    'token-stdin': { kind: 'flag', help: 'check the token on standard input, step by step' },
-    'proof-stdin': { kind: 'flag', help: 'check the DPoP proof on its second line, too' },
-    method: { kind: 'text', value: 'M', help: 'the method of the request with the proof' },
-    url: { kind: 'text', value: 'U', help: 'its path with query, or its URL' },
-    strict: { kind: 'flag', help: 'exit with 1 for warnings, too' },
+    Options: {
+      ...POLICY_OPTION,
+      '--token-stdin': 'check the token on standard input, step by step',
+      '--proof-stdin': 'check the DPoP proof on its second line, too',
+      '--method M': 'the method of the request with the proof',
+      '--url U': 'its path with query, or its URL',
+      '--strict': 'exit with 1 for warnings, too',
+    },
   },
-  exit1Help: 'a fault (with --strict, also a warning) was found, or the token is refused',
+  exitCodes: { 1: 'a fault (with --strict, also a warning) was found, or the token is refused' },
   run,
 }
 

@@ -1,24 +1,17 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { usageError } from './command-failure.js'
 
-export interface OptionSpec {
-  readonly kind: 'text' | 'flag'
-  /** The placeholder for the value in the help, such as `FILE`. */
-  readonly value?: string
-  readonly help: string
-  /** Whether it may be given more than once. */
-  readonly repeatable?: true
-  /** Whether its value may be the empty string. */
-  readonly mayBeEmpty?: true
-}
+/**
+ * Options by their form, each with its help. `--all` is a flag, and `--file FILE` has a value. The value of
+ * `--prefix [TEXT]` may be empty, and `--header LINE...` may be given more than once.
+ */
+export type OptionSpecs = Readonly<Record<string, string>>
 
-export type OptionSpecs = Readonly<Record<string, OptionSpec>>
+/** The name of an option, and the placeholder of its value in the help; a flag has none. */
+const partsOf = (form: string): readonly string[] => form.slice('--'.length).split(' ')
 
-/** Options that the help shows together. */
-export interface OptionGroup {
-  readonly title: string
-  readonly options: OptionSpecs
-}
+export const optionNames = (specs: OptionSpecs): string[] =>
+  Object.keys(specs).flatMap((form) => partsOf(form).slice(0, 1))
 
 export interface Arguments {
   /** The arguments that are not options. */
@@ -32,9 +25,9 @@ export interface Arguments {
 
 /** The options of every command. */
 export const COMMON_OPTIONS: OptionSpecs = {
-  json: { kind: 'flag', help: 'print JSON' },
-  help: { kind: 'flag', help: 'show this help' },
-  version: { kind: 'flag', help: 'show the package version' },
+  '--json': 'print JSON',
+  '--help': 'show this help',
+  '--version': 'show the package version',
 }
 
 // Each begins at `://` or a dot, from which it looks back, so that it reads no text twice: an argument may be long.
@@ -69,7 +62,7 @@ export function refuseSecrets(argv: readonly string[]): void {
 interface Grammar {
   readonly options: OptionSpecs
   /** The maximum number of arguments that are not options. Default: 0. */
-  readonly maxValues?: number
+  readonly maxValues?: number | undefined
 }
 
 /**
@@ -82,14 +75,14 @@ export function readArguments(
   argv: readonly string[],
   { options, maxValues = 0 }: Grammar,
 ): Arguments {
-  const specs: OptionSpecs = { ...options, ...COMMON_OPTIONS }
-  const { values: given, positionals } = parseWords(argv, specs)
+  const forms = Object.keys({ ...options, ...COMMON_OPTIONS })
+  const { values: given, positionals } = parseWords(argv, forms)
   const texts = (name: string): readonly string[] => [given[name] ?? []].flat().map(String)
-  for (const [name, { kind, repeatable, mayBeEmpty }] of Object.entries(specs)) {
-    if (kind === 'flag') continue
-    if (texts(name).length > 1 && !repeatable)
+  for (const [name = '', value] of forms.map(partsOf)) {
+    if (value === undefined) continue
+    if (texts(name).length > 1 && !value.endsWith('...'))
       throw usageError('usage', `--${name} is given more than once`)
-    if (texts(name).includes('') && !mayBeEmpty)
+    if (texts(name).includes('') && !value.startsWith('['))
       throw usageError('usage', `--${name} needs a value`)
   }
   if (positionals.length > maxValues) {
@@ -104,16 +97,16 @@ export function readArguments(
     required(name) {
       const [text] = texts(name)
       if (text !== undefined) return text
-      const value = specs[name]?.value ?? 'VALUE'
-      throw usageError('usage', `--${name} is missing: add --${name} ${value}`)
+      const form = forms.find((one) => partsOf(one)[0] === name)
+      throw usageError('usage', `--${name} is missing: add ${form}`)
     },
   }
 }
 
-function parseWords(argv: readonly string[], specs: OptionSpecs) {
+function parseWords(argv: readonly string[], forms: readonly string[]) {
   const options: NonNullable<ParseArgsConfig['options']> = {}
-  for (const [name, { kind }] of Object.entries(specs)) {
-    options[name] = { type: kind === 'flag' ? 'boolean' : 'string', multiple: true }
+  for (const [name = '', value] of forms.map(partsOf)) {
+    options[name] = { type: value === undefined ? 'boolean' : 'string', multiple: true }
   }
   options['help'] = { type: 'boolean', multiple: true, short: 'h' }
   try {

@@ -1,4 +1,4 @@
-import type { Arguments, OptionGroup, OptionSpecs } from './arguments.js'
+import type { Arguments, OptionSpecs } from './arguments.js'
 import type { Report } from './command-failure.js'
 
 interface TextSink {
@@ -40,10 +40,7 @@ export interface Screen {
 
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 130
 
-/**
- * The result of a command. Exit code 0: success; 1: a fault, see `exit1Help`; others:
- * `exitCodeHelp`.
- */
+/** The result of a command. Exit code 0: success; others: `exitCodes`. */
 export interface CommandResult extends Report {
   readonly exitCode: ExitCode
   /** One line for standard error, with what was not done and why. */
@@ -59,13 +56,10 @@ export interface Command {
   readonly usage: readonly string[]
   /** The maximum number of arguments that are not options. Default: 0. */
   readonly maxValues?: number
-  readonly options: OptionSpecs
-  /** The options in the groups of the help. Default: one group. */
-  readonly optionGroups?: readonly OptionGroup[]
-  /** The meaning of exit code 1. */
-  readonly exit1Help: string
-  /** The exit codes that only this command has, or that have another meaning for it. */
-  readonly exitCodeHelp?: readonly (readonly [code: string, meaning: string])[]
+  /** Its own options, in groups by the titles that the help gives them. */
+  readonly options: Readonly<Record<string, OptionSpecs>>
+  /** The meaning of exit code 1, and of those that have another meaning for this command alone. */
+  readonly exitCodes: Readonly<Record<string, string>>
   /** @throws CommandFailure for the exit codes 2 and 3. */
   run(context: CommandContext): Promise<CommandResult>
 }

@@ -5,12 +5,12 @@ import { usageError } from '../frame/command-failure.js'
 import { readJsonFile } from './private-file.js'
 
 export const POLICY_OPTION: OptionSpecs = {
-  policy: { kind: 'text', value: 'FILE', help: "the receiver's policy, as JSON" },
+  '--policy FILE': "the receiver's policy, as JSON",
 }
 
 /** For commands that accept `--issuer` instead of `--policy`. */
 export const ISSUER_OPTION: OptionSpecs = {
-  issuer: { kind: 'text', value: 'URL', help: 'the exact iss of the tokens, instead of --policy' },
+  '--issuer URL': 'the exact iss of the tokens, instead of --policy',
 }
 
 /**

@@ -11,7 +11,7 @@ import {
   type NumberRange,
 } from '../../migration/run/migration.js'
 import { isFailureCode } from '../../migration/run/state/run-state.js'
-import type { Arguments, OptionGroup, OptionSpec, OptionSpecs } from '../frame/arguments.js'
+import type { Arguments, OptionSpecs } from '../frame/arguments.js'
 import { type OptionNames, usageError } from '../frame/command-failure.js'
 
 /** The steps of `migrate`, its first argument. */
@@ -45,87 +45,44 @@ export const MIGRATE_OPTION_NAMES: OptionNames = new Map([
     .map((name): [string, string] => [name, `--${kebab(name)}`]),
 ])
 
-const numberSpec = (name: NumberName): OptionSpec => ({
-  kind: 'text',
-  value: 'N',
-  help: `${NUMBER_HELP[name]} (default: ${NUMBERS[name].default})`,
-})
+const numberOptions = (...names: readonly NumberName[]): OptionSpecs =>
+  Object.fromEntries(
+    names.map((name) => [
+      `--${kebab(name)} N`,
+      `${NUMBER_HELP[name]} (default: ${NUMBERS[name].default})`,
+    ]),
+  )
 
-/** In the order in which a person uses the steps. */
-export const MIGRATE_OPTION_GROUPS: readonly OptionGroup[] = [
-  {
-    title: 'Every step',
-    options: {
-      journal: {
-        kind: 'text',
-        value: 'DIR',
-        help: 'the folder of the journal, which records every step',
-      },
-      source: {
-        kind: 'text',
-        value: 'FILE',
-        help: 'the records, NDJSON in UTF-8; status and clean find it in the journal',
-      },
-    },
+/** By the steps that have them, in the order in which a person uses the steps. */
+export const MIGRATE_OPTIONS: Readonly<Record<string, OptionSpecs>> = {
+  'Every step': {
+    '--journal DIR': 'the folder of the journal, which records every step',
+    '--source FILE': 'the records, NDJSON in UTF-8; status and clean find it in the journal',
   },
-  {
-    title: 'CORE, for check, run, correct, reconcile and unblock',
-    options: {
-      core: { kind: 'text', value: 'URL', help: 'the URL of the core, including any path' },
-      'api-key-file': { kind: 'text', value: 'FILE', help: 'its API key, in a file of mode 0600' },
-      'api-key-stdin': { kind: 'flag', help: 'read the API key from standard input' },
-      'allow-insecure-http': { kind: 'flag', help: 'allow http: to other machines' },
-      'timeout-ms': numberSpec('timeoutMs'),
-      'look-ups': numberSpec('lookUps'),
-    },
+  'CORE, for check, run, correct, reconcile and unblock': {
+    '--core URL': 'the URL of the core, including any path',
+    '--api-key-file FILE': 'its API key, in a file of mode 0600',
+    '--api-key-stdin': 'read the API key from standard input',
+    '--allow-insecure-http': 'allow http: to other machines',
+    ...numberOptions('timeoutMs', 'lookUps'),
   },
-  {
-    title: 'check, run and correct, which validate the records',
-    options: {
-      'accept-warnings': {
-        kind: 'text',
-        value: 'CODE',
-        help: 'a warning that does not stop the step',
-        repeatable: true,
-      },
-      'allow-foreign-rows': { kind: 'flag', help: 'start even if the core has other staged rows' },
-      'batch-bytes': numberSpec('batchBytes'),
-    },
+  'check, run and correct, which validate the records': {
+    '--accept-warnings CODE...': 'a warning that does not stop the step',
+    '--allow-foreign-rows': 'start even if the core has other staged rows',
+    ...numberOptions('batchBytes'),
   },
-  {
-    title: 'run and correct, which stage the records',
-    options: {
-      'batch-users': numberSpec('batchUsers'),
-      'stage-timeout-ms': numberSpec('stageTimeoutMs'),
-    },
+  'run and correct, which stage the records': numberOptions('batchUsers', 'stageTimeoutMs'),
+  'run, correct and reconcile, which wait for the core': numberOptions(
+    'settleSeconds',
+    'pollSeconds',
+    'stallMinutes',
+  ),
+  'correct, exactly one of': {
+    '--corrections FILE': 'the corrections, one per line',
+    '--again CODE...': 'stage the records that failed with this code again',
   },
-  {
-    title: 'run, correct and reconcile, which wait for the core',
-    options: {
-      'settle-seconds': numberSpec('settleSeconds'),
-      'poll-seconds': numberSpec('pollSeconds'),
-      'stall-minutes': numberSpec('stallMinutes'),
-    },
-  },
-  {
-    title: 'correct, exactly one of',
-    options: {
-      corrections: { kind: 'text', value: 'FILE', help: 'the corrections, one per line' },
-      again: {
-        kind: 'text',
-        value: 'CODE',
-        help: 'stage the records that failed with this code again',
-        repeatable: true,
-      },
-    },
-  },
-  { title: 'unblock and clean', options: { yes: { kind: 'flag', help: 'confirm the deletion' } } },
-]
-
-export const MIGRATE_OPTIONS: OptionSpecs = Object.assign(
-  {},
-  ...MIGRATE_OPTION_GROUPS.map(({ options }) => options),
-)
+  'unblock and clean': { '--yes': 'confirm the deletion' },
+}
 
 /** The options that only some steps accept. */
 const STEP_OPTIONS: Readonly<Record<string, readonly Subcommand[]>> = {

@@ -1,7 +1,7 @@
 import { INSTALL_PHONE_LIBRARY } from '../../migration/record-validation/phone-plans.js'
 import type { Command } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
-import { MIGRATE_OPTION_GROUPS, MIGRATE_OPTIONS } from './migrate-options.js'
+import { MIGRATE_OPTIONS } from './migrate-options.js'
 import type { MigrateParts } from './run-step.js'
 
 /** Creates the command with the functions that it calls. */
@@ -18,17 +18,16 @@ export const migrateWith = (parts: MigrateParts): Command => ({
   ],
   maxValues: 1,
   options: MIGRATE_OPTIONS,
-  optionGroups: MIGRATE_OPTION_GROUPS,
-  exit1Help: 'the preflight found faults; nothing was staged',
-  exitCodeHelp: [
-    ['2', 'invalid command, source, corrections or journal, or the journal is in use'],
-    ['3', 'the core is unreachable, or its answer is invalid'],
-    ['4', 'records need corrections; see the report'],
-    ['5', 'not every identity is reconciled; see the report'],
-    ['6', 'the core makes no progress; the report lists the rows, which unblock deletes'],
-    ['130', 'interrupted'],
-    ['', 'after 1, 3, 6 and 130, run resumes'],
-  ],
+  exitCodes: {
+    1: 'the preflight found faults; nothing was staged',
+    2: 'invalid command, source, corrections or journal, or the journal is in use',
+    3: 'the core is unreachable, or its answer is invalid',
+    4: 'records need corrections; see the report',
+    5: 'not every identity is reconciled; see the report',
+    6: 'the core makes no progress; the report lists the rows, which unblock deletes',
+    130: 'interrupted',
+    '': 'after 1, 3, 6 and 130, run resumes',
+  },
   async run(context) {
     const { runStep } = await loadSteps()
     return runStep(parts, context)

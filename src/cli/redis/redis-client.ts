@@ -10,18 +10,9 @@ import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
 
 export const REDIS_OPTIONS: OptionSpecs = {
-  redis: {
-    kind: 'text',
-    value: 'FILE',
-    help: 'a JavaScript module that exports a Redis client as default (else REDIS_URL)',
-  },
-  prefix: {
-    kind: 'text',
-    value: 'TEXT',
-    help: 'the prefix of every key (default: esa:)',
-    mayBeEmpty: true,
-  },
-  timeout: { kind: 'text', value: 'TIME', help: 'how long to wait for a reply (default: 1s)' },
+  '--redis FILE': 'a JavaScript module that exports a Redis client as default (else REDIS_URL)',
+  '--prefix [TEXT]': 'the prefix of every key (default: esa:)',
+  '--timeout TIME': 'how long to wait for a reply (default: 1s)',
 }
 
 export interface RedisAccess {

@@ -8,7 +8,7 @@ import {
 import { deriveRecordId, operationOf } from '../../idempotency/fingerprint.js'
 import type { Resolution } from '../../idempotency/leased/record-keeper.js'
 import { shortText } from '../denylist/change.js'
-import type { Arguments, OptionSpecs } from '../frame/arguments.js'
+import { type Arguments, type OptionSpecs, optionNames } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
 import { ISSUER_OPTION, POLICY_OPTION, readIssuer } from '../input/policy-file.js'
@@ -16,29 +16,13 @@ import { readFileBytes } from '../input/private-file.js'
 import { readStandardInput } from '../input/standard-input.js'
 
 export const REQUEST_OPTIONS: OptionSpecs = {
-  fence: {
-    kind: 'text',
-    value: 'N',
-    help: 'change the record if its fence is still the one shown',
-  },
-  free: { kind: 'flag', help: 'the write did not happen: the next retry runs' },
-  forget: {
-    kind: 'flag',
-    help: 'the write happened, and must happen again: the next request runs',
-  },
-  done: {
-    kind: 'text',
-    value: 'STATUS',
-    help: 'the write happened: retries get an answer with this status',
-  },
-  header: {
-    kind: 'text',
-    value: 'LINE',
-    help: 'a header of the answer, as name: value',
-    repeatable: true,
-  },
-  body: { kind: 'text', value: 'FILE', help: 'the body of the answer' },
-  reason: { kind: 'text', value: 'TEXT', help: 'the reason, which --forget needs' },
+  '--fence N': 'change the record if its fence is still the one shown',
+  '--free': 'the write did not happen: the next retry runs',
+  '--forget': 'the write happened, and must happen again: the next request runs',
+  '--done STATUS': 'the write happened: retries get an answer with this status',
+  '--header LINE...': 'a header of the answer, as name: value',
+  '--body FILE': 'the body of the answer',
+  '--reason TEXT': 'the reason, which --forget needs',
 }
 
 /** The requested end of a record. */
@@ -120,30 +104,18 @@ function isStorable(status: number, headers: readonly Header[] = []): boolean {
 
 /** The options that, with the key that a caller sent, identify a record. */
 const SCOPE_OPTIONS: OptionSpecs = {
-  audience: { kind: 'text', value: 'AUD', help: 'the exact aud (default: that of --policy)' },
-  caller: { kind: 'text', value: 'NAME', help: 'the caller that sent the key' },
-  operation: { kind: 'text', value: 'NAME', help: 'the operation, if the receiver names it' },
-  method: { kind: 'text', value: 'METHOD', help: 'otherwise, the method of the request' },
-  mount: {
-    kind: 'text',
-    value: 'PATH',
-    help: 'the path of the router as in the request; empty without a router',
-    mayBeEmpty: true,
-  },
-  route: {
-    kind: 'text',
-    value: 'PATTERN',
-    help: 'the path of the route as in the code of the receiver',
-  },
+  '--audience AUD': 'the exact aud (default: that of --policy)',
+  '--caller NAME': 'the caller that sent the key',
+  '--operation NAME': 'the operation, if the receiver names it',
+  '--method METHOD': 'otherwise, the method of the request',
+  '--mount [PATH]': 'the path of the router as in the request; empty without a router',
+  '--route PATTERN': 'the path of the route as in the code of the receiver',
   ...ISSUER_OPTION,
   ...POLICY_OPTION,
 }
 
 export const RECORD_OPTIONS: OptionSpecs = {
-  'key-stdin': {
-    kind: 'flag',
-    help: 'find the record by the key on standard input and the options below',
-  },
+  '--key-stdin': 'find the record by the key on standard input and the options below',
   ...SCOPE_OPTIONS,
 }
 
@@ -165,7 +137,7 @@ export async function readRecordName(context: RecordInput): Promise<string> {
   }
   if (record === undefined)
     throw usageError('usage', 'a record is missing: add RECORD, as in the events, or --key-stdin')
-  const stray = Object.keys(SCOPE_OPTIONS).find((name) => args.text(name) !== undefined)
+  const stray = optionNames(SCOPE_OPTIONS).find((name) => args.text(name) !== undefined)
   if (stray !== undefined) throw usageError('usage', `--${stray} requires --key-stdin`)
   if (RECORD_FORM.test(record)) return record
   throw usageError(

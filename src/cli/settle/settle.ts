@@ -7,7 +7,7 @@ import {
 import type { Store } from '../../stores/memory-store.js'
 import { NotConfirmed } from '../../stores/redis/connection/redis-connection.js'
 import { redisStore } from '../../stores/redis/store/redis-store.js'
-import type { Arguments, OptionSpecs } from '../frame/arguments.js'
+import type { Arguments } from '../frame/arguments.js'
 import type { Command, CommandResult } from '../frame/command.js'
 import { type Report, unreachableError, usageError } from '../frame/command-failure.js'
 import { readJsonFile } from '../input/private-file.js'
@@ -27,14 +27,6 @@ import {
   whyNotSettleable,
 } from './settle-view.js'
 
-const KEYS_OPTIONS: OptionSpecs = {
-  keys: {
-    kind: 'text',
-    value: 'FILE',
-    help: 'the keys of an encrypted store: {"current", "keys": {id: base64url}}',
-  },
-}
-
 export const settle: Command = {
   name: 'settle',
   summary: 'Shows the record of an idempotency key, and settles a write whose outcome is unknown',
@@ -48,8 +40,15 @@ export const settle: Command = {
     '--key-stdin --caller NAME --method M --mount PATH --route PATTERN [...]',
   ],
   maxValues: 1,
-  options: { ...REQUEST_OPTIONS, ...KEYS_OPTIONS, ...RECORD_OPTIONS, ...REDIS_OPTIONS },
-  exit1Help: 'the record does not exist or is in another state; nothing changed',
+  options: {
+    'Which record': RECORD_OPTIONS,
+    'How it ended': REQUEST_OPTIONS,
+    'Where it is': {
+      '--keys FILE': 'the keys of an encrypted store: {"current", "keys": {id: base64url}}',
+      ...REDIS_OPTIONS,
+    },
+  },
+  exitCodes: { 1: 'the record does not exist or is in another state; nothing changed' },
   async run(context) {
     const { arguments: args } = context
     const request = await readSettleRequest(args)

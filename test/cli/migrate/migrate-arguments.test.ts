@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { COMMON_OPTIONS, optionNames } from '../../../src/cli/frame/arguments.js'
 import { migrateWith } from '../../../src/cli/migrate/migrate.js'
 import { MIGRATE_OPTIONS } from '../../../src/cli/migrate/migrate-options.js'
 import type { CoreClientOptions } from '../../../src/migration/core/open-core-client.js'
@@ -107,18 +108,19 @@ describe('the command line', () => {
 
 it('the help shows each option once, with the steps that have it', async () => {
   const { stdout } = await reaching(['--help'])
-  for (const name of [...Object.keys(MIGRATE_OPTIONS), 'json', 'help', 'version']) {
+  const names = Object.values({ ...MIGRATE_OPTIONS, COMMON_OPTIONS }).flatMap(optionNames)
+  for (const name of names) {
     expect([name, stdout.split('\n').filter((line) => line.startsWith(`  --${name} `))]).toEqual([
       name,
       [expect.any(String)],
     ])
   }
   const lines = stdout.split('\n').map((line) => line.split(/ {2,}/).filter(Boolean)[0] ?? '')
-  const [from, to] = [lines.indexOf('correct, exactly one of:'), lines.indexOf('Every command:')]
+  const [from, to] = [lines.indexOf('correct, exactly one of:'), lines.indexOf('Common options:')]
   expect(lines.slice(from, to)).toEqual([
     'correct, exactly one of:',
     '--corrections FILE',
-    '--again CODE',
+    '--again CODE...',
     '',
     'unblock and clean:',
     '--yes',

@@ -47,7 +47,9 @@ export function showProgress(
 /** The line of a phase, and what a narrow terminal shows of it: half a number would be a wrong number. */
 function phaseLines({ counts }: MigrationProgress, { phase, done, total }: Measure): string[] {
   const progress = `${phase}: ${formatNumber(done)} of ${formatNumber(total)}`
-  return [[progress, formatCounts(counts)].filter(Boolean).join('; '), progress, phase]
+  // Those that are not done yet count as staged, in `reconcile` too, which compares users who were reconciled before.
+  const shown = phase === 'staging' ? counts : { ...counts, staged: 0 }
+  return [[progress, formatCounts(shown)].filter(Boolean).join('; '), progress, phase]
 }
 
 const WHAT_HAPPENED: Readonly<Partial<Record<MigrationProgress['type'], string>>> = {
@@ -78,13 +80,14 @@ interface Measure {
   readonly total: number
 }
 
-/** Returns `undefined` for an event that happens once. */
+/** Returns `undefined` for an event that happens once, and where no row waits. */
 function measure({ type, counts, identities, rows }: MigrationProgress): Measure | undefined {
   switch (type) {
     case 'batch_staged':
       return { phase: 'staging', done: identities - counts.pending, total: identities }
     case 'waiting': {
       const left = (rows?.new ?? 0) + (rows?.processing ?? 0)
+      if (left === 0) return undefined
       // The core's numbers include rows that this migration did not create.
       const total = Math.max(counts.staged, left)
       return { phase: 'waiting', done: total - left, total }

@@ -213,6 +213,9 @@ describe('a check', () => {
       'service-auth: nothing has been staged yet: run comes before reconcile',
     )
     expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
+    // Nobody is staged again by it, and no row waits.
+    const stderr = 'reconciling: 1 of 1; reconciled 1\n'
+    expect(await project.migrate('reconcile')).toMatchObject({ exitCode: 0, stderr })
   })
 })
 

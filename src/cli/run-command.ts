@@ -90,16 +90,16 @@ function withoutCommand(argv: readonly string[], commands: readonly Command[]): 
   if (output !== undefined) return output
   const names = commands.map(({ name }) => name).join(', ')
   const fault = isWord ? 'unknown command' : 'a command is missing'
-  throw usageError('usage', `${fault}: use one of ${names}, before any option`)
+  throw usageError(`${fault}: use one of ${names}, before any option`)
 }
 
 /** The output for `--help` and `--version`, if one of them is given. */
 function generalHelp(args: Arguments, help: () => string[]): CommandOutput | undefined {
-  if (args.flag('help')) {
+  if (args.has('help')) {
     const lines = help()
     return { exitCode: 0, lines, json: { help: lines.join('\n') } }
   }
-  if (!args.flag('version')) return undefined
+  if (!args.has('version')) return undefined
   const version = packageVersion()
   return { exitCode: 0, lines: [version], json: { version } }
 }

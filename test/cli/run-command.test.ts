@@ -56,7 +56,7 @@ describe('what a command gets', () => {
   it('is what stands behind -- as a value', async () => {
     let seen: unknown
     await probe(['probe', '--', '--json'], ({ arguments: given }) => {
-      seen = [given.values, given.flag('json')]
+      seen = [given.values, given.has('json')]
       return WELL
     })
     expect(seen).toEqual([['--json'], false])
@@ -75,7 +75,7 @@ describe('the end of a command', () => {
   })
 
   it.each([
-    [2, usageError('file', 'it is wrong'), 'file', 'it is wrong'],
+    [2, usageError('it is wrong', 'file'), 'file', 'it is wrong'],
     [3, unreachableError('store_unavailable', 'it is away'), 'store_unavailable', 'it is away'],
   ])('is one line on standard error and exit code %d', async (exitCode, failure, code, message) => {
     const fail = (): never => {

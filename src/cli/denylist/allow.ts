@@ -48,8 +48,7 @@ async function readTarget(context: CommandContext): Promise<DenylistTarget> {
   const [first, value] = context.arguments.values
   const kind = readKind(first)
   if (kind === 'issued-before') {
-    if (value !== undefined)
-      throw usageError('usage', 'allow issued-before does not accept a value')
+    if (value !== undefined) throw usageError('allow issued-before does not accept a value')
     return { kind, issuer: (await readListIssuer(context)).issuer }
   }
   if (value === undefined) throw valueMissing(kind)

@@ -25,7 +25,7 @@ export const CHANGE_OPTIONS: OptionSpecs = {
 /** @throws CommandFailure (2), without the text. */
 export function shortText(name: string, text: string): string {
   if (isShortText(text)) return text
-  throw usageError('usage', `${name} must be a well-formed string of 1 to 256 characters`)
+  throw usageError(`${name} must be a well-formed string of 1 to 256 characters`)
 }
 
 /** @throws CommandFailure (2) */
@@ -78,7 +78,7 @@ function toCommandFailure(error: unknown): unknown {
   if (error instanceof ServiceAuthError) return unreachableError('store_unavailable', error.message)
   // Such a message of the denylist may be shown, because it contains no value.
   return error instanceof TypeError && error.message.startsWith('denylist ')
-    ? usageError('usage', error.message)
+    ? usageError(error.message)
     : error
 }
 

@@ -27,13 +27,12 @@ const FORMS: Readonly<Record<DeniedKind, string>> = {
 export function readKind(text: string | undefined): DeniedKind {
   if (text !== undefined && Object.hasOwn(FORMS, text)) return text as DeniedKind
   throw usageError(
-    'usage',
     `the first argument must be caller, key, token or issued-before, such as ${FORMS.caller}`,
   )
 }
 
 export const valueMissing = (kind: DeniedKind): CommandFailure =>
-  usageError('usage', `${kind} needs a value: write ${FORMS[kind]}`)
+  usageError(`${kind} needs a value: write ${FORMS[kind]}`)
 
 /** The options that only some kinds have. */
 const KINDS_OF_OPTION: Readonly<Record<string, readonly DeniedKind[]>> = {
@@ -58,30 +57,25 @@ export async function readValue(
 ): Promise<ValueAt> {
   const args = context.arguments
   for (const [name, kinds] of Object.entries(KINDS_OF_OPTION)) {
-    if (args.flag(name) && !kinds.includes(kind)) {
-      throw usageError('usage', `--${name} is only for ${kinds.join(' and ')}`)
-    }
+    if (!kinds.includes(kind)) args.refuse([name], `is only for ${kinds.join(' and ')}`)
   }
   const [, text] = args.values
-  if (args.flag('token-stdin')) {
-    if (text !== undefined) throw usageError('usage', '--token-stdin takes the place of VALUE')
+  if (args.has('token-stdin')) {
+    if (text !== undefined) throw usageError('--token-stdin takes the place of VALUE')
     const tokenId = await tokenIdOf(await readStandardInput(context, 'the token'), named)
     return () => tokenId
   }
   if (text === undefined) throw valueMissing(kind)
   if (kind === 'issued-before') return readCutOff(text, args)
   const value = shortText(`the value of ${kind}`, text)
-  if (kind === 'caller' && !args.flag('unlisted')) checkApproved(named, value)
-  if (kind === 'key' && !args.flag('unlisted')) await checkKeyId(named, value)
+  if (kind === 'caller' && !args.has('unlisted')) checkApproved(named, value)
+  if (kind === 'key' && !args.has('unlisted')) await checkKeyId(named, value)
   return () => value
 }
 
 function checkApproved({ policy }: NamedIssuer, caller: string): void {
   if (policy === undefined || policy.ceilings.has(caller)) return
-  throw usageError(
-    'usage',
-    'the policy does not approve a caller of this name; --unlisted denies it anyway',
-  )
+  throw usageError('the policy does not approve a caller of this name; --unlisted denies it anyway')
 }
 
 /**
@@ -99,10 +93,7 @@ async function keySetOf(named: NamedIssuer, hint: string): Promise<UsableKeys> {
 
 function addressOf({ issuer, policy }: NamedIssuer): string {
   if (policy === undefined && keySetAddressFaults({ issuer }).length > 0) {
-    throw usageError(
-      'usage',
-      'the address of the key set cannot be derived from --issuer: use --policy',
-    )
+    throw usageError('the address of the key set cannot be derived from --issuer: use --policy')
   }
   const address = policy?.keySet ?? readKeySetAddress({ issuer })
   if (address.kind !== 'own') throw new TypeError('a policy of JSON has no shared key set')
@@ -114,7 +105,7 @@ async function checkKeyId(named: NamedIssuer, keyId: string): Promise<void> {
   const hint = '--unlisted denies the key id without this check'
   const { keys, skipped } = await keySetOf(named, hint)
   if (keys.has(keyId) || skipped.some((key) => key.keyId === keyId)) return
-  throw usageError('usage', `the key set has no key with this id. ${hint}`)
+  throw usageError(`the key set has no key with this id. ${hint}`)
 }
 
 const BEARER = /^bearer /i
@@ -128,8 +119,8 @@ async function tokenIdOf(text: string, named: NamedIssuer): Promise<string> {
   const screened = parseToken(text.replace(BEARER, ''))
   if (!screened.ok) {
     throw usageError(
-      'input',
       `standard input does not contain a service token (${screened.reason})`,
+      'input',
     )
   }
   const { keys } = await keySetOf(named, 'Alternatively, pass the jti as VALUE')
@@ -139,14 +130,14 @@ async function tokenIdOf(text: string, named: NamedIssuer): Promise<string> {
   }
   const verified = await verifySignature(screened.value, source)
   if (!verified.ok) {
-    throw usageError('input', `the token is not signed by the issuer (${verified.reason})`)
+    throw usageError(`the token is not signed by the issuer (${verified.reason})`, 'input')
   }
   const { iss, jti } = verified.value.payload.members
-  if (iss !== named.issuer) throw usageError('input', 'the token is from another issuer')
+  if (iss !== named.issuer) throw usageError('the token is from another issuer', 'input')
   if (isShortText(jti)) return jti
   throw usageError(
-    'input',
     'the token has no jti of 1 to 256 characters: deny its caller, or all tokens with issued-before',
+    'input',
   )
 }
 
@@ -166,18 +157,15 @@ const TOLERANCE = { minMs: 0, maxMs: (MAX_AHEAD_SECONDS - 1) * 1000 }
  * @throws CommandFailure (2)
  */
 function readCutOff(text: string, args: Arguments): ValueAt {
-  const tolerance = args.text('tolerance')
   if (text === 'now') {
-    const toleranceMs = parseDuration('--tolerance', tolerance ?? '5s', TOLERANCE)
+    const toleranceMs = parseDuration('--tolerance', args.text('tolerance') ?? '5s', TOLERANCE)
     return (serverSeconds) => Math.floor(serverSeconds) + 1 + Math.ceil(toleranceMs / 1000)
   }
-  if (tolerance !== undefined)
-    throw usageError('usage', '--tolerance is only for issued-before now')
+  args.refuse(['tolerance'], 'is only for issued-before now')
   const isTime = ISO_TIME.safeParse(text).success
   const second = isTime ? Date.parse(text) / 1000 : Number(SECONDS.exec(text)?.[0])
   if (second >= 0) return (serverSeconds) => checkCutOff(second, serverSeconds)
   throw usageError(
-    'usage',
     'issued-before expects now, seconds since the epoch, or a time with a zone, such as ' +
       '2027-01-31T12:00:00Z',
   )
@@ -186,5 +174,5 @@ function readCutOff(text: string, args: Arguments): ValueAt {
 /** @throws CommandFailure (2) for a cut-off that would deny tokens that are not issued yet. */
 export function checkCutOff(second: number, serverSeconds: number): number {
   if (second <= serverSeconds + MAX_AHEAD_SECONDS) return second
-  throw usageError('usage', `the cut-off is more than ${MAX_AHEAD_SECONDS} s ahead of Redis's time`)
+  throw usageError(`the cut-off is more than ${MAX_AHEAD_SECONDS} s ahead of Redis's time`)
 }

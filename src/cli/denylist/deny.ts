@@ -64,7 +64,7 @@ async function readOne(context: CommandContext): Promise<EntriesAt> {
   const args = context.arguments
   // Checked first: if kind or value is missing, an error about an option would mislead.
   const kind = readKind(args.values[0])
-  if (args.values[1] === undefined && !args.flag('token-stdin')) throw valueMissing(kind)
+  if (args.values[1] === undefined && !args.has('token-stdin')) throw valueMissing(kind)
   const named = await readListIssuer(context)
   const { issuer } = named
   const reason = shortText('--reason', args.required('reason'))
@@ -100,10 +100,9 @@ interface Line {
  */
 async function readEntryFile(context: CommandContext, file: string): Promise<EntriesAt> {
   const { arguments: args } = context
-  const hasConflict = ['token-stdin', 'tolerance', 'unlisted'].some((name) => args.flag(name))
+  const hasConflict = ['token-stdin', 'tolerance', 'unlisted'].some((name) => args.has(name))
   if (args.values.length > 0 || hasConflict) {
     throw usageError(
-      'usage',
       '--file cannot be combined with a kind, a value, --token-stdin, --tolerance or --unlisted',
     )
   }
@@ -131,17 +130,17 @@ function splitLines(text: string): Line[] {
   const texts = text.split(/\r?\n/).map((line, index) => ({ line, number: index + 1 }))
   const filled = texts.filter(({ line }) => line.trim() !== '')
   if (filled.length < 1 || filled.length > MAX_LIST_LENGTH) {
-    throw usageError('file', `--file must name a file of 1 to ${MAX_LIST_LENGTH} lines`)
+    throw usageError(`--file must name a file of 1 to ${MAX_LIST_LENGTH} lines`, 'file')
   }
   return filled.map(({ line, number }) => {
     const json = parseJson(line)
     if (isObject(json)) return { number, json: json as Line['json'] }
-    throw usageError('file', `line ${number} of --file is not a JSON object`)
+    throw usageError(`line ${number} of --file is not a JSON object`, 'file')
   })
 }
 
 function entryOf({ number }: Line, input: unknown, serverSeconds: number): DenylistEntry {
-  const fault = (text: string): Error => usageError('file', `line ${number} of --file: ${text}`)
+  const fault = (text: string): Error => usageError(`line ${number} of --file: ${text}`, 'file')
   let entry: DenylistEntry
   try {
     entry = checkEntry(input)

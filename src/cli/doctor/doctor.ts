@@ -46,7 +46,7 @@ async function run(context: CommandContext): Promise<CommandResult> {
   if (unreachable !== undefined) {
     throw unreachableError('key_set_unavailable', unreachableMessage(unreachable.answer), report)
   }
-  const isStrict = context.arguments.flag('strict')
+  const isStrict = context.arguments.has('strict')
   const isWell =
     examinations.every(
       ({ findings: { faults, warnings } }) =>
@@ -150,8 +150,6 @@ function keyRow({ kid, kind, bits, usable, reason }: PublishedKey): string[] {
   ]
 }
 
-const PROOF_OPTIONS = ['proof-stdin', 'method', 'url']
-
 /** The token to check and its DPoP proof, if given. */
 interface Credential {
   readonly token?: string
@@ -164,35 +162,23 @@ interface Credential {
  * @throws CommandFailure (2) if one of them is missing, or an option is given without the one it requires.
  */
 async function readCredential(context: CommandContext): Promise<Credential> {
-  return context.arguments.flag('token-stdin') ? readFromInput(context) : withoutToken(context)
-}
-
-/** @throws CommandFailure (2) if an option is given that requires a token. */
-function withoutToken({ arguments: args }: CommandContext): Credential {
-  const stray = PROOF_OPTIONS.find((name) =>
-    name === 'proof-stdin' ? args.flag(name) : args.text(name) !== undefined,
-  )
-  if (stray !== undefined) throw usageError('usage', `--${stray} requires --token-stdin`)
-  return {}
-}
-
-async function readFromInput(context: CommandContext): Promise<Credential> {
   const args = context.arguments
-  if (!args.flag('proof-stdin')) {
-    for (const name of ['method', 'url']) {
-      if (args.text(name) !== undefined)
-        throw usageError('usage', `--${name} requires --proof-stdin`)
-    }
+  if (!args.has('token-stdin')) {
+    args.refuse(['proof-stdin', 'method', 'url'], 'requires --token-stdin')
+    return {}
+  }
+  if (!args.has('proof-stdin')) {
+    args.refuse(['method', 'url'], 'requires --proof-stdin')
     return { token: await readStandardInput(context, 'the token') }
   }
   const [method, url] = [args.required('method'), args.required('url')]
   if (pathOfTarget(method, url) === undefined) {
-    throw usageError('usage', '--url must be a path with query, or an absolute URL')
+    throw usageError('--url must be a path with query, or an absolute URL')
   }
   const lines = (await readStandardInput(context, 'the token and the proof')).split(/\r?\n/)
   const [token = '', proof, ...more] = lines
   if (proof === undefined || more.length > 0) {
-    throw usageError('input', 'standard input must be two lines: the token and the proof')
+    throw usageError('standard input must be two lines: the token and the proof', 'input')
   }
   return { token, proof: { proof, method, url } }
 }

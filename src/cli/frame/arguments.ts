@@ -16,11 +16,15 @@ export const optionNames = (specs: OptionSpecs): string[] =>
 export interface Arguments {
   /** The arguments that are not options. */
   readonly values: readonly string[]
-  flag(name: string): boolean
+  has(name: string): boolean
   text(name: string): string | undefined
   texts(name: string): readonly string[]
   /** @throws CommandFailure (2) if it was not given. */
   required(name: string): string
+  /** @throws CommandFailure (2) if one of the options was given; `why` follows its name in the message. */
+  refuse(names: readonly string[], why: string): void
+  /** Returns the option that was given. @throws CommandFailure (2) unless it is exactly one of the two. */
+  either<Name extends string>(one: Name, other: Name): Name
 }
 
 /** The options of every command. */
@@ -44,14 +48,12 @@ const TOKEN = /\.(?<=\beyJ[\w-]+\.)[\w-]+\.[\w-]/
 export function refuseSecrets(argv: readonly string[]): void {
   if (argv.some((text) => REDIS_URL.test(text) || URL_WITH_PASSWORD.test(text))) {
     throw usageError(
-      'usage',
       'do not pass a Redis URL or a URL with a password as an argument: other users can see it in ' +
         'the process list. Set REDIS_URL or use a file with --redis',
     )
   }
   if (argv.some((text) => TOKEN.test(text))) {
     throw usageError(
-      'usage',
       'do not pass a token as an argument: other users can see it in the process list. Pass it on ' +
         'standard input',
     )
@@ -77,28 +79,37 @@ export function readArguments(
 ): Arguments {
   const forms = Object.keys({ ...options, ...COMMON_OPTIONS })
   const { values: given, positionals } = parseWords(argv, forms)
+  const has = (name: string): boolean => given[name] !== undefined
   const texts = (name: string): readonly string[] => [given[name] ?? []].flat().map(String)
+  const formOf = (name: string) => forms.find((form) => partsOf(form)[0] === name)
   for (const [name = '', value] of forms.map(partsOf)) {
     if (value === undefined) continue
     if (texts(name).length > 1 && !value.endsWith('...'))
-      throw usageError('usage', `--${name} is given more than once`)
+      throw usageError(`--${name} is given more than once`)
     if (texts(name).includes('') && !value.startsWith('['))
-      throw usageError('usage', `--${name} needs a value`)
+      throw usageError(`--${name} needs a value`)
   }
   if (positionals.length > maxValues) {
     const hint = 'put quotes around a value with spaces, and the name of an option before its value'
-    throw usageError('usage', `too many arguments besides the options: ${hint}`)
+    throw usageError(`too many arguments besides the options: ${hint}`)
   }
   return {
     values: positionals,
     texts,
-    flag: (name) => given[name] !== undefined,
+    has,
     text: (name) => texts(name)[0],
     required(name) {
       const [text] = texts(name)
       if (text !== undefined) return text
-      const form = forms.find((one) => partsOf(one)[0] === name)
-      throw usageError('usage', `--${name} is missing: add ${form}`)
+      throw usageError(`--${name} is missing: add ${formOf(name)}`)
+    },
+    refuse(names, why) {
+      const stray = names.find(has)
+      if (stray !== undefined) throw usageError(`--${stray} ${why}`)
+    },
+    either(one, other) {
+      if (has(one) !== has(other)) return has(one) ? one : other
+      throw usageError(`use either ${formOf(one)} or ${formOf(other)}`)
     },
   }
 }
@@ -112,7 +123,7 @@ function parseWords(argv: readonly string[], forms: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: true })
   } catch (error) {
-    throw usageError('usage', faultOf(error as NodeJS.ErrnoException))
+    throw usageError(faultOf(error as NodeJS.ErrnoException))
   }
 }
 
@@ -142,15 +153,12 @@ interface DurationRange {
 export function parseDuration(name: string, text: string, range: DurationRange): number {
   const [, count, unit] = DURATION.exec(text) ?? []
   if (count === undefined || unit === undefined) {
-    throw usageError(
-      'usage',
-      `${name} must be a number and a unit, such as 250ms, 5s, 15m, 2h or 7d`,
-    )
+    throw usageError(`${name} must be a number and a unit, such as 250ms, 5s, 15m, 2h or 7d`)
   }
   const ms = Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS]
   if (ms < range.minMs || ms > range.maxMs) {
     const bounds = `${formatExactDuration(range.minMs)} to ${formatExactDuration(range.maxMs)}`
-    throw usageError('usage', `${name} must be from ${bounds}`)
+    throw usageError(`${name} must be from ${bounds}`)
   }
   return ms
 }

@@ -1,32 +1,28 @@
-/**
- * Why a command failed: a closed list, in `error.code` of `--json`.
- *
- * - `usage`: the command, an option or a value is wrong.
- * - `file`: a file is missing, unreadable, too large or open to others.
- * - `policy`: the policy is not JSON or invalid.
- * - `redis_options`: the location of Redis is missing or invalid.
- * - `input`: standard input does not contain the requested input.
- * - `dependency_missing`: a package that the command needs is not installed.
- * - `key_set_unavailable`, `store_unavailable`: it cannot be reached.
- * - `bad_source`, `bad_corrections`, `bad_journal`, `journal_in_use`: an error of a migration; see
- *   its report.
- * - `core_fault`: the core cannot be called, or its answer is invalid.
- * - `internal`: a defect of the command itself.
- */
+/** Why a command failed: a closed list, in `error.code` of `--json`. */
 export type FailureCode =
+  /** The command, an option or a value is wrong. */
   | 'usage'
+  /** A file is missing, unreadable, too large or open to others. */
   | 'file'
+  /** The policy is not JSON or invalid. */
   | 'policy'
+  /** The location of Redis is missing or invalid. */
   | 'redis_options'
+  /** Standard input does not contain the requested input. */
   | 'input'
+  /** A package that the command needs is not installed. */
   | 'dependency_missing'
+  /** It cannot be reached. */
   | 'key_set_unavailable'
   | 'store_unavailable'
+  /** An error of a migration; see its report. */
   | 'bad_source'
   | 'bad_corrections'
   | 'bad_journal'
   | 'journal_in_use'
+  /** The core cannot be called, or its answer is invalid. */
   | 'core_fault'
+  /** A defect of the command itself. */
   | 'internal'
 
 /** The output of a command: lines for people, or with `--json` the members of its object. */
@@ -52,7 +48,7 @@ export class CommandFailure extends Error {
 }
 
 /** Exit code 2: the input is wrong, and nothing changed. */
-export const usageError = (code: FailureCode, message: string): CommandFailure =>
+export const usageError = (message: string, code: FailureCode = 'usage'): CommandFailure =>
   new CommandFailure(2, { code, message })
 
 /**

@@ -21,7 +21,7 @@ export const ISSUER_OPTION: OptionSpecs = {
 async function readPolicy(context: Pick<CommandContext, 'arguments'>): Promise<Policy> {
   const input = await readPolicyFile(context)
   if (!Array.isArray(input)) return parsed(() => parsePolicy(input))
-  throw usageError('policy', 'the --policy file must contain one policy; only doctor reads a list')
+  throw usageError('the --policy file must contain one policy; only doctor reads a list', 'policy')
 }
 
 /**
@@ -45,7 +45,7 @@ function parsed<T>(parse: () => T): T {
   try {
     return parse()
   } catch (error) {
-    if (error instanceof TypeError) throw usageError('policy', error.message)
+    if (error instanceof TypeError) throw usageError(error.message, 'policy')
     throw error
   }
 }
@@ -62,12 +62,10 @@ export interface NamedIssuer {
  * @throws CommandFailure (2) unless exactly one of them is given.
  */
 export async function readIssuer(context: Pick<CommandContext, 'arguments'>): Promise<NamedIssuer> {
-  const issuer = context.arguments.text('issuer')
-  const isPolicyGiven = context.arguments.text('policy') !== undefined
-  if ((issuer !== undefined) === isPolicyGiven) {
-    throw usageError('usage', 'use either --issuer URL or --policy FILE')
+  const args = context.arguments
+  if (args.either('issuer', 'policy') === 'issuer') {
+    return { issuer: args.required('issuer'), policy: undefined }
   }
-  if (issuer !== undefined) return { issuer, policy: undefined }
   const policy = await readPolicy(context)
   return { issuer: policy.issuer, policy }
 }

@@ -16,7 +16,7 @@ const OPEN_TO_OTHERS = 0o077
  */
 export async function readTextFile(name: string, path: string, secrecy: Secrecy): Promise<string> {
   const bytes = await readFileBytes(name, path, secrecy)
-  if (!isUtf8(bytes)) throw usageError('file', `the ${name} file is not valid UTF-8`)
+  if (!isUtf8(bytes)) throw usageError(`the ${name} file is not valid UTF-8`, 'file')
   return new TextDecoder().decode(bytes)
 }
 
@@ -25,21 +25,21 @@ export async function readFileBytes(name: string, path: string, secrecy: Secrecy
   // Without O_NONBLOCK, opening a FIFO would wait for a writer.
   const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
     (error: NodeJS.ErrnoException) => {
-      throw usageError('file', `the ${name} file ${openingFault(error)}`)
+      throw usageError(`the ${name} file ${openingFault(error)}`, 'file')
     },
   )
   try {
     // Checks the opened file: by now, another file may have taken its name.
     const stats = await handle.stat()
     const { mode, size } = stats
-    if (!stats.isFile()) throw usageError('file', `${name} must name a regular file`)
+    if (!stats.isFile()) throw usageError(`${name} must name a regular file`, 'file')
     if (secrecy === 'secret' && isOpenToOthers(mode)) {
       throw usageError(
-        'file',
         `other users can read or change the ${name} file: run chmod 600 on it`,
+        'file',
       )
     }
-    if (size > MAX_BYTES) throw usageError('file', `the ${name} file is larger than 1 MiB`)
+    if (size > MAX_BYTES) throw usageError(`the ${name} file is larger than 1 MiB`, 'file')
     const { bytesRead, buffer } = await handle.read(Buffer.alloc(size), 0, size, 0)
     return buffer.subarray(0, bytesRead)
   } finally {
@@ -76,6 +76,6 @@ export async function readJsonFile(
       text.trim() === ''
         ? 'is empty'
         : 'is not JSON: look for a trailing comma, a comment or single quotes'
-    throw usageError(code, `the ${name} file ${fault}`)
+    throw usageError(`the ${name} file ${fault}`, code)
   }
 }

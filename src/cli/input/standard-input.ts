@@ -21,12 +21,12 @@ export async function readStandardInput(
     const bytes = Buffer.from(chunk as string)
     size += bytes.length
     if (size > MAX_BYTES)
-      throw usageError('input', `${what} on standard input is longer than 64 KiB`)
+      throw usageError(`${what} on standard input is longer than 64 KiB`, 'input')
     chunks.push(bytes)
   }
   const all = Buffer.concat(chunks)
-  if (!isUtf8(all)) throw usageError('input', `${what} on standard input is not valid UTF-8`)
+  if (!isUtf8(all)) throw usageError(`${what} on standard input is not valid UTF-8`, 'input')
   const text = new TextDecoder().decode(all).replace(/\r?\n$/, '')
-  if (text === '') throw usageError('input', `standard input is empty; it must contain ${what}`)
+  if (text === '') throw usageError(`standard input is empty; it must contain ${what}`, 'input')
   return text
 }

@@ -51,8 +51,8 @@ async function filesThere(origins: readonly OriginFile[]): Promise<string[]> {
     if (!(await isThere(path))) continue
     if ((await digestFile(path)) !== digest) {
       throw usageError(
-        'file',
         `nothing was deleted: ${path} is not the file that the journal recorded`,
+        'file',
       )
     }
     files.add(path)
@@ -100,5 +100,5 @@ async function remove(file: string): Promise<void> {
 
 function cannot(what: string, file: string, error: unknown) {
   const { code } = error as NodeJS.ErrnoException
-  return usageError('file', `${file} cannot ${what}${code ? ` (${code})` : ''}`)
+  return usageError(`${file} cannot ${what}${code ? ` (${code})` : ''}`, 'file')
 }

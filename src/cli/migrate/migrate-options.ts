@@ -101,11 +101,10 @@ export function readStep(args: Arguments): Subcommand {
   const step = STEPS.find((name) => name === word)
   if (step === undefined) {
     const what = word === undefined ? 'a step is missing' : 'unknown step'
-    throw usageError('usage', `${what}: use one of ${STEPS.join(', ')}`)
+    throw usageError(`${what}: use one of ${STEPS.join(', ')}`)
   }
   for (const [name, owners] of Object.entries(STEP_OPTIONS)) {
-    if (owners.includes(step) || !args.flag(name)) continue
-    throw usageError('usage', `--${name} is for ${owners.join(' and ')} only`)
+    if (!owners.includes(step)) args.refuse([name], `is for ${owners.join(' and ')} only`)
   }
   return step
 }
@@ -132,7 +131,7 @@ export function readSettings(args: Arguments): MigrateSettings {
     options: {
       ...readNumbers(args, MIGRATION_NUMBERS),
       acceptWarnings: args.texts('accept-warnings').map(warningOf),
-      allowForeignRows: args.flag('allow-foreign-rows'),
+      allowForeignRows: args.has('allow-foreign-rows'),
     },
   }
 }
@@ -149,7 +148,7 @@ export function readNumbers<Name extends NumberName>(
     if (text === undefined) continue
     const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
     if (!(number >= min && number <= max)) {
-      throw usageError('usage', `--${option} must be a whole number from ${min} to ${max}`)
+      throw usageError(`--${option} must be a whole number from ${min} to ${max}`)
     }
     read[name as Name] = number
   }
@@ -159,18 +158,16 @@ export function readNumbers<Name extends NumberName>(
 function warningOf(text: string): UserWarningCode {
   const code = USER_WARNING_CODES.find((one) => one === text)
   if (code !== undefined) return code
-  throw usageError('usage', `--accept-warnings must be one of ${USER_WARNING_CODES.join(', ')}`)
+  throw usageError(`--accept-warnings must be one of ${USER_WARNING_CODES.join(', ')}`)
 }
 
 /** @throws CommandFailure (2) unless exactly one of the two is given. */
 export function readCorrectionRequest(args: Arguments): CorrectionRequest {
-  const file = args.text('corrections')
-  const again = args.texts('again')
-  if ((file !== undefined) === again.length > 0) {
-    throw usageError('usage', 'use either --corrections FILE or --again CODE')
+  if (args.either('corrections', 'again') === 'corrections') {
+    // The journal stores the path, and a later run may start in another folder.
+    return { file: resolve(args.required('corrections')) }
   }
-  // The journal stores the path, and a later run may start in another folder.
-  if (file !== undefined) return { file: resolve(file) }
+  const again = args.texts('again')
   if (again.every(isFailureCode)) return { again }
-  throw usageError('usage', '--again must be a code from the report, such as E019 or login_taken')
+  throw usageError('--again must be a code from the report, such as E019 or login_taken')
 }

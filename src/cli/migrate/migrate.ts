@@ -45,6 +45,6 @@ async function loadSteps(): Promise<typeof import('./run-step.js')> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
     const message = `google-libphonenumber is not installed: run ${INSTALL_PHONE_LIBRARY}`
-    throw usageError('dependency_missing', message)
+    throw usageError(message, 'dependency_missing')
   }
 }

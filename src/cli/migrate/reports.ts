@@ -56,19 +56,21 @@ function numbered(number: number, noun: string): string {
   return `${formatNumber(number)} ${noun}${number === 1 ? '' : 's'}`
 }
 
-/** The states that need a person come first, the finished states last. */
-const SHOWN_ORDER: readonly (keyof MigrationCounts)[] = [
-  'invalid',
-  'failed',
-  'missing',
-  'differs',
-  'shared',
-  'pending',
-  'staged',
-  'left_out',
-  'accepted',
-  'reconciled',
-]
+/** Whether a state needs a person, in the order of a report: these come first, the finished ones last. */
+const NEEDS_PERSON: Readonly<Record<IdentityState, boolean>> = {
+  invalid: true,
+  failed: true,
+  missing: true,
+  differs: true,
+  shared: true,
+  pending: false,
+  staged: false,
+  left_out: false,
+  accepted: false,
+  reconciled: false,
+}
+
+const STATES = Object.keys(NEEDS_PERSON) as IdentityState[]
 
 const DIGITS = new Intl.NumberFormat('en-US')
 
@@ -77,7 +79,7 @@ export const formatNumber = (number: number): string => DIGITS.format(number)
 
 /** Returns the counts that are not 0. */
 const nonZeroCounts = (counts: MigrationCounts): [name: string, count: string][] =>
-  SHOWN_ORDER.filter((name) => counts[name] > 0).map((name) => [
+  STATES.filter((name) => counts[name] > 0).map((name) => [
     name.replace('_', ' '),
     formatNumber(counts[name]),
   ])
@@ -99,10 +101,10 @@ interface ShownReport {
 
 export const reportLines = ({ report, standing, needing, directory }: ShownReport): string[] => [
   ...summaryLines(report, standing),
-  ...preflightFindingLines(report.findings),
-  ...identityLines(needing),
-  ...spaced(stalledRowLines(report.rows)),
-  ...adviceLines(report),
+  ...spaced(preflightFindingLines(report.findings)),
+  ...spaced(identityLines(needing)),
+  ...spaced(stalledRowLines(report.rows, MAX_SHOWN)),
+  ...spaced(report.advice),
   '',
   ...columns([
     ['Report', join(directory, REPORT_FILE)],
@@ -127,7 +129,6 @@ function summaryLines(
 
 /** The findings that stop the run, or that a person should know before it. */
 function preflightFindingLines(findings: MigrationReport['findings']): string[] {
-  if (findings.length === 0) return []
   const rows = findings.map(({ severity, code, line, records, message }) => [
     severity,
     code,
@@ -135,23 +136,24 @@ function preflightFindingLines(findings: MigrationReport['findings']): string[] 
     records === undefined || records === 1 ? '' : `${formatNumber(records)} records`,
     message,
   ])
-  return ['', ...columns(rows)]
+  return columns(rows)
 }
 
 function identityLines({ count, shown }: NeedingPerson): string[] {
-  if (count === 0) return []
   const rows = shown.map((identity) => [
     formatPlace(identity),
     identity.externalUserId,
     identity.state,
     whyOf(identity),
   ])
-  const more = count - shown.length
-  return [
-    '',
-    ...columns([['line', 'external id', 'state', 'reason'], ...rows]),
-    ...(more > 0 ? [`and ${formatNumber(more)} more`] : []),
-  ]
+  return table(['line', 'external id', 'state', 'reason'], rows, count)
+}
+
+/** A table of the first of `count` rows, or nothing if there are none. */
+function table(heading: readonly string[], rows: readonly string[][], count: number): string[] {
+  if (count === 0) return []
+  const more = count - rows.length
+  return [...columns([heading, ...rows]), ...(more > 0 ? [`and ${formatNumber(more)} more`] : [])]
 }
 
 const formatPlace = ({ line, corrections }: IdentityReport): string =>
@@ -168,16 +170,14 @@ function whyOf({ code, text, errors = [], differences = [], heldBy }: IdentityRe
   return parts.join('; ')
 }
 
-const adviceLines = ({ advice }: MigrationReport): string[] => spaced(advice)
-
 /** Puts an empty line before the lines, if there are any. */
 const spaced = (lines: readonly string[]): string[] => (lines.length === 0 ? [] : ['', ...lines])
 
-const MAX_SHOWN_ROWS = 20
+/** Of identities and of rows. The files of the report name all. */
+const MAX_SHOWN = 20
 
-/** The rows that still wait after a stall, as a table with a heading row. */
-function stalledRowLines(rows: readonly RowLeft[] = [], shown: number = MAX_SHOWN_ROWS): string[] {
-  if (rows.length === 0) return []
+/** The rows that still wait after a stall. */
+function stalledRowLines(rows: readonly RowLeft[] = [], shown: number = rows.length): string[] {
   const cells = rows
     .slice(0, shown)
     .map(({ id, externalUserId, status, heldBy }) => [
@@ -186,11 +186,7 @@ function stalledRowLines(rows: readonly RowLeft[] = [], shown: number = MAX_SHOW
       status,
       heldBy === undefined ? '' : `held by ${heldBy}`,
     ])
-  const more = rows.length - cells.length
-  return [
-    ...columns([['row', 'external id', 'status', ''], ...cells]),
-    ...(more > 0 ? [`and ${formatNumber(more)} more`] : []),
-  ]
+  return table(['row', 'external id', 'status', ''], cells, rows.length)
 }
 
 /** The error without `--yes`; the exit code is 2, as for an invalid command. */
@@ -204,21 +200,8 @@ export function listStalledRows({ state, rows = [] }: MigrationReport): CommandR
     return { exitCode: 2, lines: [], json, errorLine }
   }
   const heading = '--yes deletes these rows and looks up each of their users:'
-  const lines = [heading, ...stalledRowLines(rows, rows.length)]
+  const lines = [heading, ...stalledRowLines(rows)]
   return { exitCode: 2, lines, json, errorLine: NOT_CONFIRMED }
-}
-
-const NEEDS_PERSON: Readonly<Record<IdentityState, boolean>> = {
-  invalid: true,
-  pending: false,
-  staged: false,
-  failed: true,
-  missing: true,
-  differs: true,
-  shared: true,
-  reconciled: false,
-  accepted: false,
-  left_out: false,
 }
 
 /** The identities that need a person. */
@@ -229,8 +212,6 @@ export interface NeedingPerson {
 }
 
 export const NO_ACTION_NEEDED: NeedingPerson = { count: 0, shown: [] }
-
-const MAX_SHOWN = 20
 
 /**
  * Rewrites `report.json`, `report.ndjson` (each identity that needs a person) and `accounts.ndjson`
@@ -291,6 +272,6 @@ async function replaceFile(
     // Any other error is of the source.
     if (syscall === undefined) throw error
     const message = `${basename(path)} cannot be written (${code}); the journal contains all completed work, and \`status\` writes the file again`
-    throw usageError('file', message)
+    throw usageError(message, 'file')
   }
 }

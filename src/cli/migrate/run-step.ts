@@ -65,11 +65,11 @@ export async function runStep(
   context: CommandContext,
 ): Promise<CommandResult> {
   const fault = phonePlansFault(corePhoneNumber)
-  if (fault !== undefined) throw usageError('dependency_missing', fault)
+  if (fault !== undefined) throw usageError(fault, 'dependency_missing')
   const { arguments: args } = context
   const step = readStep(args)
   const isReading = step === 'status' || step === 'clean'
-  if (isReading || (step === 'unblock' && !args.flag('yes'))) {
+  if (isReading || (step === 'unblock' && !args.has('yes'))) {
     return readReports(parts, step, context)
   }
   const act = actionOf(step, args)
@@ -105,7 +105,7 @@ const CREATES_JOURNAL: readonly Subcommand[] = ['check', 'run']
 /** @throws CommandFailure (2) */
 async function requireJournal(directory: string): Promise<void> {
   if (await isThere(join(directory, JOURNAL_FILE))) return
-  throw usageError('bad_journal', 'the --journal folder contains no journal: check its path')
+  throw usageError('the --journal folder contains no journal: check its path', 'bad_journal')
 }
 
 type Action = (migration: Migration, options: StepOptions) => Promise<MigrationReport>
@@ -131,7 +131,7 @@ async function readReports(
     const migration = openReader({ batchBytes, ...sources }, journaled)
     const report = await migration.status()
     if (step === 'unblock') return listStalledRows(report)
-    if (step === 'clean') return cleanAway(files, report, context.arguments.flag('yes'))
+    if (step === 'clean') return cleanAway(files, report, context.arguments.has('yes'))
     const [source] = files
     const isCleaned = report.state === 'complete' && source && !(await isThere(source.path))
     const needing = isCleaned ? NO_ACTION_NEEDED : undefined
@@ -200,13 +200,13 @@ async function openCore(
   const options = {
     baseUrl: args.required('core'),
     apiKey: await readApiKey(context),
-    allowInsecureHttp: args.flag('allow-insecure-http'),
+    allowInsecureHttp: args.has('allow-insecure-http'),
     ...readNumbers(args, CLIENT_NUMBERS),
   }
   try {
     return coreClient(options)
   } catch (error) {
-    if (error instanceof TypeError) throw usageError('usage', inCommandWords(error.message))
+    if (error instanceof TypeError) throw usageError(inCommandWords(error.message))
     throw error
   }
 }
@@ -238,7 +238,7 @@ async function withSession<Result>(
       // It may differ from the path in the journal, because the run compares the digests only.
       const path = sourceFile ?? source?.path
       if (path === undefined) {
-        throw usageError('usage', '--source is missing: the journal has no run yet')
+        throw usageError('--source is missing: the journal has no run yet')
       }
       const corrected = filesOf(corrections)
       const sources = {
@@ -261,7 +261,7 @@ const filesOf = (origins: readonly Origin[]): OriginFile[] =>
   origins.filter(({ file }) => file).map(({ name, digest }) => ({ path: name, digest }))
 
 function asFailure(error: unknown): unknown {
-  if (error instanceof MigrationError) return usageError(error.code, inCommandWords(error.message))
+  if (error instanceof MigrationError) return usageError(inCommandWords(error.message), error.code)
   if (error instanceof CoreError) {
     const message = inCommandWords(error.message)
     return unreachableError('core_fault', `${message}; the journal contains all completed work`)
@@ -284,19 +284,14 @@ async function readApiKey(
   context: Pick<CommandContext, 'arguments' | 'stdin' | 'note'>,
 ): Promise<string> {
   const { arguments: args } = context
-  const file = args.text('api-key-file')
-  const isOnStandardInput = args.flag('api-key-stdin')
-  if ((file !== undefined) === isOnStandardInput) {
-    throw usageError('usage', 'use either --api-key-file FILE or --api-key-stdin')
-  }
-  if (file === undefined) {
+  if (args.either('api-key-file', 'api-key-stdin') === 'api-key-stdin') {
     return checked(await readStandardInput(context, 'the API key'), 'input', 'standard input')
   }
-  const text = await readTextFile('--api-key-file', file, 'secret')
+  const text = await readTextFile('--api-key-file', args.required('api-key-file'), 'secret')
   return checked(text.replace(/\r?\n$/, ''), 'file', 'the --api-key-file file')
 }
 
 function checked(key: string, code: FailureCode, place: string): string {
   if (HEADER_VALUE.test(key)) return key
-  throw usageError(code, `${place} must contain only an API key: one word in ASCII`)
+  throw usageError(`${place} must contain only an API key: one word in ASCII`, code)
 }

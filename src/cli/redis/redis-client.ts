@@ -64,22 +64,22 @@ const WRITABLE_BY_OTHERS = 0o022
 async function exportedClient(path: string): Promise<RedisClientLike> {
   const file = resolve(path)
   const found = await stat(file).catch(() => undefined)
-  if (!found?.isFile()) throw usageError('file', 'the --redis file does not exist: check its path')
+  if (!found?.isFile()) throw usageError('the --redis file does not exist: check its path', 'file')
   if (!MODULE_EXTENSIONS.includes(extname(file))) {
-    throw usageError('file', `the --redis file must end in ${MODULE_EXTENSIONS.join(', ')}`)
+    throw usageError(`the --redis file must end in ${MODULE_EXTENSIONS.join(', ')}`, 'file')
   }
   // Windows has no permission bits.
   if (process.platform !== 'win32' && (found.mode & WRITABLE_BY_OTHERS) !== 0) {
-    throw usageError('file', 'other users can change the --redis file: run chmod go-w on it')
+    throw usageError('other users can change the --redis file: run chmod go-w on it', 'file')
   }
   const loaded = await import(pathToFileURL(file).href).catch((error: NodeJS.ErrnoException) => {
     const why = error?.code ?? error?.name ?? 'an error'
-    throw usageError('file', `the --redis file cannot be loaded (${why}): run it with node`)
+    throw usageError(`the --redis file cannot be loaded (${why}): run it with node`, 'file')
   })
   try {
     ownClients('default export of the --redis file', loaded.default)
   } catch (error) {
-    throw usageError('redis_options', `the ${(error as Error).message}`)
+    throw usageError(`the ${(error as Error).message}`, 'redis_options')
   }
   return loaded.default
 }
@@ -98,7 +98,7 @@ const LIBRARIES: Readonly<Record<string, (url: string) => Promise<RedisClientLik
     const { createClient } = await import('redis')
     // node-redis would ignore a query such as `?db=1`, and use database 0.
     if (new URL(url).search === '') return createClient({ url })
-    throw usageError('redis_options', 'REDIS_URL has a query, which redis (node-redis) ignores')
+    throw usageError('REDIS_URL has a query, which redis (node-redis) ignores', 'redis_options')
   },
 }
 
@@ -110,15 +110,15 @@ const LIBRARIES: Readonly<Record<string, (url: string) => Promise<RedisClientLik
 async function clientOf(url: string | undefined): Promise<RedisClientLike> {
   if (!url) {
     throw usageError(
-      'redis_options',
       'the address of Redis is missing: set REDIS_URL, such as redis://localhost:6379, or use --redis FILE',
+      'redis_options',
     )
   }
   if (!isRedisUrl(url)) {
     throw usageError(
-      'redis_options',
       'REDIS_URL must be a redis: or rediss: URL with a host, and a number as database if there is ' +
         'one, such as redis://localhost:6379/0',
+      'redis_options',
     )
   }
   for (const open of Object.values(LIBRARIES)) {
@@ -128,8 +128,8 @@ async function clientOf(url: string | undefined): Promise<RedisClientLike> {
     if (client !== undefined) return client
   }
   throw usageError(
-    'dependency_missing',
     'none of ioredis, iovalkey and redis is installed: run npm install ioredis',
+    'dependency_missing',
   )
 }
 

@@ -38,23 +38,21 @@ const ENDINGS = ['free', 'forget', 'done'] as const
 
 /** Returns `undefined` if the record is only to be shown. @throws CommandFailure (2) */
 export async function readSettleRequest(args: Arguments): Promise<SettleRequest | undefined> {
-  const [ending, ...others] = ENDINGS.filter((name) => args.flag(name))
-  if (others.length > 0) throw usageError('usage', 'use one of --free, --forget and --done STATUS')
-  const stray = ['header', 'body'].find((name) => args.flag(name))
-  if (stray !== undefined && ending !== 'done')
-    throw usageError('usage', `--${stray} requires --done`)
+  const [ending, ...others] = ENDINGS.filter((name) => args.has(name))
+  if (others.length > 0) throw usageError('use one of --free, --forget and --done STATUS')
+  if (ending !== 'done') args.refuse(['header', 'body'], 'requires --done')
   const fence = readFence(args)
   const reasonText = args.text('reason')
   const reason = reasonText === undefined ? undefined : shortText('--reason', reasonText)
   if (ending === undefined) return undefined
   if (fence === undefined) {
-    throw usageError('usage', `--${ending} needs --fence N: settle with the record alone shows it`)
+    throw usageError(`--${ending} needs --fence N: settle with the record alone shows it`)
   }
   switch (ending) {
     case 'free':
       return { type: 'freed', fence, reason }
     case 'forget':
-      if (reason === undefined) throw usageError('usage', '--forget needs --reason TEXT')
+      if (reason === undefined) throw usageError('--forget needs --reason TEXT')
       return { type: 'forgotten', fence, reason }
     case 'done':
       return { type: 'finished', fence, reason, result: await readAnswer(args) }
@@ -66,18 +64,18 @@ function readFence(args: Arguments): number | undefined {
   if (text === undefined) return undefined
   const fence = Number(text)
   if (FENCE_FORM.test(text) && Number.isSafeInteger(fence)) return fence
-  throw usageError('usage', '--fence must be an integer of at least 0, as shown')
+  throw usageError('--fence must be an integer of at least 0, as shown')
 }
 
 /** Reads the answer, in the form that a store keeps. */
 async function readAnswer(args: Arguments): Promise<Uint8Array> {
   const statusText = args.required('done')
   const status = STATUS_FORM.test(statusText) ? Number(statusText) : 0
-  if (!isStorable(status)) throw usageError('usage', '--done must be a status from 200 to 999')
+  if (!isStorable(status)) throw usageError('--done must be a status from 200 to 999')
   const headers = args.texts('header').map((line) => readHeader(line, status))
   const path = args.text('body')
   if (path !== undefined && isBodyless(status)) {
-    throw usageError('usage', `an answer with status ${status} cannot have a body`)
+    throw usageError(`an answer with status ${status} cannot have a body`)
   }
   const body = path === undefined ? Buffer.alloc(0) : await readFileBytes('--body', path, 'public')
   return encodeResult({ status, headers, body })
@@ -92,7 +90,6 @@ function readHeader(line: string, status: number): Header {
   const isStored = name !== 'content-length' && !NEVER_STORED_HEADERS.test(name)
   if (colon > 0 && isStored && isStorable(status, [[name, value]])) return [name, value]
   throw usageError(
-    'usage',
     '--header must be a line such as content-type: application/json, and not set-cookie, content-length or a hop-by-hop header',
   )
 }
@@ -131,17 +128,15 @@ type RecordInput = Pick<CommandContext, 'arguments' | 'stdin' | 'note'>
 export async function readRecordName(context: RecordInput): Promise<string> {
   const args = context.arguments
   const [record] = args.values
-  if (args.flag('key-stdin')) {
+  if (args.has('key-stdin')) {
     if (record === undefined) return await recordOfKey(context)
-    throw usageError('usage', 'use either RECORD or --key-stdin')
+    throw usageError('use either RECORD or --key-stdin')
   }
   if (record === undefined)
-    throw usageError('usage', 'a record is missing: add RECORD, as in the events, or --key-stdin')
-  const stray = optionNames(SCOPE_OPTIONS).find((name) => args.text(name) !== undefined)
-  if (stray !== undefined) throw usageError('usage', `--${stray} requires --key-stdin`)
+    throw usageError('a record is missing: add RECORD, as in the events, or --key-stdin')
+  args.refuse(optionNames(SCOPE_OPTIONS), 'requires --key-stdin')
   if (RECORD_FORM.test(record)) return record
   throw usageError(
-    'usage',
     'the name of a record has 24 characters of A-Za-z0-9_-, as in the events; pass a key on ' +
       'standard input with --key-stdin',
   )
@@ -158,21 +153,16 @@ async function recordOfKey(context: RecordInput): Promise<string> {
     return deriveRecordId({ issuer, audience, caller, operation }, parsed.key)
   }
   throw usageError(
-    'input',
     'standard input does not contain a key of 1 to 255 visible ASCII characters',
+    'input',
   )
 }
 
 function readOperation(args: CommandContext['arguments']): string {
-  const operation = args.text('operation')
-  const parts = ['method', 'mount', 'route'].filter((name) => args.text(name) !== undefined)
-  if ((operation !== undefined) === parts.length > 0) {
-    throw usageError(
-      'usage',
-      'use either --operation NAME or --method METHOD, --mount PATH and --route PATTERN',
-    )
+  if (args.either('operation', 'method') === 'operation') {
+    args.refuse(['mount', 'route'], 'requires --method')
+    return args.required('operation')
   }
-  if (operation !== undefined) return operation
   // Node accepts methods in upper case only.
   const method = args.required('method').toUpperCase()
   return operationOf(method, args.required('mount'), args.required('route'))

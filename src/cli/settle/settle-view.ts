@@ -39,6 +39,34 @@ export function formatState(view: RecordView): string {
 /** Whether nothing is known about the record except that it exists. */
 const isDamaged = ({ fence }: RecordView): boolean => fence === 0
 
+/** A way to end a record. */
+interface Way {
+  /** When an operator may choose it. */
+  readonly intro: string
+  /** The words of the command after `--fence N`; the first is its option. */
+  readonly words: string
+  /** What it has done. */
+  readonly settled: string
+}
+
+export const WAYS: Readonly<Record<Ending, Way>> = {
+  freed: {
+    intro: 'If the write did not happen, let the next retry run:',
+    words: '--free',
+    settled: 'freed: the write did not happen, and the next retry runs',
+  },
+  finished: {
+    intro: 'If the write happened, give retries this answer:',
+    words: "--done STATUS --header 'content-type: application/json' --body FILE",
+    settled: 'finished: the write happened, and retries get this answer',
+  },
+  forgotten: {
+    intro: 'If it happened but must happen again, let the next request run:',
+    words: '--forget --reason TEXT',
+    settled: 'forgotten: the next request runs the handler again',
+  },
+}
+
 /** How an operator may end a record in each state. */
 const ENDINGS: Readonly<Record<RecordView['state'], readonly Ending[]>> = {
   running: [],
@@ -54,19 +82,13 @@ function endingsOf(view: RecordView): readonly Ending[] {
   return isDamaged(view) ? ['freed'] : ENDINGS[view.state]
 }
 
-const OPTIONS: Readonly<Record<Ending, string>> = {
-  freed: '--free',
-  finished: '--done',
-  forgotten: '--forget',
-}
-
 /** Returns a sentence that says why the record may not end this way; `undefined` if it may. */
 export function whyNotSettleable(ending: Ending, view: RecordView): string | undefined {
   const endings = endingsOf(view)
   if (endings.includes(ending)) return undefined
   const why = `the record is ${formatState(view)}`
   if (endings.length === 0) return why
-  const options = endings.map((each) => OPTIONS[each]).join(' and ')
+  const options = endings.map((each) => WAYS[each].words.split(' ', 1)).join(' and ')
   return `${why}; only ${options} ${endings.length === 1 ? 'settles' : 'settle'} it`
 }
 
@@ -83,12 +105,12 @@ export function keysError(keys: GivenKeys, view: RecordView): CommandFailure | u
   const { keyId } = view
   if (isUndecryptable(keys, view)) {
     return usageError(
-      'file',
       `the --keys file lacks the key ${keyId}, which is needed to check whether the result can be decrypted`,
+      'file',
     )
   }
   if (keys !== undefined || keyId === undefined) return undefined
-  return usageError('usage', `--done needs --keys: the store encrypts with the key ${keyId}`)
+  return usageError(`--done needs --keys: the store encrypts with the key ${keyId}`)
 }
 
 interface ShownRecord {
@@ -135,24 +157,6 @@ function formatKey(keyId: string, { view, keys }: ShownRecord): string {
   if (keys === undefined && view.state === 'finished')
     return `${keyId}; use --keys to check whether the result can be decrypted`
   return isKeyMissing(keys, view) ? `${keyId}, which the --keys file lacks` : keyId
-}
-
-interface Way {
-  readonly intro: string
-  /** The words of the command after `--fence N`. */
-  readonly words: string
-}
-
-const WAYS: Readonly<Record<Ending, Way>> = {
-  freed: { intro: 'If the write did not happen, let the next retry run:', words: '--free' },
-  finished: {
-    intro: 'If the write happened, give retries this answer:',
-    words: "--done STATUS --header 'content-type: application/json' --body FILE",
-  },
-  forgotten: {
-    intro: 'If it happened but must happen again, let the next request run:',
-    words: '--forget --reason TEXT',
-  },
 }
 
 function nextCommands(shown: ShownRecord): string[] {

@@ -24,6 +24,7 @@ import {
   type GivenKeys,
   keysError,
   recordLines,
+  WAYS,
   whyNotSettleable,
 } from './settle-view.js'
 
@@ -91,7 +92,7 @@ async function readKeys(args: Arguments): Promise<EncryptedStoreOptions | undefi
   const path = args.text('keys')
   if (path === undefined) return undefined
   const parsed = keysSchema.safeParse(await readJsonFile('--keys', path, { secrecy: 'secret' }))
-  if (!parsed.success) throw usageError('file', SHAPE)
+  if (!parsed.success) throw usageError(SHAPE, 'file')
   // An unencrypted result counts as readable, so that it is not overwritten.
   return { readUnencrypted: true, ...parsed.data }
 }
@@ -107,7 +108,7 @@ function keeperFor(store: Store, keys: GivenKeys): RecordKeeper {
   try {
     return encryptedStore(store, keys)
   } catch (error) {
-    if (error instanceof TypeError) throw usageError('file', SHAPE)
+    if (error instanceof TypeError) throw usageError(SHAPE, 'file')
     throw error
   }
 }
@@ -145,18 +146,12 @@ async function settleOne(
     return notSettled({ record }, 'nothing changed: the record was modified in the meantime')
   }
   const { type, reason } = request
-  const line = SETTLED_LINES[type]
+  const line = WAYS[type].settled
   return {
     exitCode: 0,
     lines: [reason === undefined ? line : `${line} (${reason})`],
     json: { record, view, done: type, ...(reason !== undefined && { reason }) },
   }
-}
-
-const SETTLED_LINES = {
-  freed: 'freed: the write did not happen, and the next retry runs',
-  finished: 'finished: the write happened, and retries get this answer',
-  forgotten: 'forgotten: the next request runs the handler again',
 }
 
 const notSettled = (json: Report['json'], errorLine: string): CommandResult => ({

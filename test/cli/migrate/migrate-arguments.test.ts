@@ -60,11 +60,11 @@ describe('the command line', () => {
       [...RUN, '--api-key-file', 'a'],
       'use either --api-key-file FILE or --api-key-stdin',
     ],
-    ['no corrections', ['correct', ...WHERE], 'use either --corrections FILE or --again CODE'],
+    ['no corrections', ['correct', ...WHERE], 'use either --corrections FILE or --again CODE...'],
     [
       'two kinds of corrections',
       ['correct', '--corrections', 'a', '--again', 'E019', ...WHERE],
-      'use either --corrections FILE or --again CODE',
+      'use either --corrections FILE or --again CODE...',
     ],
     ['a code that is none', ['correct', '--again', 'E19', ...WHERE], '--again must be a code'],
     ['a word that is none', ['correct', '--again', 'failed', ...WHERE], '--again must be a code'],

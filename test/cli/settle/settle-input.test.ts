@@ -118,13 +118,9 @@ describe('what names no record ends with 2', () => {
     ['a record with another character', [`${'a'.repeat(23)}/`], 'the name of a record has 24'],
     ['two records', ['a'.repeat(24), 'b'.repeat(24)], 'too many arguments besides the options'],
     ['both', ['a'.repeat(24), '--key-stdin', ...byName], 'either RECORD or --key-stdin'],
-    ['no operation', ['--key-stdin', ...scope], 'either --operation NAME or --method'],
-    [
-      'two operations',
-      ['--key-stdin', ...byName, '--mount', ''],
-      'either --operation NAME or --method',
-    ],
-    ['a part of one', ['--key-stdin', ...scope, '--mount', ''], '--method is missing'],
+    ['no operation', ['--key-stdin', ...scope], 'use either --operation NAME or --method METHOD'],
+    ['two operations', ['--key-stdin', ...byName, '--mount', ''], '--mount requires --method'],
+    ['a part of one', ['--key-stdin', ...scope, '--mount', ''], 'use either --operation NAME'],
     ['no mount', ['--key-stdin', ...scope, '--method', 'M', '--route', '/'], '--mount is missing'],
     [
       'no caller',

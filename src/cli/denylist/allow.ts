@@ -1,8 +1,9 @@
 import type { DenylistTarget } from '../../verification/denylist/denylist-entry.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
-import { columns } from '../output/columns.js'
-import { CHANGE_OPTIONS, changeList, readAuthor, readListIssuer, shortText } from './change.js'
+import { readIssuer } from '../input/policy-file.js'
+import { columns, INDENT } from '../output/columns.js'
+import { CHANGE_OPTIONS, changeList, readAuthor } from './change.js'
 import { readKind, valueMissing } from './deny-target.js'
 
 const WHY = '--policy FILE --reason TEXT'
@@ -21,20 +22,16 @@ export const allow: Command = {
 
 async function run(context: CommandContext): Promise<CommandResult> {
   const target = await readTarget(context)
-  const reason = shortText('--reason', context.arguments.required('reason'))
-  const by = readAuthor(context)
   const { kind, issuer } = target
-  const rows = [
-    [kind, kind === 'issued-before' ? 'any cut-off' : target.value],
-    ['issuer', issuer],
-    ['reason', reason],
-    ['by', by],
-  ]
+  const reason = context.arguments.required('reason')
+  const by = readAuthor(context)
+  const value = kind === 'issued-before' ? 'any cut-off' : target.value
+  const shown = columns(Object.entries({ [kind]: value, issuer, reason, by }), INDENT)
   return await changeList(context, async ({ denylist, callOptions }) => {
     const { version, wasListed } = await denylist.allow(target, callOptions)
     return {
       ...(!wasListed && { exitCode: 1 }),
-      lines: [wasListed ? 'Allowed again' : NOT_LISTED, ...columns(rows, '  ')],
+      lines: [wasListed ? 'Allowed again' : NOT_LISTED, ...shown],
       json: { entry: { ...target, reason, by }, wasListed },
       version,
     }
@@ -45,13 +42,13 @@ const NOT_LISTED = 'Nothing was denied. A mark ends the entry in any receiver th
 
 /** @throws CommandFailure (2) */
 async function readTarget(context: CommandContext): Promise<DenylistTarget> {
-  const [first, value] = context.arguments.values
-  const kind = readKind(first)
+  const { arguments: args } = context
+  const [, value] = args.values
+  const kind = readKind(args)
   if (kind === 'issued-before') {
     if (value !== undefined) throw usageError('allow issued-before does not accept a value')
-    return { kind, issuer: (await readListIssuer(context)).issuer }
+    return { kind, issuer: (await readIssuer(context)).issuer }
   }
   if (value === undefined) throw valueMissing(kind)
-  const { issuer } = await readListIssuer(context)
-  return { kind, issuer, value: shortText(`the value of ${kind}`, value) }
+  return { kind, issuer: (await readIssuer(context)).issuer, value }
 }

@@ -1,7 +1,6 @@
 import { userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ServiceAuthError } from '../../base/decision/service-auth-error.js'
-import { isShortText } from '../../base/options.js'
 import type { DenylistReceiver } from '../../stores/redis/denylist/operations.js'
 import { type RedisDenylist, redisDenylist } from '../../stores/redis/denylist/redis-denylist.js'
 import type { OptionSpecs } from '../frame/arguments.js'
@@ -9,7 +8,7 @@ import { formatExactDuration, parseDuration } from '../frame/arguments.js'
 import type { CommandContext, CommandResult } from '../frame/command.js'
 import { untilInterrupted } from '../frame/command.js'
 import { type Report, unreachableError, usageError } from '../frame/command-failure.js'
-import { ISSUER_OPTION, type NamedIssuer, POLICY_OPTION, readIssuer } from '../input/policy-file.js'
+import { ISSUER_OPTION, POLICY_OPTION } from '../input/policy-file.js'
 import { REDIS_OPTIONS, withRedis } from '../redis/redis-client.js'
 
 /** Options that `deny` and `allow` share. */
@@ -22,15 +21,8 @@ export const CHANGE_OPTIONS: OptionSpecs = {
   ...REDIS_OPTIONS,
 }
 
-/** @throws CommandFailure (2), without the text. */
-export function shortText(name: string, text: string): string {
-  if (isShortText(text)) return text
-  throw usageError(`${name} must be a well-formed string of 1 to 256 characters`)
-}
-
-/** @throws CommandFailure (2) */
 export const readAuthor = ({ arguments: args, env }: CommandContext): string =>
-  shortText('--by', args.text('by') ?? userName(env))
+  args.text('by') ?? userName(env)
 
 function userName(env: CommandContext['env']): string {
   try {
@@ -39,12 +31,6 @@ function userName(env: CommandContext['env']): string {
     // The user of a container may have no name.
     return env['USER'] || 'unknown'
   }
-}
-
-/** @throws CommandFailure (2) */
-export async function readListIssuer(context: CommandContext): Promise<NamedIssuer> {
-  const named = await readIssuer(context)
-  return { ...named, issuer: shortText('the issuer', named.issuer) }
 }
 
 /** A denylist, and the time limit of its calls. */
@@ -77,9 +63,9 @@ export const withDenylist = <T>(
 function toCommandFailure(error: unknown): unknown {
   if (error instanceof ServiceAuthError) return unreachableError('store_unavailable', error.message)
   // Such a message of the denylist may be shown, because it contains no value.
-  return error instanceof TypeError && error.message.startsWith('denylist ')
-    ? usageError(error.message)
-    : error
+  const [, fault] =
+    /^denylist \w+: (.*)/s.exec(error instanceof TypeError ? error.message : '') ?? []
+  return fault === undefined ? error : usageError(fault)
 }
 
 /** What a change has written, and the version that has it. */
@@ -104,12 +90,11 @@ export function changeList(
     const { version, exitCode, ...written } = await write(access)
     const json = { ...written.json, version }
     try {
-      const { applied, total, missing, tookMs } = await untilApplied(access, version, waitMs)
-      const isComplete = total > 0 && applied === total
+      const receivers = await untilApplied(access, version, waitMs)
       return {
-        exitCode: exitCode ?? (isComplete ? 0 : 1),
-        lines: [...written.lines, '', ...progressLines({ applied, total, missing, tookMs })],
-        json: { ...json, receivers: { applied, of: total, missing, tookMs } },
+        exitCode: exitCode ?? (isApplied(receivers) ? 0 : 1),
+        lines: [...written.lines, '', ...progressLines(receivers)],
+        json: { ...json, receivers },
       }
     } catch (error) {
       if (!(error instanceof ServiceAuthError)) throw error
@@ -122,7 +107,7 @@ export function changeList(
 /** How many receivers apply a version of the list. */
 interface ReceiverProgress {
   readonly applied: number
-  readonly total: number
+  readonly of: number
   /** The names of the others. */
   readonly missing: readonly string[]
   /**
@@ -153,8 +138,7 @@ function untilApplied(
       const isLastRead = interrupted.aborted || tookMs + POLL_MS > waitMs
       if (!(receiversOrError instanceof Error)) {
         const progress = progressOf(receiversOrError, version, tookMs)
-        const { applied, total } = progress
-        if (isLastRead || (total > 0 && applied === total)) return progress
+        if (isLastRead || isApplied(progress)) return progress
       } else if (isLastRead) {
         throw receiversOrError
       }
@@ -171,15 +155,17 @@ function progressOf(
   const missing = receivers.filter((receiver) => receiver.version < version)
   return {
     applied: receivers.length - missing.length,
-    total: receivers.length,
+    of: receivers.length,
     missing: missing.map(({ name }) => name).toSorted(),
     tookMs,
   }
 }
 
-function progressLines({ applied, total, missing, tookMs }: ReceiverProgress): string[] {
-  if (total === 0) return ['The change is written, but no receiver has reported yet.']
-  const receivers = `${total} ${total === 1 ? 'receiver' : 'receivers'}`
+const isApplied = ({ applied, of }: ReceiverProgress): boolean => of > 0 && applied === of
+
+function progressLines({ applied, of, missing, tookMs }: ReceiverProgress): string[] {
+  if (of === 0) return ['The change is written, but no receiver has reported yet.']
+  const receivers = `${of} ${of === 1 ? 'receiver' : 'receivers'}`
   const line = `${applied} of ${receivers} applied the change within ${formatExactDuration(tookMs)}.`
   if (missing.length === 0) return [line]
   return [

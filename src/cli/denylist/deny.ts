@@ -1,19 +1,16 @@
 import { parseJson } from '../../base/json.js'
 import { isObject } from '../../base/options.js'
 import type { DeniedEntry } from '../../stores/redis/denylist/operations.js'
-import {
-  checkEntry,
-  type DenylistEntry,
-  MAX_LIST_LENGTH,
-} from '../../verification/denylist/denylist-entry.js'
+import { checkEntry, MAX_LIST_LENGTH } from '../../verification/denylist/denylist-entry.js'
 import { parseDuration } from '../frame/arguments.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, usageError } from '../frame/command-failure.js'
+import { readIssuer } from '../input/policy-file.js'
 import { readTextFile } from '../input/private-file.js'
-import { columns } from '../output/columns.js'
+import { columns, INDENT } from '../output/columns.js'
 import { formatUntil, formatValue } from '../output/format-time.js'
-import { CHANGE_OPTIONS, changeList, readAuthor, readListIssuer, shortText } from './change.js'
-import { checkCutOff, readKind, readValue, valueMissing } from './deny-target.js'
+import { CHANGE_OPTIONS, changeList, readAuthor } from './change.js'
+import { MAX_AHEAD_SECONDS, readKind, readValue, valueMissing } from './deny-target.js'
 
 const NEEDED = '--policy FILE --for TIME --reason TEXT'
 
@@ -45,36 +42,45 @@ export const deny: Command = {
   run,
 }
 
-/** Returns entries that depend on the time of Redis's clock, in seconds since the epoch. */
-type EntriesAt<Entry = DenylistEntry> = (serverSeconds: number) => Entry[]
+/** An entry to deny. */
+interface Wanted {
+  /** Begins a message about it. */
+  readonly place: string
+  /** Its own members, at a time of Redis's clock in seconds since the epoch. The options give the others. */
+  membersAt(serverSeconds: number): Readonly<Record<string, unknown>>
+}
 
 async function run(context: CommandContext): Promise<CommandResult> {
-  const file = context.arguments.text('file')
-  const entriesAt = file === undefined ? await readOne(context) : await readEntryFile(context, file)
-  const report = file === undefined ? reportOne : reportFile
+  const { arguments: args } = context
+  const file = args.text('file')
+  const wanted = file === undefined ? [await readOne(context)] : await readFile(context, file)
+  const [by, reason, duration] = [readAuthor(context), args.text('reason'), args.text('for')]
+  const endAt = duration === undefined ? undefined : readEnd(duration)
   return await changeList(context, async ({ denylist, callOptions }) => {
     const { serverSeconds } = await denylist.version(callOptions)
-    const { version, entries } = await denylist.deny(entriesAt(serverSeconds), callOptions)
-    return { ...report(entries), version }
+    const given = {
+      by,
+      at: Math.floor(serverSeconds),
+      ...(reason !== undefined && { reason }),
+      ...(endAt !== undefined && { until: endAt(serverSeconds) }),
+    }
+    const checked = wanted.map((one) => entryOf(one, given, serverSeconds))
+    const { version, entries } = await denylist.deny(checked, callOptions)
+    return { ...(file === undefined ? reportOne(entries) : reportFile(entries)), version }
   })
 }
 
 /** Reads the entry that the arguments describe. @throws CommandFailure */
-async function readOne(context: CommandContext): Promise<EntriesAt> {
+async function readOne(context: CommandContext): Promise<Wanted> {
   const args = context.arguments
   // Checked first: if kind or value is missing, an error about an option would mislead.
-  const kind = readKind(args.values[0])
+  const kind = readKind(args)
   if (args.values[1] === undefined && !args.has('token-stdin')) throw valueMissing(kind)
-  const named = await readListIssuer(context)
-  const { issuer } = named
-  const reason = shortText('--reason', args.required('reason'))
-  const by = readAuthor(context)
-  const endAt = readEnd(args.required('for'))
+  const named = await readIssuer(context)
+  for (const name of ['reason', 'for']) args.required(name)
   const valueAt = await readValue(context, kind, named)
-  return (serverSeconds) => {
-    const [value, until] = [valueAt(serverSeconds), endAt(serverSeconds)]
-    return [{ issuer, kind, value, reason, by, at: Math.floor(serverSeconds), until }]
-  }
+  const { issuer } = named
+  return { place: '', membersAt: (seconds) => ({ issuer, kind, value: valueAt(seconds) }) }
 }
 
 /** Up to ten years. */
@@ -87,86 +93,56 @@ function readEnd(duration: string): (serverSeconds: number) => number | null {
   return (serverSeconds) => Math.ceil(serverSeconds + forMs / 1000)
 }
 
-interface Line {
-  /** Starts at 1. */
-  readonly number: number
-  readonly json: Readonly<Record<string, unknown>>
-}
-
 /**
  * Reads a file of entries. Members that a line lacks come from the options.
  *
  * @throws CommandFailure (2) with the number of a wrong line, without its text.
  */
-async function readEntryFile(context: CommandContext, file: string): Promise<EntriesAt> {
+async function readFile(context: CommandContext, file: string): Promise<Wanted[]> {
   const { arguments: args } = context
-  const hasConflict = ['token-stdin', 'tolerance', 'unlisted'].some((name) => args.has(name))
-  if (args.values.length > 0 || hasConflict) {
-    throw usageError(
-      '--file cannot be combined with a kind, a value, --token-stdin, --tolerance or --unlisted',
-    )
-  }
-  const lines = splitLines(await readTextFile('--file', file, 'public'))
-  const isIssuerNamed = ['issuer', 'policy'].some((name) => args.text(name) !== undefined)
-  const issuer = isIssuerNamed ? (await readListIssuer(context)).issuer : undefined
-  const reason = args.text('reason')
-  const duration = args.text('for')
-  const endAt = duration === undefined ? undefined : readEnd(duration)
-  const by = readAuthor(context)
-  return (serverSeconds) => {
-    const defaults = {
-      by,
-      at: Math.floor(serverSeconds),
-      ...(issuer !== undefined && { issuer }),
-      ...(reason !== undefined && { reason }),
-      ...(endAt !== undefined && { until: endAt(serverSeconds) }),
-    }
-    return lines.map((line) => entryOf(line, { ...defaults, ...line.json }, serverSeconds))
-  }
-}
-
-/** Skips empty lines. @throws CommandFailure (2) */
-function splitLines(text: string): Line[] {
-  const texts = text.split(/\r?\n/).map((line, index) => ({ line, number: index + 1 }))
-  const filled = texts.filter(({ line }) => line.trim() !== '')
-  if (filled.length < 1 || filled.length > MAX_LIST_LENGTH) {
-    throw usageError(`--file must name a file of 1 to ${MAX_LIST_LENGTH} lines`, 'file')
-  }
-  return filled.map(({ line, number }) => {
+  args.refuse(['token-stdin', 'tolerance', 'unlisted'], 'cannot be combined with --file')
+  if (args.values.length > 0) throw usageError('--file takes the place of the kind and its value')
+  const isIssuerNamed = args.has('issuer') || args.has('policy')
+  const named = isIssuerNamed && { issuer: (await readIssuer(context)).issuer }
+  const texts = (await readTextFile('--file', file, 'public')).split(/\r?\n/)
+  const lines = texts.flatMap((line, index): Wanted[] => {
+    if (line.trim() === '') return []
+    const place = `line ${index + 1} of --file`
     const json = parseJson(line)
-    if (isObject(json)) return { number, json: json as Line['json'] }
-    throw usageError(`line ${number} of --file is not a JSON object`, 'file')
+    if (!isObject(json)) throw usageError(`${place} is not a JSON object`, 'file')
+    return [{ place: `${place}: `, membersAt: () => ({ ...named, ...json }) }]
   })
+  if (lines.length > 0 && lines.length <= MAX_LIST_LENGTH) return lines
+  throw usageError(`--file must name a file of 1 to ${MAX_LIST_LENGTH} lines`, 'file')
 }
 
-function entryOf({ number }: Line, input: unknown, serverSeconds: number): DenylistEntry {
-  const fault = (text: string): Error => usageError(`line ${number} of --file: ${text}`, 'file')
-  let entry: DenylistEntry
+/** @throws CommandFailure (2) */
+function entryOf({ place, membersAt }: Wanted, given: object, serverSeconds: number) {
+  const members = { ...given, ...membersAt(serverSeconds) }
   try {
-    entry = checkEntry(input)
+    const entry = checkEntry(members)
+    if (entry.until !== null && entry.until <= serverSeconds) {
+      throw new TypeError('until must be later than now')
+    }
+    if (Number(entry.value) > serverSeconds + MAX_AHEAD_SECONDS && entry.kind === 'issued-before') {
+      throw new TypeError(`the cut-off is more than ${MAX_AHEAD_SECONDS} s ahead of Redis's time`)
+    }
+    return entry
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
-    throw fault(error.message.replace(/^denylist entry: /, ''))
+    throw usageError(
+      place + error.message.replace(/^denylist entry: /, ''),
+      place ? 'file' : 'usage',
+    )
   }
-  if (entry.until !== null && entry.until <= serverSeconds) {
-    throw fault('until must be later than now')
-  }
-  if (typeof entry.value === 'number') checkCutOff(entry.value, serverSeconds)
-  return entry
 }
 
 function reportOne([denied]: readonly DeniedEntry[]): Report {
   const { entry, isEarlier } = denied as DeniedEntry
   const { issuer, kind, value, reason, by, until } = entry
-  const rows = [
-    [kind, formatValue(value)],
-    ['issuer', issuer],
-    ['until', formatUntil(until)],
-    ['reason', reason],
-    ['by', by],
-  ]
+  const shown = { [kind]: formatValue(value), issuer, until: formatUntil(until), reason, by }
   const title = isEarlier ? EARLIER : 'Denied'
-  return { lines: [title, ...columns(rows, '  ')], json: { entry, isEarlier } }
+  return { lines: [title, ...columns(Object.entries(shown), INDENT)], json: { entry, isEarlier } }
 }
 
 const EARLIER = 'Already denied: the earlier entry ends later and stays in force'
@@ -183,5 +159,5 @@ function reportFile(entries: readonly DeniedEntry[]): Report {
   ])
   const lines = [`Denied ${entries.length === 1 ? '1 entry' : `${entries.length} entries`}`]
   if (rows.length > 0) lines.push(`An earlier entry stays in force for ${rows.length} of them:`)
-  return { lines: [...lines, ...columns(rows, '  ')], json: { entries } }
+  return { lines: [...lines, ...columns(rows, INDENT)], json: { entries } }
 }

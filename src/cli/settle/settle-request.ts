@@ -1,3 +1,4 @@
+import { isShortText } from '../../base/options.js'
 import { readKey } from '../../base/raw-headers.js'
 import {
   decodeResult,
@@ -7,7 +8,6 @@ import {
 } from '../../idempotency/buffered-response/stored-result.js'
 import { deriveRecordId, operationOf } from '../../idempotency/fingerprint.js'
 import type { Resolution } from '../../idempotency/leased/record-keeper.js'
-import { shortText } from '../denylist/change.js'
 import { type Arguments, type OptionSpecs, optionNames } from '../frame/arguments.js'
 import type { CommandContext } from '../frame/command.js'
 import { usageError } from '../frame/command-failure.js'
@@ -42,8 +42,10 @@ export async function readSettleRequest(args: Arguments): Promise<SettleRequest 
   if (others.length > 0) throw usageError('use one of --free, --forget and --done STATUS')
   if (ending !== 'done') args.refuse(['header', 'body'], 'requires --done')
   const fence = readFence(args)
-  const reasonText = args.text('reason')
-  const reason = reasonText === undefined ? undefined : shortText('--reason', reasonText)
+  const reason = args.text('reason')
+  if (reason !== undefined && !isShortText(reason)) {
+    throw usageError('--reason must be a well-formed text of 1 to 256 characters')
+  }
   if (ending === undefined) return undefined
   if (fence === undefined) {
     throw usageError(`--${ending} needs --fence N: settle with the record alone shows it`)

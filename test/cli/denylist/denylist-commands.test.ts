@@ -182,9 +182,13 @@ describe('bad input changes nothing', () => {
     [
       'a long reason',
       ['deny', 'caller', 'billing', '--for=1h', `--reason=${'x'.repeat(257)}`],
-      /--reason must be/,
+      /reason must be a well-formed text of 1 to 256 characters;/,
     ],
-    ['a long value', ['deny', 'token', 'x'.repeat(257), ...WHY], /the value of token must be/],
+    [
+      'a long value',
+      ['deny', 'token', 'x'.repeat(257), ...WHY],
+      /value must be a well-formed text of 1 to 256 characters;/,
+    ],
     ...[
       '2026-02-29T00:00:00Z',
       '2026-01-01T00:00:00+25:00',
@@ -380,7 +384,7 @@ describe('deny --file', () => {
   it('takes no kind beside it', async () => {
     const ran = await denyFile([line()], ['caller', 'billing'])
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toContain('--file cannot be combined with a kind, a value')
+    expect(ran.stderr).toContain('--file takes the place of the kind and its value')
   })
 })
 

@@ -58,7 +58,7 @@ describe('what is wrong of an order ends with 2, one line, and nothing changed',
     [
       'a reason that is too long',
       ['--fence', '1', '--forget', '--reason', 'r'.repeat(257)],
-      '--reason must be a well-formed string of 1 to 256 characters',
+      '--reason must be a well-formed text of 1 to 256 characters',
     ],
     ['--body with --forget', ['--fence', '1', '--forget', '--body', 'x'], '--body requires --done'],
     ['--header with --free', ['--fence', '1', '--free', '--header', 'a: b'], '--header requires'],

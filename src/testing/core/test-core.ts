@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readClock } from '../../base/clock.js'
@@ -12,13 +12,7 @@ import {
   parseOptions,
 } from '../../base/options.js'
 import { createKeyRing, createSigningKey, type KeyRing } from '../issuer/issuer-keys.js'
-import {
-  closeServer,
-  createLoopbackServer,
-  delayOf,
-  listenOnLoopback,
-  portOf,
-} from '../issuer/loopback.js'
+import { delayOf, serveOnLoopback } from '../issuer/loopback.js'
 import { mintToken, objectIn, parseMintRequest, Refused, textOf } from './mint.js'
 
 /** Options of `createTestCore`. */
@@ -109,7 +103,7 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
   const { apiKey = randomBytes(API_KEY_BYTES).toString('base64url'), clock = Date.now } = settings
   const ring = createKeyRing(createSigningKey)
   const trouble = { delayMs: 0, busyTimes: 0 }
-  const core = createServer(
+  const answers = answering(
     {
       '/hello': { method: 'GET', isPublic: true, answer: () => ({ status: 200, body: 'Hello' }) },
       '/apiversion': { method: 'GET', answer: () => ok({ versions: INTERFACE_VERSIONS }) },
@@ -129,25 +123,21 @@ export async function createTestCore(options: TestCoreOptions = {}): Promise<Tes
     },
     apiKey,
   )
-  const domain = createServer({ '/auth/jwt/jwks.json': keySetOf(ring) }, apiKey)
-  const url = await listenOnLoopback(core, settings.port)
-  const domainUrl = await listenOnLoopback(domain)
-  const ports = new Map([core, domain].map((server) => [server, portOf(server)]))
-  const issuer = settings.issuer ?? domainUrl
+  const core = await serveOnLoopback(answers, settings.port)
+  const domain = await serveOnLoopback(answering({ '/auth/jwt/jwks.json': keySetOf(ring) }, apiKey))
   async function stop(): Promise<void> {
-    await Promise.all([closeServer(core), closeServer(domain)])
+    await Promise.all([core.stop(), domain.stop()])
   }
   let isClosed = false
   return {
-    url,
+    url: core.url,
     apiKey,
-    issuer,
+    issuer: settings.issuer ?? domain.url,
     rotate: () => ring.rotate().kid,
     stop,
     async start() {
       if (isClosed) throw new Error('the test core is closed')
-      const stopped = [...ports].filter(([server]) => !server.listening)
-      await Promise.all(stopped.map(([server, port]) => listenOnLoopback(server, port)))
+      await Promise.all([core.start(), domain.start()])
     },
     delay(ms) {
       trouble.delayMs = delayOf('delay', ms)
@@ -190,13 +180,14 @@ const keySetOf = (ring: KeyRing): Route => ({
   answer: () => ({ ...ok(ring.document()), headers: { 'cache-control': CACHE_CONTROL } }),
 })
 
-const createServer = (routes: Routes, apiKey: string): Server =>
-  createLoopbackServer((request, response) => {
+const answering =
+  (routes: Routes, apiKey: string): RequestListener =>
+  (request, response) => {
     reply(request, routes, apiKey)
       .catch(toReply)
       .then((answer) => send(response, answer))
       .catch(() => response.destroy())
-  })
+  }
 
 async function reply(request: IncomingMessage, routes: Routes, apiKey: string): Promise<Reply> {
   const [path = ''] = (request.url ?? '').split('?')

@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import type { RequestListener } from 'node:http'
+import type { TimerOptions } from 'node:timers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { readClock } from '../../base/clock.js'
 import { sentMethod } from '../../base/fetch.js'
@@ -18,8 +21,7 @@ import type { OAuth2Policy, ServiceAuthPolicy } from '../../verification/policy/
 import { type BoundToken, createProof, createProofKey } from './bound-token.js'
 import { compactToken, rs256 } from './compact-token.js'
 import { createKeyRing, createSigningKey, type KeyRing, type SigningKey } from './issuer-keys.js'
-import { inProcessFetch, startKeySetServer } from './issuer-server.js'
-import { delayOf } from './loopback.js'
+import { delayOf, serveOnLoopback } from './loopback.js'
 
 /** Options of `createTestIssuer`, for its policy and the default content of its tokens. */
 export interface TestIssuerOptions {
@@ -173,7 +175,7 @@ export async function startIssuer<Policy extends AnyPolicy>(
   const { document } = ring
   const { maxAgeSeconds } = settings
   const publication = { document, maxAgeSeconds, isDown: false, delayMs: 0, fetches: 0 }
-  const server = settings.http ? await startKeySetServer(publication) : undefined
+  const server = settings.http ? await serveOnLoopback(serving(publication)) : undefined
   const url = settings.issuer ?? server?.url ?? 'https://issuer.test'
   const jwksUri = `${server?.url ?? 'https://issuer.test'}${JWKS_PATH}`
   const keySet = remoteKeySet({
@@ -225,12 +227,57 @@ export async function startIssuer<Policy extends AnyPolicy>(
     },
     async close() {
       keySet.close()
-      await server?.close()
+      await server?.stop()
     },
   }
   rings.set(issuer, ring)
   // The option `tokens` decides on the kind of its policies, which the caller names.
   return issuer as unknown as TestIssuer<Policy>
+}
+
+/** The key set as it is published now. */
+interface Publication {
+  document(): object
+  maxAgeSeconds: number
+  isDown: boolean
+  delayMs: number
+  fetches: number
+}
+
+/** Serves the key set at every path that ends in `/jwks.json`. */
+const serving =
+  (publication: Publication): RequestListener =>
+  (request, response) => {
+    if (!request.url?.endsWith('/jwks.json')) response.writeHead(404).end()
+    else {
+      published(publication, { ref: false })
+        .then(({ body, headers }) => response.writeHead(200, headers).end(body))
+        .catch(() => response.destroy())
+    }
+  }
+
+/** Answers like the server, without a network. */
+const inProcessFetch =
+  (publication: Publication): typeof globalThis.fetch =>
+  async (_input, init) => {
+    // The wait keeps the process alive, as the socket of a real `fetch` does.
+    const { body, headers } = await published(
+      publication,
+      init?.signal ? { signal: init.signal } : {},
+    )
+    return new Response(body, { headers })
+  }
+
+/** Counts the request and waits. @throws Error (as a rejection) if the key set is down. */
+async function published(publication: Publication, wait: TimerOptions) {
+  publication.fetches += 1
+  if (publication.delayMs > 0) await sleep(publication.delayMs, undefined, wait)
+  if (publication.isDown) throw new Error('the key set of the test issuer is down')
+  const headers = {
+    'content-type': 'application/json',
+    'cache-control': `max-age=${publication.maxAgeSeconds}, must-revalidate`,
+  }
+  return { body: JSON.stringify(publication.document()), headers }
 }
 
 function tokenOf(

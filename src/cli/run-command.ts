@@ -14,7 +14,7 @@ import {
   readArguments,
   refuseSecrets,
 } from './frame/arguments.js'
-import type { Command, CommandContext, CommandIo, ExitCode, Screen } from './frame/command.js'
+import type { Command, CommandIo, ExitCode } from './frame/command.js'
 import {
   CommandFailure,
   type FailureCode,
@@ -54,14 +54,20 @@ export async function run(
 ): Promise<ExitCode> {
   const command = commands.find(({ name }) => name === argv[0])
   const isJson = hasFlag(argv, '--json')
+  const notes = notesOn(io.stderr, isJson)
   const { exitCode, lines, json, error, errorLine } = await outputOf(async () => {
     refuseSecrets(argv)
     if (command === undefined) return withoutCommand(argv, commands)
     const { maxValues } = command
     const options: OptionSpecs = Object.assign({}, ...Object.values(command.options))
     const args = readArguments(argv.slice(1), { options, maxValues })
-    return generalHelp(args, () => helpOn(command)) ?? command.run(contextOf(io, args, isJson))
+    const event = (json: object): void => {
+      if (isJson) io.stdout.write(`${printableJson(json)}\n`)
+    }
+    const context = { stdin: io.stdin, env: io.env, arguments: args, event, ...notes }
+    return generalHelp(args, () => helpOn(command)) ?? command.run(context)
   })
+  notes.wipe()
   const named = command === undefined ? '' : `${command.name} `
   const hint = error?.code === 'usage' ? `; see service-auth ${named}--help` : ''
   const fault = error && { ...error, message: error.message + hint }
@@ -104,32 +110,32 @@ function generalHelp(args: Arguments, help: () => string[]): CommandOutput | und
   return { exitCode: 0, lines: [version], json: { version } }
 }
 
-function contextOf(io: CommandIo, args: Arguments, isJson: boolean): CommandContext {
-  return {
-    stdin: io.stdin,
-    env: io.env,
-    arguments: args,
-    note(line) {
-      if (!isJson) io.stderr.write(`${printable(line)}\n`)
-    },
-    event(json) {
-      if (isJson) io.stdout.write(`${printableJson(json)}\n`)
-    },
-    screen: isJson ? undefined : screenOf(io),
-  }
-}
-
 const DEFAULT_COLUMNS = 80
-const TO_LINE_START = '\r'
-const WIPE_TO_LINE_END = '\u001b[K'
+const WIPE_LINE = '\r\u001b[K'
 
-function screenOf({ stderr }: CommandIo): Screen | undefined {
-  if (!stderr.isTTY) return undefined
-  return {
-    // Some terminals do not know their width and report 0.
-    columns: stderr.columns || DEFAULT_COLUMNS,
-    draw: (line) => stderr.write(TO_LINE_START + printable(line) + WIPE_TO_LINE_END),
+/** What is shown on standard error while a command runs; nothing with `--json`. */
+function notesOn(stderr: CommandIo['stderr'], isJson: boolean) {
+  // Some terminals do not know their width and report 0.
+  const { isTTY = false, columns: width = 0 } = stderr
+  const columns = width || DEFAULT_COLUMNS
+  let isDrawn = false
+  const wipe = (): void => {
+    if (isDrawn) stderr.write(WIPE_LINE)
+    isDrawn = false
   }
+  const note = (line: string): void => {
+    if (isJson) return
+    wipe()
+    stderr.write(`${printable(line)}\n`)
+  }
+  const draw = (line: string): void => {
+    const text = printable(line)
+    // A line that fills the last column would wrap, and half a number would be a wrong number.
+    const shown = text.length < columns ? text : `${text.slice(0, Math.max(columns - 4, 0))}...`
+    stderr.write(WIPE_LINE + shown)
+    isDrawn = true
+  }
+  return { note, progress: isTTY && !isJson ? draw : note, wipe }
 }
 
 async function outputOf(work: () => Promise<CommandOutput>): Promise<CommandOutput> {

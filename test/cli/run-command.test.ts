@@ -130,6 +130,31 @@ describe('the end of a command', () => {
   })
 })
 
+describe('the progress of a command', () => {
+  const work = ({ note, progress }: CommandContext): CommandResult => {
+    for (const line of ['1 of 1,000', '2 of 1,000']) progress(line)
+    note('please wait')
+    progress('3 of 1,000')
+    return WELL
+  }
+  const run = (argv: readonly string[], columns?: number) =>
+    runHere(['probe', ...argv], { commands: commandThat(work), ...(columns && { columns }) })
+
+  it('is one line of a terminal, and none in the end', async () => {
+    const { stdout, stderr } = await run([], 11)
+    const [first, second, note, third, end] = stderr.split('\r\u001b[K').slice(1)
+    expect([first, second, third, end]).toEqual(['1 of 1,000', '2 of 1,000', '3 of 1,000', ''])
+    expect(note).toBe('please wait\n')
+    expect(stdout).toBe('all well\n')
+  })
+
+  it('is told to be cut where a terminal is too narrow, and by lines where there is none', async () => {
+    expect((await run([], 10)).stderr).toMatch(/1 of 1\.\.\./)
+    expect((await run([])).stderr).toBe('1 of 1,000\n2 of 1,000\nplease wait\n3 of 1,000\n')
+    expect((await run(['--json'], 80)).stderr).toBe('')
+  })
+})
+
 describe('a wrong command line', () => {
   const SECRET = 'hunter2hunter2hunter2'
   const LOWER_CASE = 'huntertwohunter'

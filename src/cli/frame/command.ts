@@ -24,18 +24,10 @@ export interface CommandContext extends Pick<CommandIo, 'stdin' | 'env'> {
   readonly arguments: Arguments
   /** Shows a line on standard error during the run, such as a prompt; shows nothing with `--json`. */
   note(line: string): void
+  /** Like `note`, but a terminal shows only the last such line, and none in the end. */
+  progress(line: string): void
   /** Prints an object as a line on standard output during the run, only with `--json`. */
   event(json: object): void
-  /** A line on standard error that can be redrawn; absent with `--json` or if it is not a terminal. */
-  readonly screen: Screen | undefined
-}
-
-/** A line of a terminal that can be redrawn. */
-export interface Screen {
-  /** The width in characters. */
-  readonly columns: number
-  /** Replaces the line that was drawn before; the empty string clears it. */
-  draw(line: string): void
 }
 
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 130

@@ -78,22 +78,18 @@ export async function runStep(
   const { directory } = settings
   if (!CREATES_JOURNAL.includes(step)) await requireJournal(directory)
   const core = await openCore(parts, context)
-  const { onProgress, end } = showProgress(context)
-  try {
-    return await withSession(parts, settings, ({ journaled, sources }) => {
-      const options = parseSettings({ ...settings.options, ...sources, core, onProgress })
-      const migration = openReplayed(options, journaled)
-      const work = async (signal: AbortSignal) => {
-        const report = await act(migration, { signal })
-        const isCheck = step === 'check' && !signal.aborted
-        const verdict = isCheck ? verdictOfCheck(report) : verdictOn(report)
-        return reportStep(step, { report, verdict, migration, directory })
-      }
-      return untilInterrupted(work, () => context.note(INTERRUPTED))
-    })
-  } finally {
-    end()
-  }
+  return withSession(parts, settings, ({ journaled, sources }) => {
+    const onProgress = showProgress(context)
+    const options = parseSettings({ ...settings.options, ...sources, core, onProgress })
+    const migration = openReplayed(options, journaled)
+    const work = async (signal: AbortSignal) => {
+      const report = await act(migration, { signal })
+      const isCheck = step === 'check' && !signal.aborted
+      const verdict = isCheck ? verdictOfCheck(report) : verdictOn(report)
+      return reportStep(step, { report, verdict, migration, directory })
+    }
+    return untilInterrupted(work, () => context.note(INTERRUPTED))
+  })
 }
 
 const INTERRUPTED =

@@ -2,54 +2,39 @@ import type { MigrationProgress } from '../../base/decision/migration-event.js'
 import type { CommandContext } from '../frame/command.js'
 import { formatCounts, formatNumber } from './reports.js'
 
-/** One line a second is enough for a log, ten a second for the eye. */
+/** Enough for a log, and for the eye. */
 const LINE_EVERY_MS = 1000
-const DRAW_EVERY_MS = 100
 
 /**
- * Shows the progress of a run: on a terminal one line that is redrawn, otherwise a line for each event that happens once,
- * and at most one a second for a phase that changes. `now` returns milliseconds of a monotonic clock.
+ * Shows the progress of a run: a line for each event that happens once, and at most one a second for a phase that
+ * changes. `now` returns milliseconds of a monotonic clock.
  */
 export function showProgress(
-  { note, event: emit, screen }: Pick<CommandContext, 'note' | 'event' | 'screen'>,
+  { progress, event: emit }: Pick<CommandContext, 'progress' | 'event'>,
   now: () => number = () => performance.now(),
-) {
-  const everyMs = screen === undefined ? LINE_EVERY_MS : DRAW_EVERY_MS
+): (event: MigrationProgress) => void {
   let phase: string | undefined
   let last: string | undefined
   let shownAt = Number.NEGATIVE_INFINITY
-
-  function show(event: MigrationProgress): void {
+  return (event) => {
+    emit(event)
     const measured = measure(event)
-    const lines = measured === undefined ? onceLines(event) : phaseLines(event, measured)
-    const [line] = lines
-    const isTooSoon = measured?.phase === phase && now() - shownAt < everyMs
+    const line = measured === undefined ? onceLine(event) : phaseLine(event, measured)
+    const isTooSoon = measured?.phase === phase && now() - shownAt < LINE_EVERY_MS
     if (line === undefined || line === last || (measured !== undefined && isTooSoon)) return
-    if (screen === undefined) note(line)
-    // A line that fills the last column would wrap.
-    else screen.draw(lines.find((text) => text.length < screen.columns) ?? '')
+    progress(line)
     last = line
     if (measured === undefined) return
     phase = measured.phase
     shownAt = now()
   }
-
-  return {
-    onProgress(event: MigrationProgress): void {
-      emit(event)
-      show(event)
-    },
-    /** Clears the line of the terminal. */
-    end: (): void => screen?.draw(''),
-  }
 }
 
-/** The line of a phase, and what a narrow terminal shows of it: half a number would be a wrong number. */
-function phaseLines({ counts }: MigrationProgress, { phase, done, total }: Measure): string[] {
-  const progress = `${phase}: ${formatNumber(done)} of ${formatNumber(total)}`
+function phaseLine({ counts }: MigrationProgress, { phase, done, total }: Measure): string {
   // Those that are not done yet count as staged, in `reconcile` too, which compares users who were reconciled before.
   const shown = phase === 'staging' ? counts : { ...counts, staged: 0 }
-  return [[progress, formatCounts(shown)].filter(Boolean).join('; '), progress, phase]
+  const line = `${phase}: ${formatNumber(done)} of ${formatNumber(total)}`
+  return [line, formatCounts(shown)].filter(Boolean).join('; ')
 }
 
 const WHAT_HAPPENED: Readonly<Partial<Record<MigrationProgress['type'], string>>> = {
@@ -63,14 +48,14 @@ const WHAT_HAPPENED: Readonly<Partial<Record<MigrationProgress['type'], string>>
   corrected: 'corrections applied',
 }
 
-/** Returns no line for an event that is not shown. */
-function onceLines(event: MigrationProgress): string[] {
+/** Returns `undefined` for an event that is not shown. */
+function onceLine(event: MigrationProgress): string | undefined {
   const what = WHAT_HAPPENED[event.type]
-  if (what === undefined) return []
+  if (what === undefined) return undefined
   const batch = event.batch === undefined ? '' : `batch ${formatNumber(event.batch)}: `
   const concerned = event.type === 'preflight' ? event.identities : event.users
   const users = concerned === undefined ? '' : ` (${formatNumber(concerned)})`
-  return [`${batch}${what}${users}`]
+  return `${batch}${what}${users}`
 }
 
 /** The progress of one phase of a run. */

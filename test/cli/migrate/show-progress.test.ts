@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type {
   MigrationCounts,
   MigrationProgress,
@@ -19,91 +19,45 @@ const event = (
 })
 
 /** What is shown of events, each with the moment of its coming in milliseconds. */
-function shown(
-  events: readonly (readonly [at: number, event: MigrationProgress])[],
-  columns?: number,
-): string[] {
+function shown(events: readonly (readonly [at: number, event: MigrationProgress])[]): string[] {
   const lines: string[] = []
   let now = 0
-  const screen =
-    columns === undefined ? undefined : { columns, draw: (line: string) => lines.push(line) }
-  const note = (line: string) => lines.push(line)
-  const view = showProgress({ note, screen, event: () => undefined }, () => now)
+  const progress = (line: string) => void lines.push(line)
+  const show = showProgress({ progress, event: () => undefined }, () => now)
   for (const [at, each] of events) {
     now = at
-    view.onProgress(each)
+    show(each)
   }
-  view.end()
   return lines
 }
 
 const staged = (count: number) =>
   event('batch_staged', { staged: count, pending: 4000 - count }, { batch: 1 })
 
-describe('without a terminal', () => {
-  it('there is a line on each change, of what goes on one a second', () => {
-    expect(
-      shown([
-        [0, event('preflight', { pending: 4000 })],
-        [0, staged(1000)],
-        [500, staged(2000)],
-        [1000, staged(3000)],
-        [1001, event('reply_lost', {}, { batch: 4, users: 1000 })],
-        [1002, event('reply_resolved', {}, { batch: 4, users: 1000 })],
-        [2001, staged(3000)],
-        [3001, event('waiting', { staged: 4000 }, { rows: { new: 1000, processing: 50 } })],
-        [3002, event('row_failed', { staged: 3998, failed: 2 }, { users: 2 })],
-        [3003, event('reconciling', { staged: 1998, reconciled: 2000, failed: 2 })],
-        [4003, event('ended', { reconciled: 3998, failed: 2 })],
-      ]),
-    ).toEqual([
-      'preflight (4,000)',
-      'staging: 1,000 of 4,000; pending 3,000, staged 1,000',
-      'staging: 3,000 of 4,000; pending 1,000, staged 3,000',
-      'batch 4: no reply: checking whether the call took effect (1,000)',
-      'batch 4: the lost reply is resolved (1,000)',
-      'staging: 3,000 of 4,000; pending 1,000, staged 3,000',
-      'waiting: 2,950 of 4,000',
-      'rows failed (2)',
-      'reconciling: 2,000 of 3,998; failed 2, reconciled 2,000',
-    ])
-  })
-})
-
-describe('in a terminal', () => {
-  it('one line tells done, total and counts, ten times a second, and is wiped in the end', () => {
-    const lines = shown(
-      [
-        [0, event('preflight', { pending: 4000 })],
-        [0, staged(0)],
-        [50, staged(500)],
-        [100, staged(1000)],
-        [150, event('reply_lost', {}, { batch: 4, users: 1000 })],
-        [160, event('waiting', { staged: 4000 }, { rows: { new: 4000, processing: 0 } })],
-        [400, event('waiting', { staged: 4000 }, { rows: { new: 4000, processing: 0 } })],
-        [60_000, event('waiting', { staged: 4000 }, { rows: { new: 3970, processing: 0 } })],
-      ],
-      100,
-    )
-    expect(lines).toEqual([
-      'preflight (4,000)',
-      'staging: 0 of 4,000; pending 4,000',
-      'staging: 1,000 of 4,000; pending 3,000, staged 1,000',
-      'batch 4: no reply: checking whether the call took effect (1,000)',
-      'waiting: 0 of 4,000',
-      'waiting: 30 of 4,000',
-      '',
-    ])
-  })
-
-  it('whatever does not fit the width is left out whole', () => {
-    const events = [[0, staged(1234)]] as const
-    const drawn = (columns: number) => shown(events, columns)[0]
-    expect(drawn(53)).toBe('staging: 1,234 of 4,000; pending 2,766, staged 1,234')
-    expect(drawn(52)).toBe('staging: 1,234 of 4,000')
-    expect(drawn(24)).toBe('staging: 1,234 of 4,000')
-    expect(drawn(23)).toBe('staging')
-    expect(drawn(7)).toBe('')
-    expect(shown([[0, event('preflight', {})]], 12)).toEqual(['', ''])
-  })
+it('there is a line on each change, of what goes on one a second', () => {
+  expect(
+    shown([
+      [0, event('preflight', { pending: 4000 })],
+      [0, staged(1000)],
+      [500, staged(2000)],
+      [1000, staged(3000)],
+      [1001, event('reply_lost', {}, { batch: 4, users: 1000 })],
+      [1002, event('reply_resolved', {}, { batch: 4, users: 1000 })],
+      [2001, staged(3000)],
+      [3001, event('waiting', { staged: 4000 }, { rows: { new: 1000, processing: 50 } })],
+      [3002, event('row_failed', { staged: 3998, failed: 2 }, { users: 2 })],
+      [3003, event('reconciling', { staged: 1998, reconciled: 2000, failed: 2 })],
+      [4003, event('ended', { reconciled: 3998, failed: 2 })],
+    ]),
+  ).toEqual([
+    'preflight (4,000)',
+    'staging: 1,000 of 4,000; pending 3,000, staged 1,000',
+    'staging: 3,000 of 4,000; pending 1,000, staged 3,000',
+    'batch 4: no reply: checking whether the call took effect (1,000)',
+    'batch 4: the lost reply is resolved (1,000)',
+    'staging: 3,000 of 4,000; pending 1,000, staged 3,000',
+    'waiting: 2,950 of 4,000',
+    'rows failed (2)',
+    'reconciling: 2,000 of 3,998; failed 2, reconciled 2,000',
+  ])
 })

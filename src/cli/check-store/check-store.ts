@@ -11,7 +11,14 @@ import { openConnection } from '../../stores/redis/connection/redis-connection.j
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, unreachableError } from '../frame/command-failure.js'
 import { columns, INDENT } from '../output/columns.js'
-import { type Findings, findingLines } from '../output/findings.js'
+import {
+  type Found,
+  fault,
+  findingLines,
+  findingsOf,
+  hasFault,
+  warning,
+} from '../output/findings.js'
 import { REDIS_OPTIONS, type RedisAccess, withRedis } from '../redis/redis-client.js'
 import { findingsOnNode, type NodeReplies } from './node-findings.js'
 
@@ -25,8 +32,9 @@ export const checkStore: Command = {
 }
 
 /** A node that accepts writes, with its findings. */
-interface CheckedNode extends Findings {
+interface CheckedNode {
   readonly address: string
+  readonly found: readonly Found[]
   /** Why the node could not be queried. */
   readonly outage?: string
 }
@@ -46,7 +54,7 @@ async function checkAll({ client, prefix, timeoutMs }: RedisAccess): Promise<Com
     const report = reportNodes(nodes)
     const outage = nodes.find((node) => node.outage !== undefined)?.outage
     if (outage !== undefined) throw unreachableError('store_unavailable', outage, report)
-    return { ...report, exitCode: nodes.every(({ faults }) => faults.length === 0) ? 0 : 1 }
+    return { ...report, exitCode: nodes.some(({ found }) => hasFault(found)) ? 1 : 0 }
   } finally {
     connection.close()
   }
@@ -62,22 +70,13 @@ async function checkOne(node: RedisNode, options: OneCheck): Promise<CheckedNode
   try {
     const info = await readInfo(node, options)
     const checked = await checkOwn(node, options, info)
-    const found = findingsOnNode(await queryNode(node, info ?? ''))
-    return {
-      address,
-      facts: found.facts,
-      faults: [...checked.faults, ...found.faults],
-      warnings: [...checked.warnings, ...found.warnings],
-    }
+    return { address, found: [...checked, ...findingsOnNode(await queryNode(node, info ?? ''))] }
   } catch (error) {
     if (error instanceof TypeError) throw error
     const { message } = error as Error
-    return unreachableNode(
-      address,
-      error instanceof ServiceAuthError
-        ? message
-        : `Redis at ${address} is unreachable: ${message}`,
-    )
+    const isTold = error instanceof ServiceAuthError
+    const outage = isTold ? message : `Redis at ${address} is unreachable: ${message}`
+    return { address, found: [], outage }
   }
 }
 
@@ -90,24 +89,16 @@ async function checkOwn(
   node: RedisNode,
   options: OneCheck,
   info: string | undefined,
-): Promise<Pick<Findings, 'faults' | 'warnings'>> {
+): Promise<Found[]> {
   try {
     const warnings = await checkNode(node, options, info)
     if (options.triesScripts) await checkPermissions(node, options)
-    return { faults: [], warnings: warnings.map((message) => ({ code: 'not_checked', message })) }
+    return warnings.map((message) => warning('not_checked', message))
   } catch (error) {
     if (!(error instanceof ServiceAuthError) || error.code !== 'unfit') throw error
-    return { faults: [{ code: 'unfit', message: error.message }], warnings: [] }
+    return [fault('unfit', error.message)]
   }
 }
-
-const unreachableNode = (address: string, outage: string): CheckedNode => ({
-  address,
-  faults: [],
-  warnings: [],
-  facts: [],
-  outage,
-})
 
 function reportNodes(nodes: readonly CheckedNode[]): Report {
   const lines = nodes.flatMap((node, index) => [
@@ -115,16 +106,16 @@ function reportNodes(nodes: readonly CheckedNode[]): Report {
     node.address,
     ...(node.outage === undefined ? [] : [`${INDENT}unreachable`]),
     ...columns(
-      node.facts.map(({ code, message }) => [code, message]),
+      findingsOf(node.found, 'facts').map(({ code, message }) => [code, message]),
       INDENT,
     ),
-    ...findingLines(node, INDENT),
+    ...findingLines(node.found, INDENT),
   ])
-  const json = nodes.map(({ address, faults, warnings, facts }) => ({
+  const json = nodes.map(({ address, found }) => ({
     address,
-    faults,
-    warnings,
-    facts,
+    faults: findingsOf(found, 'faults'),
+    warnings: findingsOf(found, 'warnings'),
+    facts: findingsOf(found, 'facts'),
   }))
   return { lines, json: { nodes: json } }
 }

@@ -1,4 +1,4 @@
-import { type Findings, type Found, fact, fault, findingsOf, warning } from '../output/findings.js'
+import { type Found, fact, fault, warning } from '../output/findings.js'
 import { formatDuration } from '../output/format-time.js'
 
 /** What one Redis node replied. */
@@ -13,10 +13,10 @@ export interface NodeReplies {
 }
 
 /** Derives findings from a node's replies, except the findings of `checkNode`, which `check-store` adds. */
-export function findingsOnNode(replies: NodeReplies): Findings {
+export function findingsOnNode(replies: NodeReplies): Found[] {
   const parts = [onVersion, onPersistence, onReplicas, onMemory]
   const onInfo = replies.info.size === 0 ? [] : parts.flatMap((part) => part(replies))
-  return findingsOf([...onInfo, ...onClock(replies)])
+  return [...onInfo, ...onClock(replies)]
 }
 
 function onVersion({ info }: NodeReplies): Found[] {

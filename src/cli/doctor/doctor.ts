@@ -6,7 +6,7 @@ import { type Report, unreachableError, usageError } from '../frame/command-fail
 import { POLICY_OPTION, readPolicies } from '../input/policy-file.js'
 import { readStandardInput } from '../input/standard-input.js'
 import { columns, INDENT } from '../output/columns.js'
-import { findingLines } from '../output/findings.js'
+import { findingLines, findingsOf, hasFault } from '../output/findings.js'
 import { daysUntil, formatDuration, formatTime } from '../output/format-time.js'
 import { type Examination, examine } from './examine.js'
 import type { KeySetReply, PublishedKey } from './published-key-set.js'
@@ -34,26 +34,24 @@ export const doctor: Command = {
 }
 
 async function run(context: CommandContext): Promise<CommandResult> {
-  const given = await readPolicies(context)
+  const policies = await readPolicies(context)
   // Reads the token before the key set: the key of a token that is issued later could be missing there.
   const { token, proof } = await readCredential(context)
-  const examinations = await Promise.all([given].flat().map(examine))
+  const examinations = await Promise.all(policies.map(examine))
   const decided = token === undefined ? undefined : await checkToken(token, examinations, proof)
   const report = reportOn(examinations, decided)
   const unreachable = examinations.find(
-    ({ answer, findings }) => !answer.outcome.ok && findings.faults.length === 0,
+    ({ answer, findings }) => !answer.outcome.ok && !hasFault(findings),
   )
   if (unreachable !== undefined) {
     throw unreachableError('key_set_unavailable', unreachableMessage(unreachable.answer), report)
   }
   const isStrict = context.arguments.has('strict')
-  const isWell =
-    examinations.every(
-      ({ findings: { faults, warnings } }) =>
-        faults.length === 0 && (warnings.length === 0 || !isStrict),
-    ) &&
-    (decided === undefined || decided.verdict.outcome === 'accepted')
-  return { ...report, exitCode: isWell ? 0 : 1 }
+  const isFaulty = examinations.some(({ findings }) =>
+    isStrict ? findings.length > 0 : hasFault(findings),
+  )
+  const isAccepted = decided === undefined || decided.verdict.outcome === 'accepted'
+  return { ...report, exitCode: isAccepted && !isFaulty ? 0 : 1 }
 }
 
 /** Names the policies if there are several. */
@@ -101,8 +99,8 @@ function examinationJson({ answer, tls, keys, clockOffsetSeconds, findings }: Ex
       ...(tls !== undefined && { tls }),
       keys,
     },
-    warnings: findings.warnings,
-    faults: findings.faults,
+    warnings: findingsOf(findings, 'warnings'),
+    faults: findingsOf(findings, 'faults'),
   }
 }
 

@@ -5,7 +5,7 @@ import { Unavailable } from '../../base/decision/service-auth-error.js'
 import { formatFailure } from '../../verification/key-set/fetch-key-set.js'
 import { KEY_SET_PATHS, type KeySource } from '../../verification/key-set/key-set.js'
 import type { Policy } from '../../verification/policy/policy.js'
-import { type Findings, type Found, fault, findingsOf, warning } from '../output/findings.js'
+import { type Found, fault, warning } from '../output/findings.js'
 import { daysUntil, formatDuration } from '../output/format-time.js'
 import {
   type KeySetReply,
@@ -16,7 +16,7 @@ import {
 } from './published-key-set.js'
 
 export interface Examination extends KeySetFacts {
-  readonly findings: Findings
+  readonly findings: readonly Found[]
   /** Has the fetched keys only, so that the check of a token fetches nothing. */
   readonly keySource: KeySource
 }
@@ -137,17 +137,14 @@ interface KeySetFacts {
 }
 
 /** Returns the faults and warnings. For an unreachable key set there are none: `doctor` fails with an error. */
-function findingsOn(facts: KeySetFacts): Findings {
-  return findingsOf(
-    [
-      findingsOnAnswer(facts),
-      findingsOnTls(facts),
-      findingsOnKeys(facts),
-      findingsOnFreshness(facts),
-      findingsOnClock(facts),
-    ].flat(),
-  )
-}
+const findingsOn = (facts: KeySetFacts): Found[] =>
+  [
+    findingsOnAnswer(facts),
+    findingsOnTls(facts),
+    findingsOnKeys(facts),
+    findingsOnFreshness(facts),
+    findingsOnClock(facts),
+  ].flat()
 
 /** No answer in time is no fault of the key set. */
 const OUTAGES: readonly FetchFailureCode[] = ['network', 'timeout']

@@ -14,36 +14,17 @@ export const ISSUER_OPTION: OptionSpecs = {
 }
 
 /**
- * Reads the policy that `--policy` names.
- *
- * @throws CommandFailure (2), with the message of `parsePolicy` if the policy is invalid.
- */
-async function readPolicy(context: Pick<CommandContext, 'arguments'>): Promise<Policy> {
-  const input = await readPolicyFile(context)
-  if (!Array.isArray(input)) return parsed(() => parsePolicy(input))
-  throw usageError('the --policy file must contain one policy; only doctor reads a list', 'policy')
-}
-
-/**
- * Reads the policy or the list of policies that `--policy` names.
+ * Reads the policies that `--policy` names: one, or a list of several.
  *
  * @throws CommandFailure (2), with the message of `parsePolicy` or `parsePolicies` if one is invalid.
  */
-export async function readPolicies(
-  context: Pick<CommandContext, 'arguments'>,
-): Promise<Policy | readonly Policy[]> {
-  const input = await readPolicyFile(context)
-  return parsed(() => (Array.isArray(input) ? parsePolicies(input) : parsePolicy(input)))
-}
-
-function readPolicyFile(context: Pick<CommandContext, 'arguments'>): Promise<unknown> {
-  const path = context.arguments.required('policy')
-  return readJsonFile('--policy', path, { secrecy: 'public', code: 'policy' })
-}
-
-function parsed<T>(parse: () => T): T {
+export async function readPolicies({
+  arguments: args,
+}: Pick<CommandContext, 'arguments'>): Promise<readonly Policy[]> {
+  const path = args.required('policy')
+  const input = await readJsonFile('--policy', path, { secrecy: 'public', code: 'policy' })
   try {
-    return parse()
+    return Array.isArray(input) ? parsePolicies(input) : [parsePolicy(input)]
   } catch (error) {
     if (error instanceof TypeError) throw usageError(error.message, 'policy')
     throw error
@@ -66,6 +47,7 @@ export async function readIssuer(context: Pick<CommandContext, 'arguments'>): Pr
   if (args.either('issuer', 'policy') === 'issuer') {
     return { issuer: args.required('issuer'), policy: undefined }
   }
-  const policy = await readPolicy(context)
-  return { issuer: policy.issuer, policy }
+  const [policy, other] = await readPolicies(context)
+  if (policy !== undefined && other === undefined) return { issuer: policy.issuer, policy }
+  throw usageError('the --policy file must contain one policy; only doctor reads a list', 'policy')
 }

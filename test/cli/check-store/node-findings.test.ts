@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { NodeReplies } from '../../../src/cli/check-store/node-findings.js'
 import { findingsOnNode } from '../../../src/cli/check-store/node-findings.js'
-import type { Findings } from '../../../src/cli/output/findings.js'
+import { type Found, findingsOf } from '../../../src/cli/output/findings.js'
 
 const INFO = {
   redis_version: '7.2.0',
@@ -33,16 +33,16 @@ function examine({ info, settings = SETTINGS, ...replies }: Given = {}) {
   })
 }
 
-const codes = ({ faults, warnings }: Findings) => ({
-  faults: faults.map(({ code }) => code),
-  warnings: warnings.map(({ code }) => code),
+const codes = (found: readonly Found[]) => ({
+  faults: findingsOf(found, 'faults').map(({ code }) => code),
+  warnings: findingsOf(found, 'warnings').map(({ code }) => code),
 })
 
 describe('the findings on a node', () => {
   it('are facts alone where all is well', () => {
     const found = examine()
     expect(codes(found)).toEqual({ faults: [], warnings: [] })
-    expect(found.facts.map(({ message }) => message)).toEqual([
+    expect(found.map(({ message }) => message)).toEqual([
       'Redis 7.2.0, standalone',
       'AOF on (fsync always), RDB on',
       '1 connected, min-replicas-to-write 1',
@@ -77,7 +77,8 @@ describe('the findings on a node', () => {
   })
 
   it('know from INFO that replicas are demanded, where nobody may read the settings', () => {
-    expect(examine({ settings: {} }).facts).toContainEqual({
+    expect(examine({ settings: {} })).toContainEqual({
+      kind: 'facts',
       code: 'replicas',
       message: '1 connected, min-replicas-to-write at least 1',
     })

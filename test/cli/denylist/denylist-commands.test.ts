@@ -253,7 +253,11 @@ describe('bad input changes nothing', () => {
   it.each([
     ['not JSON', '{', 'the --policy file is not JSON'],
     ['no object', '7', 'serviceAuth policy: the options must be an object'],
-    ['a list', JSON.stringify([POLICY, POLICY]), 'only doctor reads a list'],
+    [
+      'a list',
+      JSON.stringify([POLICY, { ...POLICY, issuer: 'https://b' }]),
+      'only doctor reads a list',
+    ],
     ['unknown in part', JSON.stringify({ ...POLICY, isuer: 1 }), 'isuer is not an option'],
   ])('a policy that is %s', async (_what, text, message) => {
     policy = await temporaryFile(text)

@@ -12,7 +12,6 @@ import { knowToken } from '../../support/secret-search/index.js'
 import { runHere, temporaryFile } from '../kit.js'
 
 const key = makeSigningKey('s-kid-like-any-other')
-const foreign = makeSigningKey('foreign')
 const FRESH = { 'cache-control': 'max-age=3630' }
 /** As Keycloak publishes it, beside the key for signatures. */
 const forEncryption = { ...shapeOfKey('for-encryption', 2048), use: 'enc', alg: 'RSA-OAEP' }
@@ -36,18 +35,16 @@ beforeAll(async () => {
   return () => server.close()
 })
 
-function tokenOf(claims: object = {}, typ = 'at+jwt', signer = key): string {
+function tokenOf(claims: object = {}, typ = 'at+jwt'): string {
   const iat = Math.floor(Date.now() / 1000)
   const right = { iss: ISSUER, aud: 'orders', sub: 'billing', scope: 'orders:read', iat }
-  const header = { alg: 'RS256', typ, kid: signer.kid }
+  const header = { alg: 'RS256', typ, kid: key.kid }
   const payload = { ...right, exp: iat + 300, ...claims }
-  const token = compactToken(header, payload, rs256(signer.privateKey))
+  const token = compactToken(header, payload, rs256(key.privateKey))
   knowToken(token)
   return token
 }
 
-const CLAIMS_FAILED =
-  ' claims FAILED the claims are what the policy requires; of several policies, iss chooses one'
 const ID_TOKEN = { nonce: 'n-0S6_WzA2Mj', email: 'anna@example.com' }
 
 async function diagnose(policy: object, stdin?: string, behaviour: Behaviour = published) {
@@ -65,8 +62,6 @@ async function diagnose(policy: object, stdin?: string, behaviour: Behaviour = p
     ...ran,
     object,
     headline: lines[verdictAt],
-    /** The step that failed, and its condition. */
-    failed: lines.find((line) => line.includes(' FAILED '))?.replace(/ +/g, ' '),
     claim: (name: string) =>
       lines
         .slice(verdictAt)
@@ -105,48 +100,11 @@ describe('with a policy for OAuth 2.0 tokens, the doctor', () => {
     expect({ exitCode, headline }).toEqual({ exitCode: 0, headline: 'Token accepted' })
   })
 
-  it.each<[string, object, string, string, string]>([
-    [
-      'an ID token by its typ, where the type is at+jwt',
-      STRICT,
-      tokenOf(ID_TOKEN, 'JWT'),
-      'token_type_invalid, the caller gets 401',
-      ' typ FAILED the policy accepts the typ of the header',
-    ],
-    [
-      'an ID token by the claim that shows it',
-      ANY,
-      tokenOf(ID_TOKEN, 'JWT'),
-      'id_token (nonce), the caller gets 401',
-      CLAIMS_FAILED,
-    ],
-    [
-      'a token of a foreign issuer',
-      STRICT,
-      tokenOf({ iss: 'https://evil.example' }, 'at+jwt', foreign),
-      'key_unknown, the caller gets 401',
-      ' key FAILED the key is in the key set, and the policy allows it',
-    ],
-  ])('refuses %s', async (_, policy, token, headline, failed) => {
-    for (const given of [policy, [{ ...POLICY, issuer: 'https://core.example' }, policy]]) {
-      const ran = await diagnose(given, token)
-      expect(ran.exitCode).toBe(1)
-      expect(ran.stdout).not.toMatch(/n-0S6|anna@/)
-      const isForeign = Array.isArray(given) && headline.startsWith('key_unknown')
-      if (isForeign) {
-        expect(ran.headline).toBe('Token refused: claim_invalid (iss), the caller gets 401')
-        expect(ran.failed).toBe(CLAIMS_FAILED)
-      } else {
-        const by = Array.isArray(given) ? ` by the policy of ${ISSUER} for oauth2 tokens` : ''
-        expect(ran.headline).toBe(`Token refused${by}: ${headline}`)
-        expect(ran.failed).toBe(failed)
-      }
-    }
-  })
-
-  it('names the claim of an ID token in JSON, too', async () => {
-    const { object } = await diagnose(ANY, tokenOf({ at_hash: 'x' }, 'JWT'))
-    expect(object['verdict']).toMatchObject({ reason: 'id_token', claim: 'at_hash' })
+  it('names the claim that shows an ID token, and nothing that it says', async () => {
+    const { headline, stdout, object } = await diagnose(ANY, tokenOf(ID_TOKEN, 'JWT'))
+    expect(headline).toBe('Token refused: id_token (nonce), the caller gets 401')
+    expect(stdout).not.toMatch(/n-0S6|anna@/)
+    expect(object['verdict']).toMatchObject({ reason: 'id_token', claim: 'nonce' })
   })
 
   it('says of a claim what the policy requires instead', async () => {

@@ -30,13 +30,13 @@ async function reaching(argv: readonly string[], stdin = '') {
 const WHERE = ['--core', 'https://core.example', '--source', 'users.ndjson', '--journal', 'journal']
 const RUN = ['run', '--api-key-stdin', ...WHERE]
 
-it('names the option of a core without a scheme', async () => {
+it('names its options in a message of the package', async () => {
   const journal = join(await temporaryFolder(), 'journal')
-  const where = ['--core', 'core:3567', '--source', 'users.ndjson', '--journal', journal]
+  const where = ['--core', 'http://core.example', '--source', 'users.ndjson', '--journal', journal]
   const ran = await runHere(['migrate', 'check', '--api-key-stdin', ...where], { stdin: KEY })
   expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-  expect(ran.stderr).toBe(
-    'service-auth: --core must be an absolute https: URL, such as https://core.example; see service-auth migrate --help\n',
+  expect(ran.stderr).toMatch(
+    /^service-auth: --core must be https: .+ or with --allow-insecure-http\); see service-auth migrate --help\n$/,
   )
 })
 
@@ -144,17 +144,6 @@ describe('the API key', () => {
 
   it('comes from standard input', async () => {
     expect((await reaching(RUN, `${KEY}\n`)).core).toMatchObject({ apiKey: KEY })
-  })
-
-  it('is refused from a file that others can read', async () => {
-    const file = await temporaryFile(KEY, 0o604)
-    const ran = await reaching(['run', '--api-key-file', file, ...WHERE])
-    expect(ran).toMatchObject({
-      exitCode: 2,
-      stderr:
-        'service-auth: other users can read or change the --api-key-file file: run chmod 600 on it\n',
-      core: undefined,
-    })
   })
 
   it.each(['', '\n', `${KEY} ${KEY}`, `${KEY}\n${KEY}`, `${KEY}\u00a0`])(

@@ -38,16 +38,3 @@ describe('the numbers of a check', () => {
     }
   })
 })
-
-describe('a message of the package', () => {
-  it('names the options of the command: http', async () => {
-    const project = (await projectOf(core, linesOf(userNamed('http-1')), core.apiKey)).at(
-      'http://core.example',
-    )
-    const ran = await project.migrate('check')
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toMatch(
-      /^service-auth: --core must be https: .+ or with --allow-insecure-http\)/,
-    )
-  })
-})

@@ -5,7 +5,6 @@ import { deriveRecordId, operationOf } from '../../../src/idempotency/fingerprin
 import { begin, openStore, requestFor } from '../../stores/redis/kit.js'
 import { type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { knowSecret } from '../../support/secret-search/index.js'
-import { temporaryFolder } from '../kit.js'
 import { made, settleBy } from './settle-kit.js'
 
 let server: RedisServer
@@ -100,11 +99,6 @@ describe('what is wrong of an order ends with 2, one line, and nothing changed',
     ['an empty mount', ['--mount', ''], '--mount requires --key-stdin'],
   ])('%s', async (_what, options, why) => {
     await expectRefused([run.recordId, ...options], why)
-  })
-
-  it('a body that is a folder', async () => {
-    const body = ['--body', await temporaryFolder()]
-    await expectRefused([run.recordId, '--fence', '1', '--done', '201', ...body], 'a regular file')
   })
 })
 

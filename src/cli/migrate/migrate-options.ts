@@ -12,7 +12,7 @@ import {
 } from '../../migration/run/migration.js'
 import { isFailureCode } from '../../migration/run/state/run-state.js'
 import type { Arguments, OptionSpecs } from '../frame/arguments.js'
-import { type OptionNames, usageError } from '../frame/command-failure.js'
+import { usageError } from '../frame/command-failure.js'
 
 /** The steps of `migrate`, its first argument. */
 export const STEPS = ['check', 'run', 'status', 'correct', 'reconcile', 'unblock', 'clean'] as const
@@ -36,14 +36,20 @@ const NUMBER_HELP: Readonly<Record<NumberName, string>> = {
 const kebab = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-/** Maps the option names in messages of the package to the options of the command. */
-export const MIGRATE_OPTION_NAMES: OptionNames = new Map([
+/** The options of the command by their names in messages of the package. */
+const OPTION_NAMES: ReadonlyMap<string, string> = new Map([
   ['baseUrl', '--core'],
   ['apiKey', 'the API key'],
   ...['allowInsecureHttp', 'acceptWarnings', 'allowForeignRows']
     .concat(Object.keys(NUMBERS))
     .map((name): [string, string] => [name, `--${kebab(name)}`]),
 ])
+
+/** Replaces option names in a message of the package with the options of the command. */
+export const inCommandWords = (message: string): string =>
+  message
+    .replace(/^\w+ options: /, '')
+    .replaceAll(/(?<![\w-])[a-zA-Z]+\b/g, (word) => OPTION_NAMES.get(word) ?? word)
 
 const numberOptions = (...names: readonly NumberName[]): OptionSpecs =>
   Object.fromEntries(

@@ -14,28 +14,19 @@ import {
   type StepOptions,
 } from '../../migration/run/migration.js'
 import { MigrationError } from '../../migration/run/migration-error.js'
-import {
-  type MigrationReader,
-  openReader,
-  openReplayed,
-} from '../../migration/run/open-migration.js'
+import { openReader, openReplayed } from '../../migration/run/open-migration.js'
 import type { MigrationReport } from '../../migration/run/report.js'
 import type { Origin } from '../../migration/run/state/journal-entry.js'
 import { type JournaledState, replayJournal } from '../../migration/run/state/replay-journal.js'
 import type { Arguments } from '../frame/arguments.js'
 import type { CommandContext, CommandResult } from '../frame/command.js'
 import { untilInterrupted } from '../frame/command.js'
-import {
-  type FailureCode,
-  unreachableError,
-  usageError,
-  withOptionNames,
-} from '../frame/command-failure.js'
+import { type FailureCode, unreachableError, usageError } from '../frame/command-failure.js'
 import { readTextFile } from '../input/private-file.js'
 import { readStandardInput } from '../input/standard-input.js'
 import { cleanAway, isThere, type OriginFile } from './clean.js'
 import {
-  MIGRATE_OPTION_NAMES,
+  inCommandWords,
   type MigrateSettings,
   readCorrectionRequest,
   readNumbers,
@@ -68,14 +59,14 @@ export async function runStep(
   if (fault !== undefined) throw usageError(fault, 'dependency_missing')
   const { arguments: args } = context
   const step = readStep(args)
-  const isReading = step === 'status' || step === 'clean'
-  if (isReading || (step === 'unblock' && !args.has('yes'))) {
-    return readReports(parts, step, context)
+  const settings = readSettings(args)
+  const { directory } = settings
+  if (step === 'status' || step === 'clean' || (step === 'unblock' && !args.has('yes'))) {
+    await requireJournal(directory)
+    return withSession(parts, settings, (session) => readReports(step, args, settings, session))
   }
   const act = actionOf(step, args)
   args.required('source')
-  const settings = readSettings(args)
-  const { directory } = settings
   if (!CREATES_JOURNAL.includes(step)) await requireJournal(directory)
   const core = await openCore(parts, context)
   return withSession(parts, settings, ({ journaled, sources }) => {
@@ -83,10 +74,11 @@ export async function runStep(
     const options = parseSettings({ ...settings.options, ...sources, core, onProgress })
     const migration = openReplayed(options, journaled)
     const work = async (signal: AbortSignal) => {
-      const report = await act(migration, { signal })
+      const report = inOwnWords(await act(migration, { signal }))
       const isCheck = step === 'check' && !signal.aborted
       const verdict = isCheck ? verdictOfCheck(report) : verdictOn(report)
-      return reportStep(step, { report, verdict, migration, directory })
+      const needing = await writeReports(directory, report, migration)
+      return reportStep(step, { report, verdict, needing, directory })
     }
     return untilInterrupted(work, () => context.note(INTERRUPTED))
   })
@@ -115,55 +107,45 @@ function actionOf(step: Exclude<Subcommand, 'status' | 'clean'>, args: Arguments
 
 /** Performs a step that does not call the core. */
 async function readReports(
-  parts: MigrateParts,
   step: 'status' | 'clean' | 'unblock',
-  context: CommandContext,
+  args: Arguments,
+  { directory, options }: MigrateSettings,
+  { journaled, files, sources }: Session,
 ): Promise<CommandResult> {
-  const settings = readSettings(context.arguments)
-  const { directory, options } = settings
-  await requireJournal(directory)
   const { batchBytes = MIGRATION_NUMBERS.batchBytes.default } = options
-  return withSession(parts, settings, async ({ journaled, files, sources }) => {
-    const migration = openReader({ batchBytes, ...sources }, journaled)
-    const report = await migration.status()
-    if (step === 'unblock') return listStalledRows(report)
-    if (step === 'clean') return cleanAway(files, report, context.arguments.has('yes'))
-    const [source] = files
-    const isCleaned = report.state === 'complete' && source && !(await isThere(source.path))
-    const needing = isCleaned ? NO_ACTION_NEEDED : undefined
-    return reportStep('status', {
-      report,
-      verdict: verdictOn(report),
-      needing,
-      migration,
-      directory,
-    })
-  })
+  const migration = openReader({ batchBytes, ...sources }, journaled)
+  const report = inOwnWords(await migration.status())
+  if (step === 'unblock') return listStalledRows(report)
+  if (step === 'clean') return cleanAway(files, report, args.has('yes'))
+  const [source] = files
+  // After `clean`, the source is gone, and the report files are complete.
+  const isCleaned = report.state === 'complete' && source && !(await isThere(source.path))
+  const needing = isCleaned ? NO_ACTION_NEEDED : await writeReports(directory, report, migration)
+  return reportStep(step, { report, verdict: verdictOn(report), needing, directory })
 }
 
 interface StepOutcome {
-  readonly migration: MigrationReader
   readonly report: MigrationReport
   readonly verdict: ExitStatus
-  /** After `clean`: the report files are not written again, because the source is gone and they are complete. */
-  readonly needing?: NeedingPerson | undefined
+  readonly needing: NeedingPerson
   readonly directory: string
 }
 
-async function reportStep(
-  step: Subcommand,
-  { migration, directory, verdict, ...given }: StepOutcome,
-): Promise<CommandResult> {
-  const report = { ...given.report, advice: given.report.advice.map(inCommandWords) }
-  const needing = given.needing ?? (await writeReports(directory, report, migration))
+function reportStep(step: Subcommand, { verdict, ...outcome }: StepOutcome): CommandResult {
+  const { report } = outcome
   const shown = step === 'check' ? report : withoutInvalidRecords(report)
   return {
     exitCode: verdict.exitCode,
-    lines: reportLines({ report: shown, standing: verdict.words, needing, directory }),
+    lines: reportLines({ ...outcome, report: shown, standing: verdict.words }),
     json: { step, ...report },
     ...errorLineOf(report),
   }
 }
+
+const inOwnWords = (report: MigrationReport): MigrationReport => ({
+  ...report,
+  advice: report.advice.map(inCommandWords),
+})
 
 /** For a core fault, the first line of the advice, which describes it. */
 const errorLineOf = ({ state, advice: [first] }: MigrationReport): { errorLine?: string } =>
@@ -264,9 +246,6 @@ function asFailure(error: unknown): unknown {
   }
   return error
 }
-
-/** Replaces option names in a message of the package with the options of this command. */
-const inCommandWords = (message: string): string => withOptionNames(message, MIGRATE_OPTION_NAMES)
 
 /** A key that fits in a header; the core allows only letters, digits, `=` and `-`. */
 const HEADER_VALUE = /^[\x21-\x7e]+$/

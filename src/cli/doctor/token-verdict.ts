@@ -184,6 +184,11 @@ export async function checkToken(
   return { verdict, policy }
 }
 
+function resultAt(index: number, failedIndex: number): VerdictStepResult {
+  if (index === failedIndex) return 'failed'
+  return index < failedIndex ? 'passed' : 'not_reached'
+}
+
 /** @throws TypeError for the reason of a middleware that the doctor does not run. */
 function stepOf({ reason }: Denial): string {
   const found = Object.entries(STEPS).find(([, { reasons }]) => reasons.includes(reason))
@@ -191,48 +196,25 @@ function stepOf({ reason }: Denial): string {
   return found[0]
 }
 
-interface Decided {
-  /** Absent if the token is accepted. */
-  readonly denial: Denial | undefined
-  readonly chosen: CheckedPolicy | undefined
-}
-
+/** Returns why the token is refused, if it is, and the policy that decided. */
 async function decide(
   token: string,
   policies: readonly CheckedPolicy[],
-  proof: GivenProof | undefined,
-): Promise<Decided> {
+  given: GivenProof | undefined,
+) {
   const verifiers = policies.map(({ policy, keySource }): TokenVerifier => {
     const verifier = createVerifier(policy, keySource)
-    return proof === undefined ? { ...verifier, confirm: (decision) => decision } : verifier
+    return given === undefined ? { ...verifier, confirm: (decision) => decision } : verifier
   })
-  const [only] = verifiers
-  if (verifiers.length === 1 && only !== undefined) {
-    return { denial: await denialBy(createAdmit(only), token, proof), chosen: policies[0] }
-  }
-  let chosen: CheckedPolicy | undefined
-  const admit = createAdmitByIssuer(verifiers)
-  const denial = await denialBy(
-    (headers, senderOf) =>
-      admit(headers, senderOf, (verifier) => {
-        chosen = policies[verifiers.indexOf(verifier)]
-      }),
-    token,
-    proof,
-  )
-  return { denial, chosen }
-}
-
-function resultAt(index: number, failedIndex: number): VerdictStepResult {
-  if (index === failedIndex) return 'failed'
-  return index < failedIndex ? 'passed' : 'not_reached'
-}
-
-async function denialBy(
-  admit: Admit,
-  token: string,
-  given: GivenProof | undefined,
-): Promise<Denial | undefined> {
+  const [only, another] = verifiers
+  let chosen = another === undefined ? policies[0] : undefined
+  const admit: Admit =
+    only !== undefined && another === undefined
+      ? createAdmit(only)
+      : (headers, senderOf) =>
+          createAdmitByIssuer(verifiers)(headers, senderOf, (verifier) => {
+            chosen = policies[verifiers.indexOf(verifier)]
+          })
   const rawHeaders =
     given === undefined
       ? ['Authorization', `Bearer ${token}`]
@@ -243,10 +225,10 @@ async function denialBy(
       certificate: () => undefined,
       target: () => given ?? { method: '', url: '' },
     }))
-    return decision.ok ? undefined : decision
+    return { denial: decision.ok ? undefined : decision, chosen }
   } catch (error) {
-    if (error instanceof Unavailable && error.what === 'key_set') return deny('key_set_unavailable')
-    throw error
+    if (!(error instanceof Unavailable) || error.what !== 'key_set') throw error
+    return { denial: deny('key_set_unavailable'), chosen }
   }
 }
 

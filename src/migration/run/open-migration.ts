@@ -141,9 +141,6 @@ export function openReplayed(
   } satisfies Migration)
 }
 
-/** The functions of a migration that do not call the core. */
-export type MigrationReader = Pick<Migration, 'status' | 'identities'>
-
 /** Opens a migration to read its reports. Only `identities` reads the source. */
 export function openReader(
   settings: IndexedSettings,

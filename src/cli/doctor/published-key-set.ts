@@ -46,18 +46,15 @@ export async function requestKeySet(jwksUri: string): Promise<KeySetReply> {
     response = { status, headers, requestedAt, answeredAt: Date.now() }
     return fetched
   }
-  const outcome = await fetchOutcome(jwksUri, observedFetch)
-  return { jwksUri, outcome, ...(response !== undefined && { response }) }
-}
-
-async function fetchOutcome(
-  jwksUri: string,
-  fetch: typeof globalThis.fetch,
-): Promise<KeySetReply['outcome']> {
+  const replyOf = (outcome: KeySetOutcome): KeySetReply => ({
+    jwksUri,
+    outcome,
+    ...(response !== undefined && { response }),
+  })
   try {
     const result = await fetchKeySet({
       jwksUri,
-      fetch,
+      fetch: observedFetch,
       timeoutMs: TIMEOUT_MS,
       clock: Date.now,
       validators: undefined,
@@ -66,10 +63,10 @@ async function fetchOutcome(
     })
     const document = result.kind === 'modified' ? result.document : undefined
     const screened = readKeySet(document, undefined)
-    return { ok: true, document, screened, freshness: result.freshness }
+    return replyOf({ ok: true, document, screened, freshness: result.freshness })
   } catch (error) {
-    if (!(error instanceof FetchFailure)) throw error
-    return { ok: false, failure: error }
+    if (error instanceof FetchFailure) return replyOf({ ok: false, failure: error })
+    throw error
   }
 }
 

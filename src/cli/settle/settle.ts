@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { RecordKeeper, RecordView } from '../../idempotency/leased/record-keeper.js'
+import type { RecordKeeper } from '../../idempotency/leased/record-keeper.js'
 import {
   type EncryptedStoreOptions,
   encryptedStore,
@@ -121,12 +121,15 @@ interface RecordContext {
   readonly record: string
 }
 
+/** @throws CommandFailure (3) if Redis does not answer. */
 async function settleOne(
   work: RecordContext,
   request: SettleRequest | undefined,
 ): Promise<CommandResult> {
   const { keys, record } = work
-  const view = await readView(work)
+  const view = await work.keeper.inspect(record).catch((error: unknown) => {
+    throw unchangedError(error)
+  })
   if (view === undefined) return notSettled({ record }, 'the record does not exist or has expired')
   if (request === undefined) {
     const shown = { record, view, keys, nowMs: Date.now() }
@@ -142,7 +145,10 @@ async function settleOne(
   if (obstacle !== undefined) return notSettled({ record, view }, `nothing changed: ${obstacle}`)
   // The receivers of a store that does not encrypt may have no keys.
   const keeper = view.keyId === undefined ? work.store : work.keeper
-  if (!(await resolve({ keeper, record }, request))) {
+  const isDone = await keeper.resolve(record, request.fence, request).catch((error: unknown) => {
+    throw unconfirmedError(error, record)
+  })
+  if (!isDone) {
     return notSettled({ record }, 'nothing changed: the record was modified in the meantime')
   }
   const { type, reason } = request
@@ -161,30 +167,13 @@ const notSettled = (json: Report['json'], errorLine: string): CommandResult => (
   errorLine,
 })
 
-/** @throws CommandFailure (3) if Redis does not answer. */
-async function readView({ keeper, record }: RecordContext): Promise<RecordView | undefined> {
-  try {
-    return await keeper.inspect(record)
-  } catch (error) {
-    throw unchangedError(error)
-  }
-}
-
-/** @throws CommandFailure (3) if Redis does not answer. */
-async function resolve(
-  { keeper, record }: Pick<RecordContext, 'keeper' | 'record'>,
-  request: SettleRequest,
-): Promise<boolean> {
-  try {
-    return await keeper.resolve(record, request.fence, request)
-  } catch (error) {
-    if (!(error instanceof NotConfirmed && error.mayHaveRun)) throw unchangedError(error)
-    throw unreachableError(
-      'store_unavailable',
-      'it is unknown whether the change was written; check: settle with the record alone shows it',
-      { lines: [], json: { record } },
-    )
-  }
+function unconfirmedError(error: unknown, record: string): unknown {
+  if (!(error instanceof NotConfirmed && error.mayHaveRun)) return unchangedError(error)
+  return unreachableError(
+    'store_unavailable',
+    'it is unknown whether the change was written; check: settle with the record alone shows it',
+    { lines: [], json: { record } },
+  )
 }
 
 /** Adds to an error that nothing changed, except to a `TypeError`, which is a defect of the command. */

@@ -22,21 +22,24 @@ async function settledHeap(): Promise<number> {
   return process.memoryUsage().heapUsed
 }
 
-/** A hundred and fifty random key ids a second, on the clock of the receiver. */
-function random(name: string): (index: number) => string {
-  return (index) => {
-    clock.advance(1 / 150)
-    return withKid(token, `${name}-${index}`)
+/** A hundred and fifty random key ids a second, on the clock of the receiver; which statuses they get. */
+async function flood(name: string, hundreds: number): Promise<number[]> {
+  const statuses = new Set<number>()
+  for (let hundred = 0; hundred < hundreds; hundred++) {
+    clock.advance(100 / 150)
+    const values = Array.from({ length: 100 }, (_, index) => {
+      return `Bearer ${withKid(token, `${name}-${hundred}-${index}`)}`
+    })
+    for (const status of await pipeline(receiver.port, values)) statuses.add(status)
   }
+  return [...statuses]
 }
 
-await pipeline(receiver.port, 6000, random('warm-up'))
+await flood('warm-up', 60)
 const before = await settledHeap()
-const statuses = await pipeline(receiver.port, 12_000, random('flood'))
+const statuses = await flood('flood', 120)
 const grownBytes = (await settledHeap()) - before
-console.log(
-  JSON.stringify({ grownBytes, statuses: [...statuses], fetches: server.requests.length }),
-)
+console.log(JSON.stringify({ grownBytes, statuses, fetches: server.requests.length }))
 keySet.close()
 await receiver.close()
 await server.close()

@@ -6,8 +6,6 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { migration } from 'express-service-auth/postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { API_KEY } from '../support/core/core-client.js'
-import { startIdentityCore } from '../support/core/identity-core/identity-core.js'
 import { startStandInCore } from '../support/core/stand-in-core.js'
 import { createDatabase, sharedPostgres } from '../support/postgres/postgres-database.js'
 import { openPrisma } from '../support/postgres/prisma.js'
@@ -20,8 +18,6 @@ import { codeBlocks } from './markdown.js'
 /** An exported function and the example in its doc comment. */
 interface Example {
   readonly name: string
-  /** Of the folder of its entry point, in `src`. */
-  readonly folder: string
   readonly code: string | undefined
 }
 
@@ -36,7 +32,7 @@ async function examplesOf(folder: string): Promise<readonly Example[]> {
       .split(',')
       .map((name) => name.trim())
       .filter((name) => /^[a-z]\w+$/.test(name))
-      .map((name) => ({ name, folder, code: exampleOf(name, source) }))
+      .map((name) => ({ name, code: exampleOf(name, source) }))
   })
   return (await Promise.all(examples)).flat()
 }
@@ -50,41 +46,33 @@ function exampleOf(name: string, source: string): string | undefined {
   return comments.flatMap((comment) => codeBlocks(docCommentsIn(comment)))[0]?.code
 }
 
-const FOLDERS = [
-  '',
-  'client/',
-  'stores/redis/',
-  'stores/postgres/',
-  'telemetry/otel/',
-  'migration/',
-]
-const examples = (await Promise.all([...FOLDERS, 'testing/'].map(examplesOf))).flat()
+const STORES = ['stores/redis/', 'stores/postgres/']
+const FOLDERS = ['', 'client/', ...STORES, 'telemetry/otel/', 'migration/', 'testing/']
+const examples = (await Promise.all(FOLDERS.map(examplesOf))).flat()
 
 const postgres = await sharedPostgres()
 let servers: Awaited<ReturnType<typeof startServers>>
 let folder: string
 
-const startServers = () =>
-  Promise.all([startIdentityCore({ apiKey: API_KEY }), startStandInCore(), startRedis()])
+const startServers = () => Promise.all([startStandInCore(), startRedis()])
 
 beforeAll(async () => {
   servers = await startServers()
   folder = await mkdtemp(join(tmpdir(), 'examples-'))
 })
 afterAll(async () => {
-  const [core, standIn, redis] = servers
-  await Promise.all([core.close(), standIn.close(), redis.stop()])
+  const [core, redis] = servers
+  await Promise.all([core.close(), redis.stop()])
   await rm(folder, { recursive: true })
 })
 
-async function environmentOf({ folder }: Example): Promise<NodeJS.ProcessEnv> {
-  const [core, standIn, redis] = servers
-  const importsUsers = folder === 'migration/'
+async function environment(): Promise<NodeJS.ProcessEnv> {
+  const [core, redis] = servers
   const { name, url } = await createDatabase(postgres)
   await postgres.query(migration(), [], name)
   return {
-    CORE_URL: importsUsers ? standIn.url : core.url,
-    CORE_API_KEY: importsUsers ? standIn.apiKey : API_KEY,
+    CORE_URL: core.url,
+    CORE_API_KEY: core.apiKey,
     REDIS_URL: redis.url,
     DATABASE_URL: url,
   }
@@ -105,7 +93,7 @@ async function run(example: Example): Promise<string> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ['--input-type=module', '-e', script],
-    { cwd, env: { ...process.env, ...(await environmentOf(example)) } },
+    { cwd, env: { ...process.env, ...(await environment()) } },
   )
   return stdout
 }

@@ -3,7 +3,7 @@ import { migration } from 'express-service-auth/postgres'
 import { redisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { API_KEY, mintedBy, sessionOf } from '../support/core/core-client.js'
+import { mintedBy, sessionOf } from '../support/core/core-client.js'
 import {
   type IdentityCore,
   startIdentityCore,
@@ -52,7 +52,7 @@ let apps: ReadonlyMap<string, RunningApp>
 beforeAll(async () => {
   ;[placed, core, redis, database] = await Promise.all([
     placeBlocks('examples', ...PAGES),
-    startIdentityCore({ apiKey: API_KEY }),
+    startIdentityCore(),
     startRedis(),
     createDatabase(postgres),
   ])
@@ -114,10 +114,7 @@ describe.concurrent('the error handler', () => {
 
 describe.concurrent('the write on Postgres', () => {
   const token = (claims: object = {}): Promise<string> =>
-    mintedBy(core.url, {
-      jwksDomain: core.issuer,
-      payload: { ...CLAIMS, jti: String(Math.random()), ...claims },
-    })
+    mintedBy(core, { ...CLAIMS, jti: String(Math.random()), ...claims })
 
   async function order(bearer: string, key: string, item: unknown = 'tea'): Promise<Response> {
     const headers = { 'content-type': 'application/json', 'idempotency-key': key }
@@ -143,7 +140,7 @@ describe.concurrent('the denylist', () => {
   const app = (): RunningApp => appOf('A receiver with a denylist')
 
   it('shuts a caller out, and lets it in again', async () => {
-    const bearer = await mintedBy(core.url, { jwksDomain: core.issuer, payload: CLAIMS })
+    const bearer = await mintedBy(core, CLAIMS)
     const status = async (): Promise<number> =>
       (await fetch(app().url, { headers: { authorization: `Bearer ${bearer}` } })).status
     expect(await status()).toBe(404)
@@ -194,7 +191,7 @@ describe.concurrent('the endpoint for users and services', () => {
   }
 
   const service = async (claims: object = {}) =>
-    bearer(await mintedBy(core.url, { jwksDomain: core.issuer, payload: { ...CLAIMS, ...claims } }))
+    bearer(await mintedBy(core, { ...CLAIMS, ...claims }))
 
   it('serves each side by its own verifier, and nobody who brings both or nothing', async () => {
     const session = await sessionOf('alice', core)
@@ -224,7 +221,7 @@ describe.concurrent('the metrics', () => {
 describe.concurrent('the store that encrypts', () => {
   it('replays a result that Redis holds encrypted', async () => {
     const order = async (): Promise<readonly unknown[]> => {
-      const bearer = await mintedBy(core.url, { jwksDomain: core.issuer, payload: CLAIMS })
+      const bearer = await mintedBy(core, CLAIMS)
       const answer = await fetch(`${appOf('A store that encrypts').url}/orders`, {
         method: 'POST',
         headers: {

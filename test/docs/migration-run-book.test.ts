@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { coreClient } from '../../src/migration/core/open-core-client.js'
 import { compileCommand } from '../cli/kit.js'
 import { linesOf, runUntilStalled, userNamed } from '../cli/migrate/migrate-kit.js'
+import { askCore } from '../support/core/core-client.js'
 import { type StandInCore, startStandInCore } from '../support/core/stand-in-core.js'
 import { readDocument } from './blocks.js'
 import { type Exchange, exchangesIn, logLinesIn, masked, shownLines } from './console.js'
@@ -75,14 +76,8 @@ function inShell(command: string, { core, folder }: Place): Promise<string> {
 
 /** What has happened before somebody goes on with the next command. */
 const MEANWHILE: Readonly<Record<string, () => Promise<unknown>>> = {
-  'Check, command 2': () => {
-    const { url, apiKey } = migration.core
-    return fetch(`${url}/recipe/role`, {
-      method: 'PUT',
-      headers: { 'api-key': apiKey, 'content-type': 'application/json; charset=utf-8' },
-      body: JSON.stringify({ role: 'editor', permissions: [] }),
-    })
-  },
+  'Check, command 2': () =>
+    askCore(migration.core, '/recipe/role', { role: 'editor', permissions: [] }, 'PUT'),
   'Unblock, command 2': async () => {
     const { url, apiKey } = stalled.core
     const client = coreClient({ baseUrl: url, apiKey })

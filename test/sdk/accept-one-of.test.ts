@@ -7,10 +7,12 @@ import {
   logIn,
   mint,
   openBackendSdks,
-  startCore,
 } from '../support/core/backend-sdk.js'
 import { decodeToken } from '../support/core/decode-token.js'
-import type { IdentityCore } from '../support/core/identity-core/identity-core.js'
+import {
+  type IdentityCore,
+  startIdentityCore,
+} from '../support/core/identity-core/identity-core.js'
 import { EXPRESS_MAJORS, type ExpressMajor } from '../support/receiver/express-majors.js'
 import { openSessionReceiver } from '../support/receiver/session-receiver.js'
 import { until } from '../support/until.js'
@@ -71,7 +73,7 @@ function walkOf(suite: object): Walk {
 }
 
 beforeAll(async () => {
-  core = await startCore()
+  core = await startIdentityCore()
   sdks = openBackendSdks(core)
   for (const suite of suites) {
     const sdk = sdks[suite.antiCsrf]

@@ -7,9 +7,11 @@ import {
   mint,
   openBackendSdk,
   SHORT_VALIDITY_SECONDS,
-  startCore,
 } from '../support/core/backend-sdk.js'
-import type { IdentityCore } from '../support/core/identity-core/identity-core.js'
+import {
+  type IdentityCore,
+  startIdentityCore,
+} from '../support/core/identity-core/identity-core.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { authFor, type Receiver, startReceiver } from '../support/receiver/receiver.js'
 import { INVALID_TOKEN } from '../support/receiver/refusal-bytes.js'
@@ -26,7 +28,7 @@ let core: IdentityCore
 let sdk: BackendSdk
 
 beforeAll(async () => {
-  core = await startCore()
+  core = await startIdentityCore()
   sdk = openBackendSdk(core, 'NONE')
 })
 afterAll(() => core.close())

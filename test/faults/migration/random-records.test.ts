@@ -9,7 +9,7 @@ import { USER_WARNING_CODES } from '../../../src/migration/record-validation/use
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
 import type { IdentityReport, MigrationReport } from '../../../src/migration/run/report.js'
 import { Random } from '../../simulation/clock.js'
-import { signIn } from '../../support/core/core-client.js'
+import { askCore } from '../../support/core/core-client.js'
 import type { CoreVersion } from '../../support/core/identity-core/interface-version.js'
 import {
   accountsByExternalId,
@@ -157,10 +157,13 @@ async function isUserOf(
   { externalUserId, isWrongTried, standIn }: SignIn,
 ): Promise<boolean> {
   if (isWrongTried) {
-    const { body } = await signIn(standIn, { email, password: `${plainTextPassword}x` })
+    const { body } = await askCore(standIn, '/recipe/signin', {
+      email,
+      password: `${plainTextPassword}x`,
+    })
     if (body.status !== 'WRONG_CREDENTIALS_ERROR') return false
   }
-  const { body } = await signIn(standIn, { email, password: plainTextPassword })
+  const { body } = await askCore(standIn, '/recipe/signin', { email, password: plainTextPassword })
   return body.status === 'OK' && body.user.id === externalUserId
 }
 

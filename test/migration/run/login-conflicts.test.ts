@@ -5,6 +5,7 @@ import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { importAccount } from '../../../src/migration/endpoint/judge-request.js'
 import type { MigrationOptions } from '../../../src/migration/run/migration.js'
 import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
+import { askCore } from '../../support/core/core-client.js'
 import { type StandInCore, startStandInCore } from '../../support/core/stand-in-core.js'
 import { memoryJournal } from './support/memory-journal.js'
 import { person, sourceOf } from './support/people.js'
@@ -384,11 +385,5 @@ describe('a number that the core spells differently', () => {
   })
 })
 
-async function removeAccount(userId: string | undefined): Promise<void> {
-  const response = await fetch(`${standIn.url}/user/remove`, {
-    method: 'POST',
-    headers: { 'api-key': standIn.apiKey, 'content-type': 'application/json; charset=utf-8' },
-    body: JSON.stringify({ userId, removeAllLinkedAccounts: true }),
-  })
-  if (!response.ok) throw new Error(`the core answered ${response.status}`)
-}
+const removeAccount = (userId: string | undefined) =>
+  askCore(standIn, '/user/remove', { userId, removeAllLinkedAccounts: true })

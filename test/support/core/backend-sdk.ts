@@ -2,10 +2,9 @@ import { createRequire } from 'node:module'
 import type { Express, RequestHandler } from 'express'
 import type { SessionContainer } from 'supertokens-node/recipe/session'
 import { knowSecret, knowToken } from '../secret-search/index.js'
-import { type IdentityCore, startIdentityCore } from './identity-core/identity-core.js'
+import type { IdentityCore } from './identity-core/identity-core.js'
 
 export const API_DOMAIN = 'https://api.example'
-const API_KEY = 'the-key-of-the-backend-sdk'
 const LOGIN_PATH = '/login'
 
 export type TransferMode = 'cookie' | 'header'
@@ -40,8 +39,6 @@ interface Modules {
   readonly verifier: typeof import('supertokens-node/recipe/session/framework/express')
 }
 
-export const startCore = (): Promise<IdentityCore> => startIdentityCore({ apiKey: API_KEY })
-
 /** Opens an SDK for each anti-CSRF mode, on the same core. */
 export const openBackendSdks = (core: IdentityCore): Readonly<Record<AntiCsrf, BackendSdk>> => ({
   VIA_TOKEN: openBackendSdk(core, 'VIA_TOKEN'),
@@ -53,7 +50,7 @@ export function openBackendSdk(core: IdentityCore, antiCsrf: AntiCsrf): BackendS
   supertokens.init({
     framework: 'express',
     telemetry: false,
-    supertokens: { connectionURI: core.url, apiKey: API_KEY },
+    supertokens: { connectionURI: core.url, apiKey: core.apiKey },
     appInfo: { appName: 'orders', apiDomain: API_DOMAIN, websiteDomain: API_DOMAIN },
     recipeList: [sessions.init({ antiCsrf }), jwt.init()],
   })

@@ -6,20 +6,11 @@ import {
 } from './identity-core/identity-core.js'
 import type { Row } from './identity-core/tables.js'
 
-const CORE_API_KEY = 'the-key-of-the-stand-in-core'
-
-export interface StandInCore extends IdentityCore {
-  readonly apiKey: string
-}
+export type StandInCore = IdentityCore
 
 /** Starts a stand-in core. Its import job runs only when a test calls `runJob`, unless told otherwise. */
-export async function startStandInCore(
-  options: Omit<IdentityCoreOptions, 'apiKey'> = {},
-): Promise<StandInCore> {
-  const { job = { intervalMs: 'off' }, ...others } = options
-  const core = await startIdentityCore({ apiKey: CORE_API_KEY, job, ...others })
-  return { ...core, apiKey: CORE_API_KEY }
-}
+export const startStandInCore = (options: IdentityCoreOptions = {}): Promise<StandInCore> =>
+  startIdentityCore({ job: { intervalMs: 'off' }, ...options })
 
 /** A folder for the users of a core that is killed; the caller removes it. */
 export const databaseFolder = (): Promise<string> => temporaryFolder('esa-core-')

@@ -17,7 +17,7 @@ export interface IdentityCoreOptions {
   /** Default: 11.4. */
   readonly version?: CoreVersion | undefined
   /** The value that all routes but the key set require in the header `api-key`. */
-  readonly apiKey: string
+  readonly apiKey?: string | undefined
   /** 0, the default, selects a free port. */
   readonly port?: number | undefined
   /** Milliseconds since the epoch. */
@@ -45,6 +45,7 @@ export interface JobOptions {
 export interface IdentityCore {
   /** The address of the core. */
   readonly url: string
+  readonly apiKey: string
   /**
    * The API domain, which tokens have as `iss`. It serves `/auth/jwt/jwks.json`, as the backend SDK
    * does in production; the core itself publishes `/.well-known/jwks.json`.
@@ -61,13 +62,14 @@ export interface IdentityCore {
   close(): Promise<void>
 }
 
+const API_KEY = 'the-key-of-the-stand-in-core'
 const INTERVAL_MS = 300_000
 /** The server of a core closes a connection after this many requests. */
 const REQUESTS_OF_CONNECTION = 100
 
 /** Starts a stand-in for the identity core: for development and tests, never for production. */
-export async function startIdentityCore(options: IdentityCoreOptions): Promise<IdentityCore> {
-  const { apiKey, version = '11.4', clock = Date.now } = options
+export async function startIdentityCore(options: IdentityCoreOptions = {}): Promise<IdentityCore> {
+  const { apiKey = API_KEY, version = '11.4', clock = Date.now } = options
   const { database, hasFirebaseSignerKey = false, tenants = [], roles = [], gate } = options
   const tables = openTables(database)
   for (const tenant of tenants) tables.change({ tenant })
@@ -102,6 +104,7 @@ export async function startIdentityCore(options: IdentityCoreOptions): Promise<I
   const issuer = await start({ 'GET /auth/jwt/jwks.json': keySetRoute(keyRing) })
   return {
     url: server.url,
+    apiKey,
     issuer: issuer.url,
     rotate: () => keyRing.rotate().kid,
     runJob: job.run,

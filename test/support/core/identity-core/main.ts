@@ -4,7 +4,7 @@ import { startIdentityCore } from './identity-core.js'
 
 const {
   IDENTITY_CORE_PORT = '0',
-  IDENTITY_CORE_API_KEY: apiKey = '',
+  IDENTITY_CORE_API_KEY: apiKey,
   IDENTITY_CORE_DATABASE: database,
   BULK_IMPORT_INTERVAL_MS = '300000',
 } = process.env

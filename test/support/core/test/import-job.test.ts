@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { askCore } from '../core-client.js'
 import type { CoreVersion } from '../identity-core/interface-version.js'
 import {
   accountsByExternalId,
@@ -32,11 +33,7 @@ const core = await startStandInCore({ tenants: ['shop'] })
 afterAll(() => core.close())
 afterEach(() => deleteAllRows(core))
 
-async function post(path: string, body: object, { url, apiKey }: StandInCore = core) {
-  const headers = { 'api-key': apiKey, 'content-type': 'application/json; charset=utf-8' }
-  const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
-  return { status: response.status, json: JSON.parse(await response.text()) }
-}
+const post = (path: string, body: object, on: StandInCore = core) => askCore(on, path, body)
 
 async function stage(users: readonly object[], on: StandInCore = core): Promise<void> {
   expect((await post('/bulk-import/users', { users }, on)).status).toBe(200)
@@ -133,8 +130,8 @@ describe.each<CoreVersion>(['10.1', '11.4', '12.1'])('core %s', (version) => {
       runJobToEnd(own),
     ])
     const made = replies.filter(({ status }) => status === 200).length
-    const texts = replies.flatMap(({ json }) => json.errors ?? [])
-    expect(texts.every((text) => text.startsWith('E003: '))).toBe(true)
+    const texts = replies.flatMap(({ body }) => body.errors ?? [])
+    expect(texts.every((text: string) => text.startsWith('E003: '))).toBe(true)
     expect({ made: made + 1 - rowsOf(own).length, accounts: own.tables.accounts.size }).toEqual({
       made: 1,
       accounts: 1,

@@ -1,38 +1,42 @@
 import { createTestCore, type TestCore } from 'express-service-auth/testing'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { createBilling } from '../../example-app/billing/billing.js'
 import { createOrdersClient } from '../../example-app/billing/orders-client.js'
-import { listen, type RunningServer } from '../../example-app/listen.js'
-import { type ScriptedServer, startScriptedServer } from './scripted-server.js'
+import { listen } from '../../example-app/listen.js'
+import {
+  answer,
+  hangUp,
+  type Reply,
+  startService,
+  unavailable,
+} from '../client/scripted-service.js'
 
-const CREATED = { status: 201, body: { id: 'o-7' } }
-const UNAVAILABLE = { status: 503, headers: { 'retry-after': '0' } }
+const order = (status: number, headers: Record<string, string> = {}): Reply =>
+  answer(status, { 'content-type': 'application/json', ...headers }, '{"id":"o-7"}')
 
 let core: TestCore
-let orders: ScriptedServer
-let billing: RunningServer
-
 beforeAll(async () => {
   core = await createTestCore()
-  orders = await startScriptedServer()
-  billing = await startBilling(core.apiKey)
 })
-beforeEach(() => orders.script(CREATED))
-afterAll(() => Promise.all([core, orders, billing].map((server) => server.close())))
+afterAll(() => core.close())
 
-function startBilling(apiKey: string): Promise<RunningServer> {
-  const { url: coreUrl, issuer } = core
+/** Billing, and orders that answers as told. */
+async function open(...replies: readonly Reply[]) {
+  const orders = await startService(...replies)
+  const { url: coreUrl, issuer, apiKey } = core
   const client = createOrdersClient({ coreUrl, issuer, apiKey, ordersUrl: orders.url })
-  return listen(createBilling({ orders: client }))
-}
-
-async function putInvoice(id: string, body = '{"item":"desk","quantity":1}') {
-  const headers = { 'content-type': 'application/json' }
-  const response = await fetch(`${billing.url}/invoices/${id}`, { method: 'PUT', headers, body })
-  return { status: response.status, body: await response.json() }
+  const billing = await listen(createBilling({ orders: client }))
+  onTestFinished(() => billing.close())
+  const putInvoice = async (id: string, body = '{"item":"desk","quantity":1}') => {
+    const headers = { 'content-type': 'application/json' }
+    const response = await fetch(`${billing.url}/invoices/${id}`, { method: 'PUT', headers, body })
+    return { status: response.status, body: await response.json() }
+  }
+  return { orders, billing, putInvoice }
 }
 
 it('sends a token with the permission of the call alone, and a new one to write', async () => {
+  const { orders, billing, putInvoice } = await open(order(201), order(200))
   const permissions = () =>
     orders.requests.map(({ headers }) => {
       const [, payload = ''] = (headers.authorization ?? '').split('.')
@@ -40,16 +44,15 @@ it('sends a token with the permission of the call alone, and a new one to write'
     })
   await putInvoice('1')
   expect(permissions()).toEqual([['orders:write']])
-  orders.script({ status: 200, body: { id: 'o-7' } })
   expect(await (await fetch(`${billing.url}/orders/o-7`)).json()).toEqual({ id: 'o-7' })
-  expect(permissions()).toEqual([['orders:read']])
+  expect(permissions()).toEqual([['orders:write'], ['orders:read']])
 })
 
 it.each([
-  ['a lost answer', 'hang up' as const],
-  ['503 with Retry-After', UNAVAILABLE],
+  ['a lost answer', hangUp],
+  ['503 with Retry-After', unavailable()],
 ])('retries after %s, with the same key and a fresh token', async (_, first) => {
-  orders.script(first, { ...CREATED, headers: { 'idempotent-replayed': 'true' } })
+  const { orders, putInvoice } = await open(first, order(201, { 'idempotent-replayed': 'true' }))
   expect(await putInvoice('17')).toEqual({
     status: 200,
     body: { invoice: '17', order: { id: 'o-7' }, attempts: 2, isReplay: true },
@@ -68,7 +71,7 @@ it.each([
   [422, 409, 1],
   [503, 503, 4],
 ])('passes a %d on as %d, after %d attempts', async (status, expected, attempts) => {
-  orders.script({ status, headers: { 'retry-after': '0' } })
+  const { orders, putInvoice } = await open(answer(status, { 'retry-after': '0' }, '{}'))
   expect((await putInvoice('20')).status).toBe(expected)
   expect(orders.requests).toHaveLength(attempts)
 })
@@ -77,6 +80,7 @@ it.each([
   ['an invoice id that is no key', 'a%20b', '{}'],
   ['a body that is no JSON', '22', '{'],
 ])('answers 400 to %s, without a call', async (_, id, body) => {
+  const { orders, putInvoice } = await open(order(201))
   expect((await putInvoice(id, body)).status).toBe(400)
   expect(orders.requests).toEqual([])
 })

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { refusingOrigin } from '../../support/network/free-port.js'
 import { knowSecret, recordOutput } from '../../support/secret-search/index.js'
 import {
@@ -13,7 +14,15 @@ import {
   tooLarge,
 } from './scripted-core.js'
 
-beforeAll(() => knowSecret('an API key', API_KEY))
+const HASH = '$argon2id$v=19$m=65536,t=2,p=1$c2FsdHNhbHQ$aGFzaG9mdGhlcGFzc3dvcmQ'
+const OTHERS_HASH = '$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy'
+const PASSWORD = 'correct-horse-battery-staple'
+const TOTP_KEY = 'JBSWY3DPEHPK3PXP'
+
+beforeAll(() => {
+  knowSecret('an API key', API_KEY)
+  for (const secret of [HASH, OTHERS_HASH, PASSWORD, TOTP_KEY]) knowSecret('a password', secret)
+})
 
 const coreThat = (...script: Reply[]): Promise<ScriptedCore> => startScriptedCore(script)
 
@@ -190,6 +199,35 @@ describe.concurrent('a core that answers', () => {
     expect(await core.client().countRows()).toBe(7)
   })
 
+  it.each([200, 201, 302, 400, 401, 403, 404, 413, 500])(
+    'all that it was sent: %i, and no error quotes it',
+    async (status) => {
+      const user: ImportUser = {
+        externalUserId: 'legacy-1',
+        totpDevices: [{ secretKey: TOTP_KEY, deviceName: 'phone' }],
+        loginMethods: [
+          { recipeId: 'emailpassword', email: 'a@example.com', passwordHash: HASH },
+          { recipeId: 'emailpassword', email: 'b@example.com', plainTextPassword: PASSWORD },
+        ],
+      }
+      const core = await coreThat(replies(status, [API_KEY, OTHERS_HASH, user]))
+      const client = core.client()
+      const calls = [
+        () => client.stageUsers([user]),
+        () => client.importUser(user),
+        () => client.listRows(),
+        () => client.user('legacy-1'),
+      ]
+      for (const call of calls) {
+        const error = await rejectionOf(call())
+        expect(error).toMatchObject({ name: 'CoreError' })
+        expect(inspect(error, { showHidden: true, depth: 9 })).not.toMatch(
+          /horse|JBSWY3|aGFzaG|N9qo8u/,
+        )
+      }
+    },
+  )
+
   it('what names a mistake of the request, which the error says', async () => {
     const refusal = "Field name 'ids' cannot contain more than 500 elements"
     const core = await coreThat(replies(400, `${refusal}\n`))
@@ -198,6 +236,15 @@ describe.concurrent('a core that answers', () => {
       `POST /bulk-import/users/remove: the core answered 400: ${refusal}`,
     )
   })
+})
+
+it('no error of a fetch is passed on', async () => {
+  const core = await coreThat(ok({}))
+  const failing = async () => {
+    throw new Error(`${API_KEY} ${HASH}`, { cause: { headers: { 'api-key': API_KEY } } })
+  }
+  const error = await rejectionOf(core.client({ fetch: failing }).stageUsers([USER]))
+  expect(error).toMatchObject({ code: 'unreachable', outcome: 'unknown' })
 })
 
 describe.concurrent('a redirect', () => {

@@ -126,4 +126,28 @@ describe('a row', () => {
     const { users } = await core.client().listRows()
     expect(users[0]?.loginMethods).toEqual([{ recipeId: 'webauthn', superTokensUserId: 'core-1' }])
   })
+
+  it('loses its secrets, and what the schemas do not name', async () => {
+    const kept = {
+      ...{ id: 'core-1', status: 'FAILED', createdAt: 1, updatedAt: 2, errorMessage: 'E022: x' },
+      externalUserId: 'legacy-1',
+      userMetadata: { plan: 'pro' },
+      userRoles: [{ role: 'admin', tenantIds: ['public'] }],
+    }
+    const device = { deviceName: 'phone' }
+    const method = { recipeId: 'emailpassword', email: 'a@example.com' }
+    const row = {
+      ...kept,
+      totpDevices: [{ ...device, secretKey: 'JBSWY3DPEHPK3PXP' }],
+      loginMethods: [
+        { ...method, passwordHash: '$2a$10$abcdefghijklmnopqrstuv' },
+        { ...method, plainTextPassword: 'correct-horse-battery-staple' },
+      ],
+      raw_data: 'correct-horse-battery-staple',
+    }
+    const core = await startScriptedCore([ok({ users: [row] })])
+    const expected = { ...kept, totpDevices: [device], loginMethods: [method, method] }
+    expect((await core.client().listRows()).users).toEqual([expected])
+    for await (const each of core.client().rows()) expect(each).toEqual(expected)
+  })
 })

@@ -82,6 +82,11 @@ describe('the tracking of an order', () => {
   })
 })
 
+it('refuses what Postgres cannot keep, wherever orders are', async () => {
+  const body = { item: 'a\u0000b', quantity: 1 }
+  expect((await write(tokenOf('billing', 'orders:write'), { key: 'c', body })).status).toBe(400)
+})
+
 it('never answers an order of glass, and does not do it a second time', async () => {
   const body = { item: 'glass', quantity: 1 }
   const before = book.size

@@ -1,57 +1,76 @@
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reconcileUser } from '../../../src/migration/account/reconcile-user.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
-import { type Known, startAccountCore } from './account-core.js'
-import { ACCOUNT, CORE_USER_ID, METHODS, RECORD } from './made-account.js'
+import { coreClient } from '../../../src/migration/core/open-core-client.js'
+import { type StandInCore, startStandInCore } from '../../support/core/stand-in-core.js'
+import { RECORD } from './made-account.js'
 
-const ID = RECORD.externalUserId
-const KNOWN: Known = {
-  mappings: { [ID]: CORE_USER_ID },
-  users: { [CORE_USER_ID]: ACCOUNT.user },
-  roles: { public: { [ID]: ['editor'] }, shop: { [ID]: ['editor', 'reader'] } },
-  metadata: { [ID]: ACCOUNT.metadata },
-  totpDevices: { [ID]: ACCOUNT.totpDevices },
-}
+let core: StandInCore
+beforeAll(async () => {
+  core = await startStandInCore({ tenants: ['shop'], roles: ['editor', 'reader'] })
+})
+afterAll(() => core.close())
 
-async function reconcile(known: Known, user: ImportUser = RECORD) {
-  const core = await startAccountCore(known)
-  const result = await reconcileUser(core.client(), { externalUserId: ID, user })
-  return { result, asked: core.requests.map(({ url }) => url) }
+/** Imports a user of this name, then lets something happen, and looks the identity up. */
+async function reconcile(
+  name: string,
+  { user = RECORD, meanwhile = () => {} }: { user?: ImportUser; meanwhile?: (id: string) => void },
+) {
+  const asked: string[] = []
+  const client = coreClient({
+    baseUrl: core.url,
+    apiKey: core.apiKey,
+    fetch: (input, init) => {
+      asked.push(String(input))
+      return fetch(input, init)
+    },
+  })
+  // Nobody else has these logins.
+  const loginMethods = user.loginMethods.map((method) => ({
+    ...method,
+    ...(method.email !== undefined && { email: `${name}@example.com` }),
+    ...(method.phoneNumber !== undefined && {
+      phoneNumber: `+49301234${core.tables.accounts.size}`,
+    }),
+    ...(method.thirdPartyUserId !== undefined && { thirdPartyUserId: name }),
+  }))
+  const own: ImportUser = { ...user, externalUserId: name, loginMethods }
+  expect(await client.importUser(own)).toMatchObject({ outcome: 'created' })
+  const coreUserId = core.tables.coreIds.get(name) ?? ''
+  meanwhile(coreUserId)
+  asked.length = 0
+  const result = await reconcileUser(client, { externalUserId: name, user: own })
+  return { result, coreUserId, asked: asked.length }
 }
 
 describe('an identity', () => {
   it('is reconciled when its account is its record', async () => {
-    const { result, asked } = await reconcile(KNOWN)
-    expect(result).toEqual({
-      state: 'found',
-      coreUserId: CORE_USER_ID,
-      accountId: ID,
-      differences: [],
-    })
+    const { result, coreUserId, asked } = await reconcile('whole', {})
+    const found = { state: 'found', coreUserId, accountId: 'whole', differences: [] }
+    expect(result).toEqual(found)
     // The map, the user, two tenants' roles, metadata and devices.
-    expect(asked.length).toBe(6)
+    expect(asked).toBe(6)
   })
 
   it('is asked for nothing that its record does not have', async () => {
     const [method] = RECORD.loginMethods
-    const user = { externalUserId: ID, userMetadata: {}, totpDevices: [], loginMethods: [method] }
-    const account = { ...ACCOUNT.user, loginMethods: METHODS.slice(1, 2) }
-    const { result, asked } = await reconcile(
-      { ...KNOWN, users: { [CORE_USER_ID]: account } },
-      user,
-    )
+    const user: ImportUser = { userMetadata: {}, totpDevices: [], loginMethods: [method] }
+    const { result, asked } = await reconcile('bare', { user })
     expect(result).toMatchObject({ state: 'found', differences: [] })
-    expect(asked.length).toBe(2)
+    expect(asked).toBe(2)
   })
 
-  it('is missing without a mapping, and so is one whose account is gone', async () => {
-    expect((await reconcile({})).result).toEqual({ state: 'missing' })
-    expect((await reconcile({ ...KNOWN, users: {} })).result).toEqual({ state: 'missing' })
+  it('is missing when its account is gone, with its mapping or without', async () => {
+    const withMapping = (id: string) => core.tables.change({ accountsGone: [id] })
+    const without = (id: string) => core.tables.change({ accountsGone: [id], mappingsGone: [id] })
+    for (const [name, meanwhile] of Object.entries({ withMapping, without })) {
+      expect((await reconcile(name, { meanwhile })).result).toEqual({ state: 'missing' })
+    }
   })
 
   it('is told from one whose account has lost its mapping', async () => {
-    const lost = { ...ACCOUNT.user, id: CORE_USER_ID }
-    const { result } = await reconcile({ users: { [CORE_USER_ID]: lost } })
-    expect(result).toEqual({ state: 'missing', heldBy: CORE_USER_ID })
+    const meanwhile = (id: string) => core.tables.change({ mappingsGone: [id] })
+    const { result, coreUserId } = await reconcile('lost', { meanwhile })
+    expect(result).toEqual({ state: 'missing', heldBy: coreUserId })
   })
 })

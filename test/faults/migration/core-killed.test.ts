@@ -2,14 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
-import {
-  accountsByExternalId,
-  databaseFolder,
-  removeDatabaseFolder,
-  startStandInCore,
-} from '../../support/core/stand-in-core.js'
+import { accountsByExternalId, startStandInCore } from '../../support/core/stand-in-core.js'
 import { freePort } from '../../support/network/free-port.js'
 import { compile } from '../../support/process/compile.js'
+import { removeTemporaryFolder, temporaryFolder } from '../../support/process/temporary-folder.js'
 import { toldAccounts, toTheEnd, unharmed, writeProject } from './kit.js'
 
 const CORE_API_KEY = 'the-key-of-a-core-that-dies'
@@ -17,8 +13,8 @@ const USERS = 2000
 const KILLS = 20
 
 it(`the core killed ${KILLS} times at random in one run, each identity has one account`, async () => {
-  const database = await databaseFolder()
-  onTestFinished(() => removeDatabaseFolder(database))
+  const database = await temporaryFolder('esa-core-')
+  onTestFinished(() => removeTemporaryFolder(database))
   const core = await startKilledCore(database)
   onTestFinished(() => core.stop())
   const project = await writeProject('core-killed', USERS)

@@ -1,4 +1,3 @@
-import { removeTemporaryFolder, temporaryFolder } from '../process/temporary-folder.js'
 import {
   type IdentityCore,
   type IdentityCoreOptions,
@@ -11,11 +10,6 @@ export type StandInCore = IdentityCore
 /** Starts a stand-in core. Its import job runs only when a test calls `runJob`, unless told otherwise. */
 export const startStandInCore = (options: IdentityCoreOptions = {}): Promise<StandInCore> =>
   startIdentityCore({ job: { intervalMs: 'off' }, ...options })
-
-/** A folder for the users of a core that is killed; the caller removes it. */
-export const databaseFolder = (): Promise<string> => temporaryFolder('esa-core-')
-
-export const removeDatabaseFolder = removeTemporaryFolder
 
 /** Runs the import job until a run of it changes no row. */
 export async function runJobToEnd(core: Pick<IdentityCore, 'tables' | 'runJob'>): Promise<void> {

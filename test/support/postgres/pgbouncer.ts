@@ -1,10 +1,9 @@
 import { writeFileSync } from 'node:fs'
-import { chown, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chown, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inject } from 'vitest'
 import { launchServer } from '../process/launch-server.js'
-import { guardFolder } from '../process/watchdog.js'
+import { removeTemporaryFolder, temporaryFolder } from '../process/temporary-folder.js'
 import { findPgbouncer } from './pgbouncer-binary.js'
 import { type PostgresAddress, postgresAddress, SUPERUSER } from './postgres-address.js'
 import { serverUser } from './postgres-user.js'
@@ -27,8 +26,7 @@ export async function startPgbouncer(
   options: PgbouncerOptions,
 ): Promise<Pgbouncer> {
   const binary = pgbouncerBinary()
-  const folder = await mkdtemp(join(tmpdir(), 'esa-pgbouncer-'))
-  const callOffWatchdog = guardFolder(folder)
+  const folder = await temporaryFolder('esa-pgbouncer-')
   const log = (): Promise<string> => readFile(join(folder, 'log'), 'utf8')
   const configFile = join(folder, 'pgbouncer.ini')
   await writeFile(join(folder, 'users'), `"${SUPERUSER}" ""\n`)
@@ -48,8 +46,7 @@ export async function startPgbouncer(
     ...postgresAddress(pgbouncer.port),
     async stop() {
       await pgbouncer.end('SIGKILL')
-      await rm(folder, { recursive: true, force: true })
-      callOffWatchdog()
+      await removeTemporaryFolder(folder)
     },
   }
 }

@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process'
 import { statfsSync } from 'node:fs'
-import { appendFile, chown, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { appendFile, chown, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client, type QueryResult } from 'pg'
 import { launchServer, type ServerLaunch, type ServerProcess } from '../process/launch-server.js'
 import { HERE, type Place } from '../process/place.js'
-import { guardFolder } from '../process/watchdog.js'
+import { removeTemporaryFolder, temporaryFolder } from '../process/temporary-folder.js'
 import { type PostgresAddress, postgresAddress, SUPERUSER } from './postgres-address.js'
 import type { PostgresVersion } from './postgres-binary.js'
 import { postgresTemplate } from './postgres-template.js'
@@ -83,10 +83,8 @@ const run = promisify(execFile)
 /** Starts a Postgres, by default on a free port of 127.0.0.1, in a new folder. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const template = await postgresTemplate(options.version ?? 15)
-  const folder = await mkdtemp(
-    join(options.isOnDisk ? tmpdir() : quickestFolder(), 'esa-postgres-'),
-  )
-  const callOffWatchdog = guardFolder(folder)
+  const parent = options.isOnDisk ? tmpdir() : quickestFolder()
+  const folder = await temporaryFolder('esa-postgres-', parent)
   const data = join(folder, 'data')
   const { standbyOf, place = HERE } = options
   const makeData = (): Promise<unknown> =>
@@ -131,8 +129,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     resume: () => server?.signalAll('SIGCONT'),
     async stop() {
       await end('SIGQUIT')
-      await rm(folder, { recursive: true, force: true })
-      callOffWatchdog()
+      await removeTemporaryFolder(folder)
     },
     async restart() {
       await end('SIGINT')

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../until.js'
 import { enter, HERE, type Place } from './place.js'
-import { forgetPid, notePids } from './watchdog.js'
+import { forgetPid, notePids } from './temporary-folder.js'
 
 export interface ServerLaunch {
   readonly binary: string

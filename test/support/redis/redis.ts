@@ -1,11 +1,10 @@
 import { writeFileSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inject } from 'vitest'
 import { launchServer, type ServerLaunch, type ServerProcess } from '../process/launch-server.js'
 import { HERE, type Place } from '../process/place.js'
-import { guardFolder } from '../process/watchdog.js'
+import { removeTemporaryFolder, temporaryFolder } from '../process/temporary-folder.js'
 import { knowRedisWords } from '../secret-search/index.js'
 import { findRedisServer } from './redis-binary.js'
 import { sendCommand } from './redis-wire.js'
@@ -69,8 +68,7 @@ export async function startServer({
   place = HERE,
   ...options
 }: RedisServerOptions): Promise<RedisServer> {
-  const folder = await mkdtemp(join(tmpdir(), 'esa-redis-'))
-  const callOffWatchdog = guardFolder(folder)
+  const folder = await temporaryFolder('esa-redis-')
   const config: RedisConfig = { ...COMMON_CONFIG, bind: place.host, ...options.config, dir: folder }
   for (const [name, values] of Object.entries(config)) knowRedisWords([name, ...[values].flat()])
   const configFile = join(folder, 'redis.conf')
@@ -117,8 +115,7 @@ export async function startServer({
     kill: end,
     async stop() {
       await end()
-      await rm(folder, { recursive: true, force: true })
-      callOffWatchdog()
+      await removeTemporaryFolder(folder)
     },
     async restart({ keepData = true } = {}) {
       server?.signal('SIGCONT')

@@ -10,7 +10,6 @@ const limit = (more: { timeoutMs?: number; signal?: AbortSignal } = {}) => ({
   ...more,
 })
 const never = () => new Promise<never>(() => {})
-const _aborted = () => AbortSignal.abort(new Error('cancelled'))
 
 afterEach(() => {
   vi.useRealTimers()

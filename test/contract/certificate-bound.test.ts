@@ -1,6 +1,6 @@
 import { constants, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer as createPlainServer, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { Agent, createServer, request, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -18,7 +18,7 @@ import {
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS, type ExpressModule } from '../support/receiver/express-majors.js'
-import { authFor } from '../support/receiver/receiver.js'
+import { authFor, startReceiver } from '../support/receiver/receiver.js'
 import { type Certificate, makeClientCertificates } from '../support/tls/client-certificates.js'
 
 const issuer = await createTestIssuer()
@@ -373,13 +373,8 @@ describe.each(EXPRESS_MAJORS)('a token bound to a certificate, on $major', ({ ex
   it('is refused on a connection without TLS', async () => {
     const auth = authFor(issuer.policy({ senderConstraint: { mtls: true } }))
     await auth.ready()
-    const plain = createPlainServer(express().use(auth)).listen(0, '127.0.0.1')
-    await once(plain, 'listening')
-    onTestFinished(() => void plain.close())
-    const { port } = plain.address() as AddressInfo
-    const headers = { authorization: `Bearer ${boundTo(client)}` }
-    const answer = await fetch(`http://127.0.0.1:${port}`, { headers })
-    expect(answer.status).toBe(401)
+    const plain = await startReceiver({ express, mount: (app) => app.use(auth) })
+    expect((await plain.call(boundTo(client))).status).toBe(401)
   })
 })
 

@@ -2,13 +2,13 @@ import express5 from 'express'
 import type { OAuth2Policy } from 'express-service-auth'
 import { serviceFetch } from 'express-service-auth/client'
 import { afterAll, describe, expect, it } from 'vitest'
-import { AUDIENCE, CLIENT, startOAuth2Issuer, USER } from '../support/issuer/oauth2-issuer.js'
 import { createOAuth2TestIssuer } from '../support/issuer/test-issuer.js'
 import { manualClock } from '../support/manual-clock.js'
 import { ENTRIES } from '../support/receiver/entries.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
 import { FORBIDDEN, INVALID_TOKEN, UNAVAILABLE } from '../support/receiver/refusal-bytes.js'
 import { ManualDenylist } from '../support/stores/manual-denylist.js'
+import { AUDIENCE, CLIENT, startOAuth2Issuer, USER } from './oauth2-issuer.js'
 
 const real = await startOAuth2Issuer()
 const issuer = await createOAuth2TestIssuer({ http: false })

@@ -1,4 +1,5 @@
 import { tokenSource } from 'express-service-auth/client'
+import { decodeJwt } from 'jose'
 import * as oauth from 'oauth4webapi'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { thumbprintOf } from '../../src/testing/issuer/bound-token.js'
@@ -59,8 +60,7 @@ describe('our proofs', () => {
       bind: 'dpop',
     })
     onTestFinished(() => source.close())
-    const [, payload = ''] = (await source.token()).split('.')
-    const { cnf } = JSON.parse(Buffer.from(payload, 'base64url').toString())
+    const { cnf } = decodeJwt(await source.token())
     // The token of another issuer that is bound to the key of the source.
     const token = oauth2Issuer.token({ cnf })
     const url = 'http://orders.test/orders?a=1'

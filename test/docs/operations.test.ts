@@ -4,6 +4,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DenylistHealth } from 'express-service-auth'
+import { decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { POLICY } from '../../example-app/orders/policy.js'
 import { compileCommand } from '../cli/kit.js'
@@ -108,7 +109,7 @@ const SCENES: Readonly<Record<string, () => Promise<void>>> = {
   },
   async 'A signing key was stolen'() {
     const stolen = await mint('orders:read')
-    const { kid } = JSON.parse(Buffer.from(stolen.split('.')[0] ?? '', 'base64url').toString())
+    const kid = String(decodeProtectedHeader(stolen).kid)
     here.set('d-1767225600000', kid)
     await core.rotate()
     const keySet = await (await fetch(`${core.url}/.well-known/jwks.json`)).text()

@@ -1,6 +1,3 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Response } from 'express'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Schemes } from '../../src/base/decision/problem.js'
@@ -20,6 +17,7 @@ import {
   UNAVAILABLE,
   withoutBody,
 } from '../support/receiver/refusal-bytes.js'
+import { serve } from '../support/receiver/serve.js'
 
 /** What the contract's table says of each reason; a new one does not compile without its row. */
 const ROWS: Record<Reason, string> = {
@@ -72,13 +70,13 @@ async function answerWith(
   schemes: Schemes = 'Bearer',
 ): Promise<string> {
   // With the option a body to HEAD throws, were it never sent.
-  const server = createServer({ rejectNonStandardBodyWrites: true }, (_request, response) => {
+  const options = { rejectNonStandardBodyWrites: true }
+  const { port, close } = await serve((_request, response) => {
     response.setHeader('X-Powered-By', 'Express')
     sendRefusal(response as Response, refusalOf(reason, schemes))
-  }).listen(0, '127.0.0.1')
-  onTestFinished(() => void server.close())
-  await once(server, 'listening')
-  return rawRequest((server.address() as AddressInfo).port, { method })
+  }, options)
+  onTestFinished(close)
+  return rawRequest(port, { method })
 }
 
 describe('a refusal', () => {
@@ -91,7 +89,7 @@ describe('a refusal', () => {
   })
 
   it('is sent when earlier middlewares return nothing, or add a header at the end', async () => {
-    const server = createServer((_request, response) => {
+    const { port, close } = await serve((_request, response) => {
       const { writeHead, end } = response
       response.writeHead = ((...args: [number]) => {
         Reflect.apply(writeHead, response, args)
@@ -102,10 +100,8 @@ describe('a refusal', () => {
       }) as typeof end
       response.setHeader('X-Powered-By', 'Express')
       sendRefusal(response as Response, refusalOf('token_expired', 'Bearer'))
-    }).listen(0, '127.0.0.1')
-    onTestFinished(() => void server.close())
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    })
+    onTestFinished(close)
     expect(await rawRequest(port, { method: 'GET' })).toBe(INVALID_TOKEN)
   })
 

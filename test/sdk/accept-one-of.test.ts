@@ -1,22 +1,22 @@
 import cookieParser from 'cookie-parser'
 import type { Express, RequestHandler } from 'express'
+import { decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import {
-  type AntiCsrf,
-  type BackendSdk,
-  logIn,
-  mint,
-  openBackendSdks,
-} from '../support/core/backend-sdk.js'
-import { decodeToken } from '../support/core/decode-token.js'
 import {
   type IdentityCore,
   startIdentityCore,
 } from '../support/core/identity-core/identity-core.js'
 import { EXPRESS_MAJORS, type ExpressMajor } from '../support/receiver/express-majors.js'
-import { openSessionReceiver } from '../support/receiver/session-receiver.js'
 import { until } from '../support/until.js'
-import { type AppOptions, answerTo, blocking, openApp, SERVICE_CLAIMS } from './gate.js'
+import { type AntiCsrf, type BackendSdk, logIn, mint, openBackendSdks } from './backend-sdk.js'
+import {
+  type AppOptions,
+  answerTo,
+  blocking,
+  openApp,
+  openSessionReceiver,
+  SERVICE_CLAIMS,
+} from './gate.js'
 import { bearer, linesOf, type Presents, resigned } from './presents.js'
 import { type Asked, CELLS } from './walk-cells.js'
 
@@ -34,7 +34,7 @@ const told: string[] = []
 let sdks: Readonly<Record<AntiCsrf, BackendSdk>>
 
 const keySetUri = () => `${core.issuer}/auth/jwt/jwks.json`
-const kidOf = (token: string) => JSON.parse(decodeToken(token).header).kid
+const kidOf = (token: string) => String(decodeProtectedHeader(token).kid)
 
 async function presentAt(url: string, sdk: BackendSdk): Promise<Presents> {
   return {

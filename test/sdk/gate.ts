@@ -8,16 +8,15 @@ import {
   sessionCredential,
 } from 'express-service-auth'
 import type { SessionContainer, VerifySessionOptions } from 'supertokens-node/recipe/session'
-import { API_DOMAIN, type BackendSdk } from '../support/core/backend-sdk.js'
 import type { ExpressModule } from '../support/receiver/express-majors.js'
-import type { Receiver } from '../support/receiver/open-receiver.js'
+import { openReceiver, type Receiver } from '../support/receiver/open-receiver.js'
 import {
   FORBIDDEN,
   INVALID_TOKEN,
   NO_TOKEN,
   UNAVAILABLE,
 } from '../support/receiver/refusal-bytes.js'
-import { openSessionReceiver } from '../support/receiver/session-receiver.js'
+import { API_DOMAIN, type BackendSdk, type SessionRequest } from './backend-sdk.js'
 import type { Asked } from './walk-cells.js'
 
 const POLICY = {
@@ -56,6 +55,36 @@ export const blocking: VerifySessionOptions = {
           : { isValid: true },
     },
   ],
+}
+
+/** Answers with the user of the request's session. */
+const answerUser: RequestHandler = (request: SessionRequest, response) => {
+  response.json({ user: request.session?.getUserId() ?? null })
+}
+
+interface SessionReceiverOptions {
+  readonly express: ExpressModule
+  readonly sdk: BackendSdk
+  /** A middleware before the SDK's routes. */
+  readonly before?: RequestHandler | undefined
+  readonly mount: (app: Express) => void
+  /** Default: answers with the user of the session. */
+  readonly handler?: RequestHandler
+}
+
+/** Opens an app in the order that the SDK requires: its routes, what is tested, its error handler. */
+export function openSessionReceiver(options: SessionReceiverOptions): Promise<Receiver> {
+  const { express, sdk, before, mount, handler = answerUser } = options
+  return openReceiver({
+    express,
+    mount(app) {
+      if (before !== undefined) app.use(before)
+      sdk.mount(app)
+      mount(app)
+    },
+    handler,
+    answerError: sdk.errorHandler,
+  })
 }
 
 export interface AppOptions {

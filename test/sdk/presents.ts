@@ -1,4 +1,4 @@
-import type { FrontendSession } from '../support/core/backend-sdk.js'
+import type { FrontendSession } from './backend-sdk.js'
 
 /** What there is to present. */
 export interface Presents {

@@ -10,7 +10,7 @@ import {
   WAYS,
   walk,
   watchRejections,
-} from '../../support/receiver/walk-gate.js'
+} from './walk-gate.js'
 
 watchRejections()
 

@@ -1,7 +1,7 @@
 import { type Choice, ServiceAuthError } from 'express-service-auth'
 import { describe, expect, it, vi } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
-import { choice, failure, walk, watchRejections } from '../../support/receiver/walk-gate.js'
+import { choice, failure, walk, watchRejections } from './walk-gate.js'
 
 watchRejections()
 

@@ -2,7 +2,7 @@ import { acceptOneOf, type Choice } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { startReceiver } from '../../support/receiver/receiver.js'
-import { choice, pass, watchRejections } from '../../support/receiver/walk-gate.js'
+import { choice, pass, watchRejections } from './walk-gate.js'
 
 watchRejections()
 

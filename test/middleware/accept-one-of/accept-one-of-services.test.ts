@@ -12,13 +12,7 @@ import { issuer } from '../../support/issuer/issuer.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { FAULT_STATUS } from '../../support/receiver/open-receiver.js'
 import { authFor, startReceiver } from '../../support/receiver/receiver.js'
-import {
-  bearerOfService,
-  choice,
-  gateFor,
-  service,
-  watchRejections,
-} from '../../support/receiver/walk-gate.js'
+import { bearerOfService, choice, gateFor, service, watchRejections } from './walk-gate.js'
 
 watchRejections()
 

@@ -12,7 +12,7 @@ import {
   service,
   walk,
   watchRejections,
-} from '../../support/receiver/walk-gate.js'
+} from './walk-gate.js'
 
 watchRejections()
 

@@ -12,7 +12,7 @@ import {
   WAYS,
   walk,
   watchRejections,
-} from '../../support/receiver/walk-gate.js'
+} from './walk-gate.js'
 
 watchRejections()
 

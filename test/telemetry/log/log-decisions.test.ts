@@ -16,7 +16,6 @@ import { openGatedCore } from '../../migration/endpoint/gated-core.js'
 import { bodyAbout, openEndpoint } from '../../migration/endpoint/kit.js'
 import { scene } from '../../migration/run/support/scene.js'
 import { issuer } from '../../support/issuer/issuer.js'
-import { issuerBehindSecretQuery } from '../../support/issuer/secret-query.js'
 import { createTestIssuer } from '../../support/issuer/test-issuer.js'
 import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
@@ -24,6 +23,7 @@ import { openOrders } from '../../support/receiver/order-receiver.js'
 import { authFor, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
 import { leaveChannels, recordOutput } from '../../support/secret-search/index.js'
 import { watchedStore } from '../../support/stores/watched-store.js'
+import { issuerBehindSecretQuery } from '../secret-query.js'
 
 leaveChannels()
 

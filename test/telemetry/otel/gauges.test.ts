@@ -5,8 +5,8 @@ import { expect, it, onTestFinished } from 'vitest'
 import type { ObservedServiceAuth } from '../../../src/telemetry/otel/gauges.js'
 import type { DenylistHealth } from '../../../src/verification/denylist/live-denylist.js'
 import { createTestIssuer } from '../../support/issuer/test-issuer.js'
-import { meter } from '../../support/observe/telemetry.js'
 import { authFor, startReceiver } from '../../support/receiver/receiver.js'
+import { meter } from './telemetry.js'
 
 const keySet: KeySetHealth = { state: 'fresh', ageSeconds: 3, keys: ['a', 'b'] }
 

@@ -5,12 +5,12 @@ import { memoryStore } from 'express-service-auth'
 import { type InstrumentOptions, instrument } from 'express-service-auth/otel'
 import { expect, it, onTestFinished } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
-import { meter, traceRequests } from '../../support/observe/telemetry.js'
 import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
 import { authFor, startReceiver } from '../../support/receiver/receiver.js'
 import { leaveChannels } from '../../support/secret-search/index.js'
+import { meter, traceRequests } from './telemetry.js'
 
 leaveChannels()
 

@@ -12,13 +12,13 @@ import {
 } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
-import { issuerBehindSecretQuery } from '../../support/issuer/secret-query.js'
-import { meter, type Series } from '../../support/observe/telemetry.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
 import { authFor, startReceiver } from '../../support/receiver/receiver.js'
 import { watchedStore } from '../../support/stores/watched-store.js'
 import { until } from '../../support/until.js'
+import { issuerBehindSecretQuery } from '../secret-query.js'
+import { meter, type Series } from './telemetry.js'
 
 const seriesOf = (value: unknown, attributes: Series['attributes']): Series => ({
   attributes,

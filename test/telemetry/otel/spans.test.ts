@@ -3,16 +3,11 @@ import express from 'express'
 import { memoryStore, requirePermissions, requireSingleUse } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
-import {
-  meter,
-  type Tracing,
-  traceRequests,
-  withoutPrefix,
-} from '../../support/observe/telemetry.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
 import { authFor, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
 import { until } from '../../support/until.js'
+import { meter, type Tracing, traceRequests, withoutPrefix } from './telemetry.js'
 
 const billing = { 'service.peer.name': 'billing' }
 

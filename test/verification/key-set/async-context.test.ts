@@ -8,12 +8,12 @@ import {
   type KeySetServer,
   serve,
 } from '../../support/issuer/key-set-server.js'
-import { openKeySetServer } from '../../support/issuer/open-key-set.js'
 import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 import { type ManualClock, manualClock } from '../../support/manual-clock.js'
 import { onEvent } from '../../support/observe/channel-events.js'
 import { behind, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
 import { until } from '../../support/until.js'
+import { openKeySetServer } from './open-key-set.js'
 
 const key = makeSigningKey('d-1')
 const good = serve({ keys: [key.jwk] })

@@ -10,9 +10,9 @@ import {
   respond,
   serve,
 } from '../../support/issuer/key-set-server.js'
-import { openKeySetServer } from '../../support/issuer/open-key-set.js'
 import { manualClock } from '../../support/manual-clock.js'
 import { until } from '../../support/until.js'
+import { openKeySetServer } from './open-key-set.js'
 
 const DOCUMENT = { keys: [{ kid: 'a' }] }
 /** Bytes of the largest key set. */

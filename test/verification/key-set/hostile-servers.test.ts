@@ -15,9 +15,9 @@ import {
   respond,
   serve,
 } from '../../support/issuer/key-set-server.js'
-import { openReceiverOfKeySet } from '../../support/issuer/open-key-set.js'
 import { makeSigningKey, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 import { until } from '../../support/until.js'
+import { openReceiverOfKeySet } from './open-key-set.js'
 
 const key = makeSigningKey('d-1')
 const good = { keys: [key.jwk] }

@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { type Behaviour, hang, hangUp, serve } from '../../support/issuer/key-set-server.js'
-import { openKeySetServer } from '../../support/issuer/open-key-set.js'
 import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 import { compile } from '../../support/process/compile.js'
+import { openKeySetServer } from './open-key-set.js'
 
 const document = { keys: [shapeOfKey('a', 2048)] }
 const child = await compile(new URL('./process.child.ts', import.meta.url))

@@ -12,9 +12,9 @@ import {
   respond,
   serve,
 } from '../../support/issuer/key-set-server.js'
-import { openKeySetServer } from '../../support/issuer/open-key-set.js'
 import { POLICY, shapeOfKey } from '../../support/issuer/signing-keys.js'
 import { expectOwnError } from '../../support/receiver/own-error.js'
+import { openKeySetServer } from './open-key-set.js'
 
 const KEYS = { keys: [shapeOfKey('a', 2048)] }
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { hang, serve } from '../../support/issuer/key-set-server.js'
-import { openKeySet } from '../../support/issuer/open-key-set.js'
 import { shapeOfKey } from '../../support/issuer/signing-keys.js'
-import { collectKeySetEvents } from '../../support/observe/key-set-events.js'
 import { until } from '../../support/until.js'
+import { collectKeySetEvents } from './key-set-events.js'
+import { openKeySet } from './open-key-set.js'
 
 const jwk = shapeOfKey('a', 2048)
 const other = shapeOfKey('b', 2048)

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { serveTagged } from '../../support/issuer/key-set-server.js'
-import { openKeySet } from '../../support/issuer/open-key-set.js'
 import { shapeOfKey } from '../../support/issuer/signing-keys.js'
-import { nextKeySetEvent } from '../../support/observe/key-set-events.js'
+import { nextKeySetEvent } from './key-set-events.js'
+import { openKeySet } from './open-key-set.js'
 
 const jwk = shapeOfKey('a', 2048)
 const DOCUMENT = { keys: [jwk] }

@@ -1,8 +1,8 @@
 import { type KeySetHealth, type RemoteKeySetOptions, remoteKeySet } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
 import { hangUp, serve } from '../../support/issuer/key-set-server.js'
-import { openKeySet } from '../../support/issuer/open-key-set.js'
 import { shapeOfKey } from '../../support/issuer/signing-keys.js'
+import { openKeySet } from './open-key-set.js'
 
 const jwk = shapeOfKey('a', 2048)
 const other = shapeOfKey('b', 2048)

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { type Behaviour, hangUp, serve } from '../../support/issuer/key-set-server.js'
-import { openKeySet } from '../../support/issuer/open-key-set.js'
 import { shapeOfKey } from '../../support/issuer/signing-keys.js'
-import { collectKeySetEvents, nextKeySetEvent } from '../../support/observe/key-set-events.js'
+import { collectKeySetEvents, nextKeySetEvent } from './key-set-events.js'
+import { openKeySet } from './open-key-set.js'
 
 const jwk = shapeOfKey('a', 2048)
 const rotated = shapeOfKey('b', 2048)

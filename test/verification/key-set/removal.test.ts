@@ -1,11 +1,11 @@
 import { serviceAuth } from 'express-service-auth'
 import { expect, it } from 'vitest'
 import { serve } from '../../support/issuer/key-set-server.js'
-import { openReceiverOfKeySet } from '../../support/issuer/open-key-set.js'
 import { makeSigningKey, POLICY, tokenFrom } from '../../support/issuer/signing-keys.js'
 import type { ManualClock } from '../../support/manual-clock.js'
-import { nextKeySetEvent } from '../../support/observe/key-set-events.js'
 import { behind, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
+import { nextKeySetEvent } from './key-set-events.js'
+import { openReceiverOfKeySet } from './open-key-set.js'
 
 const old = makeSigningKey('d-1')
 const young = makeSigningKey('d-2')

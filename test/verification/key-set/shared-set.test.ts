@@ -1,10 +1,10 @@
 import { type ServiceAuth, serviceAuth } from 'express-service-auth'
 import { expect, it, onTestFinished } from 'vitest'
 import { serve } from '../../support/issuer/key-set-server.js'
-import { openKeySet, openKeySetServer } from '../../support/issuer/open-key-set.js'
 import { makeSigningKey, POLICY, tokenFrom, withKid } from '../../support/issuer/signing-keys.js'
 import { manualClock } from '../../support/manual-clock.js'
 import { behind, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
+import { openKeySet, openKeySetServer } from './open-key-set.js'
 
 const key = makeSigningKey('d-1')
 

@@ -6,10 +6,14 @@ import {
 } from 'express-service-auth'
 import { onTestFinished } from 'vitest'
 import { type KeySource, keySourceOf } from '../../../src/verification/key-set/key-set.js'
-import { type ManualClock, manualClock } from '../manual-clock.js'
-import { behind, startReceiver } from '../receiver/receiver.js'
-import { type Behaviour, type KeySetServer, startKeySetServer } from './key-set-server.js'
-import { POLICY } from './signing-keys.js'
+import {
+  type Behaviour,
+  type KeySetServer,
+  startKeySetServer,
+} from '../../support/issuer/key-set-server.js'
+import { POLICY } from '../../support/issuer/signing-keys.js'
+import { type ManualClock, manualClock } from '../../support/manual-clock.js'
+import { behind, startReceiver } from '../../support/receiver/receiver.js'
 
 interface OpenKeySet {
   readonly server: KeySetServer

@@ -1,7 +1,7 @@
 import { type KeySet, remoteKeySet } from 'express-service-auth'
 import type { TestIssuer } from 'express-service-auth/testing'
 import { onTestFinished } from 'vitest'
-import { createTestIssuer } from './test-issuer.js'
+import { createTestIssuer } from '../support/issuer/test-issuer.js'
 
 /** Creates an issuer for one test, and its key set under a URL with a secret in the query. */
 export async function issuerBehindSecretQuery(): Promise<{ own: TestIssuer; keySet: KeySet }> {

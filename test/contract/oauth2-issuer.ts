@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import Provider, { type JWK } from 'oidc-provider'
-import { takeKey } from './spare-keys.js'
+import { takeKey } from '../support/issuer/spare-keys.js'
+import { serve } from '../support/receiver/serve.js'
 
 export const CLIENT = 'billing'
 const SECRET = 'a-secret-of-the-test-of-more-than-32-bytes'
@@ -26,9 +26,7 @@ export interface OAuth2Issuer {
 
 export async function startOAuth2Issuer(): Promise<OAuth2Issuer> {
   let listener: RequestListener = (_, response) => void response.writeHead(503).end()
-  const server = createServer((request, response) => listener(request, response))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { url, close } = await serve((request, response) => listener(request, response))
   const keys: JWK[] = []
   const rotate = (): void => {
     keys.unshift(newKey(`key-${keys.length + 1}`))
@@ -54,10 +52,7 @@ export async function startOAuth2Issuer(): Promise<OAuth2Issuer> {
       const tokens = await tokensOf(url, { ...grant, redirect_uri: REDIRECT, resource: AUDIENCE })
       return { idToken: tokens.id_token, accessToken: tokens.access_token }
     },
-    async close() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    close,
   }
 }
 

@@ -6,11 +6,11 @@ import {
   serviceCredential,
 } from 'express-service-auth'
 import { afterEach, expect, vi } from 'vitest'
-import { issuer } from '../issuer/issuer.js'
-import type { ExpressModule } from './express-majors.js'
-import { FAULT_STATUS } from './open-receiver.js'
-import { authFor, type Receiver, startReceiver } from './receiver.js'
-import { INVALID_TOKEN, NO_TOKEN } from './refusal-bytes.js'
+import { issuer } from '../../support/issuer/issuer.js'
+import type { ExpressModule } from '../../support/receiver/express-majors.js'
+import { FAULT_STATUS } from '../../support/receiver/open-receiver.js'
+import { authFor, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
+import { INVALID_TOKEN, NO_TOKEN } from '../../support/receiver/refusal-bytes.js'
 
 export const pass: RequestHandler = (_request, _response, next) => next()
 

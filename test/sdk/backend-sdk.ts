@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import type { Express, RequestHandler } from 'express'
 import type { SessionContainer } from 'supertokens-node/recipe/session'
-import { knowSecret, knowToken } from '../secret-search/index.js'
-import type { IdentityCore } from './identity-core/identity-core.js'
+import type { IdentityCore } from '../support/core/identity-core/identity-core.js'
+import { knowSecret, knowToken } from '../support/secret-search/index.js'
 
 export const API_DOMAIN = 'https://api.example'
 const LOGIN_PATH = '/login'

@@ -17,7 +17,7 @@ import {
 import type { RequestHandler } from 'express'
 import { type InstrumentOptions, instrument } from 'express-service-auth/otel'
 import { onTestFinished } from 'vitest'
-import { recordOutput } from '../secret-search/index.js'
+import { recordOutput } from '../../support/secret-search/index.js'
 
 /** A series of a metric: its attributes without the package's prefix, and its value. */
 export interface Series {

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { KeySetEvent } from 'express-service-auth'
-import { collectEvents } from './channel-events.js'
+import { collectEvents } from '../../support/observe/channel-events.js'
 
 const CHANNEL = 'express-service-auth:keys'
 

@@ -1,14 +1,15 @@
-import { EventEmitter, once } from 'node:events'
+import { EventEmitter } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
-import { createServer, IncomingMessage, OutgoingMessage, Server, ServerResponse } from 'node:http'
-import { type AddressInfo, Socket } from 'node:net'
+import { IncomingMessage, OutgoingMessage, Server, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { Duplex, Readable, Stream, Writable } from 'node:stream'
 import express, { type Express, type RequestHandler } from 'express'
 import type { TestIssuer } from 'express-service-auth/testing'
 import express4 from 'express4'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createTestIssuer } from './support/issuer/test-issuer.js'
 import { call, newKey } from './support/receiver/order-calls.js'
+import { serve } from './support/receiver/serve.js'
 
 /** Everything of Node and Express that all requests share. */
 const SHARED: readonly object[] = [
@@ -47,14 +48,10 @@ describe('What the package does not own', () => {
   afterAll(() => issuer.close())
   const headers = () => ({ authorization: `Bearer ${issuer.token()}` })
 
-  let close = (): void => {}
-  afterEach(() => close())
-
-  async function serve(app: Express): Promise<number> {
-    const server = createServer(app).listen(0, '127.0.0.1')
-    close = () => server.close()
-    await once(server, 'listening')
-    return (server.address() as AddressInfo).port
+  async function portOf(app: Express): Promise<number> {
+    const { port, close } = await serve(app)
+    onTestFinished(close)
+    return port
   }
 
   it('is left as it is: no prototype is changed by any guard', async () => {
@@ -76,7 +73,7 @@ describe('What the package does not own', () => {
       requireIdempotencyKey({ store }),
       (_req, res) => void res.json({ ok: true }),
     )
-    const port = await serve(app)
+    const port = await portOf(app)
     const key = newKey()
     for (let time = 0; time < 2; time += 1) {
       expect((await call(port, { key, headers: headers() })).body.toString()).toBe('{"ok":true}')
@@ -122,7 +119,7 @@ describe('What the package does not own', () => {
         res.end()
       },
     )
-    await call(await serve(app), { key: newKey(), headers: headers() })
+    await call(await portOf(app), { key: newKey(), headers: headers() })
     expect(added).toEqual({
       request: ['Symbol(express-service-auth request)', 'credential', 'idempotency', 'service'],
       response: [
@@ -174,7 +171,7 @@ describe('What the package does not own', () => {
       errors.push(error)
       res.status(500).end()
     }) as express.ErrorRequestHandler)
-    const port = await serve(app)
+    const port = await portOf(app)
     const key = newKey()
     for (let time = 0; time < 2; time += 1) {
       const answer = await call(port, { key, headers: headers() })

@@ -2,7 +2,7 @@ import type { Account } from '../../../src/migration/account/reconcile-user.js'
 import type { CoreLoginMethod } from '../../../src/migration/core/core-client.js'
 import type { ImportLoginMethod, ImportUser } from '../../../src/migration/core/import-user.js'
 
-export const CORE_USER_ID = '3f1c0c5e-8a3d-4a36-9a51-0d9a3d2f7c01'
+const CORE_USER_ID = '3f1c0c5e-8a3d-4a36-9a51-0d9a3d2f7c01'
 const IMPORTED_AT = 1_700_000_000_000
 
 /** A record with something of everything that is compared. */

@@ -6,7 +6,7 @@ import {
   type Response,
 } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { findChromium } from './chromium-binary.js'
+import { findProgram } from '../process/find-program.js'
 
 /** A foreign host name that resolves to this machine, as after DNS rebinding. */
 export const REBOUND_HOST = 'rebound.example'
@@ -23,14 +23,23 @@ const ARGUMENTS = [
   `--host-resolver-rules=MAP ${REBOUND_HOST} 127.0.0.1`,
 ]
 
+/** Returns the path of a Chromium or Chrome; root installs Chromium if there is none. */
+const findChromium = (): string =>
+  findProgram({
+    variable: 'CHROMIUM',
+    names: ['chromium', 'chromium-browser', 'google-chrome'],
+    package: 'chromium',
+    remedy:
+      'Install it with `apt-get install -y chromium` (Debian), or name the binary of a Chromium or ' +
+      'Chrome in the environment variable CHROMIUM.',
+  })
+
 /** The time limit of each wait of a page. */
 const WAIT_TIMEOUT_MS = 20_000
 
 export interface OpenOptions extends BrowserContextOptions {
   /** The errors and warnings that the page's console may show; any other fails the test. */
   readonly mayComplainOf?: RegExp
-  /** Whether the page may send requests to other origins, because it is not a page of this project. */
-  readonly mayAskElsewhere?: boolean
 }
 
 export interface TestBrowser {
@@ -71,7 +80,7 @@ export function useBrowser(): TestBrowser {
           descriptions.push(describe(response).then((text) => faults.push(text)))
         }
       })
-      if (!options.mayAskElsewhere) watchRequests(page, new URL(address).origin, faults)
+      watchRequests(page, new URL(address).origin, faults)
       await page.goto(address)
       return page
     },

@@ -27,8 +27,6 @@ export interface PostgresOptions {
   readonly place?: Place
   /** Default: a free port. */
   readonly port?: number
-  /** Its files are on the disk of `TMPDIR`, so that with `fsync` a commit waits for the disk. Default: false. */
-  readonly isOnDisk?: boolean
 }
 
 type Row = Record<string, unknown>
@@ -83,8 +81,7 @@ const run = promisify(execFile)
 /** Starts a Postgres, by default on a free port of 127.0.0.1, in a new folder. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const template = await postgresTemplate(options.version ?? 15)
-  const parent = options.isOnDisk ? tmpdir() : quickestFolder()
-  const folder = await temporaryFolder('esa-postgres-', parent)
+  const folder = await temporaryFolder('esa-postgres-', quickestFolder())
   const data = join(folder, 'data')
   const { standbyOf, place = HERE } = options
   const makeData = (): Promise<unknown> =>

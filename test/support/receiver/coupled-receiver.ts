@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import type { CoupledIdempotencyOptions, CoupledStore } from 'express-service-auth'
+import type { CoupledIdempotencyOptions } from 'express-service-auth'
 import { Pool, type PoolClient, type PoolConfig } from 'pg'
 import { onTestFinished } from 'vitest'
 import { fromPg } from '../../../src/stores/postgres/adapters/pg.js'
@@ -73,15 +73,13 @@ export interface CoupledOptions {
     | ((store: PostgresStore<PoolClient>) => Partial<OrdersOptions>)
   /** Replaces the runner on pg, for example by a wrapper. */
   readonly runner?: (onPg: TransactionRunner<PoolClient>) => TransactionRunner<PoolClient>
-  /** Replaces the store that `requireIdempotencyKey` gets by a wrapper. */
-  readonly wrap?: (store: PostgresStore<PoolClient>) => CoupledStore
   /** Makes the handler. */
   handler(store: PostgresStore<PoolClient>): RequestHandler
 }
 
 /** Opens a coupled receiver, which is closed after the test. */
 export async function openCoupled(given: CoupledOptions): Promise<CoupledReceiver> {
-  const { url, handler, options, more, runner = (onPg) => onPg, wrap } = given
+  const { url, handler, options, more, runner = (onPg) => onPg } = given
   const express = given.express ?? (EXPRESS_MAJORS[1]?.express as ExpressModule)
   const pool = new Pool({ connectionString: url, ...given.pool })
   const store = postgresStore(runner(fromPg(pool)), {
@@ -92,7 +90,7 @@ export async function openCoupled(given: CoupledOptions): Promise<CoupledReceive
   const receiver = await openOrders({
     ...(typeof more === 'function' ? more(store) : more),
     express,
-    store: wrap === undefined ? store : wrap(store),
+    store,
     ...(options !== undefined && { options }),
     handler: handler(store),
   })

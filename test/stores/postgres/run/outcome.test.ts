@@ -4,8 +4,12 @@ import {
   type CommitFailure,
   classifyFailure,
   type EndedRun,
+  outcomeOfCommit,
+  outcomeOfRollback,
   type RecordedEnding,
   resolveUnansweredCommit,
+  unavailable as runUnavailable,
+  type TransactionEnding,
   transactionEnding,
 } from '../../../../src/stores/postgres/run/outcome.js'
 import type { StatementLimits, TransactionRunner } from '../../../../src/stores/postgres/runner.js'
@@ -35,7 +39,10 @@ it('an answer below 400 commits, a 4xx refuses, and 429 and 5xx roll back', () =
   expect(of('commit')).toEqual(between(100, 400))
   expect(of('refuse')).toEqual(between(400, 500).filter((status) => status !== 429))
   expect(of('roll_back')).toEqual([429, ...between(500, 1000)])
-  expect(transactionEnding({ type: 'aborted' })).toMatchObject({ type: 'roll_back' })
+  const rollBack = (isReleased: boolean) => ({ type: 'roll_back', isReleased })
+  expect(transactionEnding({ type: 'answered', status: 500, result })).toEqual(rollBack(false))
+  expect(transactionEnding({ type: 'aborted' })).toEqual(rollBack(false))
+  expect(transactionEnding({ type: 'released' })).toEqual(rollBack(true))
 })
 
 describe('A transaction that failed at its end', () => {
@@ -81,6 +88,8 @@ describe('A transaction that failed at its end', () => {
 interface Answers {
   readonly lock?: (limits?: StatementLimits) => void
   readonly record?: () => string | undefined
+  /** The reply to a separate insert, given its text. */
+  readonly insert?: (text: string) => 'yes' | 'no'
 }
 
 const result = Buffer.from('the answer')
@@ -104,7 +113,7 @@ function firstFails<T>(then: () => T): () => T {
 }
 
 function storeOf(
-  { lock, record }: Answers,
+  { lock, record, insert }: Answers,
   limits: Partial<PostgresLimits> = {},
 ): StoreContext<never> {
   const query: TransactionRunner<never>['query'] = async (_tx, text, _values, given) => {
@@ -112,6 +121,7 @@ function storeOf(
       lock?.(given)
       return [{ ended: '' }]
     }
+    if (text.includes('insert into')) return [{ kept: insert?.(text) }]
     const line = record?.()
     return line === undefined ? [] : [{ record: line }]
   }
@@ -198,6 +208,17 @@ describe('A COMMIT without a reply', () => {
     expect(await resolve(store, { run })).toEqual(committed)
   })
 
+  it('waits for a connection and for the lock no longer than it may', async () => {
+    const lock = vi.fn((_limits?: StatementLimits) => fail('55P03')())
+    await resolve(storeOf({ lock }, { acquireMs: 50, resolveMs: 150 }))
+    await resolve(storeOf({ lock }, { acquireMs: 500, resolveMs: 150 }))
+    const [short, long] = lock.mock.calls.map(([limits]) => limits)
+    expect(short).toEqual({ acquireMs: 50, statementMs: expect.any(Number) })
+    expect(long?.acquireMs).toBe(long?.statementMs)
+    expect(long?.statementMs).toBeLessThanOrEqual(150)
+    expect(lock).toHaveBeenCalledTimes(2)
+  })
+
   it('is not looked up with a limit of 0, which Postgres takes for none', async () => {
     const lock = vi.fn()
     const store = storeOf({ lock }, { resolveMs: 0.9 })
@@ -220,5 +241,112 @@ describe('A COMMIT without a reply', () => {
     const store = storeOf({ record: () => stored('other', '8') })
     const ending: RecordedEnding = { type: 'refuse', result }
     expect(await resolve(store, { ending })).toEqual({ outcome: 'answered', end: 'conflict' })
+  })
+})
+
+const REFUSE: RecordedEnding = { type: 'refuse', result }
+const failed = (code?: string) => ({ type: 'failed', error: failure(code) }) as const
+const conflict = { outcome: 'undone', reason: 'conflict', retryAfterSeconds: 0 }
+
+describe('A run whose record, or COMMIT, failed', () => {
+  const outcomeOf = (
+    code: string | undefined,
+    { answers = {}, ending = COMMIT }: { answers?: Answers; ending?: RecordedEnding } = {},
+  ) => outcomeOfCommit(storeOf(answers), RUN, { step: 'record', ending, settlement: failed(code) })
+
+  it('may be repeated at once after a conflict', async () => {
+    expect(await outcomeOf('40001')).toEqual({ ...conflict, sqlState: '40001' })
+  })
+
+  it('is refused with what the server said, and by no state where it told none', async () => {
+    const refused = { outcome: 'commit_refused', cause: expect.any(Error) }
+    expect(await outcomeOf('23503')).toEqual({ ...refused, sqlState: '23503' })
+    expect(await outcomeOf('23505')).toEqual({ ...refused, sqlState: '23505' })
+    expect(await outcomeOf(undefined)).toEqual(unavailable)
+  })
+
+  it('was overtaken by who wrote the record', async () => {
+    const answers = { record: () => stored('same', '8', result) }
+    expect(await outcomeOf('23505', { answers })).toEqual({ outcome: 'overtaken', by: finished })
+    expect(await outcomeOf('23505', { answers, ending: REFUSE })).toEqual({
+      outcome: 'answered',
+      end: 'conflict',
+    })
+    expect(await outcomeOf('23505', { answers: { record: fail() } })).toEqual(unavailable)
+  })
+
+  it('is looked up where COMMIT got no reply', async () => {
+    const answers = { record: () => stored('same', OWN, result) }
+    const commit = { step: 'commit', ending: COMMIT } as const
+    for (const settlement of [failed('08006'), { type: 'pending' }] as const) {
+      const outcome = await outcomeOfCommit(storeOf(answers), RUN, { ...commit, settlement })
+      expect(outcome).toMatchObject(committed)
+    }
+  })
+
+  it('ends with an error of wiring if the runner has committed before its work was done', async () => {
+    const settlement = { type: 'committed' } as const
+    const early = { step: 'record', ending: COMMIT, settlement } as const
+    await expect(outcomeOfCommit(storeOf({}), RUN, early)).rejects.toThrow('only when it has')
+    const rolledBack = { ending: REFUSE, isUncoupled: false, settlement }
+    await expect(outcomeOfRollback(storeOf({}), RUN, rolledBack)).rejects.toThrow('only when')
+    expect(() => runUnavailable(settlement)).toThrow('before it resolves')
+  })
+})
+
+it('a request without a query is undone, by a conflict if its snapshot was too old', () => {
+  expect(runUnavailable(failed('40001'))).toEqual({ ...conflict, sqlState: '40001' })
+  expect(runUnavailable(failed('57P03'))).toEqual({ ...unavailable, sqlState: '57P03' })
+  expect(runUnavailable(failed())).toEqual(unavailable)
+  expect(runUnavailable({ type: 'pending' })).toEqual(unavailable)
+})
+
+describe('An answer whose writes were rolled back', () => {
+  const KEPT = { ...RUN, request: { hasKey: true, retentionMs: 1000 } }
+  const TOKEN = { ids: { id: '00000000000000000000000000000001', lock: '2' }, ttlMs: 1000 }
+  const outcomeOf = (
+    ending: TransactionEnding,
+    { answers = {}, run = KEPT, isUncoupled = false }: RolledBackCase = {},
+  ) =>
+    outcomeOfRollback(storeOf(answers), run, { ending, isUncoupled, settlement: failed('25P02') })
+  interface RolledBackCase {
+    readonly answers?: Answers
+    readonly run?: EndedRun
+    readonly isUncoupled?: boolean
+  }
+
+  it.each<[string, Answers['insert'], string]>([
+    ['kept', () => 'yes', 'refusal_kept'],
+    ['not kept where another run has the record', () => 'no', 'conflict'],
+    ['not kept where another run writes it now', fail('23505'), 'conflict'],
+    ['lost where the database fails', fail('53100'), 'result_lost'],
+  ])('is %s, if it is a refusal', async (_name, insert, end) => {
+    const outcome = await outcomeOf(REFUSE, { answers: { ...(insert && { insert }) } })
+    expect(outcome).toEqual({ outcome: 'answered', end })
+  })
+
+  it('is not stored without a key, or if it is no refusal', async () => {
+    const insert = vi.fn(() => 'yes' as const)
+    const run = { ...RUN, request: { ...RUN.request, hasKey: false } }
+    const endings = [
+      await outcomeOf(REFUSE, { answers: { insert }, run }),
+      await outcomeOf({ type: 'roll_back', isReleased: false }, { answers: { insert } }),
+      await outcomeOf({ type: 'roll_back', isReleased: true }, { answers: { insert } }),
+    ]
+    const ends = ['rolled_back', 'rolled_back', 'released']
+    expect(endings).toEqual(ends.map((end) => ({ outcome: 'answered', end })))
+    expect(insert).not.toHaveBeenCalled()
+  })
+
+  it('needs its token only if the handler has not ended the transaction itself', async () => {
+    const insert = vi.fn((_text: string) => 'yes' as const)
+    const given = { answers: { insert }, run: { ...KEPT, token: TOKEN } }
+    await outcomeOf(REFUSE, given)
+    expect(await outcomeOf(REFUSE, { ...given, isUncoupled: true })).toEqual({
+      outcome: 'answered',
+      end: 'uncoupled',
+    })
+    const needs = insert.mock.calls.map(([text]) => text.includes('exists (select from used)'))
+    expect(needs).toEqual([true, false])
   })
 })

@@ -247,6 +247,30 @@ describe('A COMMIT without a reply', () => {
 const REFUSE: RecordedEnding = { type: 'refuse', result }
 const failed = (code?: string) => ({ type: 'failed', error: failure(code) }) as const
 const conflict = { outcome: 'undone', reason: 'conflict', retryAfterSeconds: 0 }
+const TOO_LARGE = { outcome: 'answered', end: 'result_too_large' }
+
+it.each<[string, Partial<EndedRun>, RecordedEnding, object]>([
+  ['keeps its result', {}, COMMIT, committed],
+  [
+    'tells if nothing used its transaction',
+    { live: { usedTransaction: false } },
+    COMMIT,
+    { ...committed, isTransactionUnused: true },
+  ],
+  ['tells it if no handler ran', { live: undefined }, COMMIT, { isTransactionUnused: true }],
+  ['does not tell it of a refusal', { live: undefined }, REFUSE, { isTransactionUnused: false }],
+  ['tells that the result was too large', {}, { type: 'commit', result: undefined }, TOO_LARGE],
+  [
+    'has no end without a key',
+    { request: { ...RUN.request, hasKey: false } },
+    COMMIT,
+    { end: undefined },
+  ],
+])('a run that has committed %s', async (_name, changes, ending, outcome) => {
+  const commit = { step: 'commit', ending, settlement: { type: 'committed' } } as const
+  const found = await outcomeOfCommit(storeOf({}), { ...RUN, ...changes }, commit)
+  expect(found).toMatchObject(outcome)
+})
 
 describe('A run whose record, or COMMIT, failed', () => {
   const outcomeOf = (
@@ -273,6 +297,19 @@ describe('A run whose record, or COMMIT, failed', () => {
       end: 'conflict',
     })
     expect(await outcomeOf('23505', { answers: { record: fail() } })).toEqual(unavailable)
+  })
+
+  it('is uncoupled if the handler had ended the transaction', async () => {
+    const { text } = storeOf({}).statements.assertInTransaction(OWN)
+    const [, words, marker] = /'(express-service-auth: [^']*)', '([^']+)'/.exec(text) ?? []
+    const error = new Error(`invalid input syntax: "${words}${marker}"`)
+    const settlement = { type: 'failed', error } as const
+    const ended = { step: 'record', ending: COMMIT, settlement } as const
+    const run = { ...RUN, request: { hasKey: true, retentionMs: 1000 } }
+    const insert = vi.fn(() => 'yes' as const)
+    const uncoupled = { outcome: 'answered', end: 'uncoupled' }
+    expect(await outcomeOfCommit(storeOf({ insert }), run, ended)).toEqual(uncoupled)
+    expect(insert).toHaveBeenCalledOnce()
   })
 
   it('is looked up where COMMIT got no reply', async () => {

@@ -10,11 +10,18 @@ import { applyEntry } from '../../../src/migration/run/state/replay-journal.js'
 import {
   countsOf,
   createRunState,
+  detailsOf,
   finalState,
   type Goal,
+  type IdentityCode,
+  type IdentityDetails,
+  identityCode,
+  isFailureCode,
+  mayRestart,
   nextStep,
   type RunState,
   runStatus,
+  sourceOf,
 } from '../../../src/migration/run/state/run-state.js'
 
 /** A preflight that found nothing and started nothing, apart from `results`. */
@@ -206,6 +213,303 @@ describe('the next step of a run', () => {
     const ended: Entry = { type: 'ended', state: 'interrupted', findings: [] }
     expect(runStatus(stateAfter([...entries, ended]))).toBe('interrupted')
     expect(runStatus(stateAfter(entries))).toBe(status)
+  })
+})
+
+/** An entry after those of a run at rest, and what it leaves. */
+interface Effect {
+  readonly after?: readonly Entry[]
+  /** The state of each identity, with its details. */
+  readonly identities?: readonly (readonly [IdentityCode, IdentityDetails?])[]
+  readonly run?: Partial<Shown>
+}
+
+/** What of a run's state an entry may change besides its identities. */
+const shown = (state: RunState) => ({
+  phase: state.phase,
+  foreignRows: [...state.foreignRows],
+  rows: [...state.rows.keys()],
+  toDelete: [...state.toDelete],
+  toResolve: [...state.toResolve],
+  stalledRows: [...state.stalledRows.keys()],
+  isDoubtful: [...state.isDoubtful],
+  hasUnverifiedCall: state.hasUnverifiedCall,
+  corrections: state.corrections.length,
+  sources: [0, 1, 2, 3].map((recordIndex) => sourceOf(state, recordIndex)),
+  unanswered: state.unanswered,
+})
+type Shown = ReturnType<typeof shown>
+
+const FOUND = { invalid: [0], hasAccount: [1], foreignRows: ['f'] }
+const HELD_BACK = { taken: [[2, 'held']], twice: [[3, 'line 1']] } as const
+const DONE = rest('done')
+const DIFFERS: EntryOf<'looked_up'>['differs'] = [[0, 'core-0', ['email']]]
+const REFUSED = { record: 0, line: 1, text: 'no', heldBy: 'held' }
+const WITHOUT_REASON: Entry = { ...row('failed', 'r', 0), code: undefined } as unknown as Entry
+
+describe('an entry of the journal', () => {
+  it.each<[string, readonly Entry[], Effect]>([
+    [
+      'a preflight: its results',
+      [preflight({ ...FOUND, ...HELD_BACK })],
+      {
+        after: STARTED,
+        identities: [
+          ['invalid'],
+          ['staged'],
+          ['invalid', { code: 'login_taken', heldBy: 'held' }],
+          ['invalid', { code: 'login_twice', text: 'line 1' }],
+        ],
+        run: { foreignRows: ['f'] },
+      },
+    ],
+    [
+      'a preflight once more: no results of the earlier one',
+      [preflight({ ...FOUND, ...HELD_BACK }), preflight()],
+      {
+        after: STARTED,
+        identities: [
+          ['pending', {}],
+          ['pending', {}],
+          ['pending', {}],
+          ['pending', {}],
+        ],
+        run: { foreignRows: [] },
+      },
+    ],
+    [
+      'a begin: no rows of others',
+      [preflight(FOUND), begun],
+      { identities: [['pending'], ['pending']], run: { foreignRows: [] } },
+    ],
+    [
+      'a reply: nothing is in doubt',
+      [],
+      { run: { isDoubtful: [0, 0, 0, 0], hasUnverifiedCall: false } },
+    ],
+    [
+      'accounts in place of a reply: a lost call',
+      [sent(0, 1), settled({ outcome: 'staged', by: 'accounts' })],
+      {
+        after: STARTED,
+        identities: [['staged'], ['staged'], ['pending']],
+        run: { isDoubtful: [1, 1, 0, 0], hasUnverifiedCall: true, phase: 'wait' },
+      },
+    ],
+    [
+      'a call that staged nobody: who is there all the same waits',
+      [sent(0, 1), settled({ outcome: 'absent', existing: [1] })],
+      {
+        after: STARTED,
+        identities: [['pending'], ['staged']],
+        run: { isDoubtful: [1, 1, 0, 0], hasUnverifiedCall: true, phase: 'wait' },
+      },
+    ],
+    [
+      'a record that was rejected',
+      [
+        sent(0),
+        settled({
+          outcome: 'rejected',
+          users: [{ record: 0, line: 1, errors: ['bad'], code: 'x' }],
+        }),
+      ],
+      {
+        after: STARTED,
+        identities: [
+          ['invalid', { code: 'x', errors: [{ field: '', code: 'rejected', message: 'bad' }] }],
+        ],
+      },
+    ],
+    [
+      'a deletion: its rows are gone',
+      [row('unresolved', 'r', 0), deletionSent('r'), deleted('r')],
+      { run: { rows: [], toDelete: [], toResolve: [] } },
+    ],
+    [
+      'a deletion not accounted for: the rows that are gone',
+      [
+        ...[row('unresolved', 'r', 0), row('unresolved', 's', 1), deletionSent('r', 's')],
+        settled({ outcome: 'unaccounted', deleted: ['r'], open: ['s'] }),
+      ],
+      { run: { rows: ['s'], toDelete: ['s'], toResolve: ['s'] } },
+    ],
+    [
+      'a failed row: its reason',
+      [FAILED, { ...row('failed', 's', 1), text: 'no', heldBy: 'held' } as Entry],
+      {
+        identities: [
+          ['failed', { rowId: 'r', code: 'E019' }],
+          ['failed', { rowId: 's', code: 'E019', text: 'no', heldBy: 'held' }],
+        ],
+        run: { rows: ['r', 's'], toDelete: [] },
+      },
+    ],
+    [
+      'a failed row without a reason',
+      [WITHOUT_REASON],
+      { identities: [['failed', { rowId: 'r' }]] },
+    ],
+    [
+      'a twin: leaves without a look-up, and takes nothing back',
+      [lookedUp([1]), DONE, TWIN],
+      {
+        identities: [['staged'], ['reconciled', { coreUserId: 'core-1' }]],
+        run: { toDelete: ['s'], toResolve: [], phase: 'done' },
+      },
+    ],
+    [
+      'a twin of somebody who has failed: looked for again',
+      [FAILED, DONE, row('duplicate', 's', 0)],
+      { identities: [['staged']], run: { toDelete: ['s'], phase: 'reconcile' } },
+    ],
+    [
+      'an unresolved row: its identity is looked up',
+      [DONE, row('unresolved', 'r', 0)],
+      {
+        identities: [['unresolved']],
+        run: { toDelete: ['r'], toResolve: ['r'], phase: 'reconcile' },
+      },
+    ],
+    [
+      'an unresolved row of somebody decided on: changes nobody',
+      [corrected({ leftOut: [[0, 1, 'x']] }), row('unresolved', 'r', 0)],
+      { identities: [['left_out', { reason: 'x' }]], run: { toResolve: ['r'] } },
+    ],
+    [
+      'a stalled row that is unresolved: the others are waited for',
+      [row('stalled', 'r', 0), row('stalled', 's', 1), row('unresolved', 'r', 0)],
+      { run: { stalledRows: ['s'], phase: 'wait' } },
+    ],
+    [
+      'a rest: stalled rows stay until the run waits again',
+      [row('stalled', 'r', 0), rest('collect')],
+      { run: { stalledRows: ['r'], phase: 'collect' } },
+    ],
+    [
+      'a wait: no rows have stalled',
+      [row('stalled', 'r', 0), rest('wait')],
+      { run: { stalledRows: [] } },
+    ],
+    [
+      'a request to look up again: also who was reconciled',
+      [
+        ...[deletionSent('x'), settled({ outcome: 'absent', existing: [] })],
+        ...[lookedUp([0]), corrected({ accepted: [[1, 2, 'x']] }), rest('wait', true)],
+      ],
+      {
+        identities: [
+          ['staged', { coreUserId: 'core-0' }],
+          ['accepted', { reason: 'x' }],
+        ],
+        run: { hasUnverifiedCall: false },
+      },
+    ],
+    [
+      'a request to look up again: the deletion that was open is a lost call',
+      [...UNACCOUNTED.slice(AT_REST.length), rest('wait', true)],
+      { run: { unanswered: { kind: 'delete', rows: ['s'] } } },
+    ],
+    [
+      'look-ups: what they found',
+      [
+        lookedUpEntry({ differs: DIFFERS, missing: [[1, 'held']] }),
+        lookedUpEntry({ shared: [...SHARED, [2, 'core-0']], missing: [[3, null]] }),
+      ],
+      {
+        identities: [
+          ['shared', { coreUserId: 'core-0', differences: ['email'] }],
+          ['shared', { coreUserId: 'core-0' }],
+          ['shared', { coreUserId: 'core-0' }],
+          ['missing', {}],
+        ],
+      },
+    ],
+    ...(
+      [
+        ['same', { same: [[0, 'core-0']] }],
+        ['differs', { differs: DIFFERS }],
+        ['missing', { missing: [[0, null]] }],
+        ['shared', { shared: [[0, 'core-0']] }],
+      ] as const
+    ).map(([name, finding]): [string, readonly Entry[], Effect] => [
+      `a look-up of somebody who has failed, ${name}: their row leaves`,
+      [FAILED, DONE, lookedUpEntry(finding)],
+      { run: { toDelete: ['r'], phase: 'done' } },
+    ]),
+    ...(
+      [
+        ['an account', { hasAccount: [0] }, 'staged', 'reconcile'],
+        ['a row', { hasRow: [0] }, 'staged', 'wait'],
+        ['neither: imported directly', { toImport: [0] }, 'to_import', 'reconcile'],
+        ['neither: refused', { refused: [REFUSED] }, 'failed', 'reconcile'],
+        ['nothing', {}, 'failed', 'done'],
+      ] as const
+    ).map(([name, finding, code, phase]): [string, readonly Entry[], Effect] => [
+      `a look-up of somebody unresolved, ${name}`,
+      [FAILED, DONE, lookedUpEntry(finding)],
+      { identities: [[code]], run: { toDelete: [], phase } },
+    ]),
+    [
+      'a refused import: its reason',
+      [lookedUpEntry({ refused: [REFUSED] })],
+      { identities: [['failed', { text: 'no', heldBy: 'held' }]] },
+    ],
+    [
+      'corrections: each decision, with what was known',
+      [
+        ...[FAILED, lookedUpEntry({ differs: [[1, 'core-1', ['email']]] }), DONE],
+        corrected({ replaced: [[2, 1]], leftOut: [[0, 2, 'gone']], accepted: [[1, 3, 'fine']] }),
+      ],
+      {
+        identities: [
+          ['left_out', { rowId: 'r', code: 'E019', reason: 'gone' }],
+          ['accepted', { coreUserId: 'core-1', differences: ['email'], reason: 'fine' }],
+          ['pending', {}],
+        ],
+        run: {
+          ...{ corrections: 1, sources: [0, 0, 1, 0], isDoubtful: [0, 0, 1, 0] },
+          ...{ toDelete: ['r'], phase: 'reconcile' },
+        },
+      },
+    ],
+    [
+      'a retry: who is sent again, and who is held back',
+      [FAILED, retry(HELD_BACK)],
+      {
+        identities: [
+          ['pending', {}],
+          ['staged'],
+          ['invalid', { code: 'login_taken', heldBy: 'held' }],
+          ['invalid', { code: 'login_twice', text: 'line 1' }],
+        ],
+        run: { toDelete: ['r'], isDoubtful: [1, 0, 0, 0] },
+      },
+    ],
+  ])('%s', (_, entries, { after = AT_REST, identities = [], run = {} }) => {
+    const state = stateAfter([...after, ...entries])
+    for (const [recordIndex, [code, details]] of identities.entries()) {
+      expect(identityCode(state, recordIndex)).toBe(code)
+      if (details !== undefined) expect(detailsOf(state, recordIndex)).toStrictEqual(details)
+    }
+    expect(shown(state)).toMatchObject(run)
+  })
+
+  it('a begin may follow until something is sent or corrected', () => {
+    const entries: readonly (readonly [readonly Entry[], boolean])[] = [
+      [[], true],
+      [[begun, preflight()], true],
+      [STARTED, false],
+      [[begun, preflight(), corrected()], false],
+    ]
+    for (const [given, may] of entries) expect(mayRestart(stateAfter(given))).toBe(may)
+  })
+
+  it('names a failure by a code of this package, or by E and three digits', () => {
+    for (const code of ['login_taken', 'E003']) expect(isFailureCode(code)).toBe(true)
+    for (const code of ['taken', 'E03', 'E0031', 'xE003', 3, undefined]) {
+      expect(isFailureCode(code)).toBe(false)
+    }
   })
 })
 

@@ -23,7 +23,7 @@ import {
   randomRecords,
 } from './random-records.js'
 
-/** Takes a few minutes; 10,000 take about half an hour on two processors. */
+/** 10,000 take a minute for each core. */
 const RECORDS = Number(process.env['RANDOM_RECORDS'] ?? 2000)
 const SEED = Number(process.env['RANDOM_SEED'] ?? 30)
 /** As the job of a core. */

@@ -18,7 +18,7 @@ import {
   readRecordName,
   readSettleRequest,
   type SettleRequest,
-} from './settle-request.js'
+} from './settle-options.js'
 import {
   formatState,
   type GivenKeys,

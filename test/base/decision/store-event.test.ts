@@ -2,7 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import express from 'express'
 import { memoryStore, requireSingleUse, type StoreEvent } from 'express-service-auth'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { callStore } from '../../../src/base/decision/store-event.js'
+import {
+  ServiceAuthError,
+  toServiceAuthError,
+} from '../../../src/base/decision/service-auth-error.js'
+import {
+  announceDenylist,
+  announcePostgres,
+  callStore,
+} from '../../../src/base/decision/store-event.js'
 import { issuer } from '../../support/issuer/issuer.js'
 import { collectEvents } from '../../support/observe/channel-events.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
@@ -38,6 +46,28 @@ describe('a call of a store', () => {
     expect(events[0]?.durationMs).toBeLessThan(5000)
     expect(Object.isFrozen(events[0])).toBe(true)
   })
+})
+
+it('events of a denylist and of Postgres are made only for who listens', () => {
+  const make = vi.fn(() => ({ type: 'recovered' }) as const)
+  announceDenylist(() => [make()])
+  const sweep = vi.fn(() => ({ type: 'swept', deleted: 1, durationMs: 2 }) as const)
+  announcePostgres(sweep)
+  expect([make, sweep].flatMap(({ mock }) => mock.calls)).toEqual([])
+  const heard = { denylist: collectEvents('denylist'), postgres: collectEvents('postgres') }
+  announceDenylist(() => [make()])
+  announcePostgres(sweep)
+  expect(heard).toEqual({ denylist: [make()], postgres: [sweep()] })
+  expect(heard.denylist.every(Object.isFrozen)).toBe(true)
+})
+
+it('what other code has thrown is an error of this package, whose own stay as they are', () => {
+  const own = new ServiceAuthError('wrong_wiring', 'wired')
+  expect(toServiceAuthError('a guard', own)).toBe(own)
+  const thrown = Object.assign(new Error('theirs'), { status: 401 })
+  const error = toServiceAuthError('a guard', thrown)
+  expect(error).toMatchObject({ code: 'internal', cause: thrown })
+  expect(error).not.toHaveProperty('status')
 })
 
 async function open(options: Partial<OrdersOptions>): Promise<Receiver> {

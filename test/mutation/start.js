@@ -13,7 +13,12 @@ const GROUPS = {
   },
   policy: {
     modules: ['src/verification/policy/*.ts'],
-    tests: ['test/verification/policy/*', 'test/verification/admit'],
+    tests: [
+      'test/verification/policy/*',
+      'test/verification/admit',
+      'test/contract/identity',
+      'test/middleware/live-denylists',
+    ],
   },
   credential: {
     modules: ['src/verification/credential/*.ts'],

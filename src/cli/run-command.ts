@@ -13,6 +13,7 @@ import {
   type OptionSpecs,
   readArguments,
   refuseSecrets,
+  shownForm,
 } from './frame/arguments.js'
 import type { Command, CommandIo, ExitCode } from './frame/command.js'
 import {
@@ -187,7 +188,10 @@ const helpOn = (command: Command): string[] => [
 const section = (title: string, rows: Readonly<Record<string, string>>): string[] => [
   '',
   `${title}:`,
-  ...columns(Object.entries(rows), INDENT),
+  ...columns(
+    Object.entries(rows).map(([form, text]) => [shownForm(form), text]),
+    INDENT,
+  ),
 ]
 
 const EXIT_CODES = {

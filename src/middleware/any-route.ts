@@ -47,9 +47,9 @@ export const fitAnyRoute = (by: string, handler: RequestHandler): AnyRouteHandle
           `${by} was given a WebSocket in place of the request: put it before app.ws as app.use(path, …), where it gets the request for the upgrade`,
         ),
       )
-      return
+      return undefined
     }
-    handler(request, response, next)
+    return handler(request, response, next)
   }) as AnyRouteHandler
 
 const isWebSocket = (value: object): value is WebSocketLike =>

@@ -197,6 +197,7 @@ describe('a wrong command line', () => {
       'do not pass a Redis URL or a URL',
     ],
     ['a token', ['probe', TOKEN], 'do not pass a token as an argument'],
+    ['a token in a URL', ['probe', `https://h/?a=Bearer%20${TOKEN}`], 'do not pass a token'],
   ])('of %s ends with 2 and one line that repeats no secret', async (_what, argv, message) => {
     const ran = await probe(argv)
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
@@ -224,7 +225,7 @@ describe('help and version', () => {
     const command = COMMANDS.find((known) => known.name === name)
     expect(ran.exitCode).toBe(0)
     for (const option of Object.values(command?.options ?? {}).flatMap(Object.keys)) {
-      expect(ran.stdout).toContain(`\n  ${option} `)
+      expect(ran.stdout).toContain(`\n  ${option.replace(/[[\]]/g, '')} `)
     }
     expect(Math.max(...ran.stdout.split('\n').map((line) => line.length))).toBeLessThan(101)
   })

@@ -21,9 +21,10 @@ export const allow: Command = {
 }
 
 async function run(context: CommandContext): Promise<CommandResult> {
+  const { arguments: args } = context
   const target = await readTarget(context)
   const { kind, issuer } = target
-  const reason = context.arguments.required('reason')
+  const reason = args.shortText('reason') ?? args.required('reason')
   const by = readAuthor(context)
   const value = kind === 'issued-before' ? 'any cut-off' : target.value
   const shown = columns(Object.entries({ [kind]: value, issuer, reason, by }), INDENT)

@@ -22,7 +22,7 @@ export const CHANGE_OPTIONS: OptionSpecs = {
 }
 
 export const readAuthor = ({ arguments: args, env }: CommandContext): string =>
-  args.text('by') ?? userName(env)
+  args.shortText('by') ?? userName(env)
 
 function userName(env: CommandContext['env']): string {
   try {

@@ -1,7 +1,11 @@
 import { parseJson } from '../../base/json.js'
 import { isObject } from '../../base/options.js'
 import type { DeniedEntry } from '../../stores/redis/denylist/operations.js'
-import { checkEntry, MAX_LIST_LENGTH } from '../../verification/denylist/denylist-entry.js'
+import {
+  checkEntry,
+  type DenylistEntry,
+  MAX_LIST_LENGTH,
+} from '../../verification/denylist/denylist-entry.js'
 import { parseDuration } from '../frame/arguments.js'
 import type { Command, CommandContext, CommandResult } from '../frame/command.js'
 import { type Report, usageError } from '../frame/command-failure.js'
@@ -42,29 +46,25 @@ export const deny: Command = {
   run,
 }
 
+type MembersAt = (serverSeconds: number) => Readonly<Record<string, unknown>>
+
 /** An entry to deny. */
 interface Wanted {
   /** Begins a message about it. */
   readonly place: string
-  /** Its own members, at a time of Redis's clock in seconds since the epoch. The options give the others. */
-  membersAt(serverSeconds: number): Readonly<Record<string, unknown>>
+  /** Its members at a time of Redis's clock, in seconds since the epoch. */
+  readonly membersAt: MembersAt
 }
 
 async function run(context: CommandContext): Promise<CommandResult> {
   const { arguments: args } = context
   const file = args.text('file')
   const wanted = file === undefined ? [await readOne(context)] : await readFile(context, file)
-  const [by, reason, duration] = [readAuthor(context), args.text('reason'), args.text('for')]
-  const endAt = duration === undefined ? undefined : readEnd(duration)
+  // A wrong text is told before Redis is asked for its time, which the ends depend on.
+  for (const one of wanted) entryOf(one, Date.now() / 1000)
   return await changeList(context, async ({ denylist, callOptions }) => {
     const { serverSeconds } = await denylist.version(callOptions)
-    const given = {
-      by,
-      at: Math.floor(serverSeconds),
-      ...(reason !== undefined && { reason }),
-      ...(endAt !== undefined && { until: endAt(serverSeconds) }),
-    }
-    const checked = wanted.map((one) => entryOf(one, given, serverSeconds))
+    const checked = wanted.map((one) => atTime(one, serverSeconds))
     const { version, entries } = await denylist.deny(checked, callOptions)
     return { ...(file === undefined ? reportOne(entries) : reportFile(entries)), version }
   })
@@ -78,9 +78,26 @@ async function readOne(context: CommandContext): Promise<Wanted> {
   if (args.values[1] === undefined && !args.has('token-stdin')) throw valueMissing(kind)
   const named = await readIssuer(context)
   for (const name of ['reason', 'for']) args.required(name)
+  const optionsAt = readOptions(context)
   const valueAt = await readValue(context, kind, named)
   const { issuer } = named
-  return { place: '', membersAt: (seconds) => ({ issuer, kind, value: valueAt(seconds) }) }
+  return {
+    place: '',
+    membersAt: (seconds) => ({ ...optionsAt(seconds), issuer, kind, value: valueAt(seconds) }),
+  }
+}
+
+/** Returns what the options say of each entry. @throws CommandFailure (2) */
+function readOptions(context: CommandContext): MembersAt {
+  const { arguments: args } = context
+  const [by, reason, duration] = [readAuthor(context), args.shortText('reason'), args.text('for')]
+  const endAt = duration === undefined ? undefined : readEnd(duration)
+  return (seconds) => ({
+    by,
+    at: Math.floor(seconds),
+    ...(reason !== undefined && { reason }),
+    ...(endAt !== undefined && { until: endAt(seconds) }),
+  })
 }
 
 /** Up to ten years. */
@@ -104,23 +121,28 @@ async function readFile(context: CommandContext, file: string): Promise<Wanted[]
   if (args.values.length > 0) throw usageError('--file takes the place of the kind and its value')
   const isIssuerNamed = args.has('issuer') || args.has('policy')
   const named = isIssuerNamed && { issuer: (await readIssuer(context)).issuer }
+  const optionsAt = readOptions(context)
   const texts = (await readTextFile('--file', file, 'public')).split(/\r?\n/)
   const lines = texts.flatMap((line, index): Wanted[] => {
     if (line.trim() === '') return []
     const place = `line ${index + 1} of --file`
     const json = parseJson(line)
     if (!isObject(json)) throw usageError(`${place} is not a JSON object`, 'file')
-    return [{ place: `${place}: `, membersAt: () => ({ ...named, ...json }) }]
+    const membersAt: MembersAt = (seconds) => ({ ...optionsAt(seconds), ...named, ...json })
+    return [{ place: `${place}: `, membersAt }]
   })
   if (lines.length > 0 && lines.length <= MAX_LIST_LENGTH) return lines
   throw usageError(`--file must name a file of 1 to ${MAX_LIST_LENGTH} lines`, 'file')
 }
 
 /** @throws CommandFailure (2) */
-function entryOf({ place, membersAt }: Wanted, given: object, serverSeconds: number) {
-  const members = { ...given, ...membersAt(serverSeconds) }
-  try {
-    const entry = checkEntry(members)
+const entryOf = ({ place, membersAt }: Wanted, seconds: number): DenylistEntry =>
+  toldAt(place, () => checkEntry(membersAt(seconds)))
+
+/** @throws CommandFailure (2) if the entry has ended, or cuts off tokens of the future. */
+const atTime = (wanted: Wanted, serverSeconds: number): DenylistEntry =>
+  toldAt(wanted.place, () => {
+    const entry = entryOf(wanted, serverSeconds)
     if (entry.until !== null && entry.until <= serverSeconds) {
       throw new TypeError('until must be later than now')
     }
@@ -128,12 +150,15 @@ function entryOf({ place, membersAt }: Wanted, given: object, serverSeconds: num
       throw new TypeError(`the cut-off is more than ${MAX_AHEAD_SECONDS} s ahead of Redis's time`)
     }
     return entry
+  })
+
+function toldAt<T>(place: string, check: () => T): T {
+  try {
+    return check()
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
-    throw usageError(
-      place + error.message.replace(/^denylist entry: /, ''),
-      place ? 'file' : 'usage',
-    )
+    const fault = error.message.replace(/^denylist entry: /, '')
+    throw usageError(place + fault, place ? 'file' : 'usage')
   }
 }
 

@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { isShortText, MAX_TEXT_LENGTH } from '../../base/options.js'
 import { usageError } from './command-failure.js'
 
 /**
@@ -10,6 +11,9 @@ export type OptionSpecs = Readonly<Record<string, string>>
 /** The name of an option, and the placeholder of its value in the help; a flag has none. */
 const partsOf = (form: string): readonly string[] => form.slice('--'.length).split(' ')
 
+/** The form in a sentence or in the help, where brackets would say that the value may be left out. */
+export const shownForm = (form: string): string => form.replace(/\[(\w+)\]/, '$1')
+
 export const optionNames = (specs: OptionSpecs): string[] =>
   Object.keys(specs).flatMap((form) => partsOf(form).slice(0, 1))
 
@@ -18,6 +22,8 @@ export interface Arguments {
   readonly values: readonly string[]
   has(name: string): boolean
   text(name: string): string | undefined
+  /** The text of an option that a record keeps. @throws CommandFailure (2) if it is too long. */
+  shortText(name: string): string | undefined
   texts(name: string): readonly string[]
   /** @throws CommandFailure (2) if it was not given. */
   required(name: string): string
@@ -37,7 +43,7 @@ export const COMMON_OPTIONS: OptionSpecs = {
 // Each begins at `://` or a dot, from which it looks back, so that it reads no text twice: an argument may be long.
 const REDIS_URL = /:\/\/(?<=\b(?:redis|valkey)[a-z+]*:\/\/)/i
 const URL_WITH_PASSWORD = /:\/\/[^/@\s:]*:[^/@\s]*@/
-const TOKEN = /\.(?<=\beyJ[\w-]+\.)[\w-]+\.[\w-]/
+const TOKEN = /\.(?<=eyJ[\w-]+\.)[\w-]+\.[\w-]/
 
 /**
  * Refuses secrets in arguments, because the process list and the shell's history show arguments. The error
@@ -81,7 +87,7 @@ export function readArguments(
   const { values: given, positionals } = parseWords(argv, forms)
   const has = (name: string): boolean => given[name] !== undefined
   const texts = (name: string): readonly string[] => [given[name] ?? []].flat().map(String)
-  const formOf = (name: string) => forms.find((form) => partsOf(form)[0] === name)
+  const formOf = (name: string) => forms.find((form) => partsOf(form)[0] === name) ?? ''
   for (const [name = '', value] of forms.map(partsOf)) {
     if (value === undefined) continue
     if (texts(name).length > 1 && !value.endsWith('...'))
@@ -98,10 +104,15 @@ export function readArguments(
     texts,
     has,
     text: (name) => texts(name)[0],
+    shortText(name) {
+      const [text] = texts(name)
+      if (text === undefined || isShortText(text)) return text
+      throw usageError(`--${name} must be a well-formed text of 1 to ${MAX_TEXT_LENGTH} characters`)
+    },
     required(name) {
       const [text] = texts(name)
       if (text !== undefined) return text
-      throw usageError(`--${name} is missing: add ${formOf(name)}`)
+      throw usageError(`--${name} is missing: add ${shownForm(formOf(name))}`)
     },
     refuse(names, why) {
       const stray = names.find(has)
@@ -109,7 +120,7 @@ export function readArguments(
     },
     either(one, other) {
       if (has(one) !== has(other)) return has(one) ? one : other
-      throw usageError(`use either ${formOf(one)} or ${formOf(other)}`)
+      throw usageError(`use either ${shownForm(formOf(one))} or ${shownForm(formOf(other))}`)
     },
   }
 }

@@ -18,13 +18,18 @@ export const ISSUER_OPTION: OptionSpecs = {
  *
  * @throws CommandFailure (2), with the message of `parsePolicy` or `parsePolicies` if one is invalid.
  */
-export async function readPolicies({
-  arguments: args,
-}: Pick<CommandContext, 'arguments'>): Promise<readonly Policy[]> {
+export const readPolicies = (context: Input): Promise<readonly Policy[]> =>
+  readPolicyFile(context, (input) =>
+    Array.isArray(input) ? parsePolicies(input) : [parsePolicy(input)],
+  )
+
+type Input = Pick<CommandContext, 'arguments'>
+
+async function readPolicyFile<T>({ arguments: args }: Input, parse: (input: unknown) => T) {
   const path = args.required('policy')
   const input = await readJsonFile('--policy', path, { secrecy: 'public', code: 'policy' })
   try {
-    return Array.isArray(input) ? parsePolicies(input) : [parsePolicy(input)]
+    return parse(input)
   } catch (error) {
     if (error instanceof TypeError) throw usageError(error.message, 'policy')
     throw error
@@ -42,12 +47,14 @@ export interface NamedIssuer {
  *
  * @throws CommandFailure (2) unless exactly one of them is given.
  */
-export async function readIssuer(context: Pick<CommandContext, 'arguments'>): Promise<NamedIssuer> {
+export async function readIssuer(context: Input): Promise<NamedIssuer> {
   const args = context.arguments
   if (args.either('issuer', 'policy') === 'issuer') {
     return { issuer: args.required('issuer'), policy: undefined }
   }
-  const [policy, other] = await readPolicies(context)
-  if (policy !== undefined && other === undefined) return { issuer: policy.issuer, policy }
-  throw usageError('the --policy file must contain one policy; only doctor reads a list', 'policy')
+  const policy = await readPolicyFile(context, (input) => {
+    if (!Array.isArray(input)) return parsePolicy(input)
+    throw new TypeError('the --policy file must contain one policy; only doctor reads a list')
+  })
+  return { issuer: policy.issuer, policy }
 }

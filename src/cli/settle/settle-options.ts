@@ -1,4 +1,3 @@
-import { isShortText } from '../../base/options.js'
 import { readKey } from '../../base/raw-headers.js'
 import {
   decodeResult,
@@ -42,10 +41,7 @@ export async function readSettleRequest(args: Arguments): Promise<SettleRequest 
   if (others.length > 0) throw usageError('use one of --free, --forget and --done STATUS')
   if (ending !== 'done') args.refuse(['header', 'body'], 'requires --done')
   const fence = readFence(args)
-  const reason = args.text('reason')
-  if (reason !== undefined && !isShortText(reason)) {
-    throw usageError('--reason must be a well-formed text of 1 to 256 characters')
-  }
+  const reason = args.shortText('reason')
   if (ending === undefined) return undefined
   if (fence === undefined) {
     throw usageError(`--${ending} needs --fence N: settle with the record alone shows it`)

@@ -133,6 +133,7 @@ async function acceptRequest(
 ): Promise<void> {
   const { state, request, next } = context
   let name: string | undefined
+  let isVerified = false
   try {
     clearCredential(context)
     assertBeforeKey(state, BY)
@@ -141,6 +142,7 @@ async function acceptRequest(
     if (others.length > 0) return refuse(deny('credentials_ambiguous'), context)
     name = choice.name
     await runHandler(choice.verify, `verify of ${name}`, context)
+    isVerified = true
     const identity = readIdentity(choice, request)
     if (identity === undefined || identity === null) {
       return refuse(deny('identity_missing'), context, name)
@@ -152,7 +154,9 @@ async function acceptRequest(
     next()
   } catch (error) {
     const fault = error instanceof PassedOn ? error.value : toServiceAuthError(BY, error)
-    if (fault instanceof CredentialRefused) return refuse(fault.denial, context, name)
+    // Only `verify` refuses, by `next`. Anywhere else it is an error of the wiring.
+    const isRefusal = error instanceof PassedOn && !isVerified
+    if (isRefusal && fault instanceof CredentialRefused) return refuse(fault.denial, context, name)
     if (error instanceof DependencyError) reportFailure(error, context.observers)
     revokeAcceptance(context)
     next(fault)

@@ -94,8 +94,9 @@ export function sweepEvery(seconds: number, sweepOnce: () => Promise<number>): (
         type: 'sweep_failed',
         ...(sqlState !== undefined && { sqlState }),
       }))
+    } finally {
+      isSweeping = false
     }
-    isSweeping = false
   }
 
   const pauseMs = seconds * 1000 * (1 + JITTER * (2 * Math.random() - 1))

@@ -226,6 +226,16 @@ describe('bad input changes nothing', () => {
       /does not accept a value/,
     ],
     ['allow without reason', ['allow', 'caller', 'x'], /--reason is missing/],
+    [
+      'allow with a long reason',
+      ['allow', 'caller', 'x', `--reason=${'x'.repeat(257)}`],
+      /--reason must be a well-formed text/,
+    ],
+    [
+      'a long author',
+      ['deny', 'caller', 'billing', '--reason=x', '--for=1h', `--by=${'x'.repeat(257)}`],
+      /--by must be a well-formed text/,
+    ],
   ])('%s', async (_what, argv, message) => {
     const ran = await change([...argv, '--wait=0s'])
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
@@ -278,13 +288,19 @@ describe('bad input changes nothing', () => {
 
   it('a key set unreachable', async () => {
     policy = await policyAt(await refusingUrl())
+    const wrong = await change(['deny', 'key', 'd-1', '--reason=x', '--for=5x'])
+    expect(wrong).toMatchObject({ exitCode: 2, stdout: '' })
     const ran = await change(['deny', 'key', 'd-1', ...WHY])
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
     expect(ran.stderr).toMatch(/nothing changed\. --unlisted/)
   })
 
   it('Redis unreachable', async () => {
-    const ran = await change(['deny', 'caller', 'billing', ...WHY], { url: 'redis://127.0.0.1:1' })
+    const at = { url: 'redis://127.0.0.1:1' }
+    const long = 'x'.repeat(257)
+    const wrong = await change(['deny', 'caller', long, '--unlisted', ...WHY], at)
+    expect(wrong).toMatchObject({ exitCode: 2, stdout: '' })
+    const ran = await change(['deny', 'caller', 'billing', ...WHY], at)
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
     expect(ran.stderr).toContain('ECONNREFUSED')
   })

@@ -1,4 +1,4 @@
-import type { RequestHandler } from 'express'
+import type { Application, RequestHandler } from 'express'
 import {
   acceptOneOf,
   type DecisionEvent,
@@ -122,6 +122,31 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
     }
     expect(receiver.errors).toHaveLength(fails.length)
     expect(verifier).not.toHaveBeenCalled()
+  })
+
+  it('fails where its verifier rejects, also once that has called next', async () => {
+    const fault = new Error('no')
+    const verifiers: RequestHandler[] = [
+      () => Promise.reject(fault),
+      (request, response, next) => {
+        verify(request, response, next)
+        return Promise.reject(fault)
+      },
+    ]
+    for (const verifier of verifiers) {
+      const { receiver } = await open({}, vi.fn(verifier))
+      expect(await receiver.raw(bearer(tokenOf()))).toContain(' 599 ')
+      expect(receiver.errors).toMatchObject([{ code: 'internal', cause: fault }])
+    }
+  })
+
+  it('refuses nobody where it is used to authorize', async () => {
+    const refusing = sessionCredential(verify, { denylist: { keys: [issuer.kid] } })
+    const user = { name: 'user', ...sessionCredential(verify), authorize: [refusing.verify] }
+    const mount = (app: Pick<Application, 'use'>) => app.use(acceptOneOf([user]))
+    const receiver = await startReceiver({ express, mount })
+    expect(await receiver.raw(bearer(tokenOf()))).toContain(' 599 ')
+    expect(receiver.errors).toMatchObject([{ code: 'wrong_wiring' }])
   })
 
   it('reads the cookie of the name that is given', async () => {

@@ -165,6 +165,8 @@ class Run<Tx> implements EndedRun {
     if (begun.found !== 'nothing') throw this.#decide(() => foundIn(begun))
     this.#assertUndecided()
     const fence = Number(begun.fence)
+    // A rounded id would not be that of the transaction, as if the handler had ended it.
+    if (!Number.isSafeInteger(fence)) throw new TypeError('the id of a transaction is too large')
     this.fence = fence
     this.#startTimer(this.#store.limits.transactionMs)
     const live = new LiveRun(this.request, tx)

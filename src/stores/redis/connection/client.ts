@@ -68,7 +68,8 @@ export interface OpenOptions {
 
 /**
  * Resolves with a client that has connected and logged in, and that never connects again. If it rejects, with the
- * cause, or is given up, nothing stays open.
+ * cause, or is given up, nothing stays open, but for a cluster of node-redis: that holds its connection to a node
+ * that accepts it and says nothing, until the node answers or its host ends the connection.
  */
 export type OpenClient = (options: OpenOptions) => Promise<OwnClient>
 

@@ -85,15 +85,18 @@ export async function openNodeRedis(
   // The signal also cancels a pending connection attempt, which `destroy` does not.
   const socket = { connectTimeout: connectTimeoutMs, signal, reconnectStrategy: false }
   const client = app.duplicate(nodeRedisOptions(options, socket))
+  // node-redis 5 fails to connect with an error of its own if the client is destroyed meanwhile.
+  let firstError: Error | undefined
   client.on('error', (error) => {
+    firstError ??= asReplyError(error)
     destroy(client)
-    onLost(asReplyError(error))
+    onLost(firstError)
   })
   try {
     await client.connect()
   } catch (error) {
     destroy(client)
-    throw asReplyError(error as Error)
+    throw firstError ?? asReplyError(error as Error)
   }
   if (options.name) sendOn(client, ['CLIENT', 'SETNAME', options.name]).catch(() => {})
   const scripts = client.withCommandOptions(BUFFERS)

@@ -25,7 +25,8 @@ interface Connection {
  */
 export function watchClosing(response: ServerResponse, onEnd: () => void): void {
   const socket: ServedSocket | null | undefined = response.req?.socket
-  const connection = socket && connectionOf(socket)
+  // What is gone before the handler begins was not closed by it, though its event may still be to come.
+  const connection = socket && !socket.destroyed ? connectionOf(socket) : undefined
   if (connection) connection.responses += 1
   response.once('close', () => {
     const isClosedHere = connection && isClosedByThisProcess(response, socket, connection)

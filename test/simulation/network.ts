@@ -38,6 +38,7 @@ export class Connection {
   /** Until then, what is under way from the client does not arrive. */
   #heldUntil = 0
   readonly #lastArrival: Record<Side, number> = { client: 0, server: 0 }
+  readonly #underWay: Record<Side, ((end: End) => void)[]> = { client: [], server: [] }
   #dropped = new Set<Side>()
 
   constructor(network: Network) {
@@ -106,11 +107,17 @@ export class Connection {
       this.network.healsAt(sender, to.machine),
     )
     this.#lastArrival[from] = at
+    this.#underWay[from].push(deliver)
     const arrive = (): void => {
       const isHeld = from === 'client' && this.#heldUntil > simulation.now
-      if (isHeld) simulation.at(this.#heldUntil, to.machine, arrive)
-      else if (this.silent.has(from) || this.#dropped.has(from)) return
-      else if (this.ends[otherSide(from)] === to) deliver(to)
+      if (isHeld) {
+        simulation.at(this.#heldUntil, to.machine, arrive)
+        return
+      }
+      // The oldest, whichever was to arrive now: a machine that froze meanwhile may have put them in another order.
+      const next = this.#underWay[from].shift()
+      if (this.silent.has(from) || this.#dropped.has(from)) return
+      if (this.ends[otherSide(from)] === to) next?.(to)
     }
     simulation.at(at, to.machine, arrive)
   }

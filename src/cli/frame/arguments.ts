@@ -43,7 +43,7 @@ export const COMMON_OPTIONS: OptionSpecs = {
 // Each begins at `://` or a dot, from which it looks back, so that it reads no text twice: an argument may be long.
 const REDIS_URL = /:\/\/(?<=\b(?:redis|valkey)[a-z+]*:\/\/)/i
 const URL_WITH_PASSWORD = /:\/\/[^/@\s:]*:[^/@\s]*@/
-const TOKEN = /\.(?<=eyJ[\w-]+\.)[\w-]+\.[\w-]/
+const TOKEN = /\.(?<=(?<![A-Za-z])eyJ[\w-]+\.)[\w-]+\.[\w-]/
 
 /**
  * Refuses secrets in arguments, because the process list and the shell's history show arguments. The error

@@ -163,7 +163,7 @@ describe('a store whose replica is paused', () => {
 
 it('undoes a reservation on its own connection, so that it cannot overtake it', async () => {
   const server = await ownRedis({ 'slowlog-log-slower-than': '0' })
-  const { store } = openStore(server, { replicas: { min: 1, timeoutMs: 50 } })
+  const { store } = openStore(server, { timeoutMs: 2000, replicas: { min: 1, timeoutMs: 50 } })
   const request = requestFor()
   await expect(store.reserve(request)).rejects.toThrow('0 of 1 replicas')
   const name = `esa:k:${request.recordId}`

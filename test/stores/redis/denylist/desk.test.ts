@@ -14,10 +14,15 @@ const ALLOW_ORDERS = { issuer: ISSUER, kind: 'caller', value: 'orders' } as cons
 it('a server cut off from its replicas is asked again until they are back, or the time is over', async () => {
   const server = await ownRedis({ 'min-replicas-to-write': '1' })
   const desk = openDenylist(server)
-  const { ms, error } = await timed(desk.deny(entryOf(), { timeoutMs: 600 }))
-  expect(error).toMatchObject({ code: 'unavailable', mayBeWritten: false })
-  expect(error?.message).toMatch(/nothing was written: .*NOREPLICAS/)
-  expect(ms).toBeGreaterThan(400)
+  // On a busy machine the time may be over while the last reply is under way.
+  await until('the end comes between two calls', async () => {
+    const { ms, error } = await timed(desk.deny(entryOf(), { timeoutMs: 600 }))
+    expect(error).toMatchObject({ code: 'unavailable' })
+    if (!/nothing was written: .*NOREPLICAS/.test(error?.message ?? '')) return false
+    expect(error).toMatchObject({ mayBeWritten: false })
+    expect(ms).toBeGreaterThan(400)
+    return true
+  })
   const denied = desk.deny(entryOf(), PATIENTLY)
   await sleep(200)
   await server.command('CONFIG', 'SET', 'min-replicas-to-write', '0')

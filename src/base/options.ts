@@ -50,6 +50,9 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 /** The maximum length of a text from an operator or a caller, such as the reason of a denylist entry. */
 export const MAX_TEXT_LENGTH = 256
 
+/** What a text is told that `isShortText` refuses. */
+export const SHORT_TEXT_FAULT = `must be a well-formed text of 1 to ${MAX_TEXT_LENGTH} characters`
+
 export const isShortText = (value: unknown): value is string =>
   typeof value === 'string' &&
   value.length >= 1 &&

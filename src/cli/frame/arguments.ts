@@ -1,5 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
-import { isShortText, MAX_TEXT_LENGTH } from '../../base/options.js'
+import { isShortText, SHORT_TEXT_FAULT } from '../../base/options.js'
 import { usageError } from './command-failure.js'
 
 /**
@@ -107,7 +107,7 @@ export function readArguments(
     shortText(name) {
       const [text] = texts(name)
       if (text === undefined || isShortText(text)) return text
-      throw usageError(`--${name} must be a well-formed text of 1 to ${MAX_TEXT_LENGTH} characters`)
+      throw usageError(`--${name} ${SHORT_TEXT_FAULT}`)
     },
     required(name) {
       const [text] = texts(name)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isShortText, lazy, MAX_TEXT_LENGTH, parseOptions } from '../../base/options.js'
+import { isShortText, lazy, parseOptions, SHORT_TEXT_FAULT } from '../../base/options.js'
 
 /** The kinds of target. */
 export type DeniedKind = 'caller' | 'key' | 'token' | 'issued-before'
@@ -39,7 +39,7 @@ export interface DenylistEntry {
 /** A larger number must be one of milliseconds. */
 export const LATEST_SECOND = 99_999_999_999
 
-const TEXT_ERROR = { error: `must be a well-formed text of 1 to ${MAX_TEXT_LENGTH} characters` }
+const TEXT_ERROR = { error: SHORT_TEXT_FAULT }
 export const SECONDS_ERROR = { error: 'must be a number of seconds (not ms) since the epoch' }
 const KIND_ERROR = { error: "must be 'caller', 'key', 'token' or 'issued-before'" }
 

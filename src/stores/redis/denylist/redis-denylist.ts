@@ -8,6 +8,7 @@ import {
   numberBetween,
   optionsObject,
   parseOptions,
+  SHORT_TEXT_FAULT,
 } from '../../../base/options.js'
 import type { LiveDenylist } from '../../../verification/denylist/live-denylist.js'
 import { createLocalDenylist } from '../../../verification/denylist/local-denylist.js'
@@ -54,7 +55,7 @@ const schema = lazy(() =>
       .enum(['refuse', 'accept'], { error: "must be 'refuse' or 'accept'" })
       .default('refuse'),
     name: z
-      .custom<string>(isShortText, { error: 'must be a well-formed text of 1 to 256 characters' })
+      .custom<string>(isShortText, { error: SHORT_TEXT_FAULT })
       .default(() => `${hostname()}:${process.pid}`),
   }),
 )

@@ -13,7 +13,7 @@ import { openReceiver, type Receiver } from '../../support/receiver/open-receive
 import { knowSecret } from '../../support/secret-search/index.js'
 import { API_KEY, closedAtEnd, type GatedCore } from './gated-core.js'
 
-const secret = (kind: Parameters<typeof knowSecret>[0], text: string): string => {
+const secret = (kind: string, text: string): string => {
   knowSecret(kind, text)
   return text
 }

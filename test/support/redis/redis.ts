@@ -5,7 +5,7 @@ import { inject } from 'vitest'
 import { launchServer, type ServerLaunch, type ServerProcess } from '../process/launch-server.js'
 import { HERE, type Place } from '../process/place.js'
 import { removeTemporaryFolder, temporaryFolder } from '../process/temporary-folder.js'
-import { knowRedisWords } from '../secret-search/index.js'
+import { knowSecret } from '../secret-search/index.js'
 import { findRedisServer } from './redis-binary.js'
 import { sendCommand } from './redis-wire.js'
 
@@ -70,7 +70,7 @@ export async function startServer({
 }: RedisServerOptions): Promise<RedisServer> {
   const folder = await temporaryFolder('esa-redis-')
   const config: RedisConfig = { ...COMMON_CONFIG, bind: place.host, ...options.config, dir: folder }
-  for (const [name, values] of Object.entries(config)) knowRedisWords([name, ...[values].flat()])
+  for (const [name, values] of Object.entries(config)) knowPasswords([name, ...[values].flat()])
   const configFile = join(folder, 'redis.conf')
   const launch: ServerLaunch = {
     binary: redisBinary(),
@@ -107,7 +107,7 @@ export async function startServer({
       return running().pid
     },
     command(...words) {
-      knowRedisWords(words)
+      knowPasswords(words)
       return sendCommand({ host, port }, ...words)
     },
     pause: () => running().signal('SIGSTOP'),
@@ -127,6 +127,13 @@ export async function startServer({
       server = await launchServer({ ...launch, port, ...sameConfig })
     },
   }
+}
+
+/** Tells the search for secrets the passwords in a command or in a line of the configuration. */
+function knowPasswords(words: readonly string[]): void {
+  const line = words.join(' ')
+  const all = line.matchAll(/(?:^auth|requirepass|masterauth|primaryauth) (\S+)|(?:^| )>(\S+)/gi)
+  for (const [, named, ofUser] of all) knowSecret('a Redis password', named ?? ofUser ?? '')
 }
 
 const render = (config: RedisConfig): string =>

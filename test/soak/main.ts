@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
-import { enterNetwork, openNetwork } from '../support/network/own-network.js'
 import useTemporaryHome from '../support/run/temporary-home.js'
+import { enterNetwork, openNetwork } from './own-network.js'
 import { type SoakReport, STORES, type StoreName, soak } from './soak.js'
 
 // npm run soak -- [--hours 1 | --minutes 3] [--store cluster|sentinel|postgres|all] [--writers 96] [--no-replicas]

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Network } from '../support/network/own-network.js'
 import type { Place } from '../support/process/place.js'
 import type { RedisServer } from '../support/redis/redis.js'
 import { between, type Faults } from './commotion.js'
+import type { Network } from './own-network.js'
 import type { StoreSettings } from './receiver-process.js'
 import type { Failover, Row } from './table.js'
 

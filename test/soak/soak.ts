@@ -5,10 +5,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createTestIssuer } from 'express-service-auth/testing'
 import { deriveRecordId } from '../../src/idempotency/fingerprint.js'
 import { freePort } from '../support/network/free-port.js'
-import type { Network } from '../support/network/own-network.js'
 import { createCaller } from './caller.js'
 import { between, createGate, disturb, type Faults, keepWriting, pickOne } from './commotion.js'
 import { type HeapSample, heapSlope } from './memory.js'
+import type { Network } from './own-network.js'
 import { openPostgres } from './postgres.js'
 import {
   type Measurement,

@@ -2,7 +2,7 @@ import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { promisify } from 'node:util'
-import { HERE, type Place } from '../process/place.js'
+import { HERE, type Place } from '../support/process/place.js'
 
 /** A network inside this machine, on which each server and each receiver has its own address. */
 export interface Network {

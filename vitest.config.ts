@@ -72,11 +72,7 @@ const OF_THE_CODE = {
   // Half of the processor time went into a process for each file.
   isolate: false,
   setupFiles: [OWN_MODULES, SEARCH_FOR_SECRETS],
-  globalSetup: [
-    TEMPORARY_HOME,
-    'test/support/run/global-setup.ts',
-    'test/support/process/packed-packages.ts',
-  ],
+  globalSetup: [TEMPORARY_HOME, 'test/support/run/global-setup.ts'],
 }
 
 export default defineConfig({

@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type BuildOptions, build, type Plugin } from 'esbuild'
 import { CACHE, writeCached } from './cache.js'
-import { packedPackages } from './packed-packages.js'
-import { PROGRAM_OPTIONS } from './program-options.js'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** Makes programs import packages from the files of `packedPackages`. */
-const packedImports = (packages: ReadonlyMap<string, string>): Plugin => ({
-  name: 'packed-imports',
-  setup({ onResolve }) {
-    onResolve({ filter: /^[^./]/ }, ({ path }) => {
-      const file = packages.get(path)
-      return file === undefined ? undefined : { path: file, external: true }
+/** Each file's own address, not that of the whole program: some read what lies beside them. */
+const ownAddresses: Plugin = {
+  name: 'own-addresses',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+      const text = await readFile(path, 'utf8')
+      const address = JSON.stringify(pathToFileURL(path).href)
+      return { contents: text.replaceAll('import.meta.url', address), loader: 'ts' }
     })
   },
-})
+}
 
 const files = new Map<string, Promise<string>>()
 
@@ -40,8 +40,15 @@ export const compileText = (contents: string): Promise<string> =>
 async function save(name: string, entry: BuildOptions): Promise<string> {
   const { outputFiles } = await build({
     ...entry,
-    ...PROGRAM_OPTIONS,
-    plugins: [...PROGRAM_OPTIONS.plugins, packedImports(await packedPackages())],
+    absWorkingDir: ROOT,
+    tsconfig: 'tsconfig.json',
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    target: 'node20',
+    format: 'esm',
+    plugins: [ownAddresses],
+    write: false,
   })
   const text = outputFiles[0]?.text ?? ''
   const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)

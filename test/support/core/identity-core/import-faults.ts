@@ -156,25 +156,19 @@ function loginOf({ recipeId, ...method }: LoginMethod, isPhone: boolean): string
   return `thirdPartyId ${thirdPartyId} and thirdPartyUserId ${thirdPartyUserId}`
 }
 
-/** One of three codes: for an address, a number, a provider's user. */
-function codeOf({ recipeId }: LoginMethod, isPhone: boolean, codes: readonly string[]): string {
-  const [address, number, provider] = codes
-  if (isPhone) return String(number)
-  return String(recipeId === 'thirdparty' ? provider : address)
-}
-
-/** The core's text for a login that another user has. */
+/** The core's text for a login that another user has; a provider's user is no such login. */
 export function loginText(method: LoginMethod, isPhone: boolean): string {
   const { recipeId } = method
   const address = recipeId === 'emailpassword' ? 'E003' : 'E006'
-  const code = codeOf(method, isPhone, [address, 'E007', 'E005'])
+  const code = isPhone ? 'E007' : address
   return `${code}: A user with ${loginOf(method, isPhone)} already exists in ${recipeId} loginMethod.`
 }
 
-/** The text up to 11.4 for a login that another user has in a tenant after the first. */
+/** The core's text for a login that another user has in a tenant after the first. */
 export function tenantText({ method, isPhone, tenantId }: Omit<TakenLogin, 'position'>): string {
   const attempt = `We tried to add the userId ${method.superTokensUserId} to the tenantId ${tenantId}`
-  const code = codeOf(method, isPhone, ['E014', 'E015', 'E016'])
+  const other = method.recipeId === 'thirdparty' ? 'E016' : 'E014'
+  const code = isPhone ? 'E015' : other
   return `${code}: ${attempt} but another user with ${loginOf(method, isPhone)} already exists.`
 }
 

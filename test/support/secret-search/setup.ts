@@ -103,27 +103,13 @@ function watchStandardStreams(): void {
   }
 }
 
-/** The matchers that tests use on errors. */
-const ASSERTIONS = [
-  'toBe',
-  'toBeInstanceOf',
-  'toEqual',
-  'toHaveProperty',
-  'toMatchInlineSnapshot',
-  'toMatchObject',
-  'toMatchSnapshot',
-  'toSatisfy',
-  'toStrictEqual',
-  'toThrow',
-  'toThrowError',
-]
-
 type Assertion = (this: object, ...parameters: unknown[]) => unknown
 
 /** Records each error on which a test asserts, thrown and rejected ones included. */
 function watchErrors(): void {
   chai.use(({ Assertion: { prototype } }, { flag, overwriteMethod }) => {
-    for (const name of ASSERTIONS) {
+    const matchers = Object.getOwnPropertyNames(prototype).filter((name) => /^to[A-Z]/.test(name))
+    for (const name of matchers) {
       overwriteMethod(prototype, name, ((original: Assertion): Assertion => {
         return function (...parameters) {
           const subject: unknown = flag(this as never, 'object')

@@ -331,23 +331,26 @@ function readEmail(email: string | undefined, errors: string[]): string | undefi
   return normaliseEmail(email)
 }
 
-const PREFIXES = {
-  BCRYPT: ['$2a', '$2b', '$2x', '$2y'],
-  ARGON2: ['$argon2id', '$argon2i', '$argon2d'],
-  FIREBASE_SCRYPT: [],
+/** `$f_scrypt$<hash>$<salt>`, then memory, rounds and salt separator in any order. */
+const FIREBASE_HASH =
+  /^\$f_scrypt\$[^$]+\$[^$]+(?=.*\$m=[+-]?\d+(?:\$|$))(?=.*\$r=[+-]?\d+(?:\$|$))(?=.*\$s=[^$]+)(?:\$[^$]+){3}\$*$/
+
+/** Of a hash with bcrypt or Argon2, the core checks only the beginning. */
+const ALGORITHMS = {
+  BCRYPT: { title: 'BCrypt', form: /^\$2[abxy]/ },
+  ARGON2: { title: 'Argon2', form: /^\$argon2[id]/ },
+  FIREBASE_SCRYPT: { title: 'Firebase SCrypt', form: FIREBASE_HASH },
 } as const
 
-type HashingAlgorithm = keyof typeof PREFIXES
-
-const NAMES = { BCRYPT: 'BCrypt', ARGON2: 'Argon2', FIREBASE_SCRYPT: 'Firebase SCrypt' } as const
+type HashingAlgorithm = keyof typeof ALGORITHMS
 
 function toAlgorithm(text: string): HashingAlgorithm | undefined {
   const name = trim(text).toUpperCase()
-  return Object.hasOwn(PREFIXES, name) ? (name as HashingAlgorithm) : undefined
+  return Object.hasOwn(ALGORITHMS, name) ? (name as HashingAlgorithm) : undefined
 }
 
 /**
- * Returns the core's objection to a hash, of which it checks only the beginning.
+ * Returns the core's objection to a hash.
  * @throws {Refused} with an error of the core if it lacks Firebase's signer key
  */
 function hashFault(
@@ -359,16 +362,9 @@ function hashFault(
     const exception = 'java.lang.IllegalStateException'
     throw new Refused(500, `${exception}: 'firebase_password_hashing_signer_key' cannot be null`)
   }
-  const isOfForm =
-    algorithm === 'FIREBASE_SCRYPT'
-      ? FIREBASE_HASH.test(hash)
-      : PREFIXES[algorithm].some((prefix) => hash.startsWith(prefix))
-  return isOfForm ? undefined : `Password hash is in invalid ${NAMES[algorithm]} format`
+  const { title, form } = ALGORITHMS[algorithm]
+  return form.test(hash) ? undefined : `Password hash is in invalid ${title} format`
 }
-
-/** `$f_scrypt$<hash>$<salt>`, then memory, rounds and salt separator in any order. */
-const FIREBASE_HASH =
-  /^\$f_scrypt\$[^$]+\$[^$]+(?=.*\$m=[+-]?\d+(?:\$|$))(?=.*\$r=[+-]?\d+(?:\$|$))(?=.*\$s=[^$]+)(?:\$[^$]+){3}\$*$/
 
 /** Returns the tenants in the core's spelling, without the invalid ones: the default for those of a wrong type. */
 function readTenantIds(

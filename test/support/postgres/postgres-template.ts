@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process'
 import { chmodSync, existsSync, mkdtempSync } from 'node:fs'
-import { chown, mkdir, readFile, rename, rm, rmdir, symlink } from 'node:fs/promises'
+import { chmod, chown, mkdir, mkdtemp, readFile, rename, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { inject } from 'vitest'
 import { SUPERUSER } from './postgres-address.js'
@@ -12,7 +11,7 @@ import { serverUser } from './postgres-user.js'
 
 /** What the global setup has found, for the workers. */
 export interface PostgresFound {
-  /** The folder of the templates; the first worker that needs a template makes it for the others. */
+  /** The folder of the templates; a worker that needs one that is not there makes it, also for the others. */
   readonly home: string
   readonly binaries: Readonly<Record<PostgresVersion, PostgresBinaries>>
 }
@@ -36,8 +35,6 @@ const INITDB_OPTIONS = [
   '--wal-segsize=1',
 ]
 
-const LOCK_POLL_MS = 20
-
 const run = promisify(execFile)
 
 /** Finds or installs both versions, and makes the folder for their templates, but no template yet. */
@@ -49,16 +46,12 @@ export function preparePostgres(): PostgresFound {
   return { home, binaries }
 }
 
-/** Returns a new cluster of the version. The first call of all workers makes it by initdb. */
+/** Returns a new cluster of the version. The first call makes it by initdb. */
 export async function postgresTemplate(version: PostgresVersion): Promise<PostgresTemplate> {
   const { home, binaries } = postgresFound()
   const found = binaries[version]
   const folder = join(home, String(found.major))
-  const lock = `${folder}.lock`
-  while (!existsSync(folder)) {
-    if (await takeLock(lock)) await makeUnlessMade(folder, found).finally(() => rmdir(lock))
-    else await delay(LOCK_POLL_MS)
-  }
+  if (!existsSync(folder)) await make(folder, found)
   return { bin: binIn(folder, found), data: join(folder, 'data'), major: found.major }
 }
 
@@ -75,21 +68,11 @@ function postgresFound(): PostgresFound {
   return found
 }
 
-async function takeLock(lock: string): Promise<boolean> {
-  try {
-    await mkdir(lock)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
-  }
-}
-
-async function makeUnlessMade(folder: string, found: PostgresBinaries): Promise<void> {
-  if (existsSync(folder)) return
-  const unfinished = `${folder}.unfinished`
-  await rm(unfinished, { recursive: true, force: true })
-  await mkdir(unfinished)
+/** Several workers may make it at once, and the first one wins. */
+async function make(folder: string, found: PostgresBinaries): Promise<void> {
+  const unfinished = await mkdtemp(`${folder}.`)
+  // The user of the servers must be able to enter it.
+  await chmod(unfinished, 0o711)
   if (found.missingLinks !== undefined) await copyPrograms(unfinished, found.missingLinks)
   const data = join(unfinished, 'data')
   await mkdir(data, { mode: 0o700 })
@@ -97,7 +80,9 @@ async function makeUnlessMade(folder: string, found: PostgresBinaries): Promise<
   if (user) await chown(data, user.uid, user.gid)
   const initdb = join(binIn(unfinished, found), 'initdb')
   await run(initdb, [...INITDB_OPTIONS, data], { cwd: data, ...user })
-  await rename(unfinished, folder)
+  await rename(unfinished, folder).catch((error: unknown) => {
+    if (!existsSync(folder)) throw error
+  })
 }
 
 function binIn(folder: string, { folder: original, missingLinks }: PostgresBinaries): string {

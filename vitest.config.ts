@@ -48,7 +48,7 @@ const OF_THE_SYSTEM = [
   'test/stores/postgres/sql/statements-by-library.test.ts',
   'test/stores/postgres/guard/calls-under-way.test.ts',
   // The tests' own support.
-  'test/support/**/{apt,secret-search}.test.ts',
+  'test/support/secret-search/*.test.ts',
   'test/support/core/**/*.test.ts',
 ]
 

@@ -17,7 +17,6 @@ import {
 import { afterAll, describe, expect, it } from 'vitest'
 import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
 import type { RawRequest } from '../support/network/raw-exchange.js'
-import { ENTRIES } from '../support/receiver/entries.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
 import {
   FORBIDDEN,
@@ -27,6 +26,7 @@ import {
   withoutBody,
 } from '../support/receiver/refusal-bytes.js'
 import { ManualDenylist } from '../support/stores/manual-denylist.js'
+import { ENTRIES } from './entries.js'
 
 const issuer = await createTestIssuer()
 const oauth2Issuer = await createOAuth2TestIssuer()

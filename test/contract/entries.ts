@@ -10,12 +10,12 @@ import {
   type ServiceIdentity,
 } from 'express-service-auth'
 import { onTestFinished } from 'vitest'
-import { type RawRequest, rawRequest } from '../network/raw-exchange.js'
-import { recordOutput } from '../secret-search/index.js'
-import { EXPRESS_MAJORS, type ExpressModule } from './express-majors.js'
-import { FAULT_STATUS } from './open-receiver.js'
-import { startReceiver } from './receiver.js'
-import { serve } from './serve.js'
+import { type RawRequest, rawRequest } from '../support/network/raw-exchange.js'
+import { EXPRESS_MAJORS, type ExpressModule } from '../support/receiver/express-majors.js'
+import { FAULT_STATUS } from '../support/receiver/open-receiver.js'
+import { startReceiver } from '../support/receiver/receiver.js'
+import { serve } from '../support/receiver/serve.js'
+import { recordOutput } from '../support/secret-search/index.js'
 
 type AnyAuth = ServiceAuth | MultiIssuerAuth
 
@@ -23,7 +23,7 @@ type AnyAuth = ServiceAuth | MultiIssuerAuth
 export interface Entrance {
   /** The accepted identities, in order. */
   readonly accepted: readonly ServiceIdentity[]
-  /** Sends a request; resolves with the whole answer, as in `refusal-bytes.ts`. */
+  /** Sends a request; resolves with the whole answer, except its `Date`. */
   raw(request?: RawRequest): Promise<string>
   /** Sends a request with this value of `Authorization`; resolves as `raw` does. */
   rawWith(authorization: string): Promise<string>

@@ -4,10 +4,10 @@ import { serviceFetch } from 'express-service-auth/client'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createOAuth2TestIssuer } from '../support/issuer/test-issuer.js'
 import { manualClock } from '../support/manual-clock.js'
-import { ENTRIES } from '../support/receiver/entries.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
 import { FORBIDDEN, INVALID_TOKEN, UNAVAILABLE } from '../support/receiver/refusal-bytes.js'
 import { ManualDenylist } from '../support/stores/manual-denylist.js'
+import { ENTRIES } from './entries.js'
 import { AUDIENCE, CLIENT, startOAuth2Issuer, USER } from './oauth2-issuer.js'
 
 const real = await startOAuth2Issuer()

@@ -12,10 +12,10 @@ import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createTokenForge } from '../../src/testing/hostile/forge.js'
 import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
 import { manualClock } from '../support/manual-clock.js'
-import { ENTRIES } from '../support/receiver/entries.js'
 import { startReceiver } from '../support/receiver/receiver.js'
 import { FORBIDDEN, INVALID_TOKEN, UNAVAILABLE } from '../support/receiver/refusal-bytes.js'
 import { ManualDenylist } from '../support/stores/manual-denylist.js'
+import { ENTRIES } from './entries.js'
 
 const first = await createTestIssuer()
 const second = await createTestIssuer()

@@ -2,18 +2,18 @@ import type { DenylistHealth, LiveDenylist } from 'express-service-auth'
 
 export type Denied = 'keys' | 'callers' | 'tokenIds'
 
-interface Lists {
-  readonly keys: Set<string>
-  readonly callers: Set<string>
-  readonly tokenIds: Set<string>
-  issuedBefore: number | undefined
-}
-
 const ANY_ISSUER = ''
+
+const noLists = () => ({
+  keys: new Set<string>(),
+  callers: new Set<string>(),
+  tokenIds: new Set<string>(),
+  issuedBefore: undefined as number | undefined,
+})
 
 /** A live denylist that a test changes. It is a class, because users may write theirs as a class. */
 export class ManualDenylist implements LiveDenylist {
-  readonly #lists = new Map<string, Lists>()
+  readonly #lists = new Map<string, ReturnType<typeof noLists>>()
   /** The arguments of `lists`, in order. */
   readonly asked: string[] = []
   isKnown = true
@@ -55,17 +55,10 @@ export class ManualDenylist implements LiveDenylist {
     }
   }
 
-  #of(issuer: string): Lists {
-    const known = this.#lists.get(issuer)
-    if (known !== undefined) return known
-    const none = {
-      keys: new Set<string>(),
-      callers: new Set<string>(),
-      tokenIds: new Set<string>(),
-      issuedBefore: undefined,
-    }
-    this.#lists.set(issuer, none)
-    return none
+  #of(issuer: string): ReturnType<typeof noLists> {
+    const lists = this.#lists.get(issuer) ?? noLists()
+    this.#lists.set(issuer, lists)
+    return lists
   }
 
   ready(): Promise<void> {

@@ -43,22 +43,19 @@ export class Callers {
     { machine, isLast, to }: { machine: Machine; isLast: boolean; to: Receiver | undefined },
   ): Promise<void> {
     const { name } = machine
-    const { history, simulation, network, issuer, storedAs, plans, package: esa } = this.#stage
+    const { history, simulation, network, issuer, storedAs, package: esa } = this.#stage
     const { key, body, service, deadlineMs, attemptTimeoutMs, maxAttempts } = call
     const record: CallRecord = {
+      ...call,
       number: history.calls.length + 1,
       name,
       recordName: `${service}/${key}`,
-      body,
-      deadlineMs,
-      maxAttempts,
       isLast,
       startedAt: simulation.now,
     }
     history.calls.push(record)
     const scope = { issuer: ISSUER, audience: 'orders', caller: service, operation: OPERATION }
     storedAs.set(record.recordName, esa.recordKey(scope, key))
-    plans.set(record, call.plan)
     let token: Token | undefined
     let isRefused = false
     const source = {

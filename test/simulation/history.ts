@@ -1,29 +1,27 @@
 import type { DatabaseStep } from './postgres/database.js'
 import type { RecordStep } from './records.js'
+import type { Call } from './story.js'
 
 /** What a story was, for the oracle and for the time line. Times are real, in ms. */
-export interface History {
-  readonly calls: CallRecord[]
-  readonly attempts: Attempt[]
-  readonly runs: Run[]
-  readonly disturbances: Disturbance[]
-  readonly losses: Loss[]
-  readonly settlements: SettlementRecord[]
-  readonly steps: RecordStep[]
-  readonly databaseSteps: DatabaseStep[]
-  readonly denials: Denial[]
-  readonly rotations: Rotation[]
-  readonly lines: Line[]
+export class History {
+  readonly calls: CallRecord[] = []
+  readonly attempts: Attempt[] = []
+  readonly runs: Run[] = []
+  readonly disturbances: Disturbance[] = []
+  readonly losses: Loss[] = []
+  readonly settlements: SettlementRecord[] = []
+  readonly steps: RecordStep[] = []
+  readonly databaseSteps: DatabaseStep[] = []
+  readonly denials: Denial[] = []
+  readonly rotations: Rotation[] = []
+  readonly lines: Line[] = []
 }
 
 /** A call of `serviceFetch`, with all its attempts. */
-export interface CallRecord {
+export interface CallRecord extends Call {
   readonly number: number
   readonly name: string
   readonly recordName: string
-  readonly body: string
-  readonly deadlineMs: number
-  readonly maxAttempts: number
   /** After all faults. */
   readonly isLast: boolean
   readonly startedAt: number
@@ -136,17 +134,3 @@ export interface Line {
   readonly party: string
   readonly text: string
 }
-
-export const emptyHistory = (): History => ({
-  calls: [],
-  attempts: [],
-  runs: [],
-  disturbances: [],
-  losses: [],
-  settlements: [],
-  databaseSteps: [],
-  steps: [],
-  denials: [],
-  rotations: [],
-  lines: [],
-})

@@ -183,7 +183,7 @@ export class Receiver implements Listener {
       receiver: this.name,
       machine: this.machine,
     })
-    const plan = stage.plans.get(run.attempt.call) as Plan
+    const { plan } = run.attempt.call
     idempotency.signal.addEventListener('abort', () => (run.lostLeaseAt = stage.simulation.now))
     await this.pause(plan.beforeMs)
     if (plan.ending === 'releases the key') idempotency.release()

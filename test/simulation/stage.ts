@@ -1,11 +1,5 @@
 import { type Machine, Simulation } from './clock.js'
-import {
-  type Attempt,
-  type CallRecord,
-  type Disturbance,
-  emptyHistory,
-  type Run,
-} from './history.js'
+import { type Attempt, type Disturbance, History, type Run } from './history.js'
 import { Issuer } from './issuer.js'
 import { type Package, surround } from './load.js'
 import { Network, type StoreServer } from './network.js'
@@ -13,14 +7,14 @@ import type { DatabaseStep } from './postgres/database.js'
 import { PostgresServer } from './postgres/server.js'
 import { recordOf } from './records.js'
 import { type Access, RedisServer } from './redis/server.js'
-import { type Plan, SETTLE_MS, type Story } from './story.js'
+import { SETTLE_MS, type Story } from './story.js'
 
 /** The header that names an attempt, for the history. */
 export const ATTEMPT = 'x-attempt'
 
 /** Where a story takes place: its clock, its network, its servers, and the history of what happens. */
 export class Stage {
-  readonly history = emptyHistory()
+  readonly history = new History()
   readonly simulation: Simulation
   readonly network: Network
   readonly redis: RedisServer
@@ -31,8 +25,6 @@ export class Stage {
   readonly package: Package
   /** The key of a record in Redis, by the name of the record. */
   readonly storedAs = new Map<string, string>()
-  /** What the handler does for a call. */
-  readonly plans = new Map<CallRecord, Plan>()
 
   constructor(story: Story, esa: Package) {
     this.story = story

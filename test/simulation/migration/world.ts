@@ -3,7 +3,7 @@ import type { Source } from '../../../src/migration/source/source.js'
 import { people, person, sourceOf } from '../../migration/run/support/people.js'
 import type { SimulatedCore } from '../../migration/run/support/simulated-core.js'
 import { Simulation } from '../clock.js'
-import { emptyHistory } from '../history.js'
+import { History } from '../history.js'
 import { type Package, type Surroundings, surround } from '../load.js'
 import type { Verdict } from '../oracle.js'
 import { judgeMigration } from './oracle.js'
@@ -27,7 +27,7 @@ const STEP_MS = 8
 
 /** Processes follow one another until the migration is complete; a person corrects and reconciles. */
 export class MigrationWorld {
-  readonly history = emptyHistory()
+  readonly history = new History()
   readonly simulation: Simulation
   readonly core: SimulatedCore
   readonly reports: MigrationReport[] = []

@@ -352,7 +352,6 @@ const OPERATIONS: readonly (readonly [RegExp, Operation])[] = [
   ],
   [/begin_run\(/, beginRun],
   [/pg_catalog\.pg_advisory_xact_lock\(/, awaitRun],
-  [/^select pg_catalog\.set_config\('client_conn/, atOnce(() => selected('checked', '500ms'))],
   [/^(with used as .*)?insert into "service_auth"\.idempotency/s, insertRecord],
   [/^insert into "service_auth"\.used_token/, insertToken],
   [/^insert into effect/, insertEffect],

@@ -97,7 +97,6 @@ function changed(
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   TIME: ({ timeUs }) => [String(Math.floor(timeUs / 1e6)), String(timeUs % 1e6)],
-  TYPE: (keys, [key = '']) => new Status(keys.live(key)?.type ?? 'none'),
   GET: (keys, [key = '']) => keys.of('string', key)?.value ?? null,
   SET(keys, [key = '', value = '', unit, ttl]) {
     const ttlMs = unit === undefined ? Number.POSITIVE_INFINITY : integer(ttl)

@@ -1,6 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { KINDS } from './kinds.js'
-import { checkMutants, loadPackage } from './load.js'
+import { checkMutants, loadPackage, mutantOf } from './load.js'
 import { search, tell } from './search.js'
 import { textOf } from './time-line.js'
 
@@ -14,21 +14,14 @@ export function tellsStories(kind: keyof typeof KINDS, count: number): void {
 
 /** What stories of a kind are worth: they find wrong versions, and a seed tells the same story again. */
 export function provesStories(kind: keyof typeof KINDS, mutants: readonly string[]): void {
-  const { mutants: snippets } = KINDS[kind]
+  const { mutants: known } = KINDS[kind]
 
   it.each(mutants)('notices that %s', async (name) => {
-    const esa = await loadPackage(snippets[name])
+    const esa = await loadPackage(mutantOf(known, name))
     expect(await search(KINDS[kind], esa, { from: 1, count: 200 })).toBeDefined()
   })
 
-  describe('a mutant', () => {
-    it('changes one place of the package', () => checkMutants(snippets))
-
-    it('is refused if its snippet is not there', () => {
-      const mutation = { file: 'idempotency/leased/leased-run.ts', from: 'no such line', to: '' }
-      expect(() => checkMutants({ wrong: [mutation] })).toThrow('has the snippet 0 times: no such')
-    })
-  })
+  it('has mutants that change one place of the package each', () => checkMutants(known))
 
   it('tells the same story each time', async () => {
     const esa = await loadPackage()
@@ -38,7 +31,6 @@ export function provesStories(kind: keyof typeof KINDS, mutants: readonly string
       const second = await tell(KINDS[kind], KINDS[kind].draw(seed), again)
       expect(first.history.lines.length).toBeGreaterThan(5)
       expect(second.history.lines).toEqual(first.history.lines)
-      expect(second.events).toBe(first.events)
     }
   })
 }

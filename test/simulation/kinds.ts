@@ -1,11 +1,10 @@
 import { MIGRATION_MUTANTS } from './migration/mutants.js'
-import { drawMigration, type MigrationStory, shorterMigration } from './migration/story.js'
+import { drawMigration, type MigrationStory } from './migration/story.js'
 import { MigrationWorld } from './migration/world.js'
 import { MUTANTS } from './mutants.js'
 import { COUPLED_MUTANTS } from './postgres/mutants.js'
 import { drawCoupledStory } from './postgres/story.js'
 import type { Kind } from './search.js'
-import { shorter } from './shrink.js'
 import { drawStory, type Story } from './story.js'
 import { World } from './world.js'
 
@@ -14,7 +13,6 @@ const leased: Kind<Story> = {
   share: 0.8,
   draw: drawStory,
   begin: (story, esa) => new World(story, esa),
-  shorter,
   mutants: MUTANTS,
 }
 
@@ -31,7 +29,6 @@ const migration: Kind<MigrationStory> = {
   share: 0.1,
   draw: drawMigration,
   begin: (story, esa) => new MigrationWorld(story, esa),
-  shorter: shorterMigration,
   mutants: MIGRATION_MUTANTS,
 }
 

@@ -15,23 +15,24 @@ import { type Listener, type Network, SimulatedSocket } from './network.js'
 
 export type Package = typeof Entry
 
-/** A wrong version of the package: in each file, a snippet that occurs once is replaced. */
-export interface Mutation {
-  readonly file: string
-  readonly from: string
-  readonly to: string
-}
+/** In a file of `src`, a snippet that occurs once, and what replaces it. */
+type Snippet = readonly [from: string, to: string]
 
-/** By name. */
-export type Mutants = Readonly<Record<string, readonly Mutation[]>>
+/** Wrong versions of the package: the snippets of each file, by the name of the mutant. */
+export type Mutants = Readonly<Record<string, Readonly<Record<string, Snippet>>>>
 
-/** Wrong versions of one file, each with a snippet and what replaces it. */
-export const mutantsOf = (
-  file: string,
-  snippets: Readonly<Record<string, readonly [from: string, to: string]>>,
-): Mutants =>
-  Object.fromEntries(
-    Object.entries(snippets).map(([name, [from, to]]) => [name, [{ file, from, to }]]),
+export const namesOf = (mutants: Mutants): readonly string[] => [
+  ...new Set(Object.values(mutants).flatMap(Object.keys)),
+]
+
+/** A wrong version: one snippet for each file that it changes. */
+type Mutant = ReadonlyMap<string, Snippet>
+
+export const mutantOf = (mutants: Mutants, name: string): Mutant =>
+  new Map(
+    Object.entries(mutants).flatMap(([file, { [name]: snippet }]) =>
+      snippet === undefined ? [] : [[file, snippet]],
+    ),
   )
 
 /** What the code of the package runs in now; one at a time. */
@@ -67,21 +68,22 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const realRequire = createRequire(`${root}package.json`)
 
 /** @throws Error if a snippet is not found exactly once. */
-export async function loadPackage(mutations: readonly Mutation[] = []): Promise<Package> {
-  const used = new Set<Mutation>()
-  const { outputFiles } = await build({
+export async function loadPackage(mutant: Mutant = new Map()): Promise<Package> {
+  const { outputFiles, metafile } = await build({
     entryPoints: [`${root}test/simulation/entry.ts`],
     bundle: true,
     write: false,
+    metafile: true,
     format: 'cjs',
     platform: 'node',
     define: { 'import.meta.url': JSON.stringify(import.meta.url) },
     target: 'node20',
     logLevel: 'silent',
-    plugins: [ownModules(mutations, used)],
+    plugins: [ownModules(mutant)],
+    absWorkingDir: root,
   })
-  for (const mutation of mutations) {
-    if (!used.has(mutation)) throw new Error(`${mutation.file} is not loaded`)
+  for (const file of mutant.keys()) {
+    if (metafile.inputs[`src/${file}`] === undefined) throw new Error(`${file} is not loaded`)
   }
   const names = Object.keys(GLOBALS)
   const code = new Function('module', 'exports', 'require', ...names, outputFiles[0]?.text ?? '')
@@ -91,8 +93,8 @@ export async function loadPackage(mutations: readonly Mutation[] = []): Promise<
 }
 
 /** @throws Error if the snippet does not occur exactly once. */
-function mutated(contents: string, { file, from, to }: Mutation): string {
-  const parts = contents.split(from)
+function mutated(file: string, [from, to]: Snippet): string {
+  const parts = readFileSync(`${root}src/${file}`, 'utf8').split(from)
   if (parts.length !== 2)
     throw new Error(`${file} has the snippet ${parts.length - 1} times: ${from}`)
   return parts.join(to)
@@ -100,12 +102,12 @@ function mutated(contents: string, { file, from, to }: Mutation): string {
 
 /** @throws Error if a snippet does not occur exactly once in its file. */
 export function checkMutants(mutants: Mutants): void {
-  for (const mutation of Object.values(mutants).flat())
-    mutated(readFileSync(`${root}src/${mutation.file}`, 'utf8'), mutation)
+  for (const [file, snippets] of Object.entries(mutants))
+    for (const snippet of Object.values(snippets)) mutated(file, snippet)
 }
 
 /** Bundles the package, ioredis and pg; everything else is the real module. */
-const ownModules = (mutations: readonly Mutation[], used: Set<Mutation>): Plugin => ({
+const ownModules = (mutant: Mutant): Plugin => ({
   name: 'own modules',
   setup(pluginBuild) {
     pluginBuild.onResolve({ filter: /^[^.]/ }, ({ path, kind }) =>
@@ -113,16 +115,9 @@ const ownModules = (mutations: readonly Mutation[], used: Set<Mutation>): Plugin
         ? undefined
         : { path, external: true },
     )
-    for (const file of new Set(mutations.map((each) => each.file))) {
+    for (const [file, snippet] of mutant) {
       const filter = new RegExp(`${`/src/${file}`.replace(/[/.]/g, '\\$&')}$`)
-      pluginBuild.onLoad({ filter }, ({ path }) => {
-        let contents = readFileSync(path, 'utf8')
-        for (const mutation of mutations.filter((each) => each.file === file)) {
-          contents = mutated(contents, mutation)
-          used.add(mutation)
-        }
-        return { contents, loader: 'ts' }
-      })
+      pluginBuild.onLoad({ filter }, () => ({ contents: mutated(file, snippet), loader: 'ts' }))
     }
   },
 })

@@ -1,14 +1,13 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { parseArgs } from 'node:util'
 import { KINDS } from './kinds.js'
-import { loadPackage, type Package } from './load.js'
-import { type Kind, search, shrink, type Told, tell } from './search.js'
+import { loadPackage, mutantOf, namesOf, type Package } from './load.js'
+import { type Kind, search, type Told, tell } from './search.js'
+import { shrink } from './shrink.js'
 import { textOf } from './time-line.js'
 
 /*
- * npm run simulate -- --stories 100000 [--of KIND] [--seed 1] [--processes 2]
- * npm run simulate -- --mutants [--of KIND] [--only REGEXP] [--stories 20000] [--processes 2]
+ * npm run simulate -- --stories 100000 [--of KIND] [--seed 1]
+ * npm run simulate -- --mutants [--of KIND] [--only REGEXP] [--stories 20000]
  * Each kind (leased, coupled, migration) has its share of the stories, or one has all.
  */
 const { values } = parseArgs({
@@ -18,13 +17,8 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     mutants: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
-    processes: { type: 'string', default: '1' },
-    /** Which of the processes this is, from 0. */
-    part: { type: 'string' },
   },
 })
-const processes = Number(values.processes)
-const part = Number(values.part ?? 0)
 const stories = Number(values.stories)
 const seed = Number(values.seed)
 const kinds = Object.entries(KINDS).filter(([name]) => name === (values.of ?? name))
@@ -35,8 +29,7 @@ async function simulate(): Promise<boolean> {
   const esa = await loadPackage()
   for (const [name, kind] of kinds) {
     const share = values.of === undefined ? kind.share : 1
-    if (!(await simulateKind(name, kind, Math.ceil((stories * share) / processes), esa)))
-      return false
+    if (!(await simulateKind(name, kind, Math.ceil(stories * share), esa))) return false
   }
   console.log('every promise was kept')
   return true
@@ -46,19 +39,17 @@ async function simulateKind(name: string, kind: Kind, count: number, esa: Packag
   const startedAt = performance.now()
   const explained = new Map<string, number>()
   let told = 0
-  let events = 0
   const rate = (): string => {
     const seconds = (performance.now() - startedAt) / 1000
     return `${name}: ${told} stories, ${(told / seconds).toFixed(0)} a second`
   }
-  const onTold = ({ events: more, explained: causes }: Told): void => {
+  const onTold = ({ explained: causes }: Told): void => {
     told += 1
-    events += more
     for (const cause of causes) explained.set(cause, (explained.get(cause) ?? 0) + 1)
     if (told % REPORT_EVERY === 0) console.log(rate())
   }
-  const found = await search(kind, esa, { from: seed + part * count, count, onTold })
-  console.log(`${rate()}, ${Math.round(events / told)} events each`)
+  const found = await search(kind, esa, { from: seed, count, onTold })
+  console.log(rate())
   console.log(`doubles that their story explains: ${JSON.stringify(Object.fromEntries(explained))}`)
   if (found === undefined) return true
   const shortest = await shrink(kind, found.told.story, esa)
@@ -70,15 +61,10 @@ async function simulateKind(name: string, kind: Kind, count: number, esa: Packag
 
 async function findMutants(): Promise<boolean> {
   const sound = await loadPackage()
-  const all = kinds.flatMap(([, kind]) =>
-    Object.entries(kind.mutants).map(([name, mutations]) => ({ kind, name, mutations })),
-  )
-  const own = all
-    .filter(({ name }) => new RegExp(values.only).test(name))
-    .filter((_, index) => index % processes === part)
+  const all = kinds.flatMap(([, kind]) => namesOf(kind.mutants).map((name) => ({ kind, name })))
   let isEachFound = true
-  for (const { kind, name, mutations } of own) {
-    const mutant = await loadPackage(mutations)
+  for (const { kind, name } of all.filter((each) => new RegExp(values.only).test(each.name))) {
+    const mutant = await loadPackage(mutantOf(kind.mutants, name))
     let from = seed
     let found: Awaited<ReturnType<typeof search>>
     do {
@@ -94,17 +80,4 @@ async function findMutants(): Promise<boolean> {
   return isEachFound
 }
 
-/** Each process tells its part. */
-async function divide(): Promise<boolean> {
-  const codes = Array.from({ length: processes }, async (_, index) => {
-    const own = [...process.argv.slice(1), '--part', String(index)]
-    const child = spawn(process.execPath, [...process.execArgv, ...own], { stdio: 'inherit' })
-    const [code] = await once(child, 'exit')
-    return code === 0
-  })
-  return (await Promise.all(codes)).every(Boolean)
-}
-
-const isPart = processes === 1 || values.part !== undefined
-const work = values.mutants ? findMutants : simulate
-process.exitCode = (await (isPart ? work() : divide())) ? 0 : 1
+process.exitCode = (await (values.mutants ? findMutants() : simulate())) ? 0 : 1

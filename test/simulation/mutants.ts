@@ -1,11 +1,9 @@
-import { type Mutants, mutantsOf } from './load.js'
+import type { Mutants } from './load.js'
 
 /** Wrong versions of the package, each of which breaks another promise. */
 export const MUTANTS: Mutants = {
-  ...mutantsOf('idempotency/leased/leased-run.ts', {
+  'idempotency/leased/leased-run.ts': {
     'no lease is renewed': ['if (mayRenew) {', 'if (false) {'],
-  }),
-  ...mutantsOf('idempotency/leased/leased-run.ts', {
     'a failed store runs the handler': [
       "return { outcome: 'undone', reason: 'store_unavailable' }",
       "reservation = { outcome: 'reserved', fence: 1 }",
@@ -15,11 +13,11 @@ export const MUTANTS: Mutants = {
       "? settle({ type: 'not_stored' }, 'result_too_large')",
       "? settle({ type: 'released' }, 'result_too_large')",
     ],
-  }),
-  ...mutantsOf('middleware/idempotency-key/run.ts', {
+  },
+  'middleware/idempotency-key/run.ts': {
     'release is ignored': ['    isReleased = true\n', ''],
-  }),
-  ...mutantsOf('idempotency/buffered-response/buffer-response.ts', {
+  },
+  'idempotency/buffered-response/buffer-response.ts': {
     'a result is sent before it is stored': [
       'wait(buffered, () => observer.onComplete({ status, headers, body }))',
       'wait(buffered, async () => void observer.onComplete({ status, headers, body }))',
@@ -28,8 +26,8 @@ export const MUTANTS: Mutants = {
       'watchClosing(response, () => abort(buffered))',
       "watchClosing(response, () => abort(buffered)); response.once('close', () => abort(buffered))",
     ],
-  }),
-  ...mutantsOf('stores/redis/store/idempotency-scripts.ts', {
+  },
+  'stores/redis/store/idempotency-scripts.ts': {
     'the fingerprint is not compared': [
       "if record.fingerprint ~= mine.fingerprint then return { 'mismatch' } end",
       '',
@@ -49,8 +47,8 @@ export const MUTANTS: Mutants = {
       "return ['d', wholeMs(run.retentionMs)]",
       "return ['d', wholeMs(run.leaseMs)]",
     ],
-  }),
-  ...mutantsOf('stores/redis/store/redis-store.ts', {
+  },
+  'stores/redis/store/redis-store.ts': {
     'a repeated reservation is forgotten': ['if (state.isRepeated) {', 'if (false) {'],
     'a token is refused to its own retry': [
       'if nonce and nonce ~= ARGV[1] then return 0 end',
@@ -60,17 +58,17 @@ export const MUTANTS: Mutants = {
       'isConsumed(await reservations.run(call))',
       'isConsumed(await connection.run(call))',
     ],
-  }),
-  ...mutantsOf('stores/redis/store/compensation.ts', {
+  },
+  'stores/redis/store/compensation.ts': {
     'compensation without owner': [
       'record.owner ~= mine.owner or record.fence == mine.fence',
       'record.fence == mine.fence',
     ],
-  }),
-  ...mutantsOf('stores/redis/connection/group-commit.ts', {
+  },
+  'stores/redis/connection/group-commit.ts': {
     'WAIT is ignored': ['const acknowledged = await count', 'const acknowledged = min'],
-  }),
-  ...mutantsOf('idempotency/single-use.ts', {
+  },
+  'idempotency/single-use.ts': {
     'a token is remembered for a second': [
       'ttlMs: Math.ceil((leftSeconds + CLOCK_DRIFT_SECONDS) * 1000),',
       'ttlMs: leftSeconds && 1000,',
@@ -79,8 +77,8 @@ export const MUTANTS: Mutants = {
       "throw new Unavailable('store', 'the single-use store failed', { cause: error })",
       'first = true',
     ],
-  }),
-  ...mutantsOf('stores/redis/store/record-access.ts', {
+  },
+  'stores/redis/store/record-access.ts': {
     'an operator settles another run': [
       'if redis.sha1hex(stored()) ~= digest then return 0 end',
       '',
@@ -89,47 +87,47 @@ export const MUTANTS: Mutants = {
       "if may_have_lease and redis.call('PTTL', KEYS[1]) > tonumber(record.retention) then return 0 end",
       '',
     ],
-  }),
-  ...mutantsOf('client/service-fetch/retry-decision.ts', {
+  },
+  'client/service-fetch/retry-decision.ts': {
     'a caller retries in no time': [
       "return isRepeatable ? { type: 'retry', afterMs: outcome.retryAfterMs } : END",
       "return isRepeatable ? { type: 'retry', afterMs: 0 } : END",
     ],
-  }),
-  ...mutantsOf('idempotency/fingerprint.ts', {
+  },
+  'idempotency/fingerprint.ts': {
     'the key is scoped to no caller': [
       'digestOfParts([issuer, audience, caller, operation, key])',
       'digestOfParts([issuer, audience, operation, key])',
     ],
-  }),
-  ...mutantsOf('middleware/idempotency-key/answer.ts', {
+  },
+  'middleware/idempotency-key/answer.ts': {
     'a replay is not marked': ["response.setHeader('Idempotent-Replayed', 'true')", ''],
-  }),
-  ...mutantsOf('verification/denylist/local-denylist.ts', {
+  },
+  'verification/denylist/local-denylist.ts': {
     'a denylist that was never read denies nobody': ['if (refusesUnknown) return undefined', ''],
-  }),
-  ...mutantsOf('verification/denylist/merge-entries.ts', {
+  },
+  'verification/denylist/merge-entries.ts': {
     'an allowed caller stays denied': [
       'if (entry.number < (list.tombstones.get(target) ?? 0)) continue',
       '',
     ],
-  }),
-  ...mutantsOf('stores/redis/denylist/scripts.ts', {
+  },
+  'stores/redis/denylist/scripts.ts': {
     'a denial has no version': [
       '  remove_some_ended(hashes, second_of)\n  publish(number, nonce)',
       '  remove_some_ended(hashes, second_of)',
     ],
-  }),
-  ...mutantsOf('verification/admit.ts', {
+  },
+  'verification/admit.ts': {
     'a cached token outlives its key': [
       'now < validUntil && deps.keySource.current(key.kid) === key',
       'now < validUntil',
     ],
-  }),
-  ...mutantsOf('verification/key-set/remote-source.ts', {
+  },
+  'verification/key-set/remote-source.ts': {
     'an unreachable key set refuses tokens': [
       'if (isClosed || hasFailed) return Promise.reject(unavailable())',
       'if (isClosed || hasFailed) return undefined',
     ],
-  }),
+  },
 }

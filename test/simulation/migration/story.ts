@@ -84,22 +84,3 @@ export const isAddressCorrected = ({ fixes, poison }: MigrationStory, user: numb
 /** Whether anything keeps the user from getting an account with the record of the source. */
 export const isObstructed = ({ conflicts, taken, poison }: MigrationStory, user: number): boolean =>
   conflicts.includes(user) || poison.includes(user) || taken.some((each) => each.user === user)
-
-/** The same story with less. */
-export function* shorterMigration(story: MigrationStory): Generator<MigrationStory> {
-  for (const name of [
-    'fates',
-    'kills',
-    'hook',
-    'conflicts',
-    'taken',
-    'poison',
-    'blames',
-  ] as const) {
-    for (const [index] of story[name].entries())
-      yield { ...story, [name]: (story[name] as unknown[]).toSpliced(index, 1) }
-  }
-  if (story.users > 1) yield { ...story, users: story.users - 1 }
-  for (const [index, fate] of story.fates.entries())
-    if (fate !== 'done') yield { ...story, fates: story.fates.with(index, 'done') }
-}

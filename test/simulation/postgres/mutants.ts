@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: snippets of source
-import { type Mutants, mutantsOf } from '../load.js'
+import type { Mutants } from '../load.js'
 
 const LOCK = 'is_locked := pg_catalog.pg_try_advisory_xact_lock($3);'
 const LOOK_UP =
@@ -7,7 +7,7 @@ const LOOK_UP =
 
 /** Wrong versions of the coupled store, each of which breaks another promise. */
 export const COUPLED_MUTANTS: Mutants = {
-  ...mutantsOf('stores/postgres/sql/statements.ts', {
+  'stores/postgres/sql/statements.ts': {
     'a record that is there is ignored': [
       "values (${columns(inTransaction('$5'))})`",
       "values (${columns(inTransaction('$5'))}) on conflict do nothing`",
@@ -24,14 +24,14 @@ export const COUPLED_MUTANTS: Mutants = {
       "const TIMEOUTS = ['statement_timeout', 'idle_in_transaction_session_timeout']",
       "const TIMEOUTS = ['statement_timeout']",
     ],
-  }),
-  ...mutantsOf('stores/postgres/sweep.ts', {
+  },
+  'stores/postgres/sweep.ts': {
     'the sweeper deletes what has not expired': [
       'OPERATOR(pg_catalog.<) pg_catalog.statement_timestamp()',
       'OPERATOR(pg_catalog.>) pg_catalog.statement_timestamp()',
     ],
-  }),
-  ...mutantsOf('middleware/idempotency-key/run.ts', {
+  },
+  'middleware/idempotency-key/run.ts': {
     'an answer is sent before COMMIT': [
       'return answer.ending\n    })',
       'const { ending, send } = answer\n      void ending.then(send)\n      return ending\n    })',
@@ -40,14 +40,14 @@ export const COUPLED_MUTANTS: Mutants = {
       'if (discard()) next(new ServiceAuthError(reason, message, { cause }))',
       'if (message && cause && next && discard) answer?.send()',
     ],
-  }),
-  ...mutantsOf('middleware/idempotency-key/answer.ts', {
+  },
+  'middleware/idempotency-key/answer.ts': {
     'a replay needs no token': [
       'if (!settings.isCoupled || (await useToken(context, settings, token)))',
       'if (settings && token !== null)',
     ],
-  }),
-  ...mutantsOf('stores/postgres/run/outcome.ts', {
+  },
+  'stores/postgres/run/outcome.ts': {
     'a lost COMMIT counts as rolled back': [
       "step === 'commit' ? 'unclear' : 'unavailable'",
       "'unavailable'",
@@ -60,14 +60,14 @@ export const COUPLED_MUTANTS: Mutants = {
       'const used = token && { ...token, isRequired: needsToken }',
       'const used = needsToken ? undefined : token && { ...token, isRequired: needsToken }',
     ],
-  }),
-  ...mutantsOf('stores/postgres/run/live-runs.ts', {
+  },
+  'stores/postgres/run/live-runs.ts': {
     'a handler keeps its transaction': ['this.isAnswered = true\n    this.#guarded?.stop()', ''],
-  }),
-  ...mutantsOf('stores/postgres/run/run.ts', {
+  },
+  'stores/postgres/run/run.ts': {
     'a refusal commits its writes': [
       "ending.type === 'commit' || (ending.type === 'refuse' && live.keepsWrites)",
       "ending.type !== 'roll_back'",
     ],
-  }),
+  },
 }

@@ -2,42 +2,28 @@ import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Kysely, PostgresDialect, type Transaction } from 'kysely'
+import { Kysely, PostgresDialect } from 'kysely'
 import { Client, Pool } from 'pg'
-import { DataSource, type EntityManager } from 'typeorm'
-import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
+import { DataSource } from 'typeorm'
+import { describe, expect, it } from 'vitest'
 import { fromKysely } from '../../../../src/stores/postgres/adapters/kysely.js'
 import { fromPg } from '../../../../src/stores/postgres/adapters/pg.js'
 import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
 import { fromPrisma } from '../../../../src/stores/postgres/adapters/prisma.js'
 import { fromTypeOrm } from '../../../../src/stores/postgres/adapters/type-orm.js'
-import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
-import { generatedPrisma, openPrisma } from '../../../support/postgres/prisma.js'
-import type { PaymentTable } from './libraries.js'
+import { generatedPrisma } from '../../../support/postgres/prisma.js'
 
 const URL_OF_NOTHING = 'postgres://postgres@127.0.0.1:1/postgres'
 const pool = new Pool({ connectionString: URL_OF_NOTHING })
-const kysely = new Kysely<PaymentTable>({ dialect: new PostgresDialect({ pool }) })
+const kysely = new Kysely({ dialect: new PostgresDialect({ pool }) })
 const source = new DataSource({ type: 'postgres', url: URL_OF_NOTHING })
 
-describe('the type of the transaction is the own one of', () => {
-  it('kysely', () => {
-    const runner = fromKysely(kysely)
-    expectTypeOf(runner).toEqualTypeOf<TransactionRunner<Transaction<PaymentTable>>>()
-  })
-
-  it('TypeORM', () => {
-    const runner = fromTypeOrm(source)
-    expectTypeOf(runner).toEqualTypeOf<TransactionRunner<EntityManager>>()
-  })
-
-  it('Prisma, also of an extended client', async () => {
-    const folder = await generatedPrisma()
-    expect(await compile(folder, PRISMA_PROGRAM)).toBe('')
-    expect(await compile(folder, `${PRISMA_PROGRAM}\nconst wrong: number = plain`)).toContain(
-      'TS2322',
-    )
-  })
+it('the type of the transaction is that of Prisma, also of an extended client', async () => {
+  const folder = await generatedPrisma()
+  expect(await compile(folder, PRISMA_PROGRAM)).toBe('')
+  expect(await compile(folder, `${PRISMA_PROGRAM}\nconst wrong: number = plain`)).toContain(
+    'TS2322',
+  )
 })
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
@@ -119,19 +105,4 @@ describe.each<[string, (client: never) => unknown, string, readonly [string, unk
     const refusal = new TypeError(`${name}: expected ${expected}`)
     expect(() => from(client as never)).toThrow(refusal)
   })
-})
-
-it('a client that is made but not connected is taken, and its runner rejects', async () => {
-  const prisma = await openPrisma(URL_OF_NOTHING, 1)
-  onTestFinished(() => prisma.$disconnect())
-  const limits = { acquireMs: 500, transactionMs: 500 }
-  for (const runner of [fromKysely(kysely), fromPrisma(prisma), fromTypeOrm(source)]) {
-    const work = (): never => expect.unreachable('should not run')
-    await expect(runner.transaction(work, limits)).rejects.toThrow()
-    const statement = runner.query(undefined, 'select 1', [], {
-      acquireMs: 500,
-      statementMs: 500,
-    })
-    await expect(statement).rejects.toThrow()
-  }
 })

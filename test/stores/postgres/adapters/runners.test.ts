@@ -18,6 +18,7 @@ import {
   CREATE_PAYMENT,
   insertPayment,
   type OpenAdapter,
+  PG,
   PG_BY_PIPELINE,
 } from './libraries.js'
 
@@ -191,3 +192,15 @@ describe.each(ADAPTERS.filter(({ name }) => WITH_SAVEPOINTS.includes(name)))(
     })
   },
 )
+
+it('on pg, a connection that is not free in time is destroyed', async () => {
+  const { runner, execute } = await open(PG)
+  const limits = { ...ALONE, statementMs: 50 }
+  await expect(runner.query(undefined, 'select pg_sleep(30)', [], limits)).rejects.toThrow('50 ms')
+  const failed = runner.transaction(async (tx) => {
+    execute(tx, 'select pg_sleep(30)').catch(() => {})
+    throw new Error('the time is over')
+  }, LIMITS)
+  await expect(failed).rejects.toThrow('the time is over')
+  expect(await runner.query(undefined, 'select 1 as one', [], ALONE)).toEqual([{ one: 1 }])
+})

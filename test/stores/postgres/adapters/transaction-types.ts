@@ -2,11 +2,15 @@
 // Compiled with the tests, not as a user's program: drizzle's own declarations do not all compile.
 import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
+import type { Kysely, Transaction } from 'kysely'
 import pg from 'pg'
 import postgres from 'postgres'
+import type { DataSource, EntityManager } from 'typeorm'
 import { fromDrizzle } from '../../../../src/stores/postgres/adapters/drizzle.js'
+import { fromKysely } from '../../../../src/stores/postgres/adapters/kysely.js'
 import { fromPg } from '../../../../src/stores/postgres/adapters/pg.js'
 import { fromPostgresJs } from '../../../../src/stores/postgres/adapters/postgres-js.js'
+import { fromTypeOrm } from '../../../../src/stores/postgres/adapters/type-orm.js'
 import type { TransactionRunner } from '../../../../src/stores/postgres/runner.js'
 
 type Same<One, Other> =
@@ -33,6 +37,12 @@ const db = drizzle(pool, { schema: {} })
 const onDrizzle = fromDrizzle(db, sql)
 type DrizzleTransaction = Parameters<Parameters<typeof db.transaction>[0]>[0]
 export const drizzleTransaction: Same<TransactionOf<typeof onDrizzle>, DrizzleTransaction> = true
+
+export const kyselyTransaction = (
+  kysely: Kysely<{ a: { b: string } }>,
+): TransactionRunner<Transaction<{ a: { b: string } }>> => fromKysely(kysely)
+export const typeOrmTransaction = (source: DataSource): TransactionRunner<EntityManager> =>
+  fromTypeOrm(source)
 
 // @ts-expect-error a client is no pool
 fromPg(new pg.Client())

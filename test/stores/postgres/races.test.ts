@@ -1,11 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { migration } from 'express-service-auth/postgres'
 import { expect, it } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { startPostgresProxy } from '../../support/postgres/postgres-proxy.js'
-import { createLedger, openCoupled, writeEffect } from '../../support/receiver/coupled-receiver.js'
+import {
+  type CoupledOptions,
+  createLedger,
+  openCoupled,
+  writeEffect,
+} from '../../support/receiver/coupled-receiver.js'
 import { type Answer, type Call, call, newKey } from '../../support/receiver/order-calls.js'
+import { until } from '../../support/until.js'
 
 const postgres = await sharedPostgres()
 
@@ -153,3 +160,33 @@ it('200 equal requests while one runs, and 200 at once from cold, in one process
   expect(await ledger.effects(coldKey)).toBe(1)
   await proxy.stop()
 })
+
+const SLEEPING =
+  "select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"
+
+it.each([
+  { isolation: undefined, inVain: 0 },
+  // The snapshot of the whole transaction is older than the lock; a plain insert of the record notices.
+  { isolation: 'repeatable read', inVain: 1 },
+] as const)(
+  'a run that another overtakes before its lock, at $isolation: one effect',
+  async ({ isolation, inVain }) => {
+    const ledger = await createLedger(postgres)
+    const slowly =
+      "if current_setting('application_name') = 'slow' then perform pg_sleep(3); end if;"
+    await ledger.query(migration().replace(/is_locked := pg/, `${slowly} $&`))
+    const handler: CoupledOptions['handler'] = (store) => async (request, response) => {
+      await writeEffect(store, request)
+      response.status(201).json({})
+    }
+    const pool = { application_name: 'slow' }
+    const slow = await openCoupled({ url: ledger.url, pool, store: { isolation }, handler })
+    const quick = await openCoupled({ url: ledger.url, handler })
+    const given = { key: newKey(), body: '{}' }
+    const first = post(slow.port, given)
+    await until('it is before its lock', async () => (await ledger.query(SLEEPING)).length > 0)
+    expect(await post(quick.port, given)).toMatchObject({ status: 201 })
+    expect(await first).toMatchObject({ status: 201, headers: { 'idempotent-replayed': ['true'] } })
+    expect([slow.handled, await ledger.effects(given.key)]).toEqual([inVain, 1])
+  },
+)

@@ -40,11 +40,10 @@ const OF_THE_SYSTEM = [
   'test/sdk/accept-one-of.test.ts',
   'test/simulation/all-stories.test.ts',
   'test/stores/redis/{denylist/faults,denylist/topologies,connection/{replicated-runs,sentinel}}.test.ts',
-  'test/stores/postgres/{races,races-before-lock,pools,answers-on-the-wire}*.test.ts',
-  'test/stores/postgres/check.test.ts',
+  'test/stores/postgres/{answers-on-the-wire,check,ended-by-handler,missing-key,pools,races}.test.ts',
   // On each library of Postgres.
-  'test/stores/postgres/{ended-by-handler,late-use,missing-key,server-failures,silent-replies}.test.ts',
-  'test/stores/postgres/adapters/{async-context,clients,drizzle,pgbouncer,postgres-js,ready-and-ended,runners}.test.ts',
+  'test/stores/postgres/{late-use,server-failures,silent-replies}.test.ts',
+  'test/stores/postgres/adapters/{clients,drizzle,pgbouncer,postgres-js,ready-and-ended,runners}.test.ts',
   'test/stores/postgres/sql/statements-by-library.test.ts',
   'test/stores/postgres/guard/calls-under-way.test.ts',
   // The tests' own support.

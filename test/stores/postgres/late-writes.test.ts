@@ -18,15 +18,10 @@ type Write = () => PromiseLike<unknown>
 /** Ways to write that a handler can have made ready before its answer. */
 const KINDS: Readonly<Record<string, (tx: PoolClient) => Write>> = {
   'the client': (tx) => () => tx.query(LATE),
-  'its function': (tx) => {
-    const { query } = tx
-    return () => query(LATE)
-  },
   'a bound function': (tx) => {
     const query = tx.query.bind(tx) as (text: string) => Promise<unknown>
     return () => query(LATE)
   },
-  'a config': (tx) => () => tx.query({ text: LATE, values: [] }),
   'a callback': (tx) => () =>
     new Promise((resolve, reject) => {
       // Who gives a callback looks at nothing else.
@@ -44,43 +39,16 @@ const KINDS: Readonly<Record<string, (tx: PoolClient) => Write>> = {
       const done = (error: Error | null) => (error ? reject(error) : resolve(undefined))
       tx.query(new Query(LATE, done as never))
     }),
-  'an open savepoint': (tx) => {
-    void tx.query('savepoint late')
-    return async () => {
-      await tx.query(LATE)
-      await tx.query('release savepoint late')
-    }
-  },
 }
 
-/** When it is used: `undefined` is at once. */
-const MOMENTS: readonly ((owner: Owner) => Promise<unknown> | undefined)[] = [
+/** When it is used: `undefined` is at once, and the last when another request has the connection. */
+const MOMENTS: readonly ((reached: Promise<void>) => Promise<unknown> | undefined)[] = [
   () => undefined,
   () => Promise.resolve(),
   () => new Promise((resolve) => process.nextTick(resolve)),
   () => new Promise((resolve) => setImmediate(resolve)),
-  ({ reached }) => reached,
+  (reached) => reached,
 ]
-
-/** Another request, which has the only connection of the pool until it is told to answer. */
-interface Owner {
-  readonly reached: Promise<void>
-  letGo(): void
-  own(): Promise<void>
-}
-
-function createOwner(): Owner {
-  const { promise: reached, resolve: reach } = withResolvers()
-  const { promise: released, resolve: letGo } = withResolvers()
-  return {
-    reached,
-    letGo: () => letGo(),
-    own() {
-      reach()
-      return released
-    },
-  }
-}
 
 async function failureOf(write: Write): Promise<unknown> {
   try {
@@ -93,21 +61,23 @@ async function failureOf(write: Write): Promise<unknown> {
 describe.each(Object.entries(KINDS))('%s', (_kind, makeReady) => {
   it('writes nothing after the answer, at any moment', async () => {
     const failures: Promise<unknown>[] = []
-    const owner = createOwner()
+    const { promise: reached, resolve: reach } = withResolvers()
+    const { promise: released, resolve: letGo } = withResolvers()
     const receiver = await openCoupled({
       url: ledger.url,
       pool: { max: 1 },
       handler: (store) => async (request, response) => {
         await writeEffect(store, request)
         if (request.query['owner']) {
-          await owner.own()
+          reach()
+          await released
           response.status(200).json({})
           return
         }
         const write = makeReady(store.transactionOf(request))
         response.status(201).json({})
         for (const wait of MOMENTS) {
-          const waited = wait(owner)
+          const waited = wait(reached)
           failures.push(waited ? waited.then(() => failureOf(write)) : failureOf(write))
         }
       },
@@ -115,9 +85,9 @@ describe.each(Object.entries(KINDS))('%s', (_kind, makeReady) => {
     const [key, ownerKey] = [newKey(), newKey()]
     expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
     const owning = call(receiver.port, { key: ownerKey, path: '/orders/1?owner=1' })
-    await owner.reached
+    await reached
     const ended = await Promise.all(failures)
-    owner.letGo()
+    letGo()
     expect(await owning).toMatchObject({ status: 200 })
     expect(ended).toHaveLength(MOMENTS.length)
     for (const failure of ended) expect(failure).toBeInstanceOf(TransactionEndedError)

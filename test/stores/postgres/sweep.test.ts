@@ -70,15 +70,6 @@ describe('sweep', () => {
     expect(await sweep(place)).toBe(6)
   })
 
-  it('counts each row once when many sweep at the same time', async () => {
-    await expired(200)
-    const sweeps = Array.from({ length: 6 }, () => sweep(place, { batch: 7 }))
-    const counts = await Promise.all(sweeps)
-    const rest = await sweep(place)
-    expect(counts.reduce((sum, count) => sum + count, rest)).toBe(400)
-    expect(await left()).toEqual([0, 0])
-  })
-
   it('does not hold up who uses the table', async () => {
     await expired(10)
     const client = await pool.connect()

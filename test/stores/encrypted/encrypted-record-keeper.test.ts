@@ -7,15 +7,7 @@ import {
 } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
 import { encodeResult } from '../../../src/idempotency/buffered-response/stored-result.js'
-import {
-  begin,
-  finish,
-  found,
-  KEYS,
-  OPTIONS,
-  openInnerStores,
-  requestFor,
-} from './encrypted-kit.js'
+import { begin, finish, found, KEYS, OPTIONS, openRedisStore, requestFor } from './encrypted-kit.js'
 
 const resultOf = (text: string): Buffer =>
   encodeResult({ status: 201, headers: [], body: Buffer.from(text) })
@@ -24,12 +16,9 @@ const OPERATORS = resultOf('of the operator')
 const DONE: Resolution = { type: 'finished', result: OPERATORS }
 const FREED: Resolution = { type: 'freed' }
 
-const { onMemory, onRedis } = await openInnerStores()
+const inner = await openRedisStore()
 
-describe.each([
-  ['memory', onMemory],
-  ['Redis', onRedis],
-])('what an operator sees and does, encrypted on %s', (_, inner) => {
+describe('what an operator sees and does, encrypted', () => {
   const make = (changes: Partial<EncryptedStoreOptions> = {}): Store =>
     encryptedStore(inner, { ...OPTIONS, ...changes })
   const other = () => make({ keys: { '2026-02': KEYS['2026-02'] }, current: '2026-02' })
@@ -102,10 +91,10 @@ it('a run that comes back while its answer is encrypted keeps its own', async ()
   const request = requestFor()
   const comesBack: { run?: () => Promise<unknown> } = {}
   const slow: Store = {
-    ...onMemory,
+    ...inner,
     async resolve(record, fence, as) {
       await comesBack.run?.()
-      return onMemory.resolve(record, fence, as)
+      return inner.resolve(record, fence, as)
     },
   }
   const store = encryptedStore(slow, OPTIONS)

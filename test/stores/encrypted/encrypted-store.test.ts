@@ -15,23 +15,11 @@ import {
 } from 'express-service-auth/testing'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { testCases } from '../../support/stores/store-cases.js'
-import {
-  begin,
-  finish,
-  found,
-  KEYS,
-  OPTIONS,
-  openInnerStores,
-  requestFor,
-} from './encrypted-kit.js'
+import { begin, finish, found, KEYS, OPTIONS, openRedisStore, requestFor } from './encrypted-kit.js'
 
-const { onMemory, onRedis } = await openInnerStores()
+const store = encryptedStore(await openRedisStore(), OPTIONS)
 
-describe.each([
-  ['memory', onMemory],
-  ['Redis', onRedis],
-])('encryptedStore on %s', (_, inner) => {
-  const store = encryptedStore(inner, OPTIONS)
+describe('encryptedStore on Redis', () => {
   testCases(idempotencyStoreCases(() => store))
   testCases(singleUseStoreCases(() => store))
   testCases(recordKeeperCases(() => store))
@@ -176,7 +164,6 @@ describe('the options of encryptedStore', () => {
   it.each([
     ['keys must be an object', { current: 'a' }],
     ['keys must be an object', { keys: [key], current: '0' }],
-    ['keys must be an object', { keys: 'text', current: 'a' }],
     ['keys must have 1 to 16 ids', { keys: {}, current: 'a' }],
     [
       'keys must have 1 to 16 ids',
@@ -184,10 +171,8 @@ describe('the options of encryptedStore', () => {
     ],
     ['keys.a must be a Uint8Array of 32 bytes', { keys: { a: randomBytes(31) }, current: 'a' }],
     ['keys.b must be a Uint8Array of 32 bytes', { keys: { a: key, b: 'text' }, current: 'a' }],
-    ['keys.a must be a Uint8Array of 32 bytes', { keys: { a: key.buffer }, current: 'a' }],
     ['keys.a must be a Uint8Array of 32 bytes', { keys: { a: [...key] }, current: 'a' }],
     ['keys[0] must have an id of 1 to 64 of A-Za-z0-9._-', { keys: { 'a b': key }, current: 'a' }],
-    ['keys[0] must have an id of 1 to 64 of A-Za-z0-9._-', { keys: { '': key }, current: 'a' }],
     [
       'keys[1] must have an id of 1 to 64 of A-Za-z0-9._-',
       { keys: { a: key, ['b'.repeat(65)]: key }, current: 'a' },

@@ -1,150 +1,67 @@
 import crypto, { randomBytes } from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
-import { encryptedStore } from 'express-service-auth'
+import { encryptedStore, memoryStore } from 'express-service-auth'
 import { compactDecrypt } from 'jose'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { encodeResult } from '../../../src/idempotency/buffered-response/stored-result.js'
 import { createResultCipher } from '../../../src/stores/encrypted/result-cipher.js'
-import { finish, found, KEYS, OPTIONS, openInner, requestFor, retry } from './encrypted-kit.js'
+import { finish, found, KEYS, OPTIONS, requestFor, retry } from './encrypted-kit.js'
 
 const PLAIN = encodeResult({ status: 201, headers: [['location', '/1']], body: Buffer.from('{}') })
-const UNREADABLE = { outcome: 'unreadable' }
+const BOUND = { recordId: 'r', fingerprint: 'f' }
+const PREFIX = '1:r1:f'
 
-const partsOf = (jwe: Buffer): string[] => jwe.toString('latin1').split('.')
-const headerOf = (jwe: Buffer): unknown =>
-  JSON.parse(Buffer.from(partsOf(jwe)[0] ?? '', 'base64url').toString())
+const cipherOf = (keys: Readonly<Record<string, Uint8Array>>, current = '2026-01') =>
+  createResultCipher(new Map(Object.entries(keys)), current)
+const cipher = cipherOf(KEYS)
+
+const sealed = (result: Uint8Array = PLAIN): Buffer => Buffer.from(cipher.seal(result, BOUND))
+const opened = (stored: Uint8Array | string) => cipher.open(Buffer.from(stored), BOUND)
 
 describe('an encrypted result', () => {
-  const inner = openInner()
-  afterAll(() => inner.close())
-  const make = (changes: Partial<typeof OPTIONS> = {}) =>
-    encryptedStore(inner.store, { ...OPTIONS, ...changes })
-  const both = [{}, { readUnencrypted: true }]
-
-  it('is a compact JWE with its key id, and no plaintext', async () => {
-    const request = await finish(make(), PLAIN)
-    const kept = await inner.read(request.recordId)
-    const header = { alg: 'dir', enc: 'A256GCM', kid: '2026-01' }
-    expect(headerOf(kept)).toEqual(header)
-    expect(partsOf(kept)).toHaveLength(5)
-    expect(partsOf(kept)[1]).toBe('')
-    expect(kept.includes('location')).toBe(false)
-    expect(await found(make(), request)).toBe(PLAIN.toString())
+  it('is a compact JWE with its key id, and what jose decrypts', async () => {
+    const sizes = [0, 1, 2, 3, 15, 16, 17, 1000, 65_537]
+    for (const result of sizes.map((size) => randomBytes(size))) {
+      const { plaintext, protectedHeader } = await compactDecrypt(
+        sealed(result).toString(),
+        KEYS['2026-01'],
+      )
+      expect(protectedHeader).toEqual({ alg: 'dir', enc: 'A256GCM', kid: '2026-01' })
+      expect(Buffer.from(plaintext)).toEqual(Buffer.concat([Buffer.from(PREFIX), result]))
+      expect(opened(sealed(result))).toEqual(result)
+    }
   })
 
-  it('is unreadable once any bit of it is another', async () => {
-    const request = await finish(make(), PLAIN)
-    const stores = both.map(make)
-    const kept = await inner.read(request.recordId)
+  it('is unreadable once any bit of it is another', () => {
+    const kept = sealed()
     for (let index = 0; index < kept.byteLength; index += 1) {
       for (const bit of [0, 1, 2, 3, 4, 5, 6, 7]) {
         const damaged = Buffer.from(kept)
         damaged[index] = (kept[index] ?? 0) ^ (1 << bit)
-        await inner.write(request.recordId, damaged)
-        for (const store of stores) {
-          expect(await retry(store, request), `bit ${bit} of ${index}`).toEqual(UNREADABLE)
-        }
+        expect(opened(damaged), `bit ${bit} of ${index}`).toBeUndefined()
       }
     }
-    await inner.write(request.recordId, kept)
-    expect((await retry(make(), request)).outcome).toBe('finished')
+    expect(opened(kept)).toEqual(PLAIN)
   })
 
-  it('opens for no other record', async () => {
-    const store = make()
-    const mine = await finish(store, PLAIN)
-    const other = await finish(store, PLAIN)
-    await inner.write(other.recordId, await inner.read(mine.recordId))
-    expect(await retry(store, other)).toEqual(UNREADABLE)
-    expect((await retry(store, mine)).outcome).toBe('finished')
+  it('is unreadable without its key, or with another key of its id', () => {
+    const kept = sealed()
+    const without = cipherOf({ '2026-02': KEYS['2026-02'] }, '2026-02')
+    expect(without.open(kept, BOUND)).toBeUndefined()
+    expect(cipherOf({ ...KEYS, '2026-01': randomBytes(32) }).open(kept, BOUND)).toBeUndefined()
+    expect(cipherOf(KEYS, '2026-02').open(kept, BOUND)).toEqual(PLAIN)
   })
 
-  it('is unreadable without its key, or with another key of its id', async () => {
-    const request = await finish(make(), PLAIN)
-    const without = { keys: { '2026-02': KEYS['2026-02'] }, current: '2026-02' }
-    const another = { keys: { ...KEYS, '2026-01': randomBytes(32) } }
-    for (const options of [without, another]) {
-      for (const more of both) {
-        expect(await retry(make({ ...options, ...more }), request)).toEqual(UNREADABLE)
-      }
-    }
-    expect((await retry(make(), request)).outcome).toBe('finished')
+  it.each(['', 'garbage', 'eyJ', '....', '['])('is unreadable when it is %j', (text) => {
+    expect(opened(text)).toBeUndefined()
   })
 
-  it.each([
-    ['nothing', ''],
-    ['text', 'garbage'],
-    ['the start of a JWE', 'eyJ'],
-    ['four dots', '....'],
-    ['the start of a plain result', '['],
-  ])('is unreadable when it is %s', async (_, text) => {
-    const request = await finish(make(), PLAIN)
-    await inner.write(request.recordId, Buffer.from(text))
-    expect(await retry(make(), request)).toEqual(UNREADABLE)
-  })
-
-  it('is unreadable in other spellings of base64url', async () => {
-    const request = await finish(make(), PLAIN)
-    const kept = (await inner.read(request.recordId)).toString()
+  it('is unreadable in other spellings of base64url', () => {
+    const kept = sealed().toString()
     for (const spelling of [`${kept}==`, `${kept}\n`, ` ${kept}`, `${kept}.`, `${kept}.x`]) {
-      await inner.write(request.recordId, Buffer.from(spelling))
-      expect(await retry(make(), request), JSON.stringify(spelling)).toEqual(UNREADABLE)
+      expect(opened(spelling), JSON.stringify(spelling)).toBeUndefined()
     }
   })
-
-  it('is plain only where that is allowed, and comes back as it is', async () => {
-    const request = await finish(inner.store, PLAIN)
-    expect(await retry(make(), request)).toEqual(UNREADABLE)
-    const lenient = make({ readUnencrypted: true })
-    expect(await retry(lenient, request)).toEqual({ outcome: 'finished', result: PLAIN })
-    const later = await finish(lenient, PLAIN)
-    expect(headerOf(await inner.read(later.recordId))).toMatchObject({ kid: '2026-01' })
-  })
-})
-
-describe('the cipher', () => {
-  const inner = openInner()
-  afterAll(() => inner.close())
-  afterEach(() => {
-    vi.restoreAllMocks()
-    syncBuiltinESMExports()
-  })
-
-  function breakCipher(step: 'createCipheriv' | 'createDecipheriv'): void {
-    vi.spyOn(crypto, step).mockImplementation(() => {
-      throw new Error('out of order')
-    })
-    syncBuiltinESMExports()
-  }
-
-  it('is at fault, and not the result, if it cannot decrypt', async () => {
-    const store = encryptedStore(inner.store, OPTIONS)
-    const request = await finish(store, PLAIN)
-    breakCipher('createDecipheriv')
-    await expect(retry(store, request)).rejects.toThrow('out of order')
-  })
-
-  it('leaves a run whose result it cannot encrypt without one', async () => {
-    const store = encryptedStore(inner.store, OPTIONS)
-    const request = requestFor()
-    breakCipher('createCipheriv')
-    await expect(finish(store, PLAIN, request)).rejects.toThrow('out of order')
-    expect((await retry(store, request)).outcome).toBe('running')
-  })
-})
-
-describe('the format', () => {
-  const BOUND = { recordId: 'r', fingerprint: 'f' }
-  const PREFIX = '1:r1:f'
-  const KEY = KEYS['2026-01']
-  const cipher = createResultCipher(new Map(Object.entries(KEYS)), '2026-01')
-  const results = [0, 1, 2, 3, 15, 16, 17, 1000, 65_537].map((size) => randomBytes(size))
-
-  const decrypted = (jwe: string): Promise<Buffer | undefined> =>
-    compactDecrypt(jwe, KEY).then(
-      ({ plaintext }) => Buffer.from(plaintext),
-      () => undefined,
-    )
 
   it.each([
     [BOUND, { recordId: '', fingerprint: 'rf' }],
@@ -157,26 +74,57 @@ describe('the format', () => {
       { recordId: '1', fingerprint: ':a1:b' },
     ],
   ])('tells %j from %j', (mine, other) => {
-    const sealed = cipher.seal(Buffer.from('2:xx[1]'), mine)
-    expect(cipher.open(sealed, mine)).toEqual(Buffer.from('2:xx[1]'))
-    expect(cipher.open(sealed, other)).toBeUndefined()
-  })
-
-  it('is what jose decrypts', async () => {
-    for (const result of results) {
-      const jwe = Buffer.from(cipher.seal(result, BOUND)).toString()
-      expect(await decrypted(jwe)).toEqual(Buffer.concat([Buffer.from(PREFIX), result]))
-    }
+    const kept = cipher.seal(Buffer.from('2:xx[1]'), mine)
+    expect(cipher.open(kept, mine)).toEqual(Buffer.from('2:xx[1]'))
+    expect(cipher.open(kept, other)).toBeUndefined()
   })
 
   it.each([0, 4, 8, 12, 15])('is unreadable with the first %i bytes of its tag', (length) => {
-    const parts = Buffer.from(cipher.seal(Buffer.from('[201]'), BOUND))
-      .toString()
-      .split('.')
+    const parts = sealed().toString().split('.')
     const tag = Buffer.from(parts.pop() ?? '', 'base64url')
     const shorter = [...parts, tag.toString('base64url', 0, length)].join('.')
-    expect(cipher.open(Buffer.from(shorter), BOUND)).toBeUndefined()
-    const whole = [...parts, tag.toString('base64url')].join('.')
-    expect(cipher.open(Buffer.from(whole), BOUND)).toEqual(Buffer.from('[201]'))
+    expect(opened(shorter)).toBeUndefined()
+    expect(opened([...parts, tag.toString('base64url')].join('.'))).toEqual(PLAIN)
+  })
+})
+
+describe('a store with a cipher', () => {
+  const inner = memoryStore()
+  afterAll(() => inner.close())
+  afterEach(() => {
+    vi.restoreAllMocks()
+    syncBuiltinESMExports()
+  })
+  const store = encryptedStore(inner, OPTIONS)
+
+  it('takes a plain result only where that is allowed, as it is', async () => {
+    const request = await finish(inner, PLAIN)
+    expect(await retry(store, request)).toEqual({ outcome: 'unreadable' })
+    const lenient = encryptedStore(inner, { ...OPTIONS, readUnencrypted: true })
+    expect(await retry(lenient, request)).toEqual({ outcome: 'finished', result: PLAIN })
+    expect(await found(inner, await finish(lenient, PLAIN))).toMatch(/^eyJ/)
+    const other = await finish(store, PLAIN)
+    const wrong = { ...OPTIONS, keys: { '2026-01': randomBytes(32) }, readUnencrypted: true }
+    expect(await retry(encryptedStore(inner, wrong), other)).toEqual({ outcome: 'unreadable' })
+  })
+
+  function breakCipher(step: 'createCipheriv' | 'createDecipheriv'): void {
+    vi.spyOn(crypto, step).mockImplementation(() => {
+      throw new Error('out of order')
+    })
+    syncBuiltinESMExports()
+  }
+
+  it('is at fault, and not the result, if it cannot decrypt', async () => {
+    const request = await finish(store, PLAIN)
+    breakCipher('createDecipheriv')
+    await expect(retry(store, request)).rejects.toThrow('out of order')
+  })
+
+  it('leaves a run whose result it cannot encrypt without one', async () => {
+    const request = requestFor()
+    breakCipher('createCipheriv')
+    await expect(finish(store, PLAIN, request)).rejects.toThrow('out of order')
+    expect((await retry(store, request)).outcome).toBe('running')
   })
 })

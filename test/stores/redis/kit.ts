@@ -6,13 +6,14 @@ import {
   redisStore,
 } from 'express-service-auth/redis'
 import { Redis, type RedisOptions } from 'ioredis'
-import { afterAll, onTestFinished } from 'vitest'
+import { afterAll, expect, onTestFinished } from 'vitest'
+import { begin, retryOf } from '../../../src/testing/stores/idempotency-store-cases.js'
 import { startTcpProxy, type TcpProxy } from '../../support/network/tcp-proxy.js'
 import { type RedisConfig, type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { endClient, LIBRARY, type Login } from '../../support/redis/redis-clients.js'
 
-export { begin, retryOf } from '../../../src/testing/stores/idempotency-store-cases.js'
 export { CHOSEN_LIBRARIES, LIBRARIES, MAJORS } from '../../support/redis/redis-clients.js'
+export { begin, retryOf }
 
 /**
  * The server that the tests of a file share, stopped after them. To be called once, outside of a test:
@@ -107,3 +108,18 @@ export const answers = (store: Store): Promise<boolean> =>
     () => true,
     () => false,
   )
+
+/** That the store is fit, and does what it must. */
+export async function expectWorks(store: Store): Promise<void> {
+  await expect(store.check()).resolves.toEqual([])
+  const id = randomUUID()
+  expect(await store.consume(id, 60_000)).toBe(true)
+  expect(await store.consume(id, 60_000)).toBe(false)
+  const request = requestFor()
+  const run = await begin(store, request)
+  const found = await store.reserve(retryOf(request))
+  expect(found).toEqual({ outcome: 'running', leaseLeftMs: expect.any(Number) })
+  const result = Buffer.from([0, 255])
+  expect(await store.settle(run, { type: 'finished', result })).toBe(true)
+  expect(await store.reserve(retryOf(request))).toEqual({ outcome: 'finished', result })
+}

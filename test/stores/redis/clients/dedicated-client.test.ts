@@ -2,16 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { RedisOptions } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 import { until } from '../../../support/until.js'
-import {
-  answers,
-  begin,
-  openIoredisStore,
-  proxyOf,
-  requestFor,
-  retryOf,
-  sharedRedis,
-  timed,
-} from '../kit.js'
+import { answers, expectWorks, openIoredisStore, proxyOf, sharedRedis, timed } from '../kit.js'
 
 const server = await sharedRedis()
 
@@ -39,19 +30,9 @@ describe('whatever the user’s client is told', () => {
   it.each(OPTIONS)('%s, the store does all it should', async (_, options) => {
     const proxy = await proxyOf(server)
     const { store } = openIoredisStore(proxy, { timeoutMs: 1000 }, options)
-    await store.check()
-    const id = randomUUID()
-    expect(await store.consume(id, 60_000)).toBe(true)
-    expect(await store.consume(id, 60_000)).toBe(false)
-    const request = requestFor()
-    const run = await begin(store, request)
-    const found = await store.reserve(retryOf(request))
-    expect(found).toEqual({ outcome: 'running', leaseLeftMs: expect.any(Number) })
-    await store.settle(run, { type: 'finished', result: Buffer.from([0, 255]) })
-    const replayed = await store.reserve(retryOf(request))
-    expect(replayed).toEqual({ outcome: 'finished', result: Buffer.from([0, 255]) })
+    await expectWorks(store)
     await proxy.fail('refused')
-    const { ms, error } = await timed(store.consume(id, 60_000))
+    const { ms, error } = await timed(store.consume(randomUUID(), 60_000))
     expect(error).toBeInstanceOf(Error)
     expect(ms).toBeLessThan(2500)
     await proxy.restore()

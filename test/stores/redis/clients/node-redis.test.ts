@@ -6,13 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream'
 import { createServer as createTlsServer } from 'node:tls'
-import type { Store } from 'express-service-auth'
 import { Redis } from 'ioredis'
 import { RESP_TYPES, type RedisClientOptions } from 'redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { NODE_REDIS } from '../../../support/redis/redis-clients.js'
 import { makeClientCertificates } from '../../../support/tls/client-certificates.js'
-import { answers, begin, proxyOf, requestFor, retryOf, sharedRedis, storeOn } from '../kit.js'
+import { answers, expectWorks, proxyOf, sharedRedis, storeOn } from '../kit.js'
 
 const APP = { username: 'app', password: 'p:ss/word@1' }
 const SOCKET_FILE = join(tmpdir(), `esa-${randomUUID()}.sock`)
@@ -25,20 +24,6 @@ beforeAll(async () => {
   await server.command('ACL', 'SETUSER', 'app', 'on', `>${APP.password}`, '~*', '&*', '+@all')
   return () => tls.close()
 })
-
-const RESULT = Buffer.from([0, 255])
-
-async function expectWorks(store: Store): Promise<void> {
-  await expect(store.check()).resolves.toEqual([])
-  const id = randomUUID()
-  expect(await store.consume(id, 60_000)).toBe(true)
-  expect(await store.consume(id, 60_000)).toBe(false)
-  const request = requestFor()
-  const run = await begin(store, request)
-  expect(await store.settle(run, { type: 'finished', result: RESULT })).toBe(true)
-  const replayed = await store.reserve(retryOf(request))
-  expect(replayed).toEqual({ outcome: 'finished', result: RESULT })
-}
 
 const providerOf = (login: typeof APP) => ({
   type: 'async-credentials-provider' as const,

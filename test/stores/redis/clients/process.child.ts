@@ -2,20 +2,21 @@
 import { randomUUID } from 'node:crypto'
 import { type RedisClientLike, redisDenylist, redisStore } from 'express-service-auth/redis'
 
-const [library = '', ...ports] = process.argv.slice(2)
-const [serving, refusing, hanging, cluster] = ports.map(Number)
+const [library = '', ports = '{}'] = process.argv.slice(2)
 const host = '127.0.0.1'
 const { Redis, Cluster, createClient, createCluster } = await import(library)
 
-const single = (port?: number): RedisClientLike =>
-  createClient?.({ socket: { host, port } }) ?? new Redis({ host, port, lazyConnect: true })
-const clients = {
-  serving: single(serving),
-  refusing: single(refusing),
-  hanging: single(hanging),
-  cluster:
-    createCluster?.({ rootNodes: [{ socket: { host, port: cluster } }] }) ??
-    new Cluster([{ host, port: cluster }], { lazyConnect: true }),
+const clientOf = (name: string, port: number): RedisClientLike => {
+  if (name === 'sentinel')
+    return new Redis({ sentinels: [{ host, port }], name: 'orders', lazyConnect: true })
+  if (name !== 'cluster')
+    return (
+      createClient?.({ socket: { host, port } }) ?? new Redis({ host, port, lazyConnect: true })
+    )
+  return (
+    createCluster?.({ rootNodes: [{ socket: { host, port } }] }) ??
+    new Cluster([{ host, port }], { lazyConnect: true })
+  )
 }
 
 const request = {
@@ -27,7 +28,8 @@ const request = {
   rerunAbandoned: false,
 }
 const used: Record<string, boolean[]> = {}
-const uses = Object.entries(clients).map(async ([name, client]) => {
+const uses = Object.entries<number>(JSON.parse(ports)).map(async ([name, port]) => {
+  const client = clientOf(name, port)
   const isReached = ['serving', 'cluster'].includes(name)
   const store = redisStore(client, { timeoutMs: isReached ? 10_000 : 100 })
   const denylist = redisDenylist(client)

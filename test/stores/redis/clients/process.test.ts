@@ -10,6 +10,8 @@ const child = await compile(new URL('./process.child.ts', import.meta.url))
 const server = await sharedRedis()
 /** How long a process that nothing holds may wait for others, on a busy machine, until it ends. */
 const AT_ONCE_MS = 1500
+/** ioredis waits for a sentinel's answer, and then two seconds for the end of its connection. */
+const SENTINEL_MS = 5000
 
 let hanging: RedisServer
 let cluster: RedisCluster
@@ -20,19 +22,39 @@ beforeAll(async () => {
   return () => Promise.all([hanging.stop(), cluster.stop()])
 })
 
+const [REACHED, UNREACHED] = [
+  [true, true],
+  [false, false],
+]
+
+/** What the stores and denylists of a process reached, and how long it then waited until it ended. */
+async function run(library: string, ports: Record<string, number | undefined>) {
+  const command = [child, library, JSON.stringify(ports)]
+  const { stdout } = await promisify(execFile)(process.execPath, command, { timeout: 30_000 })
+  const [used = '', idleMs] = stdout.split('\n')
+  return { used: JSON.parse(used), idleMs: Number(idleMs) }
+}
+
 it.each(['ioredis', 'ioredis5', 'redis', 'redis5', 'iovalkey', 'iovalkey03'])(
   'a process ends once its stores and denylists are closed, with %s',
   async (library) => {
-    const ports = [server.port, 1, hanging.port, cluster.masters[0]?.port]
-    const command = [child, library, ...ports.map(String)]
-    const { stdout } = await promisify(execFile)(process.execPath, command, { timeout: 30_000 })
-    const [used, idleMs] = stdout.split('\n')
-    expect(JSON.parse(used as string)).toEqual({
-      serving: [true, true],
-      refusing: [false, false],
-      hanging: [false, false],
-      cluster: [true, true],
+    const ports = { serving: server.port, refusing: 1, hanging: hanging.port }
+    const { used, idleMs } = await run(library, { ...ports, cluster: cluster.masters[0]?.port })
+    expect(used).toEqual({
+      serving: REACHED,
+      refusing: UNREACHED,
+      hanging: UNREACHED,
+      cluster: REACHED,
     })
-    expect(Number(idleMs)).toBeLessThan(AT_ONCE_MS)
+    expect(idleMs).toBeLessThan(AT_ONCE_MS)
+  },
+)
+
+it.each(['ioredis', 'ioredis5'])(
+  'it ends when a sentinel says nothing, with %s',
+  async (library) => {
+    const { used, idleMs } = await run(library, { sentinel: hanging.port })
+    expect(used).toEqual({ sentinel: UNREACHED })
+    expect(idleMs).toBeLessThan(SENTINEL_MS)
   },
 )

@@ -154,12 +154,6 @@ describe('store.check', () => {
     await expect(store.check()).resolves.toEqual([])
     expect(proxy.opened).toBe(2)
   })
-
-  it('rejects likewise when the store is closed', async () => {
-    const { store } = openStore(server)
-    store.close()
-    expect((await faultOf(store.check())).code).toBe('unavailable')
-  })
 })
 
 describe('what a store rejects with', () => {

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { pipeline } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Store } from 'express-service-auth'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { TcpProxy } from '../../../support/network/tcp-proxy.js'
 import type { RedisConfig, RedisServer } from '../../../support/redis/redis.js'
 import { until } from '../../../support/until.js'
@@ -140,23 +143,6 @@ const UNREADY: Record<string, State> = {
     },
     refusal: /LOADING/,
   },
-  'blocked by somebody else’s script': {
-    config: { 'busy-reply-threshold': '50' },
-    async begin(redis) {
-      const blocking = redis.command('EVAL', 'while true do end', '0').catch(() => {})
-      await until('it is busy', () =>
-        redis.command('PING').then(
-          () => false,
-          (error: Error) => error.message.includes('BUSY'),
-        ),
-      )
-      return async () => {
-        await redis.command('SCRIPT', 'KILL')
-        await blocking
-      }
-    },
-    refusal: /BUSY/,
-  },
   'a node of a cluster that is down': {
     config: { 'cluster-enabled': 'yes' },
     begin: async (redis) => () => redis.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383'),
@@ -202,4 +188,24 @@ it('what the event loop is too busy to read in time is no silence', async () => 
   const busyUntil = performance.now() + 300
   while (performance.now() < busyUntil);
   expect(await used).toBe(true)
+})
+
+it('commands of one turn leave together', async () => {
+  const chunks: Buffer[] = []
+  const front = createServer((client) => {
+    const inner = connect(server.port, server.host)
+    client.on('data', (chunk) => chunks.push(chunk))
+    pipeline(client, inner, client, () => {})
+  }).listen(0, '127.0.0.1')
+  await once(front, 'listening')
+  onTestFinished(() => void front.close())
+  const { port } = front.address() as AddressInfo
+  const { store } = openStore({ host: '127.0.0.1', port }, { timeoutMs: 5000 })
+  const consumeMany = () =>
+    Promise.all(Array.from({ length: 50 }, () => store.consume(randomUUID(), 1000)))
+  await consumeMany()
+  await consumeMany()
+  chunks.length = 0
+  await consumeMany()
+  expect(chunks).toHaveLength(1)
 })

@@ -1,13 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RedisClientLike, RedisDenylist } from 'express-service-auth/redis'
 import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 import type { RedisServer } from '../../../support/redis/redis.js'
-import { LIBRARY } from '../../../support/redis/redis-clients.js'
-import { knowSecret } from '../../../support/secret-search/index.js'
 import { until } from '../../../support/until.js'
-import { CHOSEN_LIBRARIES, ownRedis, proxyOf, timed } from '../kit.js'
-import { denylistOn, entryOf, ISSUER, openDenylist, PATIENTLY } from './denylist-kit.js'
+import { ownRedis, proxyOf, timed } from '../kit.js'
+import { entryOf, ISSUER, openDenylist, PATIENTLY } from './denylist-kit.js'
 
 const ALLOW_ORDERS = { issuer: ISSUER, kind: 'caller', value: 'orders' } as const
 
@@ -29,49 +26,6 @@ it('a server cut off from its replicas is asked again until they are back, or th
   expect((await denied).version).toBeGreaterThan(0)
   expect(await desk.entries()).toHaveLength(1)
 })
-
-const optional = (password: string | undefined) => (password === undefined ? {} : { password })
-const CLIENTS: [string, (port: number, password?: string) => RedisClientLike][] = [
-  ...CHOSEN_LIBRARIES.map(({ library, connect }): (typeof CLIENTS)[number] => [
-    library,
-    (port, password) => connect({ port, ...optional(password) }),
-  ]),
-  [
-    'a cluster',
-    (port, password) => LIBRARY.connectCluster([{ host: '127.0.0.1', port }], optional(password)),
-  ],
-]
-
-it.each(CLIENTS)(
-  'a password that is wrong or missing is told as that, through %s',
-  async (name, connect) => {
-    const right = 'the-right-password-of-redis'
-    const wrong = 'the-wrong-password-of-redis'
-    for (const password of [right, wrong]) knowSecret('a Redis password', password)
-    const cluster = { 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' }
-    const server = await ownRedis({ requirepass: right, ...(name === 'a cluster' && cluster) })
-    const expectTold = async (desk: RedisDenylist, fault: RegExp): Promise<void> => {
-      const calls = [
-        () => desk.deny(entryOf()),
-        () => desk.allow(ALLOW_ORDERS),
-        () => desk.entries(),
-      ]
-      for (const call of calls) {
-        const error: unknown = await call().catch((thrown: unknown) => thrown)
-        expect(error).toMatchObject({ code: 'unavailable', message: expect.stringMatching(fault) })
-        expect((error as Error).message).not.toMatch(/not known|-password-of-redis/)
-        expect(error).not.toHaveProperty('cause')
-      }
-      const error: unknown = await desk.ready().catch((thrown: unknown) => thrown)
-      expect(error).toMatchObject({ code: 'unavailable' })
-      expect(String(error)).not.toMatch(/-password-of-redis/)
-      expect(error).not.toHaveProperty('cause')
-    }
-    // To a long question that ioredis 5 sends behind the password, Redis answers first.
-    await expectTold(denylistOn(connect(server.port, wrong)), /WRONGPASS|NOAUTH/)
-    await expectTold(denylistOn(connect(server.port)), /NOAUTH/)
-  },
-)
 
 describe('marks', () => {
   const MOST = 10_000

@@ -178,16 +178,6 @@ describe('a server that answers otherwise', () => {
     await untilState(cold, 'fresh')
   }, 30_000)
 
-  it('become a replica: stale', async () => {
-    const server = await ownRedis()
-    const { receiver } = await holding(server)
-    const other = await ownRedis()
-    await server.command('REPLICAOF', other.host, String(other.port))
-    await untilState(receiver, 'stale')
-    await until('it says so', async () => receiver.health().lastError === 'server')
-    expect(refuses(receiver, 'orders')).toBe(true)
-  }, 30_000)
-
   it('full: it still tells what is denied', async () => {
     const server = await ownRedis()
     const { receiver, desk } = await holding(server)

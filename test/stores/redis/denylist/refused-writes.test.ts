@@ -72,16 +72,4 @@ describe('what a server refuses in the middle leaves nothing behind', () => {
     expect(await list.entries()).toEqual([])
     expect(await full.command('HLEN', 'esa:{denylist}:marks')).toBe('1')
   })
-
-  it('a user that may read the version alone', async () => {
-    const desk = openDesk('reader:')
-    await desk.list.deny(KEPT)
-    const before = await listOf(desk)
-    const rights = ['on', '>operator-password', '~*', '-@all', '+@connection', '+@scripting']
-    const reading = ['+info', '+time', '+get', '+hgetall', '+hlen']
-    await server.command('ACL', 'SETUSER', 'reader', ...rights, ...reading)
-    const { list } = openDesk(desk.prefix, { username: 'reader' })
-    await expectNothingWritten(desk, list.deny(OTHER), before)
-    await expectNothingWritten(desk, list.allow(ALLOW_KEPT), before)
-  })
 })

@@ -20,14 +20,6 @@ describe('a key function', () => {
 })
 
 describe('a signal', () => {
-  it('that has aborted before sends nothing', async () => {
-    const core = await startScriptedCore([ok({ count: 1 })])
-    const signal = AbortSignal.abort(new Error('before'))
-    await expect(core.client().countRows(undefined, { signal })).rejects.toThrow('before')
-    await expect(core.client().stageUsers([], { signal })).rejects.toThrow('before')
-    expect(core.requests).toEqual([])
-  })
-
   it('ends a call under way with its reason', async () => {
     const ending = new AbortController()
     const core = await startScriptedCore([() => ending.abort(new Error('of the caller'))])

@@ -93,29 +93,17 @@ const EXCHANGES: Record<string, Exchange> = {
       errors: ['E031: A user with externalId legacy-1 already exists'],
     },
   },
-  'lists rows': {
-    ask: (client) => client.listRows(),
-    sent: ['GET', '/bulk-import/users'],
-    reply: ok({ users: [ROW] }),
-    value: { users: [ROW] },
-  },
   'lists a page of rows': {
     ask: (client) => client.listRows({ status: 'FAILED', limit: 2, paginationToken: 'YTsx+/=' }),
     sent: ['GET', '/bulk-import/users?status=FAILED&limit=2&paginationToken=YTsx%2B%2F%3D'],
-    reply: ok({ users: [], nextPaginationToken: 'next' }),
-    value: { users: [], nextPaginationToken: 'next' },
+    reply: ok({ users: [ROW], nextPaginationToken: 'next' }),
+    value: { users: [ROW], nextPaginationToken: 'next' },
   },
   'counts rows': {
-    ask: (client) => client.countRows(),
-    sent: ['GET', '/bulk-import/users/count'],
-    reply: ok({ count: 0 }),
-    value: 0,
-  },
-  'counts rows of a status': {
     ask: (client) => client.countRows('PROCESSING'),
     sent: ['GET', '/bulk-import/users/count?status=PROCESSING'],
-    reply: ok({ count: 12 }),
-    value: 12,
+    reply: ok({ count: 0 }),
+    value: 0,
   },
   'deletes rows, of which the reply has no status': {
     ask: (client) => client.deleteRows(['a', 'b']),
@@ -147,32 +135,20 @@ const EXCHANGES: Record<string, Exchange> = {
     reply: replies(200, { status: 'UNKNOWN_USER_ID_ERROR' }),
     value: undefined,
   },
-  'finds accounts by e-mail': {
-    ask: (client) => client.usersWith('public', { email: 'a+b@example.com' }),
-    sent: ['GET', '/users/by-accountinfo?email=a%2Bb%40example.com&doUnionOfAccountInfo=false'],
-    reply: ok({ users: [ACCOUNT] }),
-    value: [ACCOUNT],
-  },
-  'finds accounts of a tenant by the id at a provider': {
-    ask: (client) => client.usersWith('acme', { thirdPartyId: 'google', thirdPartyUserId: 'g-1' }),
+  'finds accounts of a tenant by a login': {
+    ask: (client) => client.usersWith('acme', { thirdPartyId: 'google', thirdPartyUserId: 'g+1' }),
     sent: [
       'GET',
-      '/acme/users/by-accountinfo?thirdPartyId=google&thirdPartyUserId=g-1&doUnionOfAccountInfo=false',
+      '/acme/users/by-accountinfo?thirdPartyId=google&thirdPartyUserId=g%2B1&doUnionOfAccountInfo=false',
     ],
-    reply: ok({ users: [] }),
-    value: [],
+    reply: ok({ users: [ACCOUNT] }),
+    value: [ACCOUNT],
   },
   'finds roles': {
     ask: (client) => client.rolesOf('acme', 'legacy-1'),
     sent: ['GET', '/acme/recipe/user/roles?userId=legacy-1'],
     reply: ok({ roles: ['admin'] }),
     value: ['admin'],
-  },
-  'finds roles in the public tenant': {
-    ask: (client) => client.rolesOf('public', 'legacy-1'),
-    sent: ['GET', '/recipe/user/roles?userId=legacy-1'],
-    reply: ok({ roles: [] }),
-    value: [],
   },
   'finds metadata': {
     ask: (client) => client.metadataOf('legacy-1'),
@@ -256,17 +232,11 @@ describe('a core client', () => {
     expect(await core.client().coreIdOf(' legacy-1\n')).toBe('core-1')
   })
 
-  it.each(['', '.', '..', 'a/b', 'appid-other', 'a.b', 'a b', 'ä'])(
-    'sends nothing for %j, which is no tenant',
-    async (tenantId) => {
-      const sent = core.requests.length
-      await expect(core.client().rolesOf(tenantId, 'u')).rejects.toThrow(TypeError)
-      expect(core.requests).toHaveLength(sent)
-    },
-  )
-
-  it('sends nothing for half a character, which would become another', async () => {
+  it('sends nothing for what is no tenant, and for half a character', async () => {
     const sent = core.requests.length
+    for (const tenantId of ['', '..', 'a/b', 'appid-other']) {
+      await expect(core.client().rolesOf(tenantId, 'u')).rejects.toThrow(TypeError)
+    }
     await expect(core.client().coreIdOf('a\ud800')).rejects.toThrow(URIError)
     expect(core.requests).toHaveLength(sent)
   })

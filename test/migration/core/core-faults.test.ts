@@ -118,24 +118,15 @@ const ANSWERS: readonly [string, number, unknown, string, 'refused' | 'unknown']
   ['a database in memory', 400, IN_MEMORY, 'in_memory_database', 'refused'],
   ['no JSON object', 400, 'Invalid Json Input\n', 'bad_request', 'refused'],
   ['too many users', 400, { error: 'You can only add 10000 users' }, 'bad_request', 'refused'],
-  ['an empty list of errors', 400, { errors: [], users: [] }, 'bad_request', 'refused'],
-  ['an index of no user', 400, { users: [{ index: 1, errors: ['x'] }] }, 'bad_request', 'refused'],
   ['a page for an unknown path', 404, '<html>404', 'malformed_reply', 'refused'],
   ['another method', 405, 'Method not supported', 'bad_request', 'refused'],
   ['too much', 413, '<html>', 'too_large', 'refused'],
   ['too many requests', 429, 'slow down', 'busy', 'refused'],
   ['a fault', 500, QUOTED, 'server_error', 'unknown'],
-  ['a proxy without it', 502, '<html>', 'server_error', 'unknown'],
   ['a fault in JSON', 503, { status: 'OK', count: 1 }, 'server_error', 'unknown'],
   ['a redirect', 301, '', 'bad_request', 'unknown'],
-  ['a redirect to a page', 303, '', 'bad_request', 'unknown'],
-  ['a lasting redirect', 308, '', 'bad_request', 'unknown'],
-  ['nothing', 204, '', 'malformed_reply', 'unknown'],
   ['another success', 201, { status: 'OK', count: 1 }, 'malformed_reply', 'unknown'],
   ['no JSON', 200, '<html>', 'malformed_reply', 'unknown'],
-  ['an empty body', 200, '', 'malformed_reply', 'unknown'],
-  ['half of JSON', 200, '{"status":"OK","count"', 'malformed_reply', 'unknown'],
-  ['a list', 200, [], 'malformed_reply', 'unknown'],
   ['null', 200, 'null', 'malformed_reply', 'unknown'],
   ['another status', 200, { status: 'NOT_OK', count: 1 }, 'malformed_reply', 'unknown'],
   ['another form', 200, { status: 'OK', count: '1', users: {} }, 'malformed_reply', 'unknown'],
@@ -184,6 +175,16 @@ describe.concurrent('a core that answers', () => {
     }
   })
 
+  it.each([
+    { users: [], errors: [] },
+    { users: [{ index: 1, errors: ['x'] }] },
+    { users: [{ index: 0, errors: [] }] },
+  ])('with a refusal that names no user who was sent: %j', async (body) => {
+    const core = await coreThat(replies(400, body))
+    const refused = { code: 'bad_request', outcome: 'refused' }
+    expect(await rejectionOf(core.client().stageUsers([USER]))).toMatchObject(refused)
+  })
+
   it('with other than a staged user for each: nobody knows which', async () => {
     const core = await coreThat(ok({ users: [] }))
     const error = await rejectionOf(core.client().stageUsers([USER]))
@@ -199,7 +200,7 @@ describe.concurrent('a core that answers', () => {
     expect(await core.client().countRows()).toBe(7)
   })
 
-  it.each([200, 201, 302, 400, 401, 403, 404, 413, 500])(
+  it.each([200, 400, 403, 500])(
     'all that it was sent: %i, and no error quotes it',
     async (status) => {
       const user: ImportUser = {

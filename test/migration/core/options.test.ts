@@ -7,36 +7,24 @@ import { API_KEY } from './scripted-core.js'
 const GOOD: CoreClientOptions = { baseUrl: 'https://core.example', apiKey: API_KEY }
 const made = (change: object) => coreClient({ ...GOOD, ...change })
 
-describe('coreClient takes', () => {
-  it.each<[string, object]>([
-    ['the least time limits', { timeoutMs: 1, stageTimeoutMs: 1 }],
-    ['the most', { timeoutMs: 300_000, stageTimeoutMs: 300_000 }],
-    [
-      'undefined for a default',
-      { timeoutMs: undefined, stageTimeoutMs: undefined, fetch: undefined },
-    ],
-    ['a function for the key', { apiKey: () => API_KEY }],
-    ['a path', { baseUrl: 'https://core.example/below' }],
-    ['http: on loopback', { baseUrl: 'http://[::1]:3567' }],
-    ['http: where it is allowed', { baseUrl: 'http://core.internal', allowInsecureHttp: true }],
-  ])('%s', (_, change) => {
-    expect(Object.keys(made(change))).toContain('stageUsers')
-  })
+it.each<[string, object]>([
+  ['the least and the most', { timeoutMs: 1, stageTimeoutMs: 300_000 }],
+  [
+    'undefined for a default',
+    { timeoutMs: undefined, stageTimeoutMs: undefined, fetch: undefined },
+  ],
+  ['http: where it is allowed', { baseUrl: 'http://core.internal', allowInsecureHttp: true }],
+])('coreClient takes %s', (_, change) => {
+  expect(Object.keys(made(change))).toContain('stageUsers')
 })
 
 describe('coreClient refuses, naming it,', () => {
   it.each<[string, object]>([
     ['baseUrl', { baseUrl: undefined }],
-    ['baseUrl', { baseUrl: '' }],
     ['baseUrl', { baseUrl: 'http://core.internal' }],
-    ['baseUrl', { baseUrl: 'https://core.example?tenant=a' }],
-    ['apiKey', { apiKey: undefined }],
-    ['apiKey', { apiKey: '' }],
     ['apiKey', { apiKey: `${API_KEY}\n` }],
     ['timeoutMs', { timeoutMs: 0 }],
     ['timeoutMs', { timeoutMs: 300_001 }],
-    ['timeoutMs', { timeoutMs: Number.NaN }],
-    ['stageTimeoutMs', { stageTimeoutMs: 0 }],
     ['stageTimeoutMs', { stageTimeoutMs: '120000' }],
     ['allowInsecureHttp', { allowInsecureHttp: 'yes' }],
     ['fetch', { fetch: {} }],
@@ -50,10 +38,6 @@ describe('coreClient refuses, naming it,', () => {
   it('every fault at once', () => {
     const wrong = () => made({ timeoutMs: 0, fetch: 1, more: 1, baseUrl: 'http://core.internal' })
     expect(wrong).toThrow(/timeoutMs .*fetch .*more .*baseUrl /)
-  })
-
-  it.each([undefined, null, 'https://core.example', 7])('options that are %j', (options) => {
-    expect(() => coreClient(options as never)).toThrow(TypeError)
   })
 })
 

@@ -30,20 +30,10 @@ const social = (userId: string, address = email): Held => ({
 })
 
 it.each<[string, isHeld: boolean, ImportLoginMethod[], Held[]]>([
-  ['an e-mail address in another case', true, [PASSWORD], [password(email)]],
   ['one of several', true, [SOCIAL, PASSWORD], [password('b@example.com'), password(email)]],
   ['a provider’s pair, whatever its address', true, [SOCIAL], [social('1', 'new@example.com')]],
-  ['an e-mail address alone', true, [EITHER], [link({ email })]],
   ['a phone number alone', true, [EITHER], [link({ phoneNumber })]],
-  [
-    'a pair of which the core cuts nothing',
-    true,
-    [{ ...SOCIAL, thirdPartyUserId: ' 1 ' }],
-    [social(' 1 ')],
-  ],
-  ['no login at all', false, [PASSWORD], []],
   ['another recipe', false, [PASSWORD, SOCIAL], [link({ email }), link({ phoneNumber })]],
-  ['another e-mail address', false, [PASSWORD], [password('a@example.org')]],
   ['another tenant', false, [{ ...PASSWORD, tenantIds: ['tenant-a'] }], [password(email)]],
   ['the e-mail address of another pair', false, [SOCIAL], [social('2')]],
   ['nothing on both sides', false, [{ recipeId: 'passwordless' }], [link({})]],

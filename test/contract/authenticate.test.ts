@@ -17,7 +17,7 @@ import {
 import { afterAll, describe, expect, it } from 'vitest'
 import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
 import type { RawRequest } from '../support/network/raw-exchange.js'
-import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { authFor, startBehind } from '../support/receiver/receiver.js'
 import {
   FORBIDDEN,
   INVALID_TOKEN,
@@ -150,17 +150,19 @@ describe('authenticate', () => {
   it('consumes a token once together with the middlewares', async () => {
     const store = memoryStore()
     const auth = authFor(issuer.policy())
-    const receiver = await startReceiver({
+    const receiver = await startBehind(
       express,
-      mount: (app) => app.use(auth, requirePermissions('orders:read'), requireSingleUse({ store })),
-    })
+      auth,
+      requirePermissions('orders:read'),
+      requireSingleUse({ store }),
+    )
     const token = issuer.token()
     expect((await receiver.call(token)).status).toBe(200)
     const answer = await auth.authenticate(bearer(token), { singleUse: store })
     expect(reasonOf(answer)).toBe('token_replayed')
   })
 
-  it('reports one event a call', async () => {
+  it('reports one event a call, with the id of a Node request', async () => {
     const events: DecisionEvent[] = []
     const auth = authFor(issuer.policy({ onDecision: (event) => events.push(event) }))
     const headers = bearer(issuer.token())
@@ -177,13 +179,8 @@ describe('authenticate', () => {
         ...caller,
       },
     ])
-  })
-
-  it('reports the id of a Node request', async () => {
-    const events: DecisionEvent[] = []
-    const auth = authFor(issuer.policy({ onDecision: (event) => events.push(event) }))
     await auth.authenticate({ rawHeaders: [], headers: {}, id: 'request-7' } as HeadersInput)
-    expect(events).toMatchObject([{ reason: 'credentials_missing', requestId: 'request-7' }])
+    expect(events[2]).toMatchObject({ reason: 'credentials_missing', requestId: 'request-7' })
   })
 })
 
@@ -244,26 +241,19 @@ describe('the headers of authenticate', () => {
 
   it.each<[string, unknown, unknown?]>([
     ['undefined', undefined],
-    ['null', null],
-    ['text', good],
     ['a list', ['authorization', good]],
     ['a number as value', { authorization: 5 }],
-    ['null as value', { authorization: null }],
-    ['a nested list', { authorization: [[good]] }],
     ['headers that rawHeaders lack', { rawHeaders: [], headers: { authorization: good } }],
     ['an unknown option', {}, { permission: 'x' }],
     ['options that are text', {}, 'orders:read'],
     ['an empty permission', {}, { permissions: '' }],
     ['a permission that is no text', {}, { permissions: ['a', 1] }],
     ['a store that is none', {}, { singleUse: {} }],
-    ['no permission', {}, { permissions: [] }],
     // biome-ignore lint/suspicious/noSparseArray: what is tested
     ['a hole among the permissions', { authorization: good }, { permissions: [, 'orders:admin'] }],
     ['a fetch request', new Request('http://orders.test', { headers: { authorization: good } })],
     ['an object that has headers', { headers: { authorization: good } }],
     ['a Map', new Map([['authorization', good]])],
-    ['URLSearchParams', new URLSearchParams({ authorization: good })],
-    ['a Date', new Date()],
     ['raw headers that are no text', { rawHeaders: ['authorization', Buffer.from(good)] }],
   ])('reject with wrong_wiring for %s', async (_, headers, options) => {
     const call = auth.authenticate(headers as HeadersInput, options as object)

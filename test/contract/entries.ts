@@ -77,7 +77,9 @@ export const ENTRIES: readonly Entry[] = [
 async function openAuthenticate(auth: AnyAuth, options?: AuthenticateOptions): Promise<Entrance> {
   const accepted: ServiceIdentity[] = []
   const listener: RequestListener = (request, response) => {
-    const answered = auth.authenticate(request, options).then((answer) => {
+    const { method, url } = request
+    const asked = auth.authenticate(request, { method, url, ...options })
+    const answered = asked.then((answer) => {
       if (answer.outcome === 'accepted') {
         accepted.push(answer.service)
         response.end()

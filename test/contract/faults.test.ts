@@ -4,7 +4,7 @@ import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { FAULT_STATUS } from '../support/receiver/open-receiver.js'
 import { expectOwnError, ignoreErrors } from '../support/receiver/own-error.js'
-import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { authFor, startBehind, startReceiver } from '../support/receiver/receiver.js'
 import { serve } from '../support/receiver/serve.js'
 
 const issuer = await createTestIssuer()
@@ -28,7 +28,7 @@ describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express
     async (_name, clock) => {
       for (const keySet of [undefined, issuer.keySet]) {
         const policy = issuer.policy({ clock, jwksUri: undefined, keySet })
-        const receiver = await startReceiver({ express, mount: (app) => app.use(authFor(policy)) })
+        const receiver = await startBehind(express, authFor(policy))
         for (let turn = 0; turn < 2; turn += 1) {
           expect((await receiver.call(issuer.token())).status).toBe(FAULT_STATUS)
         }
@@ -46,7 +46,7 @@ describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express
       jwksUri: undefined,
       keySet: issuer.keySet,
     })
-    const receiver = await startReceiver({ express, mount: (app) => app.use(authFor(policy)) })
+    const receiver = await startBehind(express, authFor(policy))
     const token = issuer.token()
     expect((await receiver.call(token)).status).toBe(200)
     clock = () => {
@@ -66,7 +66,7 @@ describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express
   ] as const)('a runtime that fails to %s for %s is next(error)', async (name, _, isRemembered) => {
     const senderConstraint = { dpop: { baseUrls: ['https://orders.test'] } }
     const policy = issuer.policy({ senderConstraint })
-    const receiver = await startReceiver({ express, mount: (app) => app.use(authFor(policy)) })
+    const receiver = await startBehind(express, authFor(policy))
     const { token, proof } = issuer.boundToken()
     const send = (scheme = 'DPoP') => {
       const dpop = proof({ method: 'GET', url: 'https://orders.test/' })
@@ -85,10 +85,7 @@ describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express
   it.each([requirePermissions, requireAnyPermission])(
     '%o without a serviceAuth before it is next(error) with what to do',
     async (guard) => {
-      const receiver = await startReceiver({
-        express,
-        mount: (app) => app.use(guard('orders:read')),
-      })
+      const receiver = await startBehind(express, guard('orders:read'))
       expect((await receiver.call(issuer.token())).status).toBe(FAULT_STATUS)
       const message = expect.stringContaining('serviceAuth')
       expectOwnError(receiver.errors[0], { code: 'wrong_wiring', message })
@@ -149,13 +146,9 @@ describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express
 
   it('a response that has begun before a refusal is next(error)', async () => {
     const auth = authFor(issuer.policy())
-    const receiver = await startReceiver({
-      express,
-      mount: (app) =>
-        app.use((request, response, next) => {
-          response.end('early')
-          auth(request, response, next)
-        }),
+    const receiver = await startBehind(express, (request, response, next) => {
+      response.end('early')
+      auth(request, response, next)
     })
     // The one is refused at once, the other after its verification.
     for (const token of ['x', issuer.token({ exp: 1 })]) {

@@ -11,7 +11,7 @@ import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test
 import { collectEvents } from '../support/observe/channel-events.js'
 import { EXPRESS_MAJORS, type ExpressMajor } from '../support/receiver/express-majors.js'
 import type { Receiver } from '../support/receiver/open-receiver.js'
-import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { authFor, startBehind } from '../support/receiver/receiver.js'
 import { FORBIDDEN, INVALID_TOKEN, UNAVAILABLE } from '../support/receiver/refusal-bytes.js'
 import { serve } from '../support/receiver/serve.js'
 
@@ -45,16 +45,13 @@ describe('the hostile tokens', () => {
     const asked = [vi.spyOn(store, 'consume'), vi.spyOn(store, 'reserve')]
     const auth = authFor(own.policy())
     const { express } = major as ExpressMajor
-    const receiver = await startReceiver({
+    const receiver = await startBehind(
       express,
-      mount: (app) =>
-        app.use(
-          auth,
-          requireSingleUse({ store }),
-          express.json(),
-          requireIdempotencyKey({ store, operation: 'any' }),
-        ),
-    })
+      auth,
+      requireSingleUse({ store }),
+      express.json(),
+      requireIdempotencyKey({ store, operation: 'any' }),
+    )
     await auth.ready()
     expect(await misjudged(receiver, hostileTokens(own))).toEqual([])
     expect(receiver.handled).toBe(0)
@@ -71,10 +68,7 @@ describe('the hostile tokens', () => {
       response.end('{"keys":[]}')
     })
     onTestFinished(trap.close)
-    const receiver = await startReceiver({
-      express: express5,
-      mount: (app) => app.use(authFor(issuer.policy())),
-    })
+    const receiver = await startBehind(express5, authFor(issuer.policy()))
     const url = `${trap.url}/jwks.json`
     for (const header of [{ jku: url }, { x5u: url }, { kid: url }, { iss: url }]) {
       const answer = await receiver.rawWith(`Bearer ${issuer.token({ iss: url }, header)}`)
@@ -86,11 +80,10 @@ describe('the hostile tokens', () => {
   it('leave nothing of theirs in any event', async () => {
     const events: DecisionEvent[] = []
     const published = collectEvents('decision')
-    const receiver = await startReceiver({
-      express: express5,
-      mount: (app) =>
-        app.use(authFor(issuer.policy({ onDecision: (event) => events.push(event) }))),
-    })
+    const receiver = await startBehind(
+      express5,
+      authFor(issuer.policy({ onDecision: (event) => events.push(event) })),
+    )
     for (const { authorization } of cases) await receiver.rawWith(authorization)
     expect(events).toHaveLength(cases.length)
     expect(published).toEqual(events)

@@ -13,7 +13,7 @@ import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { FAULT_STATUS } from '../support/receiver/open-receiver.js'
 import { expectOwnError } from '../support/receiver/own-error.js'
-import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { authFor, startBehind, startReceiver } from '../support/receiver/receiver.js'
 import { FORBIDDEN } from '../support/receiver/refusal-bytes.js'
 
 const issuer = await createTestIssuer()
@@ -118,17 +118,15 @@ describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ expres
   })
 
   it('gains nothing from what a handler does to req.service after serviceAuth', async () => {
-    const receiver = await startReceiver({
+    const receiver = await startBehind(
       express,
-      mount(app) {
-        app.use(authFor(issuer.policy()))
-        app.use((request, _response, next) => {
-          request.service = { ...request.service, permissions: new Set(['everything']) } as never
-          next()
-        })
-        app.use(requirePermissions('everything'))
+      authFor(issuer.policy()),
+      (request, _response, next) => {
+        request.service = { ...request.service, permissions: new Set(['everything']) } as never
+        next()
       },
-    })
+      requirePermissions('everything'),
+    )
     expect(await receiver.rawWith(`Bearer ${issuer.token()}`)).toBe(FORBIDDEN)
   })
 
@@ -152,13 +150,12 @@ describe.each(EXPRESS_MAJORS)('the identity of the caller, on $major', ({ expres
   })
 
   it.each(STAND_INS)('belongs to its request, and not to %s', async (_, standInFor) => {
-    const receiver = await startReceiver({
+    const receiver = await startBehind(
       express,
-      mount: (app) =>
-        app.use(authFor(issuer.policy()), (request, response, next) =>
-          requirePermissions('orders:read')(standInFor(request), response, next),
-        ),
-    })
+      authFor(issuer.policy()),
+      (request, response, next) =>
+        requirePermissions('orders:read')(standInFor(request), response, next),
+    )
     expect((await receiver.call(issuer.token())).status).toBe(FAULT_STATUS)
     expectOwnError(receiver.errors[0], { code: 'wrong_wiring' })
     expect(receiver.handled).toBe(0)

@@ -10,7 +10,7 @@ import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { FAULT_STATUS } from '../support/receiver/open-receiver.js'
 import { expectOwnError } from '../support/receiver/own-error.js'
-import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { authFor, startBehind } from '../support/receiver/receiver.js'
 import { ManualDenylist } from '../support/stores/manual-denylist.js'
 
 const issuer = await createTestIssuer()
@@ -55,7 +55,7 @@ describe.each(KINDS)('a decision by %s', (kind) => {
       async ({ express }) => {
         const list = new LateDenylist()
         const auth = authsFor(list)[kind]
-        const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })
+        const receiver = await startBehind(express, auth)
         const remembered = issuer.token()
         expect((await receiver.call(remembered)).status).toBe(200)
         for (const token of [remembered, issuer.token()]) {
@@ -86,7 +86,7 @@ describe.each(KINDS)('a decision by %s', (kind) => {
   ])('is next(error) if catchUp %s', async (_, behind) => {
     const list = new LateDenylist()
     const auth = authsFor(list)[kind]
-    const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })
+    const receiver = await startBehind(express, auth)
     const remembered = issuer.token()
     await receiver.call(remembered)
     list.behind = behind
@@ -111,7 +111,7 @@ describe.each(EXPRESS_MAJORS)('a session, on $major', ({ express }) => {
       { denylist: list, issuer: issuer.url },
     )
     const gate = acceptOneOf([{ name: 'user', ...credential }])
-    const receiver = await startReceiver({ express, mount: (app) => app.use(gate) })
+    const receiver = await startBehind(express, gate)
     const token = issuer.token({}, { version: '5' })
     return { list, receiver, call: async () => (await receiver.call(token)).status }
   }

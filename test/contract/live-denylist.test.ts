@@ -10,7 +10,7 @@ import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { FAULT_STATUS } from '../support/receiver/open-receiver.js'
 import { expectOwnError } from '../support/receiver/own-error.js'
-import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { authFor, startBehind } from '../support/receiver/receiver.js'
 import {
   FORBIDDEN,
   INVALID_TOKEN,
@@ -45,7 +45,7 @@ describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
     const events: DecisionEvent[] = []
     const onDecision = (event: DecisionEvent): number => events.push(event)
     const auth = authFor(issuer.policy({ denylist, onDecision, ...policy }))
-    const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })
+    const receiver = await startBehind(express, auth)
     return { receiver, auth, events }
   }
 

@@ -4,7 +4,7 @@ import { serviceFetch } from 'express-service-auth/client'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createOAuth2TestIssuer } from '../support/issuer/test-issuer.js'
 import { manualClock } from '../support/manual-clock.js'
-import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { authFor, startBehind } from '../support/receiver/receiver.js'
 import { FORBIDDEN, INVALID_TOKEN, UNAVAILABLE } from '../support/receiver/refusal-bytes.js'
 import { ManualDenylist } from '../support/stores/manual-denylist.js'
 import { ENTRIES } from './entries.js'
@@ -236,10 +236,7 @@ describe.each(ENTRIES)('an OAuth 2.0 policy, by $entry', ({ open }) => {
 })
 
 it('serviceFetch sends the token of any source', async () => {
-  const receiver = await startReceiver({
-    express: express5,
-    mount: (app) => app.use(authFor(POLICY)),
-  })
+  const receiver = await startBehind(express5, authFor(POLICY))
   const asked: unknown[] = []
   const source = {
     token(options: unknown) {

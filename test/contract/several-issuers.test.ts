@@ -12,7 +12,7 @@ import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createTokenForge } from '../../src/testing/hostile/forge.js'
 import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
 import { manualClock } from '../support/manual-clock.js'
-import { startReceiver } from '../support/receiver/receiver.js'
+import { startBehind } from '../support/receiver/receiver.js'
 import { FORBIDDEN, INVALID_TOKEN, UNAVAILABLE } from '../support/receiver/refusal-bytes.js'
 import { ManualDenylist } from '../support/stores/manual-denylist.js'
 import { ENTRIES } from './entries.js'
@@ -199,10 +199,7 @@ it.each([
 it.each<[string, unknown, readonly string[]]>([
   ['absent', undefined, ['claim_missing', 'iss']],
   ['null', null, ['claim_invalid', 'iss']],
-  ['a number', 1, ['claim_invalid', 'iss']],
-  ['an object', {}, ['claim_invalid', 'iss']],
   ['a list', [first.url], ['claim_invalid', 'iss']],
-  ['empty', '', ['claim_invalid', 'iss']],
   ['a known one with a slash', `${first.url}/`, ['claim_invalid', 'iss']],
   ['unknown', 'https://unknown.example', ['claim_invalid', 'iss']],
   ['__proto__', '__proto__', ['claim_invalid', 'iss']],
@@ -279,7 +276,7 @@ it.each([
   ['from the old scheme to OAuth 2.0', old, renewed],
 ])('a move %s under load refuses nobody', async (_, before, after) => {
   const auth = authFor(before.policy(), after.policy())
-  const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })
+  const receiver = await startBehind(express, auth)
   let current: typeof before | typeof after = before
   const statuses: number[] = []
   const caller = async (): Promise<void> => {

@@ -9,7 +9,7 @@ import { API_KEY, CLAIMS } from '../client/claims.js'
 import { startIdentityCore } from '../support/core/identity-core/identity-core.js'
 import { createOAuth2TestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
-import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { authFor, startBehind } from '../support/receiver/receiver.js'
 
 const oauth2Issuer = await createOAuth2TestIssuer()
 const core = await startIdentityCore({ apiKey: API_KEY })
@@ -18,10 +18,7 @@ afterAll(() => Promise.all([oauth2Issuer.close(), core.close()]))
 describe.each(EXPRESS_MAJORS)('a receiver on $major', ({ express: major }) => {
   it('accepts the requests of oauth4webapi', async () => {
     let auth: ReturnType<typeof authFor> | undefined
-    const { url } = await startReceiver({
-      express: major,
-      mount: (app) => app.use((req, res, next) => auth?.(req, res, next)),
-    })
+    const { url } = await startBehind(major, (req, res, next) => auth?.(req, res, next))
     auth = authFor(oauth2Issuer.policy({ senderConstraint: { dpop: { baseUrls: [url] } } }))
     const pair = await oauth.generateKeyPair('ES256')
     const handle = oauth.DPoP({}, pair)

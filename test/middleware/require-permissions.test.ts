@@ -2,7 +2,7 @@ import { type DecisionEvent, requireAnyPermission, requirePermissions } from 'ex
 import { afterAll, describe, expect, it } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
-import { authFor, startReceiver } from '../support/receiver/receiver.js'
+import { authFor, startBehind, startReceiver } from '../support/receiver/receiver.js'
 import { FORBIDDEN } from '../support/receiver/refusal-bytes.js'
 
 const issuer = await createTestIssuer()
@@ -23,11 +23,11 @@ describe('requirePermissions', () => {
   it.each(EXPRESS_MAJORS)(
     'wants all of its names, to the letter, on $major',
     async ({ express }) => {
-      const receiver = await startReceiver({
+      const receiver = await startBehind(
         express,
-        mount: (app) =>
-          app.use(authFor(issuer.policy()), requirePermissions('a', 'b', '__proto__')),
-      })
+        authFor(issuer.policy()),
+        requirePermissions('a', 'b', '__proto__'),
+      )
       const ask = (...permissions: string[]): Promise<string> =>
         receiver.rawWith(`Bearer ${issuer.token({ permissions })}`)
       expect(await ask('b', '__proto__', 'a', 'c')).toContain(' 200 OK')
@@ -62,14 +62,11 @@ describe('requirePermissions', () => {
 describe('requireAnyPermission', () => {
   it.each(EXPRESS_MAJORS)('wants one of its names, on $major', async ({ express }) => {
     const events: DecisionEvent[] = []
-    const receiver = await startReceiver({
+    const receiver = await startBehind(
       express,
-      mount: (app) =>
-        app.use(
-          authFor(issuer.policy({ onDecision: (event) => events.push(event) })),
-          requireAnyPermission('a', 'b'),
-        ),
-    })
+      authFor(issuer.policy({ onDecision: (event) => events.push(event) })),
+      requireAnyPermission('a', 'b'),
+    )
     const ask = (...permissions: string[]): Promise<string> =>
       receiver.rawWith(`Bearer ${issuer.token({ permissions })}`)
     for (const one of [['a'], ['b', 'c'], ['a', 'b']]) {

@@ -15,7 +15,7 @@ import { issuer } from '../../support/issuer/issuer.js'
 import { collectEvents } from '../../support/observe/channel-events.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
-import { authFor, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
+import { authFor, type Receiver, startBehind } from '../../support/receiver/receiver.js'
 import { leaveChannels } from '../../support/secret-search/index.js'
 import { watchedStore } from '../../support/stores/watched-store.js'
 import { until } from '../../support/until.js'
@@ -86,10 +86,7 @@ describe('what operators see of a store of the user', () => {
       consume: (id: string, ttlMs: number) =>
         isDown ? Promise.reject(new Error('away')) : memory.consume(id, ttlMs),
     }
-    const receiver = await startReceiver({
-      express,
-      mount: (app) => app.use(authFor(issuer.policy()), requireSingleUse({ store })),
-    })
+    const receiver = await startBehind(express, authFor(issuer.policy()), requireSingleUse({ store }))
     const token = issuer.token()
     expect((await receiver.call(token)).status).toBe(200)
     expect((await receiver.call(token)).status).toBe(401)

@@ -11,7 +11,7 @@ import { describe, expect, it } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { FAULT_STATUS } from '../../support/receiver/open-receiver.js'
-import { authFor, startReceiver } from '../../support/receiver/receiver.js'
+import { authFor, startBehind, startReceiver } from '../../support/receiver/receiver.js'
 import { bearerOfService, choice, gateFor, service, watchRejections } from './walk-gate.js'
 
 watchRejections()
@@ -21,10 +21,7 @@ describe.each(EXPRESS_MAJORS)('a service behind acceptOneOf, on $major', ({ expr
 
   it('requirePermissions works for a service, and is a fault for everybody else', async () => {
     const gate = gateFor(service(), choice({ presented: noToken }))
-    const receiver = await startReceiver({
-      express,
-      mount: (app) => app.use(gate, requirePermissions('orders:read')),
-    })
+    const receiver = await startBehind(express, gate, requirePermissions('orders:read'))
     expect(await receiver.rawWith(bearerOfService())).toContain(' 200 OK')
     const without = issuer.token({ permissions: [] })
     expect(await receiver.rawWith(`Bearer ${without}`)).toContain(' 403 ')
@@ -43,7 +40,7 @@ describe.each(EXPRESS_MAJORS)('a service behind acceptOneOf, on $major', ({ expr
       Object.assign(request, { id: 'r-1' })
       next()
     }
-    const receiver = await startReceiver({ express, mount: (app) => app.use(mark, gate) })
+    const receiver = await startBehind(express, mark, gate)
     await receiver.rawWith(bearerOfService())
     await receiver.raw()
     await receiver.rawWith('Bearer garbage')

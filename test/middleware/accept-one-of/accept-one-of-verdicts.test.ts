@@ -1,7 +1,8 @@
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import type { RequestHandler } from 'express'
 import { acceptOneOf, requirePermissions, ServiceAuthError, serviceOf } from 'express-service-auth'
 import { describe, expect, it, vi } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
+import { ignoreErrors } from '../../support/receiver/own-error.js'
 import { startReceiver } from '../../support/receiver/receiver.js'
 import {
   bearerOfService,
@@ -85,10 +86,7 @@ describe.each(EXPRESS_MAJORS)('what acceptOneOf has accepted, on $major', ({ exp
       const receiver = await startReceiver({
         express,
         mount(app) {
-          app.use(gate)
-          app.use((_error: unknown, _request: Request, _response: Response, next: NextFunction) =>
-            next(),
-          )
+          app.use(gate, ignoreErrors)
           app.use((request, _response, next) => {
             expect(() => gate.credentialOf(request)).toThrow(ServiceAuthError)
             expect(() => serviceOf(request)).toThrow(ServiceAuthError)

@@ -10,7 +10,7 @@ import {
 import { describe, expect, it, vi } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
-import { startReceiver } from '../../support/receiver/receiver.js'
+import { startBehind, startReceiver } from '../../support/receiver/receiver.js'
 import { INVALID_TOKEN, UNAVAILABLE } from '../../support/receiver/refusal-bytes.js'
 import { knowToken } from '../../support/secret-search/index.js'
 import { ManualDenylist } from '../../support/stores/manual-denylist.js'
@@ -31,7 +31,7 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
     const gate = acceptOneOf([{ name: 'user', ...credential }], {
       onDecision: (event) => told.push(event),
     })
-    const receiver = await startReceiver({ express, mount: (app) => app.use(gate) })
+    const receiver = await startBehind(express, gate)
     return { receiver, told, verifier, raw: receiver.raw }
   }
 
@@ -179,7 +179,7 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
 
   it('passes nobody where its verify stands alone', async () => {
     const credential = sessionCredential(verify)
-    const receiver = await startReceiver({ express, mount: (app) => app.use(credential.verify) })
+    const receiver = await startBehind(express, credential.verify)
     for (const request of [{}, bearer(issuer.token()), { headers: ['Cookie: sAccessToken=x'] }]) {
       await receiver.raw(request)
       expect(receiver.errors.at(-1)).toMatchObject({ code: 'wrong_wiring' })
@@ -190,14 +190,14 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
   it('reports a request whose headers were changed as a fault', async () => {
     const { verifier } = await open({})
     const gate = acceptOneOf([{ name: 'user', ...sessionCredential(verifier) }])
-    const receiver = await startReceiver({
+    const receiver = await startBehind(
       express,
-      mount: (app) =>
-        app.use((request, _response, next) => {
-          request.headers.authorization = `Bearer ${tokenOf()}`
-          next()
-        }, gate),
-    })
+      (request, _response, next) => {
+        request.headers.authorization = `Bearer ${tokenOf()}`
+        next()
+      },
+      gate,
+    )
     for (const request of [{}, bearer(tokenOf({ kid: 'd-9' }))]) await receiver.raw(request)
     expect(receiver.errors).toMatchObject([{ code: 'wrong_wiring' }, { code: 'wrong_wiring' }])
     expect(verifier).not.toHaveBeenCalled()

@@ -1,4 +1,4 @@
-import type { Express, NextFunction, RequestHandler, Response } from 'express'
+import type { NextFunction, RequestHandler, Response } from 'express'
 import {
   acceptOneOf,
   type Choice,
@@ -9,7 +9,7 @@ import { afterEach, expect, vi } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
 import type { ExpressModule } from '../../support/receiver/express-majors.js'
 import { FAULT_STATUS } from '../../support/receiver/open-receiver.js'
-import { authFor, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
+import { authFor, type Receiver, startBehind } from '../../support/receiver/receiver.js'
 import { INVALID_TOKEN, NO_TOKEN } from '../../support/receiver/refusal-bytes.js'
 
 export const pass: RequestHandler = (_request, _response, next) => next()
@@ -44,7 +44,7 @@ export async function walk(
 ): Promise<Walk> {
   const told: DecisionEvent[] = []
   const gate = acceptOneOf(choices, { onDecision: (event) => told.push(event) })
-  const receiver = await startReceiver({ express, mount: (app: Express) => app.use(gate) })
+  const receiver = await startBehind(express, gate)
   const answer = await receiver.raw()
   // Gives a choice that answers twice the time to do so.
   await new Promise((resolve) => setTimeout(resolve, 5))

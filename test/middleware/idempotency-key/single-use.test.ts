@@ -14,7 +14,7 @@ import { createTestIssuer } from '../../support/issuer/test-issuer.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { createLedger } from '../../support/receiver/coupled-receiver.js'
 import { FAULT_STATUS } from '../../support/receiver/open-receiver.js'
-import { authFor, startReceiver } from '../../support/receiver/receiver.js'
+import { authFor, startBehind } from '../../support/receiver/receiver.js'
 
 const issuer = await createTestIssuer()
 const ledger = await createLedger(await sharedPostgres())
@@ -29,10 +29,7 @@ async function openLeased(
   const inner = { ...memoryStore(), ...store } as LeasedIdempotencyOptions['store']
   const auth = authFor(issuer.policy({ onDecision: (event) => decisions.push(event) }))
   const once = requireIdempotencyKey({ store: inner, singleUse: true, operation: 'o', ...options })
-  const receiver = await startReceiver({
-    express,
-    mount: (app) => app.use(auth, express.json(), once),
-  })
+  const receiver = await startBehind(express, auth, express.json(), once)
   const post = (token: string, key?: string, body = '{}') =>
     fetch(`${receiver.url}/orders`, {
       method: 'POST',
@@ -126,10 +123,7 @@ describe('a proof of a bound token (DPoP) is used up in place of the token', () 
   ])('%s', async (_kind, store) => {
     const auth = authFor(issuer.policy({ senderConstraint: { dpop } }))
     const once = requireIdempotencyKey({ store, singleUse: true, operation: 'o' })
-    const receiver = await startReceiver({
-      express,
-      mount: (app) => app.use(auth, express.json(), once),
-    })
+    const receiver = await startBehind(express, auth, express.json(), once)
     const { token, proof } = issuer.boundToken()
     const newProof = () => proof({ method: 'POST', url: 'https://orders.test/orders' })
     const post = async (key: string, given: string) => {
@@ -149,11 +143,13 @@ it('requireSingleUse before it, with singleUse, is next(error)', async () => {
   const store = memoryStore()
   onTestFinished(() => store.close())
   const once = requireIdempotencyKey({ store, singleUse: true, operation: 'o' })
-  const receiver = await startReceiver({
+  const receiver = await startBehind(
     express,
-    mount: (app) =>
-      app.use(authFor(issuer.policy()), express.json(), requireSingleUse({ store }), once),
-  })
+    authFor(issuer.policy()),
+    express.json(),
+    requireSingleUse({ store }),
+    once,
+  )
   const headers = {
     authorization: `Bearer ${newToken()}`,
     'content-type': 'application/json',

@@ -1,3 +1,4 @@
+import type { RequestHandler } from 'express'
 import {
   type OAuth2Policy,
   type ServiceAuth,
@@ -5,6 +6,7 @@ import {
   serviceAuth,
 } from 'express-service-auth'
 import { onTestFinished } from 'vitest'
+import type { ExpressModule } from './express-majors.js'
 import { openReceiver, type Receiver, type ReceiverOptions } from './open-receiver.js'
 
 export { behind, type Receiver } from './open-receiver.js'
@@ -15,6 +17,12 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
   onTestFinished(() => receiver.close())
   return receiver
 }
+
+/** Starts a receiver whose requests pass these middlewares, and which is closed after the test. */
+export const startBehind = (
+  express: ExpressModule,
+  ...guards: RequestHandler[]
+): Promise<Receiver> => startReceiver({ express, mount: (app) => app.use(...guards) })
 
 /** Creates a `serviceAuth`, which is closed after the test. */
 export function authFor(policy: ServiceAuthPolicy | OAuth2Policy): ServiceAuth {

@@ -20,7 +20,7 @@ import { createTestIssuer } from '../../support/issuer/test-issuer.js'
 import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
-import { authFor, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
+import { authFor, type Receiver, startBehind } from '../../support/receiver/receiver.js'
 import { leaveChannels, recordOutput } from '../../support/secret-search/index.js'
 import { watchedStore } from '../../support/stores/watched-store.js'
 import { issuerBehindSecretQuery } from '../secret-query.js'
@@ -66,10 +66,7 @@ function log(logger: Logger, options?: LogOptions): () => void {
 }
 
 function openReads(): Promise<Receiver> {
-  return startReceiver({
-    express,
-    mount: (app) => app.use(authFor(issuer.policy()), requirePermissions('orders:read')),
-  })
+  return startBehind(express, authFor(issuer.policy()), requirePermissions('orders:read'))
 }
 
 it('writes refusals at warn and faults of this side at error, and not what was accepted', async () => {
@@ -78,7 +75,7 @@ it('writes refusals at warn and faults of this side at error, and not what was a
   const own = await createTestIssuer()
   onTestFinished(() => own.close())
   own.down()
-  const cut = await startReceiver({ express, mount: (app) => app.use(authFor(own.policy())) })
+  const cut = await startBehind(express, authFor(own.policy()))
   const receiver = await openReads()
   await receiver.call(issuer.token({ permissions: ['orders:read'] }))
   await receiver.call(issuer.token({ permissions: [] }))

@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import type { ObservedServiceAuth } from '../../../src/telemetry/otel/gauges.js'
 import type { DenylistHealth } from '../../../src/verification/denylist/live-denylist.js'
 import { createTestIssuer } from '../../support/issuer/test-issuer.js'
-import { authFor, startReceiver } from '../../support/receiver/receiver.js'
+import { authFor, startBehind } from '../../support/receiver/receiver.js'
 import { meter } from './telemetry.js'
 
 const keySet: KeySetHealth = { state: 'fresh', ageSeconds: 3, keys: ['a', 'b'] }
@@ -33,7 +33,7 @@ it('shows the age and the keys of a key set under its address, before its first 
   const shared = authFor(issuer.policy())
   const both = meter({ serviceAuth: [shared] })
   await shared.ready()
-  const receiver = await startReceiver({ express, mount: (app) => app.use(shared) })
+  const receiver = await startBehind(express, shared)
   await receiver.call(issuer.token())
   expect(await both.series('key_set.keys')).toEqual([
     { attributes, value: shared.health().keySet.keys.length },

@@ -8,7 +8,7 @@ import { issuer } from '../../support/issuer/issuer.js'
 import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
-import { authFor, startReceiver } from '../../support/receiver/receiver.js'
+import { authFor, startBehind } from '../../support/receiver/receiver.js'
 import { leaveChannels } from '../../support/secret-search/index.js'
 import { meter, traceRequests } from './telemetry.js'
 
@@ -27,7 +27,7 @@ it('listens and asks for states until it is stopped', async () => {
     return auth.health()
   }
   const { stop, series } = meter({ serviceAuth: { health } })
-  const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })
+  const receiver = await startBehind(express, auth)
   await receiver.call(issuer.token())
   expect(areObserved()).toEqual([true, true, true, true])
   await series('key_set.keys')
@@ -47,10 +47,7 @@ it('takes the global meter provider where it is given none', async () => {
   onTestFinished(() => metrics.disable())
   const { stop: stopGlobal } = instrument()
   onTestFinished(stopGlobal)
-  const receiver = await startReceiver({
-    express,
-    mount: (app) => app.use(authFor(issuer.policy())),
-  })
+  const receiver = await startBehind(express, authFor(issuer.policy()))
   await receiver.call()
   expect(await series('decisions')).toMatchObject([{ value: 1 }])
 })
@@ -58,10 +55,7 @@ it('takes the global meter provider where it is given none', async () => {
 it('costs nothing but itself where there is no SDK', async () => {
   const { stop } = instrument({ serviceAuth: authFor(issuer.policy()) })
   onTestFinished(stop)
-  const receiver = await startReceiver({
-    express,
-    mount: (app) => app.use(authFor(issuer.policy())),
-  })
+  const receiver = await startBehind(express, authFor(issuer.policy()))
   expect((await receiver.call(issuer.token())).status).toBe(200)
 })
 

@@ -14,7 +14,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
-import { authFor, startReceiver } from '../../support/receiver/receiver.js'
+import { authFor, startBehind } from '../../support/receiver/receiver.js'
 import { watchedStore } from '../../support/stores/watched-store.js'
 import { until } from '../../support/until.js'
 import { issuerBehindSecretQuery } from '../secret-query.js'
@@ -27,13 +27,12 @@ const seriesOf = (value: unknown, attributes: Series['attributes']): Series => (
 
 it('counts the decisions of each guard, by reason and by callers that the policy names', async () => {
   const { series } = meter()
-  const receiver = await startReceiver({
+  const receiver = await startBehind(
     express,
-    mount(app) {
-      app.use(authFor(issuer.policy({ denylist: { callers: ['reporting'] } })))
-      app.use(requirePermissions('orders:read'), requireSingleUse({ store: memoryStore() }))
-    },
-  })
+    authFor(issuer.policy({ denylist: { callers: ['reporting'] } })),
+    requirePermissions('orders:read'),
+    requireSingleUse({ store: memoryStore() }),
+  )
   const token = issuer.token({ permissions: ['orders:read'] })
   await receiver.call(token)
   await receiver.call(token)
@@ -66,10 +65,7 @@ it('counts what the tokens of each caller are bound to', async () => {
   const dpop = { baseUrls: ['https://orders.test'] }
   const senderConstraint = { mtls: () => certificate, dpop }
   const callers = ['billing', 'reporting']
-  const receiver = await startReceiver({
-    express,
-    mount: (app) => app.use(authFor(issuer.policy({ senderConstraint, callers }))),
-  })
+  const receiver = await startBehind(express, authFor(issuer.policy({ senderConstraint, callers })))
   const thumbprint = createHash('sha256').update(certificate).digest('base64url')
   for (const sub of callers) {
     const { token, proof } = issuer.boundToken({ sub })
@@ -95,7 +91,7 @@ it('names the choice of acceptOneOf, and its caller where that is a service', as
     { name: 'service', ...serviceCredential(authFor(issuer.policy())) },
     { name: 'user', ...sessionCredential((_request, _response, next) => next()) },
   ])
-  const receiver = await startReceiver({ express, mount: (app) => app.use(gate) })
+  const receiver = await startBehind(express, gate)
   await receiver.call(issuer.token())
   await receiver.call(issuer.token({}, { version: '5' }))
   const guard = { guard: 'acceptOneOf' }
@@ -117,11 +113,10 @@ it('has no series for what a caller chose, whatever it was refused for', async (
   const { metrics } = meter()
   const sub = 'a-text-of-its-choice'
   const denied = `${sub}-that-is-denied`
-  const receiver = await startReceiver({
+  const receiver = await startBehind(
     express,
-    mount: (app) =>
-      app.use(authFor(issuer.policy({ denylist: { tokenIds: ['x-jti'], callers: [denied] } }))),
-  })
+    authFor(issuer.policy({ denylist: { tokenIds: ['x-jti'], callers: [denied] } })),
+  )
   for (const claims of [
     { sub },
     { sub: denied },
@@ -144,7 +139,7 @@ it('says that nothing could be decided, and counts fetches by the address withou
   const { jwksUri } = own
   const { series } = meter()
   const auth = authFor(own.policy({ keySet }))
-  const receiver = await startReceiver({ express, mount: (app) => app.use(auth) })
+  const receiver = await startBehind(express, auth)
   own.down()
   expect((await receiver.call(own.token())).status).toBe(503)
   const undecided = { outcome: 'undecided', 'error.type': 'key_set_unavailable' }

@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
-import { authFor, type Receiver, startReceiver } from '../../support/receiver/receiver.js'
+import { authFor, type Receiver, startBehind } from '../../support/receiver/receiver.js'
 import { until } from '../../support/until.js'
 import { meter, type Tracing, traceRequests, withoutPrefix } from './telemetry.js'
 
@@ -34,13 +34,13 @@ async function open(
 it('notes on the span of each request what was decided last', async () => {
   const tracing = traceRequests()
   meter()
-  const receiver = await startReceiver({
+  const receiver = await startBehind(
     express,
-    mount(app) {
-      app.use(tracing.middleware, authFor(issuer.policy()))
-      app.use(requirePermissions('orders:read'), requireSingleUse({ store: memoryStore() }))
-    },
-  })
+    tracing.middleware,
+    authFor(issuer.policy()),
+    requirePermissions('orders:read'),
+    requireSingleUse({ store: memoryStore() }),
+  )
   const token = issuer.token({ permissions: ['orders:read'] })
   await receiver.call(token)
   await receiver.call(token)

@@ -11,10 +11,10 @@ import {
   type TestIssuer,
 } from 'express-service-auth/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type PlacedBlocks, placeCode, readDocument } from './docs/blocks.js'
 import { masked } from './docs/console.js'
+import { readDocument } from './docs/documents.js'
 import { blocksOf, codeBlocks, sections } from './docs/markdown.js'
-import { type RunningApp, runBlock, startBlock } from './docs/running-blocks.js'
+import { type Programs, placeCode, type RunningApp } from './docs/programs.js'
 import { freePort, refusingOrigin } from './support/network/free-port.js'
 import { type RedisServer, startRedis } from './support/redis/redis.js'
 import { until } from './support/until.js'
@@ -34,7 +34,7 @@ const WITHOUT_KEYS = 'Without keys'
 /** The write that starts a core, as the section on calling says. */
 const WITH_CORE = 'A write with a core'
 
-let placed: PlacedBlocks
+let placed: Programs
 let core: TestCore
 let corePort: number
 let issuer: TestIssuer
@@ -110,7 +110,7 @@ async function startPrinting(
 ): Promise<PrintingApp> {
   const path = join(folder, randomUUID())
   const file = await open(path, 'w')
-  const app = await startBlock(placed, heading, { REDIS_URL: redis.url, ...environment }, file.fd)
+  const app = await placed.start(heading, { REDIS_URL: redis.url, ...environment }, file.fd)
   await file.close()
   return {
     ...app,
@@ -160,7 +160,7 @@ describe('the first screen', () => {
   })
 
   it('gives what stands below its code', async () => {
-    const app = await startBlock(placed, ON_FIRST_SCREEN, {})
+    const app = await placed.start(ON_FIRST_SCREEN)
     expect((await fetch(`${app.url}/orders`, { method: 'POST' })).status).toBe(401)
     expect((await order(app.url, ['orders:read'])).status).toBe(403)
     const first = await order(app.url, ['orders:write'])
@@ -172,7 +172,7 @@ describe('the first screen', () => {
   })
 
   it('answers 503 while there are no keys', async () => {
-    const app = await startBlock(placed, WITHOUT_KEYS, {})
+    const app = await placed.start(WITHOUT_KEYS)
     expect((await order(app.url, ['orders:write'])).status).toBe(503)
     await app.stop()
   })
@@ -201,22 +201,22 @@ describe('the quick start', () => {
 
 describe('with a core', () => {
   it('fetches its keys', async () => {
-    const printed = await runBlock(placed, OWN_CORE, {}, folder)
+    const printed = await placed.run(OWN_CORE, {}, folder)
     expect(printed).toContain("state: 'fresh'")
   })
 
   it('calls the write, the second time with the same result', async () => {
     const app = await startPrinting(WITH_CORE)
     const environment = { CORE_URL: `http://127.0.0.1:${corePort}`, ORDERS_URL: app.url }
-    expect(await runBlock(placed, 'Calling', environment)).toBe('201 new\n')
-    expect(await runBlock(placed, 'Calling', environment)).toBe('201 replayed\n')
+    expect(await placed.run('Calling', environment)).toBe('201 new\n')
+    expect(await placed.run('Calling', environment)).toBe('201 replayed\n')
     await app.stop()
   })
 
   it('ends within five seconds if there is none, and says so', async () => {
     const nowhere = await refusingOrigin()
     const complaint = (heading: string, environment: NodeJS.ProcessEnv, cwd?: string) =>
-      runBlock(placed, heading, environment, cwd).catch(({ stderr }) => stderr)
+      placed.run(heading, environment, cwd).catch(({ stderr }) => stderr)
     const startedAt = performance.now()
     expect(await complaint('Calling', { CORE_URL: nowhere })).toContain(
       'TokenSourceError: no service token: core_unreachable, ECONNREFUSED',

@@ -1,52 +1,45 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, writeFile } from 'node:fs/promises'
 import { Agent, request } from 'node:https'
-import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { freePort } from '../support/network/free-port.js'
 import { findProgram } from '../support/process/find-program.js'
 import { type Certificate, makeClientCertificates } from '../support/tls/client-certificates.js'
-import { type PlacedBlocks, placeBlocks, readDocument } from './blocks.js'
-import { startBlock } from './running-blocks.js'
+import { until } from '../support/until.js'
+import { readDocument } from './documents.js'
+import { blocksOf } from './markdown.js'
+import { placeBlocks } from './programs.js'
 
 const issuer = await createTestIssuer()
-const certificates = await makeClientCertificates()
-const { ca, server, client, other, chained } = certificates
-const document = await readDocument('docs/bound-tokens.md')
-let placed: PlacedBlocks
-let folder: string
-beforeAll(async () => {
-  placed = await placeBlocks('bound-tokens', 'docs/bound-tokens.md')
-  folder = await mkdtemp(join(tmpdir(), 'esa-proxy-'))
-  await writeFile(join(folder, 'server.crt'), server.cert)
-  await writeFile(join(folder, 'server.key'), server.key)
-  await writeFile(join(folder, 'callers-ca.crt'), ca)
-  // nginx may drop its privileges.
-  await chmod(folder, 0o755)
-})
-afterAll(async () => {
-  await Promise.all([placed.remove(), issuer.close(), rm(folder, { recursive: true })])
-})
+const { ca, server, client, other, chained } = await makeClientCertificates()
+const placed = await placeBlocks('bound-tokens', 'docs/bound-tokens.md')
+const { folder } = placed
+afterAll(() => Promise.all([placed.remove(), issuer.close()]))
 
-/** Writes the recipe of the document, with ports of this test; resolves with the command that runs it. */
-async function nginx(port: number, receiver: string): Promise<readonly [string, ...string[]]> {
-  const recipe = (/^```nginx\n(.*?)^```$/ms.exec(document)?.[1] ?? '')
+/** Starts nginx with the recipe of the document, with ports of this test; resolves with its port. */
+async function startProxy(receiver: string): Promise<number> {
+  const port = await freePort()
+  const [recipe = ''] = blocksOf('nginx', await readDocument('docs/bound-tokens.md'))
+  const here = recipe
     .replace('listen 443', `listen 127.0.0.1:${port}`)
     .replace('127.0.0.1:3000', receiver)
     .replaceAll(/[\w-]+\.(?:crt|key)/g, (name) => join(folder, name))
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (kind) => `${kind}_temp_path ${join(folder, kind)};`,
   )
-  const http = ['access_log off;', ...paths, recipe].join('\n')
+  const http = ['access_log off;', ...paths, here].join('\n')
   const main = `daemon off; pid ${join(folder, 'pid')}; error_log stderr; events {}`
-  const file = join(folder, 'nginx.conf')
-  await writeFile(file, `${main}\nhttp {\n${http}\n}`)
+  const files = { 'server.crt': server.cert, 'server.key': server.key, 'callers-ca.crt': ca }
+  const written = { ...files, 'nginx.conf': `${main}\nhttp {\n${http}\n}` }
+  await Promise.all(
+    Object.entries(written).map(([name, content]) => writeFile(join(folder, name), content)),
+  )
+  // nginx may drop its privileges.
+  await chmod(folder, 0o755)
   const binary = findProgram({
     variable: 'NGINX_BIN',
     names: ['nginx'],
@@ -54,35 +47,20 @@ async function nginx(port: number, receiver: string): Promise<readonly [string, 
     otherFolders: ['/usr/sbin'],
     remedy: 'Install nginx, or name it in the environment variable NGINX_BIN.',
   })
-  return [binary, '-e', 'stderr', '-c', file]
-}
-
-async function startProxy(receiver: string): Promise<number> {
-  const port = await freePort()
-  const [binary, ...args] = await nginx(port, receiver)
-  const child = spawn(binary, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(binary, ['-e', 'stderr', '-c', join(folder, 'nginx.conf')])
   const complaints = text(child.stderr)
   onTestFinished(async () => {
     child.kill('SIGKILL')
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   })
-  while (!(await accepts(port))) {
+  await until('nginx answers', async () => {
     if (child.exitCode !== null) throw new Error(`${binary}: ${await complaints}`)
-    await delay(20)
-  }
+    return fetch(`http://127.0.0.1:${port}`).then(
+      () => true,
+      () => false,
+    )
+  })
   return port
-}
-
-async function accepts(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  try {
-    await once(socket, 'connect')
-    return true
-  } catch {
-    return false
-  } finally {
-    socket.destroy()
-  }
 }
 
 interface Call {
@@ -107,8 +85,8 @@ async function call(port: number, { token, certificate, headers, agent }: Call) 
 }
 
 it('accepts a token behind nginx with its certificate alone', async () => {
-  const app = await startBlock(placed, 'Behind nginx', { ISSUER: issuer.url })
-  onTestFinished(async () => void (await app.stop('SIGKILL')))
+  await writeFile(join(folder, 'policy.json'), JSON.stringify(issuer.policy()))
+  const app = await placed.start('Behind nginx')
   const port = await startProxy(new URL(app.url).host)
   for (const certificate of [client, chained]) {
     const { thumbprint } = certificate

@@ -5,43 +5,45 @@ import { describe, expect, it } from 'vitest'
 import { COMMON_OPTIONS, optionNames } from '../../src/cli/frame/arguments.js'
 import { STEPS } from '../../src/cli/migrate/migrate-options.js'
 import { COMMANDS } from '../../src/cli/run-command.js'
-import { placeCode, ROOT, readDocument } from './blocks.js'
-import { docCommentsIn } from './doc-comments.js'
-import { allDocuments } from './documents.js'
-import { blocksOf, codeBlocks, languagesOf } from './markdown.js'
+import { allDocuments, ROOT, readDocument } from './documents.js'
+import { blocksOf, codeBlocks, docCommentsIn, languagesOf } from './markdown.js'
+import { placeCode } from './programs.js'
 
-const documents = await Promise.all(
-  (await allDocuments()).map(async (path) => ({ path, text: await readDocument(path) })),
+const sources = (await readdir(`${ROOT}src`, { recursive: true })).filter((path) =>
+  path.endsWith('.ts'),
 )
-const sources = await readdir(`${ROOT}src`, { recursive: true })
-const comments = await Promise.all(
-  sources
-    .filter((path) => path.endsWith('.ts'))
-    .map(async (path) => {
-      const text = docCommentsIn(await readFile(`${ROOT}src/${path}`, 'utf8'))
-      return { path: `src/${path}`, text }
-    }),
-)
-const all = [...documents, ...comments]
+const all = await Promise.all([
+  ...(await allDocuments()).map(async (path) => ({ path, text: await readDocument(path) })),
+  ...sources.map(async (path) => {
+    const text = docCommentsIn(await readFile(`${ROOT}src/${path}`, 'utf8'))
+    return { path: `src/${path}`, text }
+  }),
+])
 
-/** The documents with blocks of a language. */
-const documentsWith = (language: string): readonly string[] =>
-  all.filter(({ text }) => languagesOf(text).includes(language)).map(({ path }) => path)
+/** The pages whose blocks of these languages a test runs. */
+const RUN: Readonly<Record<string, readonly string[]>> = {
+  console: ['docs/migration.md', 'docs/operations.md'],
+  nginx: ['docs/bound-tokens.md'],
+  sql: ['docs/operations.md'],
+  yaml: ['docs/openapi.md'],
+}
+/** Those without a language are drawings. */
+const CHECKED_HERE = ['', 'http', 'json', 'sh', 'text', 'ts']
 
 describe('the code in documents and doc comments', () => {
   it('is of languages that a test knows', () => {
-    // Those without a language are drawings; `http` is what a test of its page compares.
-    const known = ['', 'console', 'http', 'json', 'nginx', 'sh', 'sql', 'text', 'ts', 'yaml']
-    const others = all.filter(({ text }) => languagesOf(text).some((one) => !known.includes(one)))
-    expect(others.map(({ path }) => path)).toEqual([])
+    const unknown = all.flatMap(({ path, text }) =>
+      languagesOf(text)
+        .filter((language) => !CHECKED_HERE.includes(language) && !RUN[language]?.includes(path))
+        .map((language) => `${path}: ${language}`),
+    )
+    expect(unknown).toEqual([])
   })
 
   it('compiles, each block of TypeScript as it stands', async () => {
-    const placed = await placeCode(
-      'all',
-      all.flatMap(({ text }) => codeBlocks(text)),
-    )
-    expect(placed.blocks.length).toBeGreaterThan(10)
+    const blocks = all.flatMap(({ text }) => codeBlocks(text))
+    expect(blocks.length).toBeGreaterThan(10)
+    const placed = await placeCode('all', blocks)
     const tsc = `${ROOT}node_modules/.bin/tsc`
     const compiled = await promisify(execFile)(tsc, ['-p', 'test/docs']).catch(
       ({ stdout }: { stdout: string }) => ({ stdout }),
@@ -50,28 +52,11 @@ describe('the code in documents and doc comments', () => {
     expect(compiled.stdout).toBe('')
   }, 180_000)
 
-  it('is run, all of SQL, of YAML and of a terminal', () => {
-    // By operations-sql.test.ts.
-    expect(documentsWith('sql')).toEqual(['docs/operations.md'])
-    // By openapi.test.ts.
-    expect(documentsWith('yaml')).toEqual(['docs/openapi.md'])
-    // By migration-run-book.test.ts and operations.test.ts.
-    expect(documentsWith('console')).toEqual(['docs/migration.md', 'docs/operations.md'])
-  })
-
   it('is JSON where it says so, a block or each line of it', () => {
-    const isJson = (text: string): boolean => {
-      try {
-        JSON.parse(text)
-        return true
-      } catch {
-        return false
-      }
+    for (const block of all.flatMap(({ text }) => blocksOf('json', text))) {
+      const values = block.startsWith('{\n') ? [block] : block.trim().split('\n')
+      for (const value of values) expect(() => JSON.parse(value), value).not.toThrow()
     }
-    const broken = all
-      .flatMap(({ text }) => blocksOf('json', text))
-      .filter((block) => !isJson(block) && !block.trim().split('\n').every(isJson))
-    expect(broken).toEqual([])
   })
 })
 
@@ -80,12 +65,8 @@ const commandLines = all.flatMap(({ path, text }) => {
   const inSentences = [...text.matchAll(/(?<!`)`((?:npx |npm |service-auth )[^`]+)`(?!`)/g)]
   const inBlocks = [...blocksOf('sh', text), ...blocksOf('console', text)]
   const lines = inBlocks.flatMap((block) => block.replaceAll('\\\n', ' ').split('\n'))
-  return [...lines, ...inSentences.map(([, line = '']) => line.replaceAll('\n', ' '))].map(
-    (line) => ({
-      path,
-      line,
-    }),
-  )
+  const sentences = inSentences.map(([, line = '']) => line.replaceAll('\n', ' '))
+  return [...lines, ...sentences].map((line) => ({ path, line }))
 })
 
 /** Of a call of `service-auth`, the words that it does not know. */
@@ -120,19 +101,14 @@ describe('the commands in documents', () => {
   })
 
   it('of npm are scripts, and files of the package are exported', async () => {
-    const manifest = await readDocument('package.json')
-    const { scripts, exports } = JSON.parse(manifest)
+    const { scripts, exports } = JSON.parse(await readDocument('package.json'))
     const lines = commandLines.map(({ line }) => line).join('\n')
-    const run = [...lines.matchAll(/\bnpm run (?:--silent )?([\w:-]+)/g)].map(
-      ([, name = '']) => name,
-    )
+    const run = [...lines.matchAll(/\bnpm run (?:--silent )?([\w:-]+)/g)].map(([, name]) => name)
     expect(run.length).toBeGreaterThan(5)
-    expect(run.filter((name) => !Object.hasOwn(scripts, name))).toEqual([])
+    expect(Object.keys(scripts)).toEqual(expect.arrayContaining(run))
     const files = [...lines.matchAll(/node_modules\/express-service-auth(\/[\w./-]+)/g)]
     expect(files.length).toBeGreaterThan(0)
-    const exported = Object.values(exports)
-    expect(files.map(([, file]) => `.${file}`).filter((file) => !exported.includes(file))).toEqual(
-      [],
-    )
+    const exported = files.map(([, file]) => `.${file}`)
+    expect(Object.values(exports)).toEqual(expect.arrayContaining(exported))
   })
 })

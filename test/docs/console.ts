@@ -1,3 +1,9 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, realpath, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { compileCommand } from '../cli/kit.js'
 import { blocksOf } from './markdown.js'
 
 /** What a document says that a command prints. */
@@ -44,7 +50,7 @@ export function masked(text: string): string {
  * The lines that a command has printed, masked, without those that the document leaves out: a line `...` of
  * what it shows stands for any number of lines.
  */
-export function shownLines(shown: string, printed: string): readonly string[] {
+function shownLines(shown: string, printed: string): readonly string[] {
   const rest = masked(printed).split('\n')
   const wanted = masked(shown).split('\n')
   const lines = wanted.flatMap((line, index) => {
@@ -54,4 +60,35 @@ export function shownLines(shown: string, printed: string): readonly string[] {
     return ['...']
   })
   return [...lines, ...rest]
+}
+
+/** Fails unless the command has printed what the document says, in any order if that is open. */
+export function expectShown(
+  { command, output }: Exchange,
+  printed: string,
+  inOrder: (lines: readonly string[]) => readonly string[] = (lines) => lines,
+): void {
+  const lines = shownLines(output, printed)
+  expect(inOrder(lines), command).toEqual(inOrder(masked(output).split('\n')))
+}
+
+/** A folder with `service-auth` on its path. */
+export async function placeCommand(): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'run-book-')))
+  const program = `exec '${process.execPath}' '${await compileCommand()}' "$@"`
+  await mkdir(join(folder, 'bin'))
+  await writeFile(join(folder, 'bin', 'service-auth'), `#!/bin/sh\n${program}\n`, { mode: 0o755 })
+  return folder
+}
+
+/** As somebody at a terminal in the folder reads it. */
+export function inShell(
+  command: string,
+  folder: string,
+  environment: NodeJS.ProcessEnv,
+): Promise<string> {
+  const env = { ...environment, PATH: `${join(folder, 'bin')}:${process.env['PATH']}` }
+  return new Promise((resolve) => {
+    execFile('sh', ['-c', command], { cwd: folder, env }, (_, stdout) => resolve(stdout))
+  })
 }

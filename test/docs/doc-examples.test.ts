@@ -5,15 +5,15 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { migration } from 'express-service-auth/postgres'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
+import { linesOf, userNamed } from '../cli/migrate/migrate-kit.js'
 import { startStandInCore } from '../support/core/stand-in-core.js'
 import { createDatabase, sharedPostgres } from '../support/postgres/postgres-database.js'
 import { openPrisma } from '../support/postgres/prisma.js'
 import { compile } from '../support/process/compile.js'
 import { startRedis } from '../support/redis/redis.js'
-import { ROOT } from './blocks.js'
-import { docCommentsIn } from './doc-comments.js'
-import { codeBlocks } from './markdown.js'
+import { ROOT } from './documents.js'
+import { codeBlocks, docCommentsIn } from './markdown.js'
 
 /** An exported function and the example in its doc comment. */
 interface Example {
@@ -51,51 +51,33 @@ const FOLDERS = ['', 'client/', ...STORES, 'telemetry/otel/', 'migration/', 'tes
 const examples = (await Promise.all(FOLDERS.map(examplesOf))).flat()
 
 const postgres = await sharedPostgres()
-let servers: Awaited<ReturnType<typeof startServers>>
-let folder: string
+const [core, redis] = await Promise.all([startStandInCore(), startRedis()])
+const folder = await mkdtemp(join(tmpdir(), 'examples-'))
+afterAll(() => Promise.all([core.close(), redis.stop(), rm(folder, { recursive: true })]))
 
-const startServers = () => Promise.all([startStandInCore(), startRedis()])
-
-beforeAll(async () => {
-  servers = await startServers()
-  folder = await mkdtemp(join(tmpdir(), 'examples-'))
-})
-afterAll(async () => {
-  const [core, redis] = servers
-  await Promise.all([core.close(), redis.stop()])
-  await rm(folder, { recursive: true })
-})
-
-async function environment(): Promise<NodeJS.ProcessEnv> {
-  const [core, redis] = servers
+/** The address of a new database with the tables. */
+async function databaseUrl(): Promise<string> {
   const { name, url } = await createDatabase(postgres)
   await postgres.query(migration(), [], name)
-  return {
-    CORE_URL: core.url,
-    CORE_API_KEY: core.apiKey,
-    REDIS_URL: redis.url,
-    DATABASE_URL: url,
-  }
+  return url
 }
 
-/** What a program prints until its last line has run, in a folder of its own. */
-async function run(example: Example): Promise<string> {
+/** Compiles an example in a folder of its own. */
+async function place({ name, code = '' }: Example) {
   const cwd = await mkdtemp(join(folder, 'run-'))
-  const source = join(cwd, `${example.name}.ts`)
-  await writeFile(source, example.code ?? '')
-  const user = {
-    externalUserId: 'bob',
-    loginMethods: [{ recipeId: 'passwordless', email: 'b@b.b' }],
-  }
-  await writeFile(join(cwd, 'users.ndjson'), JSON.stringify(user), { mode: 0o600 })
-  const program = pathToFileURL(await compile(pathToFileURL(source)))
-  const script = `await import('${program}'); process.exit()`
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ['--input-type=module', '-e', script],
-    { cwd, env: { ...process.env, ...(await environment()) } },
-  )
-  return stdout
+  await writeFile(join(cwd, `${name}.ts`), code)
+  const program = pathToFileURL(await compile(pathToFileURL(join(cwd, `${name}.ts`)))).href
+  return { cwd, program }
+}
+
+/** What a program prints until its last line has run. */
+async function run(example: Example): Promise<string> {
+  const { cwd, program } = await place(example)
+  await writeFile(join(cwd, 'users.ndjson'), linesOf(userNamed('bob')), { mode: 0o600 })
+  const servers = { CORE_URL: core.url, CORE_API_KEY: core.apiKey, REDIS_URL: redis.url }
+  const env = { ...process.env, ...servers, DATABASE_URL: await databaseUrl() }
+  const args = ['--input-type=module', '-e', `await import('${program}'); process.exit()`]
+  return (await promisify(execFile)(process.execPath, args, { cwd, env })).stdout
 }
 
 /** The comments behind `console.log(…)`. */
@@ -112,13 +94,11 @@ describe.concurrent('the example of', () => {
 })
 
 it('opens a store on a client of Prisma', async () => {
-  const { code = '' } = examples.find(({ name }) => name === 'fromPrisma') ?? {}
-  const source = join(folder, 'openStore.ts')
-  await writeFile(source, code)
-  const { name, url } = await createDatabase(postgres)
-  await postgres.query(migration(), [], name)
-  const prisma = await openPrisma(url, 2)
-  const { openStore } = await import(await compile(pathToFileURL(source)))
+  const example = examples.find(({ name }) => name === 'fromPrisma')
+  if (example === undefined) throw new Error('no example of fromPrisma')
+  const { program } = await place(example)
+  const prisma = await openPrisma(await databaseUrl(), 2)
+  const { openStore } = await import(program)
   const store = await openStore(prisma)
   expect(await store.check()).toEqual([])
   await prisma.$disconnect()

@@ -1,6 +1,6 @@
 import { serviceAuth } from 'express-service-auth'
 import { expect, it } from 'vitest'
-import { readDocument } from './blocks.js'
+import { readDocument } from './documents.js'
 import { blocksOf } from './markdown.js'
 
 const policies = blocksOf('json', await readDocument('docs/issuers.md')).map((text) =>

@@ -35,6 +35,10 @@ const cellsOf = (row: string): readonly string[] =>
     .split('|')
     .map((cell) => cell.trim())
 
+/** The names that a cell has in code. */
+export const namesIn = (cell = ''): readonly string[] =>
+  [...cell.matchAll(/`(\w+)`/g)].map(([, name = '']) => name)
+
 interface Section {
   readonly heading: string
   /** All that follows until the next heading of any depth. */
@@ -53,3 +57,9 @@ export function sections(markdown: string): readonly Section[] {
   }
   return found.map(({ heading, lines }) => ({ heading, text: lines.join('\n').trim() }))
 }
+
+/** What stands in the doc comments of a program, without their marks. */
+export const docCommentsIn = (source: string): string =>
+  [...source.matchAll(/\/\*\*(.*?)\*\//gs)]
+    .map(([, comment = '']) => comment.replaceAll(/^ *\* ?/gm, ''))
+    .join('\n\n')

@@ -1,15 +1,12 @@
-import { execFile } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { coreClient } from '../../src/migration/core/open-core-client.js'
-import { compileCommand } from '../cli/kit.js'
 import { linesOf, runUntilStalled, userNamed } from '../cli/migrate/migrate-kit.js'
 import { askCore } from '../support/core/core-client.js'
 import { type StandInCore, startStandInCore } from '../support/core/stand-in-core.js'
-import { readDocument } from './blocks.js'
-import { type Exchange, exchangesIn, logLinesIn, masked, shownLines } from './console.js'
+import { exchangesIn, expectShown, inShell, logLinesIn, placeCommand } from './console.js'
+import { readDocument } from './documents.js'
 import { sections } from './markdown.js'
 
 const runBook = await readDocument('docs/migration.md')
@@ -23,12 +20,8 @@ let migration: Place
 let stalled: Place
 
 async function placeWith(core: StandInCore): Promise<Place> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), 'run-book-')))
+  const folder = await placeCommand()
   await writeFile(join(folder, 'core.key'), core.apiKey, { mode: 0o600 })
-  await mkdir(join(folder, 'bin'))
-  const program = `exec '${process.execPath}' '${await compileCommand()}' "$@"`
-  await writeFile(join(folder, 'bin', 'service-auth'), `#!/bin/sh\n${program}\n`)
-  await chmod(join(folder, 'bin', 'service-auth'), 0o755)
   return { core, folder }
 }
 
@@ -60,20 +53,6 @@ afterAll(() =>
   ),
 )
 
-const placeOf = (heading: string): Place => (heading === 'Unblock' ? stalled : migration)
-
-/** As somebody at a terminal reads it: of the progress nothing stays. */
-function inShell(command: string, { core, folder }: Place): Promise<string> {
-  const files = '--api-key-file core.key --source users.ndjson --journal journal'
-  const env = {
-    PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
-    M: `--core ${core.url} ${files} --poll-seconds 1`,
-  }
-  return new Promise((resolve) => {
-    execFile('sh', ['-c', command], { cwd: folder, env }, (_, stdout) => resolve(stdout))
-  })
-}
-
 /** What has happened before somebody goes on with the next command. */
 const MEANWHILE: Readonly<Record<string, () => Promise<unknown>>> = {
   'Check, command 2': () =>
@@ -91,24 +70,20 @@ const FILES: Readonly<Record<string, string>> = {
   Correct: 'fix.ndjson',
 }
 
-async function follow(exchange: Exchange, heading: string, number: number): Promise<void> {
-  await MEANWHILE[`${heading}, command ${number}`]?.()
-  const place = placeOf(heading)
-  const shown = await inShell(exchange.command, place)
-  const printed = shown.replaceAll(place.folder, '/srv/migration')
-  const { command, output } = exchange
-  expect(shownLines(output, printed), command).toEqual(masked(output).split('\n'))
-}
-
 it('prints what the run-book says, from its first command to its last', async () => {
   for (const { heading, text } of sections(runBook)) {
+    const { core, folder } = heading === 'Unblock' ? stalled : migration
+    const files = '--api-key-file core.key --source users.ndjson --journal journal'
+    const environment = { M: `--core ${core.url} ${files} --poll-seconds 1` }
     const file = FILES[heading]
     if (file !== undefined) {
       const lines = logLinesIn(text).join('\n')
-      await writeFile(join(migration.folder, file), `${lines}\n`, { mode: 0o600 })
+      await writeFile(join(folder, file), `${lines}\n`, { mode: 0o600 })
     }
     for (const [index, exchange] of exchangesIn(text).entries()) {
-      await follow(exchange, heading, index + 1)
+      await MEANWHILE[`${heading}, command ${index + 1}`]?.()
+      const printed = await inShell(exchange.command, folder, environment)
+      expectShown(exchange, printed.replaceAll(folder, '/srv/migration'))
     }
   }
 }, 180_000)

@@ -2,15 +2,15 @@ import { expect, it } from 'vitest'
 import { migration } from '../../src/stores/postgres/schema.js'
 import { recordIds } from '../../src/stores/postgres/sql/statements.js'
 import { createDatabase, sharedPostgres } from '../support/postgres/postgres-database.js'
-import { readDocument } from './blocks.js'
+import { readDocument } from './documents.js'
+import { blocksOf } from './markdown.js'
 
 const postgres = await sharedPostgres()
 
 it('runs the SQL of the run-book', async () => {
   const { name } = await createDatabase(postgres)
   await postgres.query(migration(), [], name)
-  const text = await readDocument('docs/operations.md')
-  const blocks = [...text.matchAll(/^```sql\n(.*?)^```$/gms)].map(([, sql]) => sql ?? '')
+  const blocks = blocksOf('sql', await readDocument('docs/operations.md'))
   const { id, fingerprint } = recordIds('hN3vY0b2m8QfZx1uT5sWk7Lr', 'any')
   const insert =
     "insert into service_auth.idempotency values ($1, decode($2, 'hex'), null, null, now())"

@@ -4,7 +4,6 @@ import {
   memoryStore,
   requireIdempotencyKey,
   requireSingleUse,
-  ServiceAuthError,
   serviceAuth,
 } from 'express-service-auth'
 import serverless from 'serverless-http'
@@ -34,7 +33,7 @@ const HOOK = {
 const HOOK_TEXT =
   'request: (request) => { request.rawHeaders = Object.entries(request.headers).flat().map(String) }'
 
-const ADAPTERS: [name: string, wrap: (app: Express) => Lambda][] = [
+const ADAPTERS: readonly [name: string, wrap: (app: Express) => Lambda][] = [
   [
     'serverless-http with its hook',
     (app) => (event) => serverless(app, HOOK)(event, context) as Promise<LambdaAnswer>,
@@ -45,57 +44,27 @@ const ADAPTERS: [name: string, wrap: (app: Express) => Lambda][] = [
   ],
 ]
 
-interface Asked {
-  readonly method: string
-  readonly authorization?: string
-  readonly key?: string
-  readonly body?: string
+/** In a payload format of API Gateway: 2.0, or 1.0. */
+function eventIn(version: string, method: string, sent: Record<string, string>, body?: string) {
+  const headers = { Host: 'orders.example', ...sent }
+  const common = { version, headers, body: body ?? null, isBase64Encoded: false }
+  const path = '/orders'
+  if (version === '2.0') {
+    const requestContext = { http: { method, path, sourceIp: '127.0.0.1' } }
+    return { ...common, rawPath: path, rawQueryString: '', requestContext }
+  }
+  return {
+    ...{ ...common, resource: path, path, httpMethod: method },
+    multiValueHeaders: Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, [value]]),
+    ),
+    queryStringParameters: null,
+    multiValueQueryStringParameters: null,
+    requestContext: { identity: { sourceIp: '127.0.0.1' } },
+  }
 }
 
-/** Both payload formats of API Gateway. */
-const EVENTS: [version: string, eventOf: (asked: Asked) => object][] = [
-  [
-    '2.0',
-    ({ method, body = null, ...asked }) => ({
-      version: '2.0',
-      rawPath: '/orders',
-      rawQueryString: '',
-      headers: headersOf(asked, body),
-      requestContext: { http: { method, path: '/orders', sourceIp: '127.0.0.1' } },
-      body,
-      isBase64Encoded: false,
-    }),
-  ],
-  [
-    '1.0',
-    ({ method, body = null, ...asked }) => {
-      const headers = headersOf(asked, body)
-      const lists = Object.entries(headers).map(([name, value]) => [name, [value]])
-      return {
-        version: '1.0',
-        resource: '/orders',
-        path: '/orders',
-        httpMethod: method,
-        headers,
-        multiValueHeaders: Object.fromEntries(lists),
-        queryStringParameters: null,
-        multiValueQueryStringParameters: null,
-        requestContext: { identity: { sourceIp: '127.0.0.1' } },
-        body,
-        isBase64Encoded: false,
-      }
-    },
-  ],
-]
-
-const headersOf = ({ authorization, key }: Partial<Asked>, body: string | null) => ({
-  Host: 'orders.example',
-  ...(authorization !== undefined && { Authorization: authorization }),
-  ...(key !== undefined && { 'Idempotency-Key': key }),
-  ...(body !== null && { 'Content-Type': 'application/json' }),
-})
-
-const bearer = (): string => `Bearer ${issuer.token()}`
+const bearer = () => ({ Authorization: `Bearer ${issuer.token()}` })
 
 describe.each(EXPRESS_MAJORS)('On a serverless platform, $major', ({ express }) => {
   function orders() {
@@ -120,30 +89,28 @@ describe.each(EXPRESS_MAJORS)('On a serverless platform, $major', ({ express }) 
 
   it('names the hook that serverless-http needs', async () => {
     const { app, errors } = orders()
-    const [[, eventOf] = []] = EVENTS
-    const event = eventOf?.({ method: 'GET', authorization: bearer() }) ?? {}
-    const answer = await serverless(app)(event, context)
+    const answer = await serverless(app)(eventIn('2.0', 'GET', bearer()), context)
     expect(answer).toMatchObject({ statusCode: 500 })
-    expect(errors).toHaveLength(1)
-    expect(errors[0]).toBeInstanceOf(ServiceAuthError)
-    expect(errors[0]).toMatchObject({ code: 'wrong_wiring' })
+    expect(errors).toMatchObject([{ code: 'wrong_wiring' }])
     expect(String(errors[0])).toContain(HOOK_TEXT)
   })
 
   describe.each(ADAPTERS)('%s', (_name, wrap) => {
-    it.each(EVENTS)('judges a request of format %s as on a server', async (_version, eventOf) => {
+    it.each(['1.0', '2.0'])('judges a request of format %s as on a server', async (version) => {
       const { app, written, errors } = orders()
       const lambda = wrap(app)
+      const read = async (headers: Record<string, string>) =>
+        (await lambda(eventIn(version, 'GET', headers))).statusCode
       const token = bearer()
-      const statusOf = async (asked: Asked) => (await lambda(eventOf(asked))).statusCode
-      expect(await statusOf({ method: 'GET', authorization: token })).toBe(200)
-      expect(await statusOf({ method: 'GET', authorization: token })).toBe(401)
-      expect(await statusOf({ method: 'GET', authorization: 'Bearer x' })).toBe(401)
-      expect(await statusOf({ method: 'GET' })).toBe(401)
+      expect(await read(token)).toBe(200)
+      expect(await read(token)).toBe(401)
+      expect(await read({})).toBe(401)
 
       const key = newKey()
-      const write = (body: string) =>
-        lambda(eventOf({ method: 'POST', authorization: bearer(), key, body }))
+      const write = (body: string) => {
+        const headers = { 'Idempotency-Key': key, 'Content-Type': 'application/json' }
+        return lambda(eventIn(version, 'POST', { ...headers, ...bearer() }, body))
+      }
       expect(await write('{"item":"lamp"}')).toMatchObject({ statusCode: 201, body: '{"id":1}' })
       const replay = await write('{"item":"lamp"}')
       expect(replay).toMatchObject({ statusCode: 201, body: '{"id":1}' })

@@ -1,6 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { placeBlocks } from '../docs/blocks.js'
-import { runBlock } from '../docs/running-blocks.js'
+import { placeBlocks } from '../docs/programs.js'
 import { startRedis } from '../support/redis/redis.js'
 import { run } from './run.js'
 
@@ -67,8 +66,8 @@ it('stays up for the client of the README, without a page, until Ctrl-C', async 
   const printed = await story.printed('The services stay up')
   const addressOf = (name: string) => new RegExp(`^${name} +(\\S+)`, 'm').exec(printed)?.[1]
   const environment = { CORE_URL: addressOf('core'), ORDERS_URL: addressOf('orders') }
-  expect(await runBlock(placed, 'Calling', environment)).toBe('201 new\n')
-  expect(await runBlock(placed, 'Calling', environment)).toBe('201 replayed\n')
+  expect(await placed.run('Calling', environment)).toBe('201 new\n')
+  expect(await placed.run('Calling', environment)).toBe('201 replayed\n')
   story.child.kill('SIGINT')
   const { code, stdout, stderr } = await story.finished
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

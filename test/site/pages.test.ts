@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import express from 'express'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ROOT } from '../docs/blocks.js'
+import { ROOT } from '../docs/documents.js'
 import { useBrowser } from '../support/browser/chromium.js'
 import { serve } from '../support/receiver/serve.js'
 

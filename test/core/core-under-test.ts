@@ -4,11 +4,11 @@ import type { CoreVersion } from '../support/core/identity-core/interface-versio
 import { type StandInCore, startStandInCore } from '../support/core/stand-in-core.js'
 import type { Core } from './fixtures/replay.js'
 
-export const VERSIONS: readonly CoreVersion[] = ['10.1', '11.4']
+export const VERSIONS: readonly CoreVersion[] = ['10.1', '11.4', '12.1']
 
 export interface CoreUnderTest extends Omit<Core, 'secrets'> {
   readonly apiKey: string
-  readonly version: string
+  readonly version: CoreVersion
   /** Of the licence. */
   readonly features: ReadonlySet<string>
   /** Only of a stand-in. */
@@ -41,7 +41,7 @@ async function featuresOf(core: Address): Promise<ReadonlySet<string>> {
   return new Set((await ask<{ features: Feature[] }>('GET', '/ee/featureflag', core)).features)
 }
 
-function coreVersion(versions: readonly string[]): string {
+function coreVersion(versions: readonly string[]): CoreVersion {
   if (versions.includes('5.5')) return '12.1'
   return versions.includes('5.4') ? '11.4' : '10.1'
 }

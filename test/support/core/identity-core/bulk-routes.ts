@@ -148,7 +148,7 @@ async function importDirectly(body: JsonObject, { tables, context }: BulkParts):
   const reading = readUser(body, settings)
   if ('errors' in reading) throw refusal(reading.errors)
   const { user } = reading
-  await importUsers(tables, [user], settings).catch((error) => {
+  await importUsers(tables, [user], { settings }).catch((error) => {
     if (error instanceof BlamedFault) throw refusal([...error.texts.values()])
     if (error instanceof ChunkFault) throw refusal([`${error.javaClass}: ${error.message}`])
     if (error instanceof DatabaseFault) throw refusal([error.message])

@@ -82,7 +82,7 @@ export async function startIdentityCore(options: IdentityCoreOptions = {}): Prom
     return { ...settings, tenants, roles, areStored, externalIds: new Set() }
   }
   const { intervalMs = INTERVAL_MS } = options.job ?? {}
-  const job = startImportJob({ tables, clock, intervalMs, context: context(true) })
+  const job = startImportJob({ tables, clock, rules, intervalMs, context: context(true) })
   const keyRing = createKeyRing(takeKey)
   const start = async (routes: Routes, port = 0) => {
     const served = await serve(createHandler({ routes, apiKey, gate }), { port })

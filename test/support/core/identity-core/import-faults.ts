@@ -156,19 +156,25 @@ function loginOf({ recipeId, ...method }: LoginMethod, isPhone: boolean): string
   return `thirdPartyId ${thirdPartyId} and thirdPartyUserId ${thirdPartyUserId}`
 }
 
-/** The core's text for a login that another user has; a provider's user is no such login. */
+/** One of three codes: for an address, a number, a provider's user. */
+function codeOf({ recipeId }: LoginMethod, isPhone: boolean, codes: readonly string[]): string {
+  const [address, number, provider] = codes
+  if (isPhone) return String(number)
+  return String(recipeId === 'thirdparty' ? provider : address)
+}
+
+/** The core's text for a login that another user has. */
 export function loginText(method: LoginMethod, isPhone: boolean): string {
   const { recipeId } = method
   const address = recipeId === 'emailpassword' ? 'E003' : 'E006'
-  const code = isPhone ? 'E007' : address
+  const code = codeOf(method, isPhone, [address, 'E007', 'E005'])
   return `${code}: A user with ${loginOf(method, isPhone)} already exists in ${recipeId} loginMethod.`
 }
 
-/** The core's text for a login that another user has in a tenant after the first. */
+/** The text up to 11.4 for a login that another user has in a tenant after the first. */
 export function tenantText({ method, isPhone, tenantId }: Omit<TakenLogin, 'position'>): string {
   const attempt = `We tried to add the userId ${method.superTokensUserId} to the tenantId ${tenantId}`
-  const other = method.recipeId === 'thirdparty' ? 'E016' : 'E014'
-  const code = isPhone ? 'E015' : other
+  const code = codeOf(method, isPhone, ['E014', 'E015', 'E016'])
   return `${code}: ${attempt} but another user with ${loginOf(method, isPhone)} already exists.`
 }
 

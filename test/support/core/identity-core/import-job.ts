@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { BlamedFault, ChunkFault, DatabaseFault } from './import-faults.js'
 import { importUsers } from './import-users.js'
-import type { ImportedUser, ReadContext } from './imported-user.js'
+import type { ImportedUser, ImportRules, ReadContext } from './imported-user.js'
 import { readUser } from './read-user.js'
 import type { Row, Tables } from './tables.js'
 
@@ -17,6 +17,7 @@ export interface ImportJobOptions {
   /** Returns the context for reading users: the current state of the core. */
   readonly context: () => ReadContext
   readonly clock: () => number
+  readonly rules: ImportRules
   /** The time from the end of a run to the next; with `off` it runs only on `run()`. */
   readonly intervalMs: number | 'off'
 }
@@ -57,18 +58,32 @@ interface Run extends ImportJobOptions {
   readonly isClosing: () => boolean
 }
 
-/** Tries each waiting row once. Rows that another row held up wait for the next run. */
+/**
+ * Tries each waiting row once. Up to 11.4, rows that another row held up wait for the next run;
+ * later versions repeat until nothing changes.
+ */
 async function runRounds(run: Run): Promise<void> {
+  let goesOn = true
+  while (goesOn && !run.isClosing()) {
+    const hasChanged = await runOnce(run)
+    goesOn = run.rules.retriesInRun && hasChanged
+  }
+}
+
+/** Returns whether a row was imported or failed. */
+async function runOnce(run: Run): Promise<boolean> {
   let left = waitingRows(run.tables).length
-  while (left > 0) {
+  let hasChanged = false
+  while (left > 0 && !run.isClosing()) {
     const ids = claimRows(run)
-    if (ids.length === 0) return
+    if (ids.length === 0) return hasChanged
     left -= ids.length
     for (const chunk of chunksOf(ids)) {
-      if (run.isClosing()) return
-      await importChunk(run, chunk)
+      if (run.isClosing()) return hasChanged
+      hasChanged = (await importChunk(run, chunk)) || hasChanged
     }
   }
+  return hasChanged
 }
 
 const isWaiting = (row: Row | undefined): row is Row =>
@@ -76,11 +91,13 @@ const isWaiting = (row: Row | undefined): row is Row =>
 
 const waitingRows = ({ rows }: Tables): Row[] => [...rows.values()].filter(isWaiting)
 
-/** Marks the rows that it is about to import as `PROCESSING`. */
-function claimRows({ tables, clock }: Run): string[] {
+/** Up to 11.4, the core marks the rows that it is about to import as `PROCESSING`. */
+function claimRows({ tables, clock, rules }: Run): string[] {
   const rows = waitingRows(tables).slice(0, ROUND_ROWS)
-  const updatedAt = clock()
-  tables.change({ rows: rows.map((row) => ({ ...row, status: 'PROCESSING', updatedAt })) })
+  if (!rules.retriesInRun) {
+    const updatedAt = clock()
+    tables.change({ rows: rows.map((row) => ({ ...row, status: 'PROCESSING', updatedAt })) })
+  }
   return rows.map(({ id }) => id)
 }
 
@@ -90,21 +107,25 @@ function chunksOf(ids: readonly string[]): string[][] {
   return Array.from({ length: count }, (_, index) => ids.slice(index * size, (index + 1) * size))
 }
 
-/** Rows may have been deleted since the start of the round; one that is deleted under way is imported. */
-async function importChunk(run: Run, ids: readonly string[]): Promise<void> {
-  const { tables, context } = run
+/** Returns whether a row was imported or failed. Rows may have been deleted since the start of the round. */
+async function importChunk(run: Run, ids: readonly string[]): Promise<boolean> {
+  const { tables, rules, context } = run
   const waiting = () => ids.map((id) => tables.rows.get(id)).filter(isWaiting)
   try {
     const rows = waiting()
     const settings = context()
-    await importUsers(tables, readRows(rows, settings), settings)
+    // Core 12 holds its rows until the accounts are there. Up to 11.4, a row that is deleted meanwhile is imported.
+    const stillWanted = (id: string) => !rules.retriesInRun || isWaiting(tables.rows.get(id))
+    await importUsers(tables, readRows(rows, settings), { settings, stillWanted })
     // Two commits, as in a core: between them a user has an account and a row.
     await nextTurn()
     tables.change({ rowsGone: rows.map(({ id }) => id) })
+    return true
   } catch (error) {
-    if (error instanceof DatabaseFault) return
+    if (error instanceof DatabaseFault) return false
     if (!(error instanceof BlamedFault || error instanceof ChunkFault)) throw error
     markRows(run, waiting(), textsOf(error, ids))
+    return true
   }
 }
 

@@ -40,17 +40,23 @@ const PAUSE_MS = 2
 
 /**
  * Makes accounts of the users: all of them, or none if it throws. The indexes are checked when it commits, after a
- * pause, so that of two imports of one login at once the later one is refused.
+ * pause, so that of two imports of one login at once the later one is refused. `stillWanted` is asked at the commit.
  * @throws {BlamedFault | ChunkFault | DatabaseFault}
  */
 export async function importUsers(
   tables: Tables,
   users: readonly ImportedUser[],
-  settings: ImportSettings,
+  { settings, stillWanted = () => true }: Commit,
 ): Promise<void> {
   const hashed = users.map(withHashes)
   await delay(PAUSE_MS)
-  tables.change(changeFor(tables, hashed, settings))
+  const wanted = hashed.filter(({ id }) => stillWanted(id))
+  tables.change(changeFor(tables, wanted, settings))
+}
+
+export interface Commit {
+  readonly settings: ImportSettings
+  readonly stillWanted?: (rowId: string) => boolean
 }
 
 /** In the order of the core's steps, which decides what it finds first. */
@@ -59,15 +65,22 @@ function changeFor(
   users: readonly ImportedUser[],
   settings: ImportSettings,
 ): Change {
+  const { rules, features } = settings
   assertStorable(users)
+  const linked = new Set(users.filter((user) => isLinked(user, rules)))
+  const checkPrimaries = () => {
+    if (linked.size > 0 && !isLinkingEnabled(features)) throw new ChunkFault(NO_LINKING)
+    assertPrimaryInfosFree(tables, [...linked], rules)
+  }
+  if (rules.reservesPrimaryInfos) checkPrimaries()
   assertLoginsFree(tables, users, settings)
-  assertOtherTenantsFree(tables, users)
-  const linked = new Set(users.filter(isLinked))
-  if (linked.size > 0 && !isLinkingEnabled(settings.features)) throw new ChunkFault(NO_LINKING)
-  assertPrimaryInfosFree(tables, [...linked])
-  assertExternalIdsFree(tables, users)
+  if (!rules.reservesPrimaryInfos) {
+    assertOtherTenantsFree(tables, users)
+    checkPrimaries()
+  }
+  assertExternalIdsFree(tables, users, rules)
   assertDevices(users, settings)
-  assertRoles(users)
+  assertRoles(tables, users)
   return {
     accounts: users.flatMap((user) => accountsOf(user, linked.has(user))),
     mappings: users.flatMap(({ id, externalUserId }) => {
@@ -80,13 +93,14 @@ function changeFor(
 const NO_LINKING =
   'E019: Account linking feature is not enabled for this app. Please contact support to enable it.'
 
-/** Whether the user's methods become one primary account; without a primary method, the oldest counts as one. */
-function isLinked({ loginMethods }: ImportedUser): boolean {
-  return loginMethods.length > 1 || loginMethods.some((method) => method.isPrimary)
+/** Whether the user's methods become one primary account. */
+function isLinked({ loginMethods }: ImportedUser, { linksWithoutPrimary }: ImportRules): boolean {
+  const isOneOfSeveral = linksWithoutPrimary && loginMethods.length > 1
+  return isOneOfSeveral || loginMethods.some((method) => method.isPrimary)
 }
 
 interface Wanted extends Held {
-  /** One login method may want a value twice: it may name a tenant twice. */
+  /** One holder may want a value twice: two methods of a primary account can have the same e-mail address. */
   readonly holder: string
 }
 
@@ -104,21 +118,26 @@ function conflictsIn<Want extends Wanted>(
   })
 }
 
-/**
- * The core does not compare the users of a chunk with each other: all become primary.
- * @throws {BlamedFault} E022
- */
+/** @throws {BlamedFault} E022 */
 function assertPrimaryInfosFree(
   { accounts, holders }: Tables,
   users: readonly ImportedUser[],
+  { reservesPrimaryInfos }: ImportRules,
 ): void {
-  const isTaken = (held: Held) =>
-    [...(holders.get(keyOf(held)) ?? [])].some((id) => accounts.get(id)?.isPrimary)
-  const blamed = users.filter(({ loginMethods }) =>
-    loginMethods.some((method) => heldBy(method, infosOf).some(isTaken)),
+  const wanted = users.flatMap((user) =>
+    user.loginMethods.flatMap((method) =>
+      heldBy(method, infosOf).map((held) => {
+        // Up to 11.4, the core does not compare the users of a chunk with each other: all become primary.
+        return { ...held, user, holder: reservesPrimaryInfos ? user.id : '' }
+      }),
+    ),
   )
+  const isTaken = (key: string) =>
+    [...(holders.get(key) ?? [])].some((id) => accounts.get(id)?.isPrimary)
+  const conflicts = conflictsIn(wanted, isTaken)
+  const blamed = reservesPrimaryInfos ? conflicts.slice(0, 1) : conflicts
   if (blamed.length === 0) return
-  throw new BlamedFault(new Map(blamed.map((user) => [user.id, primaryText(user)])))
+  throw new BlamedFault(new Map(blamed.map(({ user }) => [user.id, primaryText(user)])))
 }
 
 const RECIPES_IN_ORDER = ['emailpassword', 'thirdparty', 'passwordless']
@@ -132,7 +151,7 @@ interface WantedLogin extends Wanted {
 
 /**
  * The core sends one batch of statements for each recipe. The batch ends at its first conflict, so
- * the error names one user. The batch has only the first tenant of each method.
+ * the error names one user. Up to 11.4, the batch has only the first tenant of each method.
  * @throws {BlamedFault | DatabaseFault}
  */
 function assertLoginsFree(
@@ -144,9 +163,11 @@ function assertLoginsFree(
     const methods = users.flatMap((user) =>
       user.loginMethods.filter((method) => method.recipeId === recipeId),
     )
-    const wanted = methods.flatMap((method, position) =>
-      wantedIn(method, method.tenantIds.slice(0, 1)).map((held) => ({ ...held, position })),
-    )
+    const wanted = methods.flatMap((method, position) => {
+      const { tenantIds } = method
+      const tenants = rules.reservesPrimaryInfos ? tenantIds : tenantIds.slice(0, 1)
+      return wantedIn(method, tenants).map((held) => ({ ...held, position }))
+    })
     const [conflict] = conflictsIn(wanted, (key) => logins.has(key))
     if (conflict !== undefined) throw faultOf(conflict, { users, methods, rules })
   }
@@ -193,7 +214,7 @@ function faultOf(conflict: WantedLogin, { users, methods, rules }: OfRecipe): Er
 }
 
 /**
- * The core adds methods to their other tenants one by one, after all are inserted.
+ * Up to 11.4, the core adds methods to their other tenants one by one, after all are inserted.
  * @throws {BlamedFault} E014, E015 or E016 for each conflict
  */
 function assertOtherTenantsFree({ logins }: Tables, users: readonly ImportedUser[]): void {
@@ -214,6 +235,7 @@ function assertOtherTenantsFree({ logins }: Tables, users: readonly ImportedUser
 function assertExternalIdsFree(
   { accountOf, coreIds }: Tables,
   users: readonly ImportedUser[],
+  { namesExternalIds }: ImportRules,
 ): void {
   const mapped = users.filter(({ externalUserId }) => externalUserId !== undefined)
   const own = users.flatMap(({ loginMethods }) => loginMethods)
@@ -226,38 +248,50 @@ function assertExternalIdsFree(
     // Two ids in a chunk may have differed only by white space, which has been trimmed by now.
     const isTaken = coreIds.has(externalUserId) || seen.has(externalUserId)
     seen.add(externalUserId)
-    if (isTaken) throw new DatabaseFault(takenIdText(id, externalUserId, position))
+    if (!isTaken) continue
+    if (!namesExternalIds) throw new DatabaseFault(takenIdText(id, externalUserId, position))
+    const text = `E031: A user with externalId ${externalUserId} already exists`
+    throw new BlamedFault(new Map([[id, text]]))
   }
 }
 
 const IS_CORE_ID =
   'E030: io.supertokens.pluginInterface.bulkimport.exceptions.BulkImportBatchInsertException: useridmapping errors'
 
-/** @throws {ChunkFault} E036 */
-function assertDevices(users: readonly ImportedUser[], { nowMs }: ImportSettings): void {
+/** @throws {ChunkFault} E036 or E037 */
+function assertDevices(users: readonly ImportedUser[], { features, nowMs }: ImportSettings): void {
   const owned = users.flatMap((user) =>
     (user.totpDevices ?? []).map((device) => ({ userId: ownId(user), device })),
   )
+  if (owned.length > 0 && !features.has('mfa')) throw new ChunkFault(NO_MFA)
   for (const [position, one] of owned.entries()) {
     const fault = deviceFault({ ...one, position }, nowMs)
     if (fault !== undefined) throw fault
   }
 }
 
-/** @throws {ChunkFault} for the first role that a user has twice in a tenant */
-function assertRoles(users: readonly ImportedUser[]): void {
+const NO_MFA = 'E037: MFA feature is not enabled. Please contact support to enable it.'
+
+/** @throws {BlamedFault | ChunkFault} for the first role that does not exist, or that a user has twice in a tenant */
+function assertRoles({ roles }: Tables, users: readonly ImportedUser[]): void {
   const given = users.flatMap((user) =>
     (user.userRoles ?? []).flatMap(({ role, tenantIds }) =>
-      tenantIds.map((tenantId): GivenRole => ({ userId: ownId(user), tenantId, role })),
+      tenantIds.map((tenantId) => ({ id: user.id, userId: ownId(user), tenantId, role })),
     ),
   )
+  const unknown = given.find(({ role }) => !roles.has(role))
+  if (unknown !== undefined) throw new BlamedFault(new Map([[unknown.id, NO_ROLE]]))
   const seen = new Set<string>()
   for (const [position, one] of given.entries()) {
-    const key = JSON.stringify(one)
+    const { userId, tenantId, role }: GivenRole = one
+    const key = JSON.stringify([tenantId, userId, role])
     if (seen.has(key)) throw roleTwice(one, position)
     seen.add(key)
   }
 }
+
+const NO_ROLE =
+  'E034: Role does not exist! You need to pre-create the role before assigning it to the user.'
 
 /** The methods of a linked user become one account; otherwise each becomes an account of its own. */
 function accountsOf(user: ImportedUser, isPrimary: boolean): Account[] {

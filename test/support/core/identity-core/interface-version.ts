@@ -1,10 +1,11 @@
 /** The version of the core to imitate, if versions differ. */
-export type CoreVersion = '10.1' | '11.4'
+export type CoreVersion = '10.1' | '11.4' | '12.1'
 
 /** The interface versions (CDI) that each core supports. An SDK requests this list first. */
 export const INTERFACE_VERSIONS: Readonly<Record<CoreVersion, readonly string[]>> = {
   '10.1': interfaceVersions(3),
   '11.4': interfaceVersions(4),
+  '12.1': interfaceVersions(6),
 }
 
 function interfaceVersions(newestOfFive: number): readonly string[] {

@@ -94,7 +94,19 @@ describe('a run of the job', () => {
     )
   })
 
-  it('makes the account of a row that is deleted under way', async () => {
+  it('of core 12 tries those whom others kept back again', async () => {
+    const newer = await startStandInCore({ version: '12.1' })
+    const known = person()
+    await post('/bulk-import/import', known, newer)
+    const bad = Array.from({ length: 3 }, () => person({ loginMethods: known.loginMethods }))
+    await stage([...bad, ...people(5)], newer)
+    await newer.runJob()
+    expect(rowsOf(newer).map(({ status }) => status)).toEqual(bad.map(() => 'FAILED'))
+    expect((await accountsByExternalId(newer)).size).toBe(1 + 5)
+    await newer.close()
+  })
+
+  it('makes the account of a row that is deleted under way, up to 11.4', async () => {
     const user = person()
     await stage([user])
     const run = core.runJob()
@@ -106,7 +118,7 @@ describe('a run of the job', () => {
   })
 })
 
-describe.each<CoreVersion>(['10.1', '11.4'])('core %s', (version) => {
+describe.each<CoreVersion>(['10.1', '11.4', '12.1'])('core %s', (version) => {
   it('gives a login to one of those who want it at once, and refuses the others', async () => {
     const own = await startStandInCore({ version })
     const { loginMethods } = person()

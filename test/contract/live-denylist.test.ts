@@ -180,4 +180,14 @@ describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
     const fault = { code: 'internal', message: expect.stringMatching(/denylist/) }
     for (const error of receiver.errors) expectOwnError(error, fault)
   })
+
+  it('that throws is the cause of the error', async () => {
+    const list = new ManualDenylist()
+    const { receiver } = await start(list)
+    list.lists = () => {
+      throw odd
+    }
+    await receiver.call(issuer.token())
+    expect(receiver.errors).toMatchObject([{ code: 'internal', cause: odd }])
+  })
 })

@@ -95,6 +95,16 @@ describe('admitting a request', () => {
     expect(finds()).toBe(0)
   })
 
+  it('tells no key id that the set lacks: it could be any text', async () => {
+    const { issuer, admit } = await setUp({ denylist: { keys: ['chosen'] } })
+    const told = async (kid: string) => ask(admit, issuer.token({}, { kid }))
+    expect(await told('chosen')).toEqual({ ok: false, reason: 'key_denied', evidence: {} })
+    const refused = { ok: false, reason: 'static_key_refused' }
+    expect(await told('s-chosen')).toEqual({ ...refused, evidence: {} })
+    const { staticKid: keyId } = issuer
+    expect(await told(keyId)).toEqual({ ...refused, evidence: { keyId } })
+  })
+
   it('asks the denylists once, after the verification that requests have shared', async () => {
     const list = new ManualDenylist()
     const { issuer, admit } = await setUp({ denylist: list })

@@ -129,6 +129,16 @@ describeReceivers('requireIdempotencyKey', (bench) => {
     }
   })
 
+  it('leaves to a fingerprint of one’s own alone what another request is', async () => {
+    const options = { operation: newKey(), fingerprint: () => 'the same' }
+    const receiver = await start(bench, { options })
+    const key = newKey()
+    expect(await isReplayed(receiver, { key }, { key, path: '/orders/2?a=1' })).toBe(true)
+    const another = { key, method: 'PUT', body: '{"a":2}' }
+    expect((await call(receiver.port, another)).headers['idempotent-replayed']).toEqual(['true'])
+    expect(receiver.handled).toBe(1)
+  })
+
   it('reaches the store in digests alone, with another owner every time', async () => {
     const store = memoryStore()
     onTestFinished(() => store.close())

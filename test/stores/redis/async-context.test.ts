@@ -6,6 +6,7 @@ import type { RedisClientLike, RedisStoreOptions } from 'express-service-auth/re
 import { expect, it, onTestFinished } from 'vitest'
 import { createCompensation } from '../../../src/stores/redis/store/compensation.js'
 import { until } from '../../support/until.js'
+import { entryOf, ISSUER, openDenylist, PATIENTLY, untilRefused } from './denylist/denylist-kit.js'
 import { CHOSEN_LIBRARIES, ownRedis, proxyOf, requestFor, storeOn } from './kit.js'
 
 const LEASE_MS = 200
@@ -70,6 +71,20 @@ it.each(STORES)(
     expect([...openedIn(proxy.port)]).toEqual(['maker'])
   },
 )
+
+it('a denylist polls in the context in which it was made, whoever asks it first', async () => {
+  const server = await ownRedis()
+  const toldIn = new Set<string | undefined>()
+  const note = (): void => void toldIn.add(context.getStore())
+  subscribe('express-service-auth:denylist', note)
+  onTestFinished(() => void unsubscribe('express-service-auth:denylist', note))
+  const denylist = context.run('maker', () => openDenylist(server))
+  context.run('request', () => denylist.lists(ISSUER))
+  await denylist.ready()
+  await openDenylist(server).deny(entryOf(), PATIENTLY)
+  await untilRefused(denylist, 'orders')
+  expect([...toldIn]).toEqual(['maker'])
+})
 
 it('what is to be taken back is tried again in the context in which the store was made', async () => {
   const tried: (string | undefined)[] = []

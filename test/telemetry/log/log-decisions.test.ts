@@ -141,6 +141,12 @@ it.each([false, true])('tells of writes, each fault once, with accepted: %s', as
   expect(JSON.stringify(journal.entries)).not.toContain(key)
 })
 
+const ended = (reason: string): object => ({
+  by: 'requireIdempotencyKey',
+  outcome: 'accepted',
+  reason,
+})
+
 const KEYS_CHANGE = { type: 'fetched', added: [], replaced: [], removed: [], jwksUri: 'https://c' }
 
 it.each<[string, object, string | undefined]>([
@@ -153,6 +159,23 @@ it.each<[string, object, string | undefined]>([
   ['keys', { type: 'expired', jwksUri: 'https://c' }, 'error'],
   ['store', { operation: 'renew', ok: true, durationMs: 1 }, undefined],
   ['store', { operation: 'consume', ok: false, durationMs: 1 }, undefined],
+  ['idempotency', ended('released'), undefined],
+  ...['result_too_large', 'abandoned', 'key_lost', 'transaction_unused'].map(
+    (reason): [string, object, string] => ['idempotency', ended(reason), 'warn'],
+  ),
+  ...['uncoupled', 'transaction_used_late', 'answer_unsent'].map(
+    (reason): [string, object, string] => ['idempotency', ended(reason), 'error'],
+  ),
+  ['denylist', { type: 'changed', version: 2, added: 1, removed: 0 }, 'info'],
+  ['denylist', { type: 'recovered' }, 'info'],
+  ['denylist', { type: 'stale', reason: 'timeout' }, 'error'],
+  ['denylist', { type: 'expired', reason: 'network' }, 'error'],
+  ['denylist', { type: 'regressed', kept: 3 }, 'error'],
+  ...['batch_rejected', 'reply_lost', 'row_failed'].map((type): [string, object, string] => [
+    'migration',
+    { by: 'migration', type },
+    'warn',
+  ]),
   ['postgres', { type: 'swept', deleted: 3, durationMs: 1 }, undefined],
   ['postgres', { type: 'sweep_failed', sqlState: '42501' }, 'error'],
 ])('writes an event of %s, %o, at %s', (name, event, level) => {

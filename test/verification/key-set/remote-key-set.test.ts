@@ -1,6 +1,6 @@
 import { type KeySetHealth, type RemoteKeySetOptions, remoteKeySet } from 'express-service-auth'
 import { describe, expect, it } from 'vitest'
-import { hangUp, serve } from '../../support/issuer/key-set-server.js'
+import { hang, hangUp, serve } from '../../support/issuer/key-set-server.js'
 import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 import { openKeySet } from './open-key-set.js'
 
@@ -122,6 +122,18 @@ describe('health', () => {
     expect(at(31)).toMatchObject({ lastError: 'network', expiresAt: start + 660 })
     expect(at(-1)).toMatchObject({ state: 'stale', ageSeconds: 0 })
     expect(at(60)).toMatchObject({ state: 'expired', keys: [], expiresAt: start + 60 })
+  })
+
+  it('is stale after 5 s and expired after 10 s at the earliest, whatever the options say', async () => {
+    const hasty = { refreshSeconds: 1, maxStaleSeconds: 1 }
+    const { clock, keySet } = await openKeySet([serve(DOCUMENT), hang], hasty)
+    await keySet.ready()
+    clock.advance(4.999)
+    expect(keySet.health()).toMatchObject({ state: 'fresh', keys: ['a'] })
+    clock.advance(5)
+    expect(keySet.health()).toMatchObject({ state: 'stale', keys: ['a'] })
+    clock.advance(0.001)
+    expect(keySet.health().state).toBe('expired')
   })
 
   it('cannot be used to change the set', async () => {

@@ -8,6 +8,7 @@ import {
   recordIds,
   tokenIds,
 } from '../../../../src/stores/postgres/sql/statements.js'
+import { sqlStateOf } from '../../../../src/stores/postgres/sql-state.js'
 import { sweep } from '../../../../src/stores/postgres/sweep.js'
 import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
 import { ADAPTERS } from '../adapters/libraries.js'
@@ -52,5 +53,22 @@ it.each(ADAPTERS)('$name runs all statements and tells their rows', async ({ nam
   await ask(undefined, statements.awaitRun(ids, { waitMs: 100 }))
   expect(await checkPostgres(contextOf(runner), true)).toEqual([])
   expect(await sweep(contextOf(runner))).toBe(2)
+  await close()
+})
+
+it.each(ADAPTERS)('$name tells a conflict of isolation levels by its SQLSTATE', async (adapter) => {
+  const { runner, close } = await adapter.open(server.url, 2)
+  const table = `count_of_${adapter.name.replace(/\W/g, '_')}`
+  await server.query(`create table ${table} (n int); insert into ${table} values (0)`)
+  const add = (tx: unknown) => runner.query(tx, `update ${table} set n = n + 1`, [])
+  const conflict = runner.transaction(
+    async (tx) => {
+      await runner.query(tx, `select n from ${table}`, [])
+      await add(undefined)
+      await add(tx)
+    },
+    { ...LIMITS, isolation: 'repeatable read' },
+  )
+  expect(sqlStateOf(await conflict.catch((error) => error))).toBe('40001')
   await close()
 })

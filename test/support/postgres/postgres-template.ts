@@ -1,20 +1,12 @@
 import { execFile } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, mkdtemp, readFile, rename, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import { inject } from 'vitest'
 import { SUPERUSER } from './postgres-address.js'
 import { findPostgres, type PostgresBinaries, type PostgresVersion } from './postgres-binary.js'
 import { serverUser } from './postgres-user.js'
-
-/** What the global setup has found, for the workers. */
-export interface PostgresFound {
-  /** The folder of the templates; a worker that needs one that is not there makes it, also for the others. */
-  readonly home: string
-  readonly binaries: Readonly<Record<PostgresVersion, PostgresBinaries>>
-}
 
 export interface PostgresTemplate {
   /** The `bin` folder, which the user of the servers can read. */
@@ -37,35 +29,12 @@ const INITDB_OPTIONS = [
 
 const run = promisify(execFile)
 
-/** Finds or installs both versions, and makes the folder for their templates, but no template yet. */
-export function preparePostgres(): PostgresFound {
-  const binaries = { 15: findPostgres(15), 18: findPostgres(18) }
-  const home = mkdtempSync(join(tmpdir(), 'esa-postgres-home-'))
-  // The user of the servers must be able to enter it.
-  chmodSync(home, 0o711)
-  return { home, binaries }
-}
-
-/** Returns a new cluster of the version. The first call makes it by initdb. */
+/** Returns a new cluster of the version. The first call of a test run makes it by initdb. */
 export async function postgresTemplate(version: PostgresVersion): Promise<PostgresTemplate> {
-  const { home, binaries } = postgresFound()
-  const found = binaries[version]
-  const folder = join(home, String(found.major))
+  const found = findPostgres(version)
+  const folder = join(tmpdir(), `esa-postgres-of-${found.major}`)
   if (!existsSync(folder)) await make(folder, found)
   return { bin: binIn(folder, found), data: join(folder, 'data'), major: found.major }
-}
-
-let foundHere: PostgresFound | undefined
-
-function postgresFound(): PostgresFound {
-  // Programs without Vitest, such as the soak, have no global setup.
-  if (process.env['VITEST'] === undefined) {
-    foundHere ??= preparePostgres()
-    return foundHere
-  }
-  const found = inject('postgres')
-  if ('fault' in found) throw new Error(found.fault)
-  return found
 }
 
 /** Several workers may make it at once, and the first one wins. */

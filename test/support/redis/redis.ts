@@ -1,12 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { inject } from 'vitest'
+import { findProgram, type Program } from '../process/find-program.js'
 import { launchServer, type ServerLaunch, type ServerProcess } from '../process/launch-server.js'
 import { HERE, type Place } from '../process/place.js'
 import { removeTemporaryFolder, temporaryFolder } from '../process/temporary-folder.js'
 import { knowSecret } from '../secret-search/index.js'
-import { findRedisServer } from './redis-binary.js'
 import { sendCommand } from './redis-wire.js'
 
 /** Lines of redis.conf; a directive that occurs several times has a list of values. */
@@ -37,6 +36,16 @@ export interface RedisServer {
   resume(): void
   /** Starts the server again on the same port, with its data or, if `keepData` is false, without. */
   restart(options?: { keepData?: boolean }): Promise<void>
+}
+
+export const REDIS_SERVER: Program = {
+  variable: 'REDIS_SERVER',
+  names: ['redis-server'],
+  package: 'redis-server',
+  isPortable: true,
+  remedy:
+    'Install it with `apt-get install -y redis-server` (Debian, Ubuntu) or `brew install redis` ' +
+    '(macOS), or name the binary in the environment variable REDIS_SERVER.',
 }
 
 /** The configuration of every server, including sentinels. */
@@ -73,7 +82,7 @@ export async function startServer({
   for (const [name, values] of Object.entries(config)) knowPasswords([name, ...[values].flat()])
   const configFile = join(folder, 'redis.conf')
   const launch: ServerLaunch = {
-    binary: redisBinary(),
+    binary: findProgram(REDIS_SERVER),
     folder,
     place,
     arguments(port) {
@@ -140,15 +149,6 @@ const render = (config: RedisConfig): string =>
   Object.entries(config)
     .flatMap(([name, values]) => [values].flat().map((value) => `${name} ${value}\n`))
     .join('')
-
-/** Returns the path that the global setup has found. */
-function redisBinary(): string {
-  // Programs without Vitest, such as the soak, have no global setup.
-  if (process.env['VITEST'] === undefined) return findRedisServer()
-  const found = inject('redisServer')
-  if ('fault' in found) throw new Error(found.fault)
-  return found.binary
-}
 
 async function removeData(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { compile } from '../support/process/compile.js'
-import { knowEnvironment, recordOutput } from '../support/secret-search/index.js'
+import { recordOutput } from '../support/secret-search/index.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -35,7 +35,6 @@ export async function run(
   args: string[] = [],
   env: Record<string, string> = {},
 ): Promise<Running> {
-  knowEnvironment(env)
   const program = await compile(new URL(`../../example-app/${file}`, import.meta.url))
   const { REDIS_URL: _, DATABASE_URL: __, NODE_OPTIONS: ___, ...inherited } = process.env
   const child = spawn(process.execPath, [program, ...args], {

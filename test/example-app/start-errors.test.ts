@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { listen, type RunningServer } from '../../example-app/listen.js'
 import { createDatabase, sharedPostgres } from '../support/postgres/postgres-database.js'
+import { knowSecret } from '../support/secret-search/index.js'
 import { migratedDatabase } from './migrated.js'
 import { run } from './run.js'
 
 const postgres = await sharedPostgres()
 const NOBODY = 'http://127.0.0.1:2'
+knowSecret('a password', 'a-password')
 
 let taken: RunningServer
 beforeAll(async () => {

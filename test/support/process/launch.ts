@@ -1,6 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { knowEnvironment } from '../secret-search/index.js'
 import { compile } from './compile.js'
 import { enter, HERE, type Place } from './place.js'
 
@@ -27,7 +26,6 @@ export async function launch<Message>(
   program: URL,
   { args = [], env = {}, nodeArgs = [], place = HERE }: LaunchOptions = {},
 ): Promise<Launched<Message>> {
-  knowEnvironment(env)
   const [execPath = '', ...execArgv] = [...enter(place), process.execPath, ...nodeArgs]
   const child = fork(await compile(program), args, {
     execPath,

@@ -1,7 +1,7 @@
 // The search for secrets runs with every test file (`setup.ts`) and fails the file if a secret is in its output.
-// It knows as secrets what is sent in `Authorization`, `Idempotency-Key` and `api-key`, and what `startRedis`,
-// `launch` and the shared issuer get or make. It sees as output the channels, `console`, stdout and stderr, and errors
-// that a test asserts on or passes to `next(error)`. A test adds other secrets by `knowSecret`, and other output, such
+// It knows as secrets what is sent in `Authorization`, `Idempotency-Key` and `api-key`, and what `startRedis`
+// and the shared issuer get or make. It sees as output the channels, `console`, stdout and stderr, and errors that a
+// test asserts on or passes to `next(error)`. A test adds other secrets by `knowSecret`, and other output, such
 // as that of a logger, an exporter or a command, by `recordOutput`. Outside the test suite, these functions do nothing.
 // A file that tests channels without subscribers calls `leaveChannels` at its top.
 
@@ -73,19 +73,6 @@ function formsOf(value: string | Uint8Array): readonly string[] {
 /** Each part of a token is a secret. Ignores short texts, such as `constructor` in a malformed token. */
 export function knowToken(token: string): void {
   for (const part of token.split('.')) if (part.length >= LEAK_LENGTH) knowSecret('a token', part)
-}
-
-const SECRET_VARIABLE = /(?:KEY|TOKEN|SECRET|PASSWORD)$/
-/** Not parsed as a URL, because a test may pass a malformed one. */
-const PASSWORD_IN_URL = /^rediss?:\/\/[^:@]*:(.*)@/
-
-/** Tells the search the secrets in the environment of a child process. */
-export function knowEnvironment(environment: Readonly<Record<string, string | undefined>>): void {
-  for (const [name, value = ''] of Object.entries(environment)) {
-    const password = PASSWORD_IN_URL.exec(value)?.[1]
-    if (password !== undefined) knowSecret('a Redis password', password)
-    else if (SECRET_VARIABLE.test(name)) knowSecret('an API key', value)
-  }
 }
 
 /** Tells the search an output: all texts in the value. */

@@ -14,7 +14,6 @@ import {
   continueSearch,
   currentSearch,
   findLeaks,
-  knowEnvironment,
   knowSecret,
   LEAK_LENGTH,
   recordOutput,
@@ -53,10 +52,6 @@ const WAYS_IN: Record<string, (secret: string) => string | Promise<string>> = {
   'a token of a key that is only made': () => tokenFrom(makeSigningKey('k')).slice(-30),
   async 'the API key of the core'(secret) {
     await fetch(served.url, { headers: { 'api-key': secret } })
-    return secret
-  },
-  'the environment of a program'(secret) {
-    knowEnvironment({ REDIS_URL: `redis://app:${secret}@127.0.0.1` })
     return secret
   },
   async 'the password of a server'(secret) {

@@ -1,15 +1,16 @@
+import { inspect } from 'node:util'
 import type { History, Line } from './history.js'
 import type { RecordStep } from './records.js'
 import type { Told } from './search.js'
 
 const PARTY_WIDTH = 12
 
-/** A story as text: one line an event, indented by its party, so that each party is a column. */
+/** A story as text: what was drawn, and one line an event, indented by its party, so that each is a column. */
 export function textOf({ story, history, broken }: Told): string {
   const lines = linesOf(history)
   const width = Math.max(PARTY_WIDTH, ...lines.map(({ party }) => party.length + 1))
   return [
-    routeOf(story as object),
+    inspect(story, { depth: null, compact: 9, breakLength: 120 }),
     ...lines.map(
       ({ at, party, text }) => `${at.toFixed(1).padStart(9)} ms  ${party.padEnd(width)}${text}`,
     ),
@@ -37,15 +38,4 @@ function lineOf({ at, recordName, after: stored }: RecordStep): Line {
     party: REDIS,
     text: `${recordName} ${stored ? STATES[stored.state] : 'gone'}${lease}`,
   }
-}
-/** What a story is like, besides what happens in it. */
-function routeOf(story: object): string {
-  const isPlain = ([, value]: [string, unknown]): boolean => typeof value !== 'object'
-  const values = Object.entries(story).flatMap(([name, value]) =>
-    name === 'coupled' ? Object.entries(value ?? {}) : [[name, value] as [string, unknown]],
-  )
-  return values
-    .filter(isPlain)
-    .map(([name, value]) => `${name} ${value}`)
-    .join(', ')
 }

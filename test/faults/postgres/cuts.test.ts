@@ -4,7 +4,7 @@ import { MOMENTS, type Moment } from '../../support/postgres/postgres-wire.js'
 import { newKey } from '../../support/receiver/order-calls.js'
 import { type Cell, cellsOf, VERSIONS } from './matrix.js'
 import { expectOnce, retry, told } from './retries.js'
-import { LIMITS, onLane, openStage, PATIENT, type Receiving, type Stage } from './stage.js'
+import { LIMITS, onLane, openStage, PATIENT, type Stage } from './stage.js'
 
 /** When a connection that is silent breaks at last, as TCP sees to. */
 const SILENT_MS = 2 * LIMITS.transactionMs
@@ -13,18 +13,6 @@ const SILENT_MS = 2 * LIMITS.transactionMs
 const FEWEST_STATEMENTS = 4
 
 const OURS = ['503 about:blank', '409 request-in-progress']
-
-/** Writes and answers; notes the errors of its own statement, of which it makes what Express does. */
-const noting =
-  (failures: unknown[]): NonNullable<Receiving['handler']> =>
-  ({ write }) =>
-  async (request, response) => {
-    const effect = await write(request).catch((error: unknown) => {
-      failures.push(error)
-      throw error
-    })
-    response.status(201).json({ effect })
-  }
 
 const LOOK_MS = 50
 
@@ -62,8 +50,7 @@ describe.each(VERSIONS)('a connection that fails at a statement, Postgres %i', (
   /** What the caller of a first request is told whose connection fails at the n-th statement. */
   const cutAt = (cell: Cell, at: number, moment: Moment): Promise<void> =>
     onLane(stage, cell, async ({ proxy, receive }) => {
-      const failures: unknown[] = []
-      const { port, errors } = await receive({ handler: noting(failures) })
+      const { port, errors, failures } = await receive()
       const key = newKey()
       proxy.reset()
       proxy.cutAt({ at, moment })

@@ -4,23 +4,9 @@ import { call, callRaw, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
 import { cellsOf, VERSIONS } from './matrix.js'
 import { expectOnce, retry, told } from './retries.js'
-import {
-  type HandlerTools,
-  LIMITS,
-  onLane,
-  openStage,
-  PATIENT,
-  type Receiving,
-  type Stage,
-} from './stage.js'
+import { LIMITS, onLane, openStage, PATIENT, type Stage } from './stage.js'
 
 const SLACK_MS = 4000
-
-/** Something that happens to the first run of a handler after it has written. */
-type Mishap = (
-  tools: HandlerTools,
-  request: Parameters<HandlerTools['write']>[0],
-) => Promise<unknown>
 
 describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
   let stage: Stage
@@ -31,46 +17,20 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
   })
   afterAll(() => stage.close())
 
-  /** A handler that writes, and whose first run then meets a mishap. */
-  function meeting(mishap: Mishap): NonNullable<Receiving['handler']> {
-    let runs = 0
-    return (tools) => async (request, response) => {
-      runs += 1
-      const isFirst = runs === 1
-      const effect = await tools.write(request)
-      if (isFirst) await mishap(tools, request)
-      response.status(201).json({ effect })
-    }
-  }
-
-  const execute = (
-    { store, opened }: HandlerTools,
-    request: Parameters<HandlerTools['write']>[0],
-    text: string,
-  ) => opened.execute(store.transactionOf(request), text)
-
   describe.each(cellsOf(['directly', 'through pgbouncer']))('$title', (cell) => {
     it.concurrent('it hangs: 503, its signal aborts, and its late answer goes nowhere', () =>
       onLane(stage, cell, async ({ receive }) => {
-        let isFirst = true
         let isAborted = false
         let isAnsweredLate = false
         const { port } = await receive({
-          handler:
-            ({ write }) =>
-            async (request, response) => {
-              const effect = await write(request)
-              const hangs = isFirst
-              isFirst = false
-              const { signal } = request.idempotency as { signal: AbortSignal }
-              if (hangs) {
-                await new Promise((resolve) => signal.addEventListener('abort', resolve))
-                isAborted = true
-                await delay(50)
-                isAnsweredLate = true
-              }
-              response.status(201).json({ effect })
-            },
+          async afterWrite(request, { run }) {
+            if (run > 1) return
+            const { signal } = request.idempotency as { signal: AbortSignal }
+            await new Promise((resolve) => signal.addEventListener('abort', resolve))
+            isAborted = true
+            await delay(50)
+            isAnsweredLate = true
+          },
         })
         const key = newKey()
         const askedAt = performance.now()
@@ -85,9 +45,8 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
     it.concurrent('it hangs in a statement: 503, and a retry runs', () =>
       onLane(stage, cell, async ({ receive }) => {
         const { port } = await receive({
-          handler: meeting((tools, request) =>
-            execute(tools, request, 'select 1 from pg_sleep(30)'),
-          ),
+          afterWrite: (_request, { run, execute }) =>
+            run === 1 && execute('select 1 from pg_sleep(30)'),
         })
         const key = newKey()
         const askedAt = performance.now()
@@ -103,24 +62,17 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
     it.concurrent('its caller hangs up: a retry gets its answer', () =>
       onLane(stage, cell, async ({ receive }) => {
         let isWritten = false
-        let isEnded = false
         const { port } = await receive({
           store: PATIENT,
-          handler:
-            ({ write }) =>
-            async (request, response) => {
-              const effect = await write(request)
-              isWritten = true
-              await until('the end of the connection', async () => request.socket.destroyed)
-              response.status(201).json({ effect })
-              isEnded = true
-            },
+          async afterWrite({ socket }) {
+            isWritten = true
+            await until('the end of the connection', async () => socket.destroyed)
+          },
         })
         const key = newKey()
         const { socket } = callRaw(port, { key })
         await until('the write', async () => isWritten)
         socket.destroy()
-        await until('the answer', async () => isEnded)
         const { final } = await retry(port, key)
         expect(final.headers['idempotent-replayed']).toEqual(['true'])
         await expectOnce(stage, port, { key, final })
@@ -133,17 +85,13 @@ describe.each(VERSIONS)('a run that goes wrong, Postgres %i', (version) => {
         let holders = 0
         const { port } = await receive({
           store: { ...PATIENT, transactionMs: 5000 },
-          handler: (tools) => async (request, response) => {
-            const isOdd = request.path.endsWith('/odd')
-            const effect = await tools.write(request)
-            for (const id of isOdd ? [1, 2] : [2, 1]) {
-              await Promise.resolve(
-                execute(tools, request, `update pair set n = n + 1 where id = ${id}`),
-              ).catch(() => {})
+          async afterWrite({ path }, { execute }) {
+            for (const id of path.endsWith('/odd') ? [1, 2] : [2, 1]) {
+              const update = execute(`update pair set n = n + 1 where id = ${id}`)
+              await Promise.resolve(update).catch(() => {})
               holders += 1
               await until('each holds a row', async () => holders >= 2)
             }
-            response.status(201).json({ effect })
           },
         })
         const keys = { odd: newKey(), even: newKey() }
@@ -170,18 +118,13 @@ describe.each(VERSIONS)('a database that restarts, Postgres %i', (version) => {
 
   it.each(cellsOf(['directly']))('$title: 503, and a retry runs', async (cell) => {
     await onLane(stage, cell, async ({ receive }) => {
-      let runs = 0
       const { port } = await receive({
         store: { transactionMs: 10_000 },
-        handler:
-          ({ write }) =>
-          async (request, response) => {
-            runs += 1
-            const effect = await write(request)
-            if (runs === 1) await stage.postgres.stopImmediate()
-            if (runs === 1) await stage.postgres.restart()
-            response.status(201).json({ effect })
-          },
+        async afterWrite(_request, { run }) {
+          if (run > 1) return
+          await stage.postgres.stopImmediate()
+          await stage.postgres.restart()
+        },
       })
       const key = newKey()
       const { before, final } = await retry(port, key)

@@ -5,15 +5,7 @@ import { until } from '../../support/until.js'
 import { withResolvers } from '../../support/with-resolvers.js'
 import { cellsOf, VERSIONS } from './matrix.js'
 import { expectOnce, retry, told } from './retries.js'
-import {
-  type Lane,
-  LIMITS,
-  onLane,
-  openStage,
-  PATIENT,
-  type Receiving,
-  type Stage,
-} from './stage.js'
+import { type Lane, LIMITS, onLane, openStage, PATIENT, type Stage } from './stage.js'
 
 const OUTAGES: readonly PostgresOutage[] = ['refused', 'accepted and closed', 'accepted and silent']
 
@@ -107,35 +99,25 @@ describe.each(VERSIONS)('a database that is unreachable, Postgres %i', (version)
 
   /** Once the handler has answered, no new connection is taken. */
   async function receiveGoneAtCommit({ proxy, receive }: Lane) {
-    let isFirst = true
-    const handler: Receiving['handler'] =
-      ({ write }) =>
-      async (request, response) => {
-        const effect = await write(request)
-        if (request.get('x-outage') !== undefined || !isFirst) proxy.fail('refused')
-        isFirst = false
-        response.status(201).json({ effect })
-      }
-    const receiver = await receive({ handler, store: PATIENT })
+    const receiver = await receive({
+      store: PATIENT,
+      afterWrite: (_request, { run }) => run > 1 && proxy.fail('refused'),
+    })
     await retry(receiver.port, newKey())
-    isFirst = false
     return receiver
   }
 
   async function exhaust({ receive }: Lane): Promise<void> {
     const { promise: released, resolve: goOn } = withResolvers()
     let held = 0
-    const handler: Receiving['handler'] =
-      ({ write }) =>
-      async (request, response) => {
-        const effect = await write(request)
-        if (request.path.endsWith('/held')) {
-          held += 1
-          await released
-        }
-        response.status(201).json({ effect })
-      }
-    const { port } = await receive({ store: { acquireMs: 300, transactionMs: 20_000 }, handler })
+    const { port } = await receive({
+      store: { acquireMs: 300, transactionMs: 20_000 },
+      async afterWrite({ path }) {
+        if (!path.endsWith('/held')) return
+        held += 1
+        await released
+      },
+    })
     // To open a connection may take longer than `acquireMs`.
     const holding = [newKey(), newKey()].map((key) => retry(port, key, '/orders/held'))
     await until('two held connections', async () => held === 2)
@@ -151,20 +133,18 @@ describe.each(VERSIONS)('a database that is unreachable, Postgres %i', (version)
   }
 
   /** Each handler waits for a second connection of a pool of which all have one. */
-  async function exhaustByHandlers({ receive }: Lane): Promise<void> {
+  async function exhaustByHandlers({ opened, receive }: Lane): Promise<void> {
     let begun = 0
     let atOnce = 1
-    const handler: Receiving['handler'] =
-      ({ write, opened }) =>
-      async (request, response) => {
+    const { port } = await receive({
+      store: { acquireMs: 300 },
+      async afterWrite() {
         begun += 1
-        const effect = await write(request)
         await until('the others', async () => begun >= atOnce)
         const limits = { acquireMs: 5000, statementMs: 5000 }
         await opened.runner.query(undefined, 'select 1', [], limits)
-        response.status(201).json({ effect })
-      }
-    const { port } = await receive({ store: { acquireMs: 300 }, handler })
+      },
+    })
     await retry(port, newKey())
     begun = 0
     atOnce = 2

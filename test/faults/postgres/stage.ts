@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { RequestHandler } from 'express'
+import type { Request } from 'express'
 import type { PostgresStoreOptions } from '../../../src/stores/postgres/postgres-options.js'
 import { type PostgresStore, postgresStore } from '../../../src/stores/postgres/postgres-store.js'
 import { migration } from '../../../src/stores/postgres/schema.js'
@@ -31,7 +31,6 @@ export interface Stage {
   readonly postgres: PostgresServer
   /** Ids of what handlers have written under a key. */
   effects(key: string): Promise<string[]>
-  records(): Promise<number>
   addressOf(route: Route): Promise<PostgresAddress>
   close(): Promise<void>
 }
@@ -49,12 +48,6 @@ export async function openStage(version: PostgresVersion): Promise<Stage> {
         [nameOf(key)],
       )
       return rows.map(({ id }) => id)
-    },
-    async records() {
-      const [row] = await postgres.query<{ n: number }>(
-        'select count(*)::int as n from service_auth.idempotency',
-      )
-      return row?.n ?? 0
     },
     async addressOf(route) {
       if (route === 'directly') return postgres
@@ -78,37 +71,22 @@ export interface Lane {
 
 export interface LaneReceiver extends Receiver {
   readonly store: PostgresStore<unknown>
+  /** The errors of what its handler itself has written. */
+  readonly failures: readonly unknown[]
 }
 
 export interface Receiving {
   readonly store?: PostgresStoreOptions
-  /** What the handler does otherwise than to write and answer with 201. */
-  handler?(tools: HandlerTools): RequestHandler
+  /** What a run of the handler does between its write and its answer, which is 201 with the id of the write. */
+  afterWrite?(request: Request, tools: RunTools): unknown
 }
 
-export interface HandlerTools {
-  readonly store: PostgresStore<unknown>
-  readonly opened: OpenAdapter
-  /** Writes one effect of the request; resolves with its id. */
-  write(request: Parameters<RequestHandler>[0]): Promise<string>
+export interface RunTools {
+  /** Which run of this receiver it is, from 1. */
+  readonly run: number
+  /** Runs a statement in the transaction of the request. */
+  execute(text: string): PromiseLike<unknown>
 }
-
-const writeAndAnswer: NonNullable<Receiving['handler']> =
-  ({ write }) =>
-  async (request, response) => {
-    response.status(201).json({ effect: await write(request) })
-  }
-
-/** What Express 5 does by itself. */
-const passingOn =
-  (handler: RequestHandler): RequestHandler =>
-  async (request, response, next) => {
-    try {
-      await handler(request, response, next)
-    } catch (error) {
-      next(error)
-    }
-  }
 
 /**
  * Settings of postgres.js. A connection that breaks while the library asks for the types of its server
@@ -140,19 +118,38 @@ export async function onLane<R>(
   const opened = await cell.adapter.open(urlOf(cell, proxy), max)
   const receivers: LaneReceiver[] = []
 
-  async function receive({ store: options, handler = writeAndAnswer }: Receiving = {}) {
+  async function receive({ store: options, afterWrite }: Receiving = {}) {
     const store = postgresStore(opened.runner, { ...LIMITS, sweepSeconds: false, ...options })
-    const write: HandlerTools['write'] = async (request) => {
+    const failures: unknown[] = []
+    const write = async (request: Request): Promise<string> => {
       const id = `${nameOf(request.idempotency?.key ?? '')}/${randomUUID()}`
-      await opened.insert(store.transactionOf(request), id)
+      try {
+        await opened.insert(store.transactionOf(request), id)
+      } catch (error) {
+        failures.push(error)
+        throw error
+      }
       return id
     }
+    let runs = 0
     const receiver = await openOrders({
       express: cell.express,
       store,
-      handler: passingOn(handler({ store, opened, write })),
+      async handler(request, response, next) {
+        runs += 1
+        const run = runs
+        const execute = (text: string) => opened.execute(store.transactionOf(request), text)
+        try {
+          const effect = await write(request)
+          await afterWrite?.(request, { run, execute })
+          response.status(201).json({ effect })
+        } catch (error) {
+          // As Express 5 does by itself.
+          next(error)
+        }
+      },
     })
-    const made = Object.assign(receiver, { store })
+    const made = Object.assign(receiver, { store, failures })
     receivers.push(made)
     return made
   }

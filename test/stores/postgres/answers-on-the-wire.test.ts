@@ -15,6 +15,7 @@ import { createLedger, openCoupled, writeEffect } from '../../support/receiver/c
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { call, callRaw, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
+import { withResolvers } from '../../support/with-resolvers.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)
@@ -207,16 +208,14 @@ describe.each(EXPRESS_MAJORS)('no byte before COMMIT, $major', ({ express }) => 
   })
 
   it('an event stream: committed before its first event, and then it flows', async () => {
-    let finish = (): void => {}
+    const { promise: finished, resolve: finish } = withResolvers()
     let lateWrite: unknown
     const receiver = await open((store) => async (request, response) => {
       const tx = store.transactionOf(request)
       await writeEffect(store, request)
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.write('data: 1\n\n')
-      await new Promise<void>((resolve) => {
-        finish = resolve
-      })
+      await finished
       lateWrite = await tx.query('select 1').catch((error: Error) => error.name)
       response.end('data: 2\n\n')
     })

@@ -26,8 +26,8 @@ const writes: CoupledOptions['handler'] = (store) => async (request, response) =
 }
 
 it('a pool that ends under a request: that one commits, later ones get the 503', async () => {
-  let letGo = (): void => {}
   const { promise: reached, resolve: reach } = withResolvers()
+  const { promise: released, resolve: letGo } = withResolvers()
   const pool = new Pool({ connectionString: ledger.url })
   const store = postgresStore(fromPg(pool), { sweepSeconds: false })
   const receiver = await openOrders({
@@ -36,9 +36,7 @@ it('a pool that ends under a request: that one commits, later ones get the 503',
     async handler(request, response) {
       await writeEffect(store, request)
       reach()
-      await new Promise<void>((resolve) => {
-        letGo = resolve
-      })
+      await released
       response.status(201).json({})
     },
   })

@@ -8,7 +8,7 @@ import { postgresAddress } from '../../support/postgres/postgres-address.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { createLedger } from '../../support/receiver/coupled-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
-import { until } from '../../support/until.js'
+import { succeeds, until } from '../../support/until.js'
 import { ADAPTERS, type OpenAdapter, PG } from './adapters/libraries.js'
 import { effectOf, openOnAdapter } from './open-on-adapter.js'
 
@@ -161,13 +161,9 @@ describe.each(ADAPTERS)('$name, connections that lead to a read-only server', (a
     const target = { host: standby.host, port: standby.port }
     const proxy = await startTcpProxy(target)
     onTestFinished(() => proxy.close())
-    await until('the standby has the database', async () => {
-      const there = standby.query('select 1 from service_auth.idempotency', [], ledger.name)
-      return there.then(
-        () => true,
-        () => false,
-      )
-    })
+    await until('the standby has the database', () =>
+      succeeds(standby.query('select 1 from service_auth.idempotency', [], ledger.name)),
+    )
     const receiver = await openOnAdapter(adapter, {
       url: postgresAddress(proxy.port).urlFor(ledger.name),
       max: MAX,

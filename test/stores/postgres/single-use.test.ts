@@ -13,6 +13,7 @@ import {
 } from '../../support/receiver/coupled-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
+import { withResolvers } from '../../support/with-resolvers.js'
 
 const postgres = await sharedPostgres()
 const ledger = await createLedger(postgres)
@@ -132,10 +133,7 @@ describe('one token in several requests', () => {
 
   it('while a run has it, another key gets 503 at once and its own key 409; then 401', async () => {
     const events = hearIdempotency()
-    let answer = (): void => {}
-    const answered = new Promise<void>((resolve) => {
-      answer = resolve
-    })
+    const { promise: answered, resolve: answer } = withResolvers()
     const receiver = await openSingle({ work: () => answered })
     const [token, key] = [newToken(), newKey()]
     const first = call(receiver.port, { ...token, key })

@@ -11,6 +11,7 @@ import { begin, retryOf } from '../../../src/testing/stores/idempotency-store-ca
 import { startTcpProxy, type TcpProxy } from '../../support/network/tcp-proxy.js'
 import { type RedisConfig, type RedisServer, startRedis } from '../../support/redis/redis.js'
 import { endClient, LIBRARY, type Login } from '../../support/redis/redis-clients.js'
+import { succeeds } from '../../support/until.js'
 
 export { CHOSEN_LIBRARIES, LIBRARIES, MAJORS } from '../../support/redis/redis-clients.js'
 export { begin, retryOf }
@@ -71,6 +72,17 @@ export function openIoredisStore(
   return { redis, store: storeOn(redis, options) }
 }
 
+/** A store whose user may do everything but what the rule takes away. */
+export async function openAs(
+  redis: RedisServer,
+  rule: string,
+  options: RedisStoreOptions = {},
+): Promise<Opened> {
+  const rules = ['on', '>password-of-limited', '~*', '+@all', ...rule.split(' ')]
+  await redis.command('ACL', 'SETUSER', 'limited', 'reset', ...rules)
+  return openStore(redis, options, { username: 'limited', password: 'password-of-limited' })
+}
+
 export function storeOn(redis: RedisClientLike, options: RedisStoreOptions = {}): Store {
   const store = redisStore(redis, options)
   onTestFinished(() => {
@@ -104,10 +116,7 @@ export async function timed<T>(
 
 /** Whether the store answers. */
 export const answers = (store: Store): Promise<boolean> =>
-  store.consume(randomUUID(), 1000).then(
-    () => true,
-    () => false,
-  )
+  succeeds(store.consume(randomUUID(), 1000))
 
 /** That the store is fit, and does what it must. */
 export async function expectWorks(store: Store): Promise<void> {

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
 import { fromDrizzle } from '../../../../src/stores/postgres/adapters/drizzle.js'
 import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
-import { until } from '../../../support/until.js'
+import { succeeds, until } from '../../../support/until.js'
 
 const postgres = await sharedPostgres()
 
@@ -18,12 +18,7 @@ it('survives the loss of a client that the pool had before', async () => {
     async (tx) => {
       const { rows } = await tx.execute(sql`select pg_backend_pid() as pid`)
       await postgres.query(`select pg_terminate_backend(${rows[0]?.['pid']})`)
-      await until('it is lost', () =>
-        tx.execute(sql`select 1`).then(
-          () => false,
-          () => true,
-        ),
-      )
+      await until('it is lost', async () => !(await succeeds(tx.execute(sql`select 1`))))
       throw new Error('lost')
     },
     { acquireMs: 1000, transactionMs: 5000 },

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { sharedPostgres } from '../../../support/postgres/postgres-database.js'
 import { startPostgresProxy } from '../../../support/postgres/postgres-proxy.js'
-import { until } from '../../../support/until.js'
+import { succeeds, until } from '../../../support/until.js'
 import { ADAPTERS, PG_BY_PIPELINE } from './libraries.js'
 
 const postgres = await sharedPostgres()
@@ -29,12 +29,7 @@ describe.each(RUNNERS)(
       await expect(runner.transaction(async () => {}, LIMITS)).rejects.toThrow()
       await expect(one()).rejects.toThrow()
       await proxy.heal()
-      await until('it serves', () =>
-        one().then(
-          () => true,
-          () => false,
-        ),
-      )
+      await until('it serves', () => succeeds(one()))
     })
   },
 )

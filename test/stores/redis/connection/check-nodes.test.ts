@@ -1,16 +1,16 @@
 import { inspect } from 'node:util'
 import { ServiceAuthError } from 'express-service-auth'
-import type { RedisStoreOptions } from 'express-service-auth/redis'
 import { describe, expect, it } from 'vitest'
 import { TRY_COMMANDS } from '../../../../src/stores/redis/connection/check-nodes.js'
 import { UNDO_RESERVE } from '../../../../src/stores/redis/store/compensation.js'
 import { RENEW, RESERVE, SETTLE } from '../../../../src/stores/redis/store/idempotency-scripts.js'
 import { INSPECT, RESOLVE } from '../../../../src/stores/redis/store/record-access.js'
 import { CONSUME } from '../../../../src/stores/redis/store/redis-store.js'
-import type { RedisConfig, RedisServer } from '../../../support/redis/redis.js'
+import type { RedisConfig } from '../../../support/redis/redis.js'
 import { startReplica } from '../../../support/redis/redis-replica.js'
 import {
   CHOSEN_LIBRARIES,
+  openAs,
   openStore,
   ownRedis,
   proxyOf,
@@ -28,13 +28,6 @@ async function faultOf(check: Promise<readonly string[]>): Promise<ServiceAuthEr
   const { error } = await timed(check)
   if (!(error instanceof ServiceAuthError)) throw new Error(`not rejected so: ${error}`)
   return error
-}
-
-/** A store whose user may do everything but what the rule takes away. */
-async function openAs(redis: RedisServer, rule: string, options: RedisStoreOptions = {}) {
-  const rules = ['on', '>password-of-limited', '~*', '+@all', ...rule.split(' ')]
-  await redis.command('ACL', 'SETUSER', 'limited', 'reset', ...rules)
-  return openStore(redis, options, { username: 'limited', password: 'password-of-limited' })
 }
 
 const commandsIn = (source: string): string[] =>

@@ -7,7 +7,7 @@ import { setLogin } from '../../../support/redis/redis-clients.js'
 import { type RedisCluster, startCluster } from '../../../support/redis/redis-cluster.js'
 import { startReplica } from '../../../support/redis/redis-replica.js'
 import { startSentinel } from '../../../support/redis/redis-sentinel.js'
-import { until } from '../../../support/until.js'
+import { succeeds, until } from '../../../support/until.js'
 import { denylistOn, entryOf } from '../denylist/denylist-kit.js'
 import {
   answers,
@@ -63,12 +63,7 @@ async function openBoth(users: RedisClientLike, replicas?: number) {
   return {
     async expectRecovery(): Promise<void> {
       await until('the store answers', () => answers(store))
-      await until('the store is fit', () =>
-        store.check().then(
-          () => true,
-          () => false,
-        ),
-      )
+      await until('the store is fit', () => succeeds(store.check()))
       await until('the denylist is read', async () => denylist.health().lastError === undefined)
       const { version } = await deny()
       await until('the denylist is current', async () => denylist.health().version === version)

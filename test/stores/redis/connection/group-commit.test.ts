@@ -11,6 +11,7 @@ import { until } from '../../../support/until.js'
 import {
   answers,
   begin,
+  openAs,
   openIoredisStore,
   openStore,
   ownRedis,
@@ -226,18 +227,7 @@ describe('a primary that hangs', () => {
 })
 
 it('a user of Redis who may not wait gets no reservation, and none stays', async () => {
-  await primary.command(
-    'ACL',
-    'SETUSER',
-    'limited',
-    'on',
-    '>secret-of-limited',
-    '~*',
-    '+@all',
-    '-wait',
-  )
-  const client = { username: 'limited', password: 'secret-of-limited' }
-  const { store } = openStore(primary, { replicas: REPLICAS }, client)
+  const { store } = await openAs(primary, '-wait', { replicas: REPLICAS })
   const request = requestFor()
   await expect(store.reserve(request)).rejects.toThrow('NOPERM')
   await until('it was taken back', async () =>

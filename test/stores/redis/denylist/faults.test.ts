@@ -10,7 +10,7 @@ import { ALLOW } from '../../../../src/stores/redis/denylist/scripts.js'
 import { OUTAGES, startTcpProxy } from '../../../support/network/tcp-proxy.js'
 import { type RedisServer, startRedis } from '../../../support/redis/redis.js'
 import type { RedisLibrary } from '../../../support/redis/redis-clients.js'
-import { until } from '../../../support/until.js'
+import { succeeds, until } from '../../../support/until.js'
 import { CHOSEN_LIBRARIES, ownRedis, proxyOf, timed } from '../kit.js'
 import {
   denylistOn,
@@ -40,12 +40,7 @@ async function holding(
   const receiver = openDenylist(address, options)
   const desk = openDenylist(address, options)
   // A server that has just been started may be late on a busy machine.
-  const isDenied = () =>
-    desk.deny(entryOf()).then(
-      () => true,
-      () => false,
-    )
-  await until('it is denied', isDenied)
+  await until('it is denied', () => succeeds(desk.deny(entryOf())))
   await receiver.ready()
   expect(refuses(receiver, 'orders')).toBe(true)
   return { receiver, desk }

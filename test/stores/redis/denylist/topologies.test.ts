@@ -6,7 +6,7 @@ import type { RedisServer } from '../../../support/redis/redis.js'
 import { startCluster } from '../../../support/redis/redis-cluster.js'
 import { isPrimary } from '../../../support/redis/redis-replica.js'
 import { startSentinel } from '../../../support/redis/redis-sentinel.js'
-import { until } from '../../../support/until.js'
+import { succeeds, until } from '../../../support/until.js'
 import { CHOSEN_LIBRARIES, MAJORS, started } from '../kit.js'
 import {
   denylistOn,
@@ -24,12 +24,7 @@ const ALLOW_ORDERS = { issuer: ISSUER, kind: 'caller', value: 'orders' } as cons
 
 /** Writes through a desk that looks for the new master by itself. */
 const untilDenied = (desk: RedisDenylist, entry = BILLING): Promise<void> =>
-  until('somebody takes writes', () =>
-    desk.deny(entry).then(
-      () => true,
-      () => false,
-    ),
-  )
+  until('somebody takes writes', () => succeeds(desk.deny(entry)))
 
 /** Whether a server has this many entries. */
 const has = async (server: RedisServer, count: number): Promise<boolean> =>

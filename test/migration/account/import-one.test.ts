@@ -81,36 +81,18 @@ describe('importOne creates', () => {
     const existing = { ...EXISTING, userId: 'legacy-2' }
     expect(await importOne(core.client(), USER)).toEqual(existing)
   })
-
-  it('no second account when it is repeated', async () => {
-    const core = await coreWith({ isThere: true, answer: rejects(TAKEN) })
-    const client = core.client()
-    expect([await importOne(client, USER), await importOne(client, USER)]).toEqual([
-      EXISTING,
-      EXISTING,
-    ])
-  })
 })
 
 /** All that is not a 200. */
 const OTHER_ANSWERS: readonly [string, Reply][] = [
   ['a conflict', rejects(TAKEN)],
-  ['a fault of the database', rejects('E036: Batch entry 0 INSERT')],
   ['a wrong key', replies(401, 'Invalid API key')],
-  ['a fault', replies(500, 'java.lang.IllegalStateException')],
-  ['a redirect', replies(302, '', { location: '/' })],
-  ['no JSON', replies(200, '<html>')],
+  ['nothing', (response) => response.destroy()],
 ]
 
 describe.concurrent('importOne, answered with', () => {
   it.each(OTHER_ANSWERS)('%s, finds the account that is there', async (_, answer) => {
     const core = await coreWith({ answer })
-    expect(await importOne(core.client(), USER)).toEqual(EXISTING)
-    expect(imports(core)).toBe(1)
-  })
-
-  it('nothing, finds the account', async () => {
-    const core = await coreWith({ answer: (response) => response.destroy() })
     expect(await importOne(core.client(), USER)).toEqual(EXISTING)
     expect(imports(core)).toBe(1)
   })
@@ -129,15 +111,8 @@ const duplicateOf = (constraint: string): string =>
 
 const CONFLICTS: readonly [string[], string[]][] = [
   [[TAKEN], ['E003']],
-  [
-    ['E005: x', 'E006: y', 'E007: z'],
-    ['E005', 'E006', 'E007'],
-  ],
   [['E022: We tried', 'E022: We tried'], ['E022']],
-  [
-    ['E030: x', 'E031: y', 'E034: z'],
-    ['E030', 'E031', 'E034'],
-  ],
+  [['E034: z'], ['E034']],
   [['io.supertokens.X$Y: java.lang.Exception: E022: We tried'], ['E022']],
   [[duplicateOf('emailpassword_user_to_tenant_email_key')], ['E003']],
   [[duplicateOf('thirdparty_user_to_tenant_third_party_user_id_key')], ['E005']],
@@ -154,16 +129,11 @@ const CONFLICTS: readonly [string[], string[]][] = [
 /** They pass, or blame nobody. */
 const NO_BLAME: readonly string[][] = [
   ['java.lang.Exception: E019: Account linking feature is not enabled for this app.'],
-  ['E036: a fault'],
   [`E036: ${duplicateOf('totp_user_devices_pkey')}`],
   ['E999: of a newer core'],
   [TAKEN, 'E036: a fault'],
   [TAKEN, 'At least one loginMethod is required.'],
-  ['the connection was closed'],
-  ['a text that quotes E003: x'],
   ['a b: E003: x'],
-  ['E0031: x'],
-  ['Role admin does not exist. ERROR: duplicate key'],
 ]
 
 describe.concurrent('importOne, refused without an account under the id,', () => {
@@ -239,12 +209,6 @@ describe.concurrent('importOne, refused with a text that tells no cause,', () =>
 describe.concurrent('importOne cannot tell when the look-up', () => {
   it.each<[string, Script, string]>([
     ['fails', { mapping: replies(500, 'x') }, 'server_error'],
-    ['is refused', { mapping: replies(401, 'x') }, 'invalid_api_key'],
-    [
-      'finds another account',
-      { mapping: ok({ superTokensUserId: 'core-2', externalUserId: 'x' }) },
-      'malformed_reply',
-    ],
     ['finds nothing of an account that was made', { mapping: NO_MAPPING }, 'malformed_reply'],
     [
       'finds an id without an account',

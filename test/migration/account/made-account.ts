@@ -1,6 +1,6 @@
 import type { Account } from '../../../src/migration/account/reconcile-user.js'
 import type { CoreLoginMethod } from '../../../src/migration/core/core-client.js'
-import type { ImportLoginMethod, ImportUser } from '../../../src/migration/core/import-user.js'
+import type { ImportUser } from '../../../src/migration/core/import-user.js'
 
 const CORE_USER_ID = '3f1c0c5e-8a3d-4a36-9a51-0d9a3d2f7c01'
 const IMPORTED_AT = 1_700_000_000_000
@@ -97,18 +97,3 @@ export const withMethods = (loginMethods: readonly CoreLoginMethod[]): Account =
   ...ACCOUNT,
   user: { ...ACCOUNT.user, loginMethods },
 })
-
-/** A method as the core shows it, for methods in the forms of the core. */
-export function shown(method: ImportLoginMethod, index: number): CoreLoginMethod {
-  const { recipeId, email, phoneNumber, thirdPartyId: id, thirdPartyUserId: userId } = method
-  return {
-    recipeId,
-    recipeUserId: String(index),
-    tenantIds: method.tenantIds ?? ['public'],
-    verified: (phoneNumber !== undefined && email === undefined) || method.isVerified === true,
-    timeJoined: method.timeJoinedInMSSinceEpoch ?? IMPORTED_AT,
-    ...(email !== undefined && { email }),
-    ...(phoneNumber !== undefined && { phoneNumber }),
-    ...(id !== undefined && userId !== undefined && { thirdParty: { id, userId } }),
-  }
-}

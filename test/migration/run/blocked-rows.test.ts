@@ -63,24 +63,21 @@ describe('a row that keeps its chunk from being imported', () => {
     expect(simulated.rows_).toEqual([])
   })
 
-  it.each([1, 40])(
-    'takes no more runs of the job when logins of %i users are taken while the run waits',
-    async (taken) => {
-      const { open, simulated, time } = scene(
-        {},
-        {},
-        { users: 200, jobEveryMs: FIVE_MINUTES, jobUsers: 25, blame: () => 'innocent' },
-      )
-      whileItWaits(time, () => {
-        for (let user = 0; user < taken; user++) simulated.importNow(taker(`user-${user * 5}`))
-      })
-      expect(await (await open()).run()).toMatchObject({
-        state: 'to_correct',
-        counts: { failed: taken, reconciled: 200 - taken },
-      })
-      expect(simulated.jobRuns).toBe(2)
-    },
-  )
+  it('takes no more runs of the job when logins of 40 users are taken while the run waits', async () => {
+    const { open, simulated, time } = scene(
+      {},
+      {},
+      { users: 200, jobEveryMs: FIVE_MINUTES, jobUsers: 25, blame: () => 'innocent' },
+    )
+    whileItWaits(time, () => {
+      for (let user = 0; user < 40; user++) simulated.importNow(taker(`user-${user * 5}`))
+    })
+    expect(await (await open()).run()).toMatchObject({
+      state: 'to_correct',
+      counts: { failed: 40, reconciled: 160 },
+    })
+    expect(simulated.jobRuns).toBe(2)
+  })
 
   it('is looked for once after rows have failed, however many polls follow', async () => {
     let lookUps = 0
@@ -224,8 +221,6 @@ describe('rows that the core never ends', () => {
     for (const { id, status } of report.rows ?? []) {
       expect(simulated.rows_.find((row) => row.id === id)?.status).toBe(status)
     }
-    const { rows: told } = await (await open()).status()
-    expect(told).toEqual(report.rows)
   })
 
   it('keep nobody else waiting: who has failed in another chunk is imported alone', async () => {
@@ -264,23 +259,6 @@ describe('rows that the core never ends', () => {
     })
   })
 
-  it('are looked up once they are deleted', async () => {
-    const { open, simulated } = stuck()
-    const migration = await open()
-    await migration.run()
-    simulated.importNow(person('user-5') as ImportUser)
-    simulated.importNow(taker('user-6'))
-    expect(await migration.unblock()).toMatchObject({
-      counts: { failed: 1, staged: 1, pending: 3, reconciled: 5 },
-    })
-    const [failed] = (await listOf(migration.identities())).filter(({ code }) => code !== undefined)
-    expect(failed).toMatchObject({
-      externalUserId: 'user-6',
-      code: 'E003',
-      heldBy: idOf(simulated, 'taker-of-user-6'),
-    })
-  })
-
   it('are not deleted unless a run has stalled', async () => {
     const { open } = scene()
     const migration = await open()
@@ -291,27 +269,6 @@ describe('rows that the core never ends', () => {
     await expect(migration.unblock()).rejects.toMatchObject(rejection)
     await migration.run()
     await expect(migration.unblock()).rejects.toMatchObject(rejection)
-  })
-
-  it('stop everything when their deletion does not account for each', async () => {
-    let isWrong = true
-    const { open, simulated } = scene(
-      {
-        async deleteRows(ids) {
-          return isWrong ? { deletedIds: [], invalidIds: ['another'] } : simulated.deleteRows(ids)
-        },
-      },
-      { stallMinutes: 2 },
-      { jobUsers: 5, poison: new Set(['user-7']) },
-    )
-    const migration = await open()
-    await migration.run()
-    expect(await migration.unblock()).toMatchObject({ state: 'to_reconcile' })
-    expect(await migration.run()).toMatchObject({ state: 'to_reconcile' })
-    isWrong = false
-    await migration.reconcile()
-    expect(simulated.rows_).toEqual([])
-    expect(await migration.run()).toMatchObject({ counts: { failed: 1, reconciled: 9 } })
   })
 
   it('leave when an `unblock` that was interrupted goes on', async () => {

@@ -1,26 +1,26 @@
 import { describe, expect, it } from 'vitest'
-import type { CoreClient } from '../../../src/migration/core/core-client.js'
+import type { CoreUser } from '../../../src/migration/core/core-client.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
-import { openMigrationWith } from '../../../src/migration/run/open-migration.js'
-import { memoryJournal } from './support/memory-journal.js'
 import { people, person, sourceOf } from './support/people.js'
-import { listOf } from './support/scene.js'
-import { simulatedCore } from './support/simulated-core.js'
-import { simulatedTime } from './support/simulated-time.js'
+import { listOf, scene as sceneOf } from './support/scene.js'
 
 const USERS = 6
 
-function scene(change: (core: CoreClient) => Partial<CoreClient> = () => ({})) {
-  const time = simulatedTime()
-  const simulated = simulatedCore({ time, fate: () => 'done' })
-  time.every(3000, () => simulated.runJob(4))
-  const journal = memoryJournal()
-  const open = () =>
-    openMigrationWith(
-      { core: { ...simulated, ...change(simulated) }, source: sourceOf(people(USERS)), journal },
-      time,
-    )
-  return { simulated, open, journal }
+/** A run whose core tells of each account what `change` makes of it. */
+function scene(change: (user: CoreUser) => CoreUser = (user) => user) {
+  const asked: string[] = []
+  const { simulated, open } = sceneOf(
+    {
+      async user(id, options) {
+        asked.push(id)
+        const user = await simulated.user(id, options)
+        return user && change(user)
+      },
+    },
+    {},
+    { users: USERS },
+  )
+  return { simulated, open, asked }
 }
 
 describe('the reconciliation of a run', () => {
@@ -29,12 +29,7 @@ describe('the reconciliation of a run', () => {
       ['user-1', 'user-4'],
       ['user-4', 'user-1'],
     ] as const) {
-      const { open } = scene((core) => ({
-        async user(id, options) {
-          const user = await core.user(id, options)
-          return user?.id === linked ? { ...user, id: primary } : user
-        },
-      }))
+      const { open } = scene((user) => (user.id === linked ? { ...user, id: primary } : user))
       const migration = await open()
       const report = await migration.run()
       expect(report).toMatchObject({ state: 'to_reconcile', counts: { shared: 2, reconciled: 4 } })
@@ -45,12 +40,9 @@ describe('the reconciliation of a run', () => {
   })
 
   it('deletes the row of somebody who has failed and shares an account', async () => {
-    const { simulated, open } = scene((core) => ({
-      async user(id, options) {
-        const user = await core.user(id, options)
-        return user?.id === 'user-1' ? { ...user, id: 'user-4' } : user
-      },
-    }))
+    const { simulated, open } = scene((user) =>
+      user.id === 'user-1' ? { ...user, id: 'user-4' } : user,
+    )
     simulated.importLater({ ...person('user-4'), externalUserId: 'other' } as ImportUser)
     const migration = await open()
     const report = await migration.run()
@@ -71,14 +63,11 @@ describe('the reconciliation of a run', () => {
 
   it('tells in what an account differs, and looks again when somebody has fixed it', async () => {
     let isMended = false
-    const { open } = scene((core) => ({
-      async user(id, options) {
-        const user = await core.user(id, options)
-        if (user?.id !== 'user-2' || isMended) return user
-        const loginMethods = user.loginMethods.map((each) => ({ ...each, verified: false }))
-        return { ...user, loginMethods }
-      },
-    }))
+    const { open } = scene((user) => {
+      if (user.id !== 'user-2' || isMended) return user
+      const loginMethods = user.loginMethods.map((each) => ({ ...each, verified: false }))
+      return { ...user, loginMethods }
+    })
     const migration = await open()
     expect(await migration.run()).toMatchObject({ state: 'to_reconcile', counts: { differs: 1 } })
     expect((await listOf(migration.identities()))[2]).toMatchObject({
@@ -103,13 +92,7 @@ describe('the reconciliation of a run', () => {
   })
 
   it('looks nobody up again once it is complete', async () => {
-    const asked: string[] = []
-    const { open } = scene((core) => ({
-      async user(id, options) {
-        asked.push(id)
-        return core.user(id, options)
-      },
-    }))
+    const { open, asked } = scene()
     const migration = await open()
     expect(await migration.run()).toMatchObject({ state: 'complete' })
     expect(asked).toHaveLength(USERS)

@@ -138,7 +138,6 @@ describe('the next step of a run', () => {
     ],
     ['all at rest', AT_REST, 'reconcile'],
     ['a round of look-ups ended', [...AT_REST, lookedUp([0, 1]), rest('done')], 'end'],
-    ['rows that appeared meanwhile', [...AT_REST, lookedUp([0, 1, 2, 3]), rest('wait')], 'wait'],
     [
       'a failure that is sent again: its row leaves first',
       [...AT_REST, FAILED, rest('done'), retry()],
@@ -151,24 +150,6 @@ describe('the next step of a run', () => {
         ...[deletionSent('s'), deleted('s')],
       ],
       'delete_rows',
-    ],
-    [
-      'the account of somebody who has failed: their row leaves',
-      [...AT_REST, FAILED, lookedUp([0, 1, 2, 3])],
-      'delete_rows',
-    ],
-    [
-      'an account that somebody who has failed shares: their row leaves',
-      [...AT_REST, FAILED, lookedUpEntry({ shared: SHARED })],
-      'delete_rows',
-    ],
-    [
-      'somebody left out: their row leaves, and then what came meanwhile is looked for',
-      [
-        ...[...AT_REST, FAILED, lookedUp([1, 2, 3]), rest('done')],
-        ...[corrected({ leftOut: [[0, 1, 'x']] }), deletionSent('r'), deleted('r')],
-      ],
-      'reconcile',
     ],
     [
       'a twin deleted after the look-ups',
@@ -389,7 +370,7 @@ describe('an entry of the journal', () => {
     [
       'a wait: no rows have stalled',
       [row('stalled', 'r', 0), rest('wait')],
-      { run: { stalledRows: [] } },
+      { run: { stalledRows: [], phase: 'wait' } },
     ],
     [
       'a request to look up again: also who was reconciled',

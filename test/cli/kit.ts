@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type { Command } from '../../src/cli/frame/command.js'
 import { run } from '../../src/cli/run-command.js'
 import { compile } from '../support/process/compile.js'
@@ -52,6 +52,22 @@ function readOnlyLine(stdout: string): Record<string, unknown> {
   const [line, ...more] = stdout.split('\n')
   if (line === undefined || more.join() !== '') throw new Error(`not one line: ${stdout}`)
   return JSON.parse(line)
+}
+
+/** Runs it for people and for programs, and shows `hunter2` to neither. `object` is what programs get. */
+export async function runBoth(argv: readonly string[], options: RunOptions = {}) {
+  const ran = await runHere(argv, options)
+  const asJson = await runHere([...argv, '--json'], options)
+  expect(asJson.exitCode).toBe(ran.exitCode)
+  expect(ran.stdout + ran.stderr + asJson.stdout + asJson.stderr).not.toContain('hunter2')
+  return { ...ran, object: asJson.json() }
+}
+
+/** Expects a run that ended with one line on standard error, which has these words, and nothing else. */
+export function expectFailure(ran: Ran, exitCode: 1 | 2 | 3, words: string | RegExp): void {
+  expect(ran).toMatchObject({ exitCode, stdout: '' })
+  expect(ran.stderr).toMatch(/^service-auth: [^\n]*\n$/)
+  expect(ran.stderr).toMatch(words)
 }
 
 /** A folder for one test. */

@@ -2,27 +2,27 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startTcpProxy } from '../../support/network/tcp-proxy.js'
-import { type RedisServer, startRedis } from '../../support/redis/redis.js'
+import { startRedis } from '../../support/redis/redis.js'
 import { startCluster } from '../../support/redis/redis-cluster.js'
 import { startSentinel } from '../../support/redis/redis-sentinel.js'
-import { runChild, runHere, temporaryFile, temporaryFolder } from '../kit.js'
+import {
+  expectFailure,
+  runBoth,
+  runChild,
+  runHere,
+  temporaryFile,
+  temporaryFolder,
+} from '../kit.js'
 
 const PASSWORD = 'hunter2hunter2hunter2'
 
-let redis: RedisServer
+const redis = await startRedis({ config: { appendonly: 'yes' } })
 /** With a password; `default` needs it too. */
-let closed: RedisServer
-
-beforeAll(async () => {
-  ;[redis, closed] = await Promise.all([
-    startRedis({ config: { appendonly: 'yes' } }),
-    startRedis({ config: { appendonly: 'yes', requirepass: PASSWORD } }),
-  ])
-})
-
+const closed = await startRedis({ config: { appendonly: 'yes', requirepass: PASSWORD } })
 afterAll(() => Promise.all([redis.stop(), closed.stop()]))
+const CLOSED = `new Redis({ port: ${closed.port}, password: '${PASSWORD}' })`
 
 interface Checked {
   readonly url?: string
@@ -61,18 +61,11 @@ async function moduleFile(text: string, name = 'redis.mjs'): Promise<string> {
   return path
 }
 
-async function check({ url, client, options = [] }: Checked) {
+async function check({ url, client, options = ['--timeout', '5s'] }: Checked) {
   const place = client && ['--redis', await moduleFile(`export default ${client}`)]
   const argv = ['check-store', ...(place ?? []), ...options]
-  const env = url === undefined ? {} : { REDIS_URL: url }
-  const [ran, asJson] = await Promise.all([
-    runHere(argv, { env }),
-    runHere([...argv, '--json'], { env }),
-  ])
-  expect(asJson.exitCode).toBe(ran.exitCode)
-  expect(ran.stdout + ran.stderr + asJson.stdout + asJson.stderr).not.toContain('hunter2')
-  const object = asJson.json()
-  return { ...ran, object, nodes: (object['nodes'] ?? []) as Node[] }
+  const ran = await runBoth(argv, { env: url === undefined ? {} : { REDIS_URL: url } })
+  return { ...ran, nodes: (ran.object['nodes'] ?? []) as Node[] }
 }
 
 const codesOf = (findings: readonly Found[] | undefined) => findings?.map(({ code }) => code)
@@ -100,35 +93,21 @@ describe('a store that is fit', () => {
     )
   })
 
-  it.each<[string, () => Checked]>([
-    ['REDIS_URL', () => ({ url: `redis://:${PASSWORD}@127.0.0.1:${closed.port}` })],
-    [
-      'a client of ioredis rather than REDIS_URL',
-      () => ({
-        url: 'redis://127.0.0.1:1',
-        client: `new Redis({ port: ${closed.port}, password: '${PASSWORD}' })`,
-      }),
-    ],
-    [
-      'a client of iovalkey',
-      () => ({ client: `new Valkey({ port: ${closed.port}, password: '${PASSWORD}' })` }),
-    ],
+  it.each<[string, Checked]>([
+    ['REDIS_URL', { url: `redis://:${PASSWORD}@127.0.0.1:${closed.port}` }],
+    ['a client of ioredis rather than REDIS_URL', { url: 'redis://127.0.0.1:1', client: CLOSED }],
     [
       'a client of node-redis',
-      () => ({ client: `createClient({ url: '${closed.url}', password: '${PASSWORD}' })` }),
+      { client: `createClient({ url: '${closed.url}', password: '${PASSWORD}' })` },
     ],
-    [
-      'one that is connected',
-      () => ({ client: `await createClient({ url: '${redis.url}' }).connect()` }),
-    ],
+    ['one that is connected', { client: `await createClient({ url: '${redis.url}' }).connect()` }],
   ])('is found by %s', async (_what, checked) => {
-    const { exitCode, nodes } = await check(checked())
+    const { exitCode, nodes } = await check(checked)
     expect({ exitCode, nodes: nodes.length }).toEqual({ exitCode: 0, nodes: 1 })
   })
 
   it('is found by a module in the working directory, whose client ends with the process', async () => {
-    const client = `new Redis({ port: ${closed.port}, password: '${PASSWORD}' })`
-    const path = await moduleFile(`export default ${client}`)
+    const path = await moduleFile(`export default ${CLOSED}`)
     const argv = ['check-store', '--json', '--redis', relative(process.cwd(), path)]
     const ran = await runChild(argv, { stdin: '' })
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
@@ -169,7 +148,7 @@ describe('what will hurt', () => {
     onTestFinished(() => proxy.close())
     proxy.blank(`\n${field}:`)
     const { exitCode, nodes } = await check({ url: `redis://127.0.0.1:${proxy.port}` })
-    expect({ exitCode, warnings: codesOf(nodes[0]?.warnings) }).toEqual({ exitCode: 0, warnings })
+    expect([exitCode, codesOf(nodes[0]?.warnings)]).toEqual([0, warnings])
     const facts = nodes[0]?.facts.map(({ message }) => message)
     expect(facts).toContainEqual(expect.stringMatching(`MiB used, ${memory}$`))
   })
@@ -221,19 +200,10 @@ describe('a cluster', () => {
 })
 
 describe('Redis unreachable', () => {
-  it.each<[string, () => Checked, RegExp]>([
-    ['nobody listens', () => ({ url: 'redis://127.0.0.1:1' }), /ECONNREFUSED/],
-    [
-      'the password is wrong',
-      () => ({ url: `redis://:hunter2x@127.0.0.1:${closed.port}` }),
-      /WRONGPASS/,
-    ],
-  ])('ends with 3 when %s', async (_what, checked, why) => {
-    const options = ['--timeout', '500ms']
-    const { exitCode, stderr, object } = await check({ ...checked(), options })
-    expect(exitCode).toBe(3)
-    expect(stderr).toMatch(/^service-auth: .*\n$/)
-    expect(stderr).toMatch(why)
+  it('ends with 3 when the password is wrong', async () => {
+    const url = `redis://:hunter2x@127.0.0.1:${closed.port}`
+    const { object, ...ran } = await check({ url, options: ['--timeout', '500ms'] })
+    expectFailure(ran, 3, /WRONGPASS/)
     expect(object).toMatchObject({ ok: false, error: { code: 'store_unavailable' } })
   })
 
@@ -254,11 +224,6 @@ describe('Redis unreachable', () => {
 
 describe('what says where Redis is', () => {
   it.each([
-    [
-      'no default export',
-      'export const client = 1',
-      /must be a Redis or Cluster client of ioredis/,
-    ],
     ['something else', `export default '${PASSWORD}'`, /must be a Redis or Cluster client/],
     [
       'a client of half a database',
@@ -267,15 +232,10 @@ describe('what says where Redis is', () => {
     ],
     ['an error', `throw new Error('${PASSWORD}')`, /cannot be loaded \(Error\): run it with node/],
     ['no JavaScript', `{ "url": ${PASSWORD} `, /cannot be loaded \(SyntaxError\)/],
-    [
-      'an import of nothing',
-      "import 'no-such-package'",
-      /cannot be loaded \(ERR_MODULE_NOT_FOUND\)/,
-    ],
+    ['an import of nothing', "import 'no-such-package'", /\(ERR_MODULE_NOT_FOUND\)/],
   ])('is refused when the module has %s', async (_what, text, message) => {
     const ran = await runChild(['check-store', '--redis', await moduleFile(text)], { stdin: '' })
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toMatch(message)
+    expectFailure({ ...ran, exitCode: Number(ran.exitCode) }, 2, message)
     expect(ran.stderr).not.toContain('hunter2')
   })
 
@@ -284,40 +244,29 @@ describe('what says where Redis is', () => {
     ['is a folder', temporaryFolder, /does not exist/],
     ['is JSON', () => temporaryFile('{}'), /must end in .js, .mjs, .cjs/],
   ])('is refused when the file %s', async (_what, file, message) => {
-    const ran = await runHere(['check-store', '--redis', await file()])
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toMatch(message)
-    expect(ran.stderr).not.toContain('hunter2')
+    expectFailure(await runBoth(['check-store', '--redis', await file()]), 2, message)
   })
 
   it.each([0o664, 0o646])('is refused, and not run, with the mode %o', async (mode) => {
     const path = await moduleFile('process.exit(7)')
     await chmod(path, mode)
     const ran = await runHere(['check-store', '--redis', path], { env: { REDIS_URL: redis.url } })
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toContain('other users can change the --redis file: run chmod go-w on it')
+    expectFailure(ran, 2, 'other users can change the --redis file: run chmod go-w on it')
   })
 
   it.each([
     '',
-    `:${PASSWORD}@host:6379`,
     `http://:${PASSWORD}@host`,
     'redis://',
-    'host',
     `redis://:${PASSWORD}@host/x`,
-    `redis://:${PASSWORD}@host/3x`,
-    `redis://:${PASSWORD}@host/1/2`,
     `redis://:${PASSWORD}@host/-1`,
     `redis://:${PASSWORD}@host?db=x`,
     `redis://:${PASSWORD}@host:99999`,
   ])('is refused when REDIS_URL is %j', async (url) => {
-    const ran = await runHere(['check-store'], { env: { REDIS_URL: url } })
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toMatch(/REDIS_URL/)
-    expect(ran.stderr).not.toContain('hunter2')
+    expectFailure(await runBoth(['check-store'], { env: { REDIS_URL: url } }), 2, /REDIS_URL/)
   })
 
-  it.each(['', '/', '/0', '/3', '?db=3'])('may be a URL that ends in %j', async (end) => {
+  it.each(['/', '/3', '?db=3'])('may be a URL that ends in %j', async (end) => {
     const { exitCode } = await runHere(['check-store'], { env: { REDIS_URL: redis.url + end } })
     expect(exitCode).toBe(0)
   })

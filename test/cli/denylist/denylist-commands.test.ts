@@ -1,30 +1,21 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { RedisDenylist } from '../../../src/stores/redis/denylist/redis-denylist.js'
 import { openDenylist } from '../../stores/redis/denylist/denylist-kit.js'
-import {
-  type KeySetServer,
-  refusingUrl,
-  serve,
-  startKeySetServer,
-} from '../../support/issuer/key-set-server.js'
+import { refusingUrl, serve, startKeySetServer } from '../../support/issuer/key-set-server.js'
 import { makeSigningKey, POLICY, tokenFrom } from '../../support/issuer/signing-keys.js'
 import { startTcpProxy } from '../../support/network/tcp-proxy.js'
-import { type RedisServer, startRedis } from '../../support/redis/redis.js'
+import { startRedis } from '../../support/redis/redis.js'
 import { until } from '../../support/until.js'
-import { type Ran, runHere, temporaryFile } from '../kit.js'
+import { expectFailure, type Ran, runHere, temporaryFile } from '../kit.js'
 
 const key = makeSigningKey('d-1')
 const stranger = makeSigningKey('d-1')
 const WHY = ['--for', '2h', '--reason', 'its key leaked', '--by', 'ops']
 
-let redis: RedisServer
-let keySet: KeySetServer
+const redis = await startRedis()
+const keySet = await startKeySetServer(serve({ keys: [key.jwk] }))
 let policy: string
 
-beforeAll(async () => {
-  redis = await startRedis()
-  keySet = await startKeySetServer(serve({ keys: [key.jwk] }))
-})
 beforeEach(async () => {
   await redis.command('FLUSHALL')
   policy = await policyAt(keySet.url)
@@ -133,12 +124,9 @@ describe('deny', () => {
   })
 
   it.each([
-    ['1767225600', 1_767_225_600],
     ['1767225600.25', 1_767_225_600.25],
     ['2026-01-01T00:00Z', 1_767_225_600],
-    ['2026-01-01T00:00:00.5Z', 1_767_225_600.5],
     ['2025-12-31T22:30:00-01:30', 1_767_225_600],
-    ['2024-02-29T00:00:00Z', 1_709_164_800],
   ])('takes %s as cut-off', async (text, second) => {
     const ran = await change(['deny', 'issued-before', text, '--json', '--wait=0s', ...WHY])
     expect(ran.json()).toMatchObject({ entry: { value: second } })
@@ -164,98 +152,71 @@ describe('deny', () => {
   })
 })
 
+type Refused = [string, string[], RegExp]
+const LONG = 'x'.repeat(257)
+
 describe('bad input changes nothing', () => {
   const ahead = String(Math.floor(Date.now() / 1000) + 600)
-  it.each<[string, string[], RegExp]>([
-    ['no kind', ['deny', ...WHY], /the first argument must be/],
+  it.each<Refused>([
     ['another kind', ['deny', 'route', 'x', ...WHY], /the first argument must be/],
     ['no value', ['deny', 'caller', ...WHY], /caller needs a value/],
-    [
-      'an unknown caller',
-      ['deny', 'caller', 'x', ...WHY],
-      /not approve a caller of this name; --unlisted/,
-    ],
+    ['an unknown caller', ['deny', 'caller', 'x', ...WHY], /not approve a caller of this name/],
     ['an unknown key', ['deny', 'key', 'd-9', ...WHY], /no key with this id/],
     ['no end', ['deny', 'caller', 'billing', '--reason', 'x'], /--for is missing/],
     ['an end that is now', ['deny', 'caller', 'billing', '--for=0s', '--reason=x'], /--for must/],
     ['no reason', ['deny', 'caller', 'billing', '--for=1h'], /--reason is missing/],
     [
-      'a long reason',
-      ['deny', 'caller', 'billing', '--for=1h', `--reason=${'x'.repeat(257)}`],
-      /reason must be a well-formed text of 1 to 256 characters;/,
-    ],
-    [
       'a long value',
-      ['deny', 'token', 'x'.repeat(257), ...WHY],
-      /value must be a well-formed text of 1 to 256 characters;/,
+      ['deny', 'token', LONG, ...WHY],
+      /value must be a well-formed text of 1 to 256/,
     ],
-    ...[
-      '2026-02-29T00:00:00Z',
-      '2026-01-01T00:00:00+25:00',
-      '2026-01-01T00:00:00',
-      '2026-01-01',
-      'yesterday',
-      '1767225600000',
-    ].map((text): [string, string[], RegExp] => [
-      `the cut-off ${text}`,
-      ['deny', 'issued-before', text, ...WHY],
-      /issued-before expects now, seconds since the epoch, or a time with a zone/,
-    ]),
+    ...['2026-02-29T00:00:00Z', '2026-01-01T00:00:00', '1767225600000'].map(
+      (text): Refused => [
+        `the cut-off ${text}`,
+        ['deny', 'issued-before', text, ...WHY],
+        /issued-before expects now, seconds since the epoch, or a time with a zone/,
+      ],
+    ),
     [
       'a tolerance of a time',
-      ['deny', 'issued-before', '1767225600', '--tolerance=1s', ...WHY],
-      /--tolerance is only for issued-before now/,
+      ['deny', 'issued-before', '17', '--tolerance=1s', ...WHY],
+      /only for/,
     ],
     ['a cut-off ahead', ['deny', 'issued-before', ahead, ...WHY], /more than 60 s ahead/],
     [
       'a large tolerance',
       ['deny', 'issued-before', 'now', '--tolerance=61s', ...WHY],
-      /--tolerance must/,
+      /must be from/,
     ],
     [
       'a tolerance of a caller',
       ['deny', 'caller', 'billing', '--tolerance=1s', ...WHY],
-      /--tolerance is only for/,
+      /only for/,
     ],
     ['a token twice', ['deny', 'token', 'j', '--token-stdin', ...WHY], /takes the place of VALUE/],
     ['a caller on stdin', ['deny', 'caller', '--token-stdin', ...WHY], /--token-stdin is only for/],
     ['unlisted tokens', ['deny', 'token', 'j', '--unlisted', ...WHY], /--unlisted is only for/],
-    [
-      'a cut-off to allow',
-      ['allow', 'issued-before', 'now', '--reason=x'],
-      /does not accept a value/,
-    ],
+    ['a cut-off to allow', ['allow', 'issued-before', 'now', '--reason=x'], /not accept a value/],
     ['allow without reason', ['allow', 'caller', 'x'], /--reason is missing/],
-    [
-      'allow with a long reason',
-      ['allow', 'caller', 'x', `--reason=${'x'.repeat(257)}`],
-      /--reason must be a well-formed text/,
-    ],
+    ['allow with a long reason', ['allow', 'caller', 'x', `--reason=${LONG}`], /--reason must be/],
     [
       'a long author',
-      ['deny', 'caller', 'billing', '--reason=x', '--for=1h', `--by=${'x'.repeat(257)}`],
-      /--by must be a well-formed text/,
+      ['deny', 'caller', 'billing', ...WHY.slice(0, 4), `--by=${LONG}`],
+      /--by must/,
     ],
   ])('%s', async (_what, argv, message) => {
-    const ran = await change([...argv, '--wait=0s'])
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toMatch(message)
+    expectFailure(await change([...argv, '--wait=0s']), 2, message)
     expect(await isUnchanged()).toBe(true)
   })
 
   it.each<[string, string, RegExp]>([
     ['none', 'nonsense', /does not contain a service token/],
-    [
-      'signed by another',
-      tokenFrom(stranger, { claims: { jti: 'j' } }),
-      /not signed by the issuer/,
-    ],
+    ['signed by another', tokenFrom(stranger), /not signed by the issuer/],
     ['of another issuer', tokenFrom(key, { claims: { jti: 'j', iss: 'x' } }), /another issuer/],
     ['without a jti', tokenFrom(key), /has no jti .*issued-before/],
   ])('a token that is %s', async (_what, stdin, message) => {
     const ran = await change(['deny', 'token', '--token-stdin', ...WHY], { stdin })
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toMatch(message)
+    expectFailure(ran, 2, message)
     expect(ran.stderr).not.toContain(stdin)
     expect(await isUnchanged()).toBe(true)
   })
@@ -263,11 +224,7 @@ describe('bad input changes nothing', () => {
   it.each([
     ['not JSON', '{', 'the --policy file is not JSON'],
     ['no object', '7', 'serviceAuth policy: the options must be an object'],
-    [
-      'a list',
-      JSON.stringify([POLICY, { ...POLICY, issuer: 'https://b' }]),
-      'only doctor reads a list',
-    ],
+    ['a list', JSON.stringify([POLICY, POLICY]), 'only doctor reads a list'],
     ['unknown in part', JSON.stringify({ ...POLICY, isuer: 1 }), 'isuer is not an option'],
   ])('a policy that is %s', async (_what, text, message) => {
     policy = await temporaryFile(text)
@@ -281,28 +238,25 @@ describe('bad input changes nothing', () => {
     const both = ['--issuer', 'https://a', '--policy', policy]
     for (const named of [[], both]) {
       const ran = await service(['allow', 'caller', 'x', '--reason=x', ...named])
-      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-      expect(ran.stderr).toContain('use either --issuer URL or --policy FILE')
+      expectFailure(ran, 2, 'use either --issuer URL or --policy FILE')
     }
   })
 
   it('a key set unreachable', async () => {
     policy = await policyAt(await refusingUrl())
-    const wrong = await change(['deny', 'key', 'd-1', '--reason=x', '--for=5x'])
-    expect(wrong).toMatchObject({ exitCode: 2, stdout: '' })
-    const ran = await change(['deny', 'key', 'd-1', ...WHY])
-    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
-    expect(ran.stderr).toMatch(/nothing changed\. --unlisted/)
+    expectFailure(
+      await change(['deny', 'key', 'd-1', '--reason=x', '--for=5x']),
+      2,
+      '--for must be',
+    )
+    expectFailure(await change(['deny', 'key', 'd-1', ...WHY]), 3, /nothing changed\. --unlisted/)
   })
 
   it('Redis unreachable', async () => {
     const at = { url: 'redis://127.0.0.1:1' }
-    const long = 'x'.repeat(257)
-    const wrong = await change(['deny', 'caller', long, '--unlisted', ...WHY], at)
-    expect(wrong).toMatchObject({ exitCode: 2, stdout: '' })
-    const ran = await change(['deny', 'caller', 'billing', ...WHY], at)
-    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
-    expect(ran.stderr).toContain('ECONNREFUSED')
+    const wrong = await change(['deny', 'caller', LONG, '--unlisted', ...WHY], at)
+    expectFailure(wrong, 2, 'value must be')
+    expectFailure(await change(['deny', 'caller', 'billing', ...WHY], at), 3, 'ECONNREFUSED')
   })
 })
 
@@ -313,8 +267,7 @@ it('a reply that is lost for good is not known to be written', async () => {
   const ran = await change(['deny', 'caller', 'billing', ...WHY], {
     url: `redis://127.0.0.1:${proxy.port}`,
   })
-  expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
-  expect(ran.stderr).toContain('not known whether it was written')
+  expectFailure(ran, 3, 'not known whether it was written')
 })
 
 it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
@@ -379,32 +332,25 @@ describe('deny --file', () => {
   const ahead = Math.floor(Date.now() / 1000) + 600
   it.each<[string, readonly string[], RegExp]>([
     ['no line', [''], /--file must name a file of 1 to 1000 lines/],
-    [
-      '1001 lines',
-      Array.from({ length: 1001 }, () => line()),
-      /--file must name a file of 1 to 1000 lines/,
-    ],
+    ['1001 lines', Array(1001).fill(line()), /--file must name a file of 1 to 1000 lines/],
     ['no JSON', [line(), '{'], /line 2 of --file is not a JSON object/],
     ['a list', [line(), '', '[]'], /line 3 of --file is not a JSON object/],
     ['another kind', [line(), line({ kind: 'route' })], /line 2 of --file: kind must be/],
     ['another member', [line({ note: 'x' })], /line 1 of --file: note is not an option/],
     [
       'an end that has passed',
-      [line(), line({ until: 5 })],
-      /line 2 of --file: until must be later than now/,
+      [line({ until: 5 })],
+      /line 1 of --file: until must be later than now/,
     ],
     ['a cut-off ahead', [line({ kind: 'issued-before', value: ahead })], /more than 60 s ahead/],
   ])('changes nothing for %s', async (_what, lines, message) => {
-    const ran = await denyFile(lines)
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toMatch(message)
+    expectFailure(await denyFile(lines), 2, message)
     expect(await isUnchanged()).toBe(true)
   })
 
   it('takes no kind beside it', async () => {
     const ran = await denyFile([line()], ['caller', 'billing'])
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toContain('--file takes the place of the kind and its value')
+    expectFailure(ran, 2, '--file takes the place of the kind and its value')
   })
 })
 
@@ -444,15 +390,7 @@ describe('denylist', () => {
     const ran = await service(['denylist'])
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
     const [head, row, , title, line] = masked(ran.stdout).split('\n')
-    expect(head?.split(/ +/)).toEqual([
-      'denied',
-      'value',
-      'issuer',
-      'until',
-      'by',
-      'since',
-      'reason',
-    ])
+    expect(head).toMatch(/^denied +value +issuer +until +by +since +reason$/)
     expect(row).toMatch(/^caller {2}billing {2}https:\/\/core.example {2}in N (h|min) {2,}ops {2}/)
     expect(title).toMatch(/^receiver +list +seen$/)
     expect(line).toMatch(/^one +up to date +N s ago$/)
@@ -461,8 +399,7 @@ describe('denylist', () => {
   it('names a row that nobody can read', async () => {
     await redis.command('HSET', 'esa:{denylist}:entries', 'or\u202ders', '1|-|-')
     const ran = await service(['denylist'])
-    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
-    expect(ran.stderr).toContain('no receiver can read the field or\\u202ders of its hash entries')
+    expectFailure(ran, 3, 'no receiver can read the field or\\u202ders of its hash entries')
   })
 
   it('ends with 1 where nothing is denied', async () => {

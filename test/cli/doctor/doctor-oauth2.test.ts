@@ -1,15 +1,14 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { compactToken, rs256 } from '../../../src/testing/issuer/compact-token.js'
 import {
   type Behaviour,
-  type KeySetServer,
   respond,
   serve,
   startKeySetServer,
 } from '../../support/issuer/key-set-server.js'
 import { makeSigningKey, POLICY, shapeOfKey } from '../../support/issuer/signing-keys.js'
 import { knowToken } from '../../support/secret-search/index.js'
-import { runHere, temporaryFile } from '../kit.js'
+import { runBoth, temporaryFile } from '../kit.js'
 
 const key = makeSigningKey('s-kid-like-any-other')
 const FRESH = { 'cache-control': 'max-age=3630' }
@@ -29,11 +28,8 @@ const ANY = { ...STRICT, accessTokenType: 'any' }
 /** The old scheme of the same issuer. */
 const SERVICE = { ...POLICY, issuer: ISSUER, staticKeys: 'accept' }
 
-let server: KeySetServer
-beforeAll(async () => {
-  server = await startKeySetServer(published)
-  return () => server.close()
-})
+const server = await startKeySetServer(published)
+afterAll(() => server.close())
 
 function tokenOf(claims: object = {}, typ = 'at+jwt'): string {
   const iat = Math.floor(Date.now() / 1000)
@@ -47,20 +43,17 @@ function tokenOf(claims: object = {}, typ = 'at+jwt'): string {
 
 const ID_TOKEN = { nonce: 'n-0S6_WzA2Mj', email: 'anna@example.com' }
 
-async function diagnose(policy: object, stdin?: string, behaviour: Behaviour = published) {
+async function diagnose(policy: object, stdin = '', behaviour: Behaviour = published) {
   server.behave(behaviour)
   const withUri = (one: object): object => ({ ...one, jwksUri: server.url })
   const file = Array.isArray(policy) ? policy.map(withUri) : withUri(policy)
   const path = await temporaryFile(JSON.stringify(file), 0o644)
   const argv = ['doctor', '--policy', path, '--strict']
-  if (stdin !== undefined) argv.push('--token-stdin')
-  const ran = await runHere(argv, { stdin: stdin ?? '' })
-  const object = (await runHere([...argv, '--json'], { stdin: stdin ?? '' })).json()
+  const ran = await runBoth(stdin ? [...argv, '--token-stdin'] : argv, { stdin })
   const lines = ran.stdout.split('\n')
   const verdictAt = lines.findIndex((line) => line.startsWith('Token '))
   return {
     ...ran,
-    object,
     headline: lines[verdictAt],
     claim: (name: string) =>
       lines
@@ -86,7 +79,7 @@ describe('with a policy for OAuth 2.0 tokens, the doctor', () => {
   })
 
   it('says at a 404 where such an issuer names its key set, and nothing of the core', async () => {
-    const { object } = await diagnose(ANY, undefined, respond('404 Not Found', 'none'))
+    const { object } = await diagnose(ANY, '', respond('404 Not Found', 'none'))
     expect(JSON.stringify(object['faults'])).toContain(
       'status 404 instead of 200: check jwksUri: it is the jwks_uri in {issuer}/.well-known/openid-configuration"',
     )

@@ -63,17 +63,4 @@ describe('TLS', () => {
       warnings: [{ code: 'certificate_ending', message: 'the certificate expires in 12 days' }],
     })
   })
-
-  it.each([
-    ['an authority that nobody trusts', 40, 'localhost', false, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
-    ['a certificate that has ended', 0, 'localhost', true, 'CERT_HAS_EXPIRED'],
-    ['another name', 40, '127.0.0.2', true, 'ERR_TLS_CERT_ALTNAME_INVALID'],
-  ])('of %s leaves the key set out of reach, as for a receiver', async (...row) => {
-    const [, days, host, isTrusted, code] = row
-    const certificate = await makeCertificate(days)
-    const env = isTrusted ? { NODE_EXTRA_CA_CERTS: certificate.authority } : {}
-    const ran = await examine(await serveWith(certificate, host), env)
-    expect(ran.exitCode).toBe(3)
-    expect(ran.stderr).toContain(`is unreachable (network, ${code})`)
-  })
 })

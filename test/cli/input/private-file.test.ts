@@ -17,29 +17,18 @@ describe('a file with secrets', () => {
     expect(await readJsonFile('--redis', link, { secrecy: 'secret' })).toEqual({ a: 1 })
   })
 
-  it.each([0o640, 0o604, 0o620, 0o602, 0o610, 0o601, 0o644, 0o777])(
-    'is refused with mode %o',
-    async (mode) => {
-      const path = await temporaryFile('{ "a": 1 }', mode)
-      await expect(readTextFile('--redis', path, 'secret')).rejects.toMatchObject({
-        exitCode: 2,
-        code: 'file',
-        message: 'other users can read or change the --redis file: run chmod 600 on it',
-      })
-      expect(await readTextFile('--policy', path, 'public')).toBe('{ "a": 1 }')
-    },
-  )
+  it.each([0o640, 0o604, 0o620, 0o602, 0o610, 0o601])('is refused with mode %o', async (mode) => {
+    const path = await temporaryFile('{ "a": 1 }', mode)
+    await expect(readTextFile('--redis', path, 'secret')).rejects.toMatchObject({
+      exitCode: 2,
+      code: 'file',
+      message: 'other users can read or change the --redis file: run chmod 600 on it',
+    })
+    expect(await readTextFile('--policy', path, 'public')).toBe('{ "a": 1 }')
+  })
 })
 
 describe('any file', () => {
-  it('must be there', async () => {
-    const path = join(await temporaryFolder(), 'hunter2')
-    await expect(readTextFile('--policy', path, 'public')).rejects.toMatchObject({
-      exitCode: 2,
-      message: 'the --policy file does not exist: check its path',
-    })
-  })
-
   it('must be a regular one: no folder, no device, no FIFO that nobody writes into', async () => {
     const folder = await temporaryFolder()
     const fifo = join(folder, 'fifo')

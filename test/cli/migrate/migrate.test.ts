@@ -5,7 +5,7 @@ import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { fileJournal } from '../../../src/migration/journal/file-journal.js'
 import { rowsOf, startStandInCore } from '../../support/core/stand-in-core.js'
 import { until } from '../../support/until.js'
-import type { Ran } from '../kit.js'
+import { expectFailure, type Ran } from '../kit.js'
 import { linesOf, type Project, projectOf as projectOn, userNamed } from './migrate-kit.js'
 
 const core = await startStandInCore({ job: { intervalMs: 20 } })
@@ -91,6 +91,14 @@ describe('a run', () => {
   })
 })
 
+/** Expects this exit code, and these words in the last line on standard error; those before it tell of progress. */
+function expectStop({ exitCode, stderr }: Ran, code: number, words: string | RegExp): void {
+  expect(exitCode).toBe(code)
+  const line = stderr.split('\n').at(-2)
+  expect(line).toMatch(/^service-auth: /)
+  expect(line).toMatch(words)
+}
+
 describe('a source that is none', () => {
   it.each([
     ['without an id', linesOf(userNamed('a'), { loginMethods: [] }), 'line 2: '],
@@ -100,48 +108,30 @@ describe('a source that is none', () => {
     const project = await projectOf(source)
     for (const step of ['check', 'run']) {
       const ran = await project.migrate(step)
-      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-      expect(errorIn(ran)).toContain(message)
+      expectStop(ran, 2, message)
+      expect(ran.stdout).toBe('')
     }
   })
 })
-
-/** The last line on standard error; those before it tell of progress. */
-const errorIn = ({ stderr }: Ran): string => {
-  const line = stderr.split('\n').at(-2) ?? ''
-  expect(line).toMatch(/^service-auth: /)
-  return line
-}
 
 describe('what stands in the way', () => {
   it('is told in one line with its exit code, and nothing is lost', async () => {
     await haveAccounts('way-1')
     const project = await projectOf(linesOf(userNamed('way-1')))
-    const { migrate } = project
-
     const { migrate: withWrongKey } = await projectOf(
       linesOf(userNamed('way-1')),
       'wrong-key-0123456789',
     )
-    const refused = await withWrongKey('run')
-    expect(refused).toMatchObject({ exitCode: 3 })
-    expect(errorIn(refused)).toMatch(
-      /the core answered 401: it refuses the API key; check the key, or the file it is read from$/,
-    )
-
-    const nobody = await project.at('http://127.0.0.1:2').migrate('run')
-    expect(nobody).toMatchObject({ exitCode: 3 })
-    expect(errorIn(nobody)).toContain('the core')
-
-    const lost = await project.at(`${core.url}/elsewhere`).migrate('run')
-    expect(lost).toMatchObject({ exitCode: 3 })
-    expect(errorIn(lost)).toMatch(/core/i)
+    const refused =
+      /the core answered 401: it refuses the API key; check the key, or the file it is read from$/
+    expectStop(await withWrongKey('run'), 3, refused)
+    expectStop(await project.at('http://127.0.0.1:2').migrate('run'), 3, 'the core')
+    expectStop(await project.at(`${core.url}/elsewhere`).migrate('run'), 3, /core/i)
 
     // Until something has been sent, the core may still be another.
-    expect(await migrate('run')).toMatchObject({ exitCode: 0 })
+    expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
     const other = await project.at('http://127.0.0.1:2').migrate('run')
-    expect(other).toMatchObject({ exitCode: 2 })
-    expect(errorIn(other)).toContain('the journal is of a core at another address')
+    expectStop(other, 2, 'the journal is of a core at another address')
   })
 
   it('a journal that another run has', async () => {
@@ -149,9 +139,7 @@ describe('what stands in the way', () => {
     const project = await projectOf(linesOf(userNamed('use-1')))
     const held = await fileJournal(project.journal)
     for (const step of ['run', 'status']) {
-      const ran = await project.migrate(step)
-      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-      expect(errorIn(ran)).toBe('service-auth: another step has the journal open')
+      expectFailure(await project.migrate(step), 2, 'another step has the journal open')
     }
     await held.close()
     expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
@@ -165,9 +153,7 @@ describe('what stands in the way', () => {
     const damaged = (await readFile(file, 'utf8')).replace('started', 'startet')
     await writeFile(file, damaged)
     for (const step of ['run', 'status', 'clean']) {
-      const ran = await project.migrate(step)
-      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-      expect(errorIn(ran)).toMatch(/journal|damaged/)
+      expectFailure(await project.migrate(step), 2, /journal|damaged/)
     }
     expect(await readFile(file, 'utf8')).toBe(damaged)
   })
@@ -177,41 +163,66 @@ describe('what stands in the way', () => {
     const project = await projectOf(linesOf(userNamed('change-1'), { externalUserId: 'change-2' }))
     expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
     await writeFile(project.source, linesOf(userNamed('change-1'), userNamed('change-2')))
-    const changed = await project.migrate('run')
-    expect(changed).toMatchObject({ exitCode: 2 })
-    expect(errorIn(changed)).toContain('the source has changed since the run began')
+    expectStop(await project.migrate('run'), 2, 'the source has changed since the run began')
     await rm(project.source)
     const gone = await project.migrate('run', '--json')
-    expect(gone).toMatchObject({ exitCode: 2 })
-    expect(errorIn(gone)).toContain('the source does not exist: check its path')
-    expect(objectsIn(gone.stdout).at(-1)).toMatchObject({
-      ok: false,
-      error: { code: 'bad_source' },
-    })
+    expectStop(gone, 2, 'the source does not exist: check its path')
+    const error = { code: 'bad_source' }
+    expect(objectsIn(gone.stdout).at(-1)).toMatchObject({ ok: false, error })
   })
 
   it('a folder without a journal, and none is made there', async () => {
     const project = await projectOf(linesOf(userNamed('none-1')))
     for (const step of ['status', 'clean', 'reconcile', 'correct']) {
       const ran = await project.migrate(step, ...(step === 'correct' ? ['--again', 'E003'] : []))
-      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-      const line = 'service-auth: the --journal folder contains no journal: check its path'
-      expect(errorIn(ran)).toBe(line)
+      expectFailure(ran, 2, 'the --journal folder contains no journal: check its path')
     }
     expect(await readdir(project.folder)).toEqual(['users.ndjson'])
   })
 })
 
 describe('a check', () => {
+  it('has the numbers of its findings and of its counts, in text and in JSON', async () => {
+    const records = [
+      userNamed('sum-0'),
+      ...Array.from({ length: 20 }, (_, n) => ({ ...userNamed(`sum-warned-${n}`), colour: 'red' })),
+      ...Array.from({ length: 3 }, (_, n) => ({ externalUserId: `sum-invalid-${n}` })),
+      { ...userNamed('sum-0'), externalUserId: 'sum-twin' },
+    ]
+    const project = await projectOf(linesOf(...records))
+    const ran = await project.migrate('check')
+    expect(ran.exitCode).toBe(1)
+    expect(ran.stdout).toMatch(/^State +1 fault, 4 invalid records$/m)
+    expect(ran.stdout.match(/^fault .*$/gm)).toHaveLength(1)
+    const { counts, findings } = objectsIn((await project.migrate('check', '--json')).stdout).at(
+      -1,
+    ) as {
+      counts: object
+      findings: { code: string; records: number }[]
+    }
+    expect(counts).toMatchObject({ invalid: 4, pending: 21 })
+    const sums = new Map<string, number>()
+    for (const { code, records: size } of findings) sums.set(code, (sums.get(code) ?? 0) + size)
+    expect(Object.fromEntries(sums)).toEqual({
+      warning_not_accepted: 20,
+      record_invalid: 3,
+      login_twice: 1,
+    })
+    const counted = /^ {2}invalid +4\n {2}pending +21$/m
+    expect(ran.stdout).toMatch(counted)
+    for (const step of ['run', 'status']) {
+      const { stdout } = await project.migrate(step)
+      expect(stdout).toMatch(counted)
+      expect(stdout.match(/^\d+ .*invalid .*$/gm)).toHaveLength(4)
+    }
+  })
+
   it('is no run that could be reconciled', async () => {
     await haveAccounts('early-1')
     const project = await projectOf(linesOf(userNamed('early-1')))
     expect(await project.migrate('check')).toMatchObject({ exitCode: 0 })
     const ran = await project.migrate('reconcile')
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(errorIn(ran)).toBe(
-      'service-auth: nothing has been staged yet: run comes before reconcile',
-    )
+    expectFailure(ran, 2, 'nothing has been staged yet: run comes before reconcile')
     expect(await project.migrate('run')).toMatchObject({ exitCode: 0 })
     // Nobody is staged again by it, and no row waits.
     const stderr = 'reconciling: 1 of 1; reconciled 1\n'
@@ -234,8 +245,7 @@ describe('clean', () => {
     await writeFile(project.source, 'a newer export')
     for (const source of [project.source, link, project.folder]) {
       const ran = await project.migrate('clean', '--yes', '--source', source)
-      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-      expect(errorIn(ran)).toContain(source)
+      expectFailure(ran, 2, source)
     }
     expect(await project.migrate('clean', '--yes')).toMatchObject({ exitCode: 2 })
     expect(await readFile(project.source, 'utf8')).toBe('a newer export')
@@ -249,8 +259,8 @@ describe('clean', () => {
     const project = await projectOf(linesOf(userNamed('clean-1'), { externalUserId: 'clean-2' }))
     expect(await project.migrate('run')).toMatchObject({ exitCode: 4 })
     const early = await project.migrate('clean', '--yes')
-    expect(early).toMatchObject({ exitCode: 4, stdout: '' })
-    expect(errorIn(early)).toContain('nothing was deleted: the migration is to_correct')
+    expectStop(early, 4, 'nothing was deleted: the migration is to_correct')
+    expect(early.stdout).toBe('')
 
     const fix = join(project.folder, 'fix.ndjson')
     await writeFile(fix, linesOf({ leaveOut: 'clean-2', reason: 'a test' }))

@@ -49,3 +49,10 @@ export const settle = (
   record: string,
   ...options: readonly string[]
 ): Promise<Ran> => settleBy(server, [...options, '--', record])
+
+/** The command on the record of a run, with the fence of that run. */
+export const settleRun = (
+  server: Pick<RedisServer, 'port'>,
+  { recordId, fence }: Pick<Run, 'recordId' | 'fence'>,
+  ...options: readonly string[]
+): Promise<Ran> => settle(server, recordId, '--fence', String(fence), ...options)

@@ -1,11 +1,11 @@
 import express from 'express'
 import { encryptedStore, type IdempotencyStore, type RecordView } from 'express-service-auth'
-import { beforeAll, expect, it, onTestFinished } from 'vitest'
+import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { KEYS } from '../../stores/encrypted/encrypted-kit.js'
 import { openStore } from '../../stores/redis/kit.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
-import { type RedisServer, startRedis } from '../../support/redis/redis.js'
+import { startRedis } from '../../support/redis/redis.js'
 import { knowSecret } from '../../support/secret-search/index.js'
 import { until } from '../../support/until.js'
 import { temporaryFile } from '../kit.js'
@@ -15,11 +15,8 @@ for (const key of Object.values(KEYS)) knowSecret('an encryption key', key)
 
 const ORDER = '{"order":17,"note":"settled by hand"}'
 
-let server: RedisServer
-beforeAll(async () => {
-  server = await startRedis()
-  return () => server.stop()
-})
+const server = await startRedis()
+afterAll(() => server.stop())
 
 it('a write whose run was lost gives the answer that is settled by hand', async () => {
   const { store } = openStore(server, { timeoutMs: 5000 })

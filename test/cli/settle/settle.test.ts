@@ -1,17 +1,14 @@
 import type { RecordView, Store } from 'express-service-auth'
-import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { openStore } from '../../stores/redis/kit.js'
 import { startTcpProxy } from '../../support/network/tcp-proxy.js'
-import { type RedisServer, startRedis } from '../../support/redis/redis.js'
-import { runHere } from '../kit.js'
-import { ANSWER, BODY, type Made, made, settle } from './settle-kit.js'
+import { startRedis } from '../../support/redis/redis.js'
+import { expectFailure, runHere } from '../kit.js'
+import { ANSWER, BODY, type Made, made, settle, settleRun } from './settle-kit.js'
 
-let server: RedisServer
+const server = await startRedis()
+afterAll(() => server.stop())
 let store: Store
-beforeAll(async () => {
-  server = await startRedis()
-  return () => server.stop()
-})
 beforeEach(() => {
   store = openStore(server, { timeoutMs: 5000 }).store
 })
@@ -95,8 +92,7 @@ describe.each(STATES)('a record that is %s', (state, words, allowed) => {
       expect(view?.state).toBe(ending === 'finished' ? ending : 'freed')
       expect(view?.reason).toBe(action === '--forget' ? REASON : undefined)
     } else {
-      expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
-      expect(ran.stderr).toMatch(/^service-auth: nothing changed: the record is .*\n$/)
+      expectFailure(ran, 1, 'nothing changed: the record is ')
       const [why = ''] = ran.stderr.trim().split('the record is ').slice(1)
       expect(why.split('; only')[0]).toMatch(words)
       expect(await contentsOf(record)).toBe(before)
@@ -108,10 +104,7 @@ describe.each(STATES)('a record that is %s', (state, words, allowed) => {
     const before = await contentsOf(record)
     for (const action of Object.values(ACTIONS)) {
       const ran = await settle(server, record, '--fence', '17', ...action)
-      expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
-      expect(ran.stderr).toContain(
-        `nothing changed: the fence of the record is now ${fence}, and the record is`,
-      )
+      expectFailure(ran, 1, `the fence of the record is now ${fence}, and the record is`)
     }
     expect(await contentsOf(record)).toBe(before)
   })
@@ -123,8 +116,7 @@ describe('a record that there is not', () => {
     async (options) => {
       const record = 'a'.repeat(24)
       const ran = await settle(server, record, ...options)
-      expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
-      expect(ran.stderr).toBe('service-auth: the record does not exist or has expired\n')
+      expectFailure(ran, 1, 'the record does not exist or has expired')
       const json = (await settle(server, record, '--json', ...options)).json()
       expect(json).toEqual({ command: 'settle', ok: false, record })
     },
@@ -139,18 +131,18 @@ it('the lines to copy begin no option with the record', async () => {
 })
 
 it('the reason is a member of the object, and shown with the record', async () => {
-  const { recordId, fence } = await made(store, 'finished')
+  const run = await made(store, 'finished')
   const reason = 'refunded\u202e; see #12 (ä\u{1f600})'
-  const options = ['--fence', String(fence), '--forget', '--reason', reason]
-  const { exitCode, json } = await settle(server, recordId, '--json', ...options)
+  const options = ['--json', '--forget', '--reason', reason]
+  const { exitCode, json } = await settleRun(server, run, ...options)
   expect(exitCode).toBe(0)
   expect(json()).toMatchObject({ done: 'forgotten', reason, view: { state: 'finished' } })
-  expect((await store.inspect(recordId))?.reason).toBe(reason)
-  const { stdout } = await settle(server, recordId)
+  expect((await store.inspect(run.recordId))?.reason).toBe(reason)
+  const { stdout } = await settle(server, run.recordId)
   expect(stdout).toContain('reason   refunded\\u202e; see #12 (ä\u{1f600})\n')
   const other = await made(store, 'abandoned')
-  const more = ['--fence', String(other.fence), '--free', '--reason', 'nothing there']
-  expect((await settle(server, other.recordId, ...more)).stdout).toBe(
+  const freed = await settleRun(server, other, '--free', '--reason', 'nothing there')
+  expect(freed.stdout).toBe(
     'freed: the write did not happen, and the next retry runs (nothing there)\n',
   )
   expect((await store.inspect(other.recordId))?.reason).toBe('nothing there')
@@ -161,34 +153,27 @@ describe('Redis unreachable', () => {
     for (const options of [[], ['--fence', '1', '--free']]) {
       const argv = ['settle', '--timeout=50ms', ...options, 'a'.repeat(24)]
       const ran = await runHere(argv, { env: { REDIS_URL: 'redis://127.0.0.1:1' } })
-      expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
-      expect(ran.stderr).toMatch(/^service-auth: .*; nothing changed\n$/)
+      expectFailure(ran, 3, '; nothing changed')
     }
   })
 
   it('while it writes ends with 3, and says that it is not known', async () => {
     const proxy = await startTcpProxy(server)
     onTestFinished(() => proxy.close())
-    const { recordId, fence } = await made(store, 'abandoned')
+    const run = await made(store, 'abandoned')
     // What Redis answers to the write.
     proxy.loseReplies(':1\r\n')
-    const options = ['--timeout=500ms', '--fence', String(fence), '--free', '--', recordId]
-    const env = { REDIS_URL: `redis://127.0.0.1:${proxy.port}` }
-    const ran = await runHere(['settle', ...options], { env })
-    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
-    expect(ran.stderr).toMatch(
-      /^service-auth: it is unknown whether the change was written; check: settle with/,
-    )
-    expect((await store.inspect(recordId))?.state).toBe('freed')
+    const ran = await settleRun(proxy, run, '--free')
+    expectFailure(ran, 3, 'it is unknown whether the change was written; check: settle with')
+    expect((await store.inspect(run.recordId))?.state).toBe('freed')
   })
 
   it('because it is full ends with 3, and nothing was changed', async () => {
-    const { recordId, fence } = await made(store, 'abandoned')
+    const run = await made(store, 'abandoned')
     await server.command('CONFIG', 'SET', 'maxmemory', '1')
-    const ran = await settle(server, recordId, '--fence', String(fence), ...ANSWER)
+    const ran = await settleRun(server, run, ...ANSWER)
     await server.command('CONFIG', 'SET', 'maxmemory', '0')
-    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
-    expect(ran.stderr).toMatch(/OOM.*; nothing changed\n$/)
-    expect((await store.inspect(recordId))?.state).toBe('abandoned')
+    expectFailure(ran, 3, /OOM.*; nothing changed$/m)
+    expect((await store.inspect(run.recordId))?.state).toBe('abandoned')
   })
 })

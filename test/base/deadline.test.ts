@@ -42,13 +42,10 @@ describe('withDeadline', () => {
       new Promise<string>((resolve, reject) => {
         end = { resolve, reject }
       })
-    await expect(
-      withDeadline({ ...limit({ timeoutMs: 1 }), onLateValue: late }, work),
-    ).rejects.toThrow()
+    const tooLate = () => withDeadline({ ...limit({ timeoutMs: 1 }), onLateValue: late }, work)
+    await expect(tooLate()).rejects.toThrow()
     end?.resolve('late')
-    await expect(
-      withDeadline({ ...limit({ timeoutMs: 1 }), onLateValue: late }, work),
-    ).rejects.toThrow()
+    await expect(tooLate()).rejects.toThrow()
     end?.reject(new Error('late'))
     expect(late.mock.calls).toEqual([['late']])
   })

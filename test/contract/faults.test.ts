@@ -6,6 +6,7 @@ import { FAULT_STATUS } from '../support/receiver/open-receiver.js'
 import { expectOwnError, ignoreErrors } from '../support/receiver/own-error.js'
 import { authFor, startBehind, startReceiver } from '../support/receiver/receiver.js'
 import { serve } from '../support/receiver/serve.js'
+import { throwing } from '../support/throwing.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())
@@ -16,9 +17,7 @@ const oddError = Object.assign(new Error('no time'), {
   headers: { 'www-authenticate': 'Basic' },
 })
 const BROKEN_CLOCKS: Record<string, () => number> = {
-  'that throws': () => {
-    throw oddError
-  },
+  'that throws': throwing(oddError),
   'that gives NaN': () => Number.NaN,
 }
 
@@ -49,9 +48,7 @@ describe.each(EXPRESS_MAJORS)("the receiver's own faults, on $major", ({ express
     const receiver = await startBehind(express, authFor(policy))
     const token = issuer.token()
     expect((await receiver.call(token)).status).toBe(200)
-    clock = () => {
-      throw oddError
-    }
+    clock = throwing(oddError)
     expect((await receiver.call(token)).status).toBe(FAULT_STATUS)
     expect(receiver.errors[0]).toMatchObject({ cause: oddError, code: 'internal' })
     clock = Date.now

@@ -18,6 +18,7 @@ import {
   withoutBody,
 } from '../support/receiver/refusal-bytes.js'
 import { ManualDenylist } from '../support/stores/manual-denylist.js'
+import { throwing } from '../support/throwing.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())
@@ -151,18 +152,8 @@ describe.each(EXPRESS_MAJORS)('a live denylist, on $major', ({ express }) => {
 
   const odd = Object.assign(new Error('odd'), { status: 401, statusCode: 200, headers: { a: 'b' } })
   it.each<[string, () => unknown]>([
-    [
-      'throws',
-      () => {
-        throw odd
-      },
-    ],
-    [
-      'throws what says it is a 503',
-      () => {
-        throw new ServiceAuthError('unavailable', 'x')
-      },
-    ],
+    ['throws', throwing(odd)],
+    ['throws what says it is a 503', throwing(new ServiceAuthError('unavailable', 'x'))],
     ['rejects', () => Promise.reject(odd)],
     ['returns text', () => 'all'],
   ])('that %s is next(error), remembered or not, and whatever others deny', async (_, broken) => {

@@ -6,14 +6,13 @@ import { collectEvents } from '../support/observe/channel-events.js'
 import { collectUnhandledErrors } from '../support/observe/unhandled-errors.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { authFor, startBehind, startReceiver } from '../support/receiver/receiver.js'
+import { throwing } from '../support/throwing.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())
 
 const HOSTILE_OBSERVERS: Record<string, DecisionObserver> = {
-  throws: () => {
-    throw Object.assign(new Error('observer'), { status: 200 })
-  },
+  throws: throwing(Object.assign(new Error('observer'), { status: 200 })),
   rejects: async () => {
     throw new Error('observer')
   },
@@ -87,6 +86,7 @@ describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => 
 
   it.each<[string, unknown, boolean]>([
     ['a number', 42, true],
+    ['zero', 0, true],
     ['text', 'req-1_!~', true],
     ['text of 128', 'x'.repeat(128), true],
     ['text of 129', 'x'.repeat(129), false],

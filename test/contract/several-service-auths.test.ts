@@ -6,6 +6,7 @@ import { FAULT_STATUS } from '../support/receiver/open-receiver.js'
 import { ignoreErrors } from '../support/receiver/own-error.js'
 import { authFor, startReceiver } from '../support/receiver/receiver.js'
 import { FORBIDDEN, INVALID_TOKEN } from '../support/receiver/refusal-bytes.js'
+import { throwing } from '../support/throwing.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())
@@ -76,9 +77,7 @@ describe.each(EXPRESS_MAJORS)('several serviceAuth on one request, on $major', (
   it('give no rights by the first when the second could not decide', async () => {
     const broken = issuer.policy({
       tokenCache: false,
-      clock: () => {
-        throw new Error('no clock')
-      },
+      clock: throwing(new Error('no clock')),
       jwksUri: undefined,
       keySet: issuer.keySet,
     })

@@ -1,7 +1,11 @@
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type FingerprintedRequest, fingerprintOf } from '../../src/idempotency/fingerprint.js'
+import {
+  type FingerprintedRequest,
+  fingerprintOf,
+  operationOf,
+} from '../../src/idempotency/fingerprint.js'
 
 const of = (content: unknown, over: Partial<FingerprintedRequest> = {}): string | undefined =>
   fingerprintOf({
@@ -111,14 +115,10 @@ describe('fingerprintOf', () => {
 
   it('holds a date by its ISO text, which is not the same as that text', () => {
     const text = '2026-01-02T03:04:05.678Z'
-    const bodies = [
-      new Date(text),
-      new Date('2026-01-02T03:04:05.679Z'),
-      new Date('-000001-01-01T00:00:00Z'),
-      text,
-      Date.parse(text),
-      {},
-    ]
+    const dates = [text, '2026-01-02T03:04:05.679Z', '-000001-01-01T00:00:00Z'].map(
+      (each) => new Date(each),
+    )
+    const bodies = [...dates, text, Date.parse(text), {}]
     expect(new Set(bodies.map((body) => of({ at: [body] }))).size).toBe(bodies.length)
     expect(of({ at: new Date(text) })).toBe(of({ at: new Date('2026-01-02T04:04:05.678+01:00') }))
     const ofAnotherRealm: unknown = runInNewContext('new Date(at)', { at: text })
@@ -146,4 +146,21 @@ describe('fingerprintOf', () => {
     expect(of({}, { target: '//evil/orders?a=1' })).not.toBe(of({}))
     expect(of({}, { target: '/http://a/orders?a=1' })).not.toBe(of({}))
   })
+})
+
+it('operations are told apart by method, mount path and pattern, of whatever type', () => {
+  const operations = [
+    operationOf('POST', '', '/a'),
+    operationOf('PUT', '', '/a'),
+    operationOf('POST', '/a', ''),
+    operationOf('POST', '/v1', '/a'),
+    operationOf('POST', '', '/x/'),
+    operationOf('POST', '', /x/),
+    operationOf('POST', '', ['/a']),
+    operationOf('POST', '', ['/a', '/b']),
+    operationOf('POST', '', ['/a,/b']),
+    operationOf('POST', '', [['/a'], '/b']),
+  ]
+  expect(new Set(operations).size).toBe(operations.length)
+  expect(operationOf('POST', '', /x/)).toBe(operationOf('POST', '', /x/))
 })

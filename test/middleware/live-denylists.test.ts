@@ -4,6 +4,7 @@ import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { expectOwnError } from '../support/receiver/own-error.js'
 import { authFor } from '../support/receiver/receiver.js'
 import { ManualDenylist } from '../support/stores/manual-denylist.js'
+import { throwing } from '../support/throwing.js'
 
 const issuer = await createTestIssuer()
 afterAll(() => issuer.close())
@@ -20,9 +21,7 @@ describe('a serviceAuth with live denylists', () => {
 
   it('is made whatever they answer then', async () => {
     const broken = [
-      () => {
-        throw new Error('not yet')
-      },
+      throwing(new Error('not yet')),
       () => Promise.reject(new Error('not yet')),
       () => null,
       () => undefined,

@@ -2,13 +2,10 @@ import cookieParser from 'cookie-parser'
 import type { Express, RequestHandler } from 'express'
 import { decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import {
-  type IdentityCore,
-  startIdentityCore,
-} from '../support/core/identity-core/identity-core.js'
+import { startIdentityCore } from '../support/core/identity-core/identity-core.js'
 import { EXPRESS_MAJORS, type ExpressMajor } from '../support/receiver/express-majors.js'
 import { until } from '../support/until.js'
-import { type AntiCsrf, type BackendSdk, logIn, mint, openBackendSdks } from './backend-sdk.js'
+import { type BackendSdk, logIn, mint, openBackendSdks } from './backend-sdk.js'
 import {
   type AppOptions,
   answerTo,
@@ -28,10 +25,10 @@ const SESSION_CLAIMS = { sub: 'mallory', sessionHandle: 'a-handle', refreshToken
 
 type App = Awaited<ReturnType<typeof openApp>>
 
-let core: IdentityCore
+const core = await startIdentityCore()
+const sdks = openBackendSdks(core)
 const asked: Asked[] = []
 const told: string[] = []
-let sdks: Readonly<Record<AntiCsrf, BackendSdk>>
 
 const keySetUri = () => `${core.issuer}/auth/jwt/jwks.json`
 const kidOf = (token: string) => String(decodeProtectedHeader(token).kid)
@@ -73,8 +70,6 @@ function walkOf(suite: object): Walk {
 }
 
 beforeAll(async () => {
-  core = await startIdentityCore()
-  sdks = openBackendSdks(core)
   for (const suite of suites) {
     const sdk = sdks[suite.antiCsrf]
     const app = await openApp({ ...suite, sdk, asked, told, jwksUri: keySetUri() })

@@ -1,16 +1,12 @@
 import type { ServiceAuthPolicy } from 'express-service-auth'
 import { decodeJwt } from 'jose'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  type IdentityCore,
-  startIdentityCore,
-} from '../support/core/identity-core/identity-core.js'
+import { afterAll, describe, expect, it } from 'vitest'
+import { startIdentityCore } from '../support/core/identity-core/identity-core.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
-import { authFor, type Receiver, startReceiver } from '../support/receiver/receiver.js'
+import { authFor, type Receiver, startBehind, startReceiver } from '../support/receiver/receiver.js'
 import { INVALID_TOKEN } from '../support/receiver/refusal-bytes.js'
 import {
   API_DOMAIN,
-  type BackendSdk,
   type MintSettings,
   mint,
   openBackendSdk,
@@ -25,13 +21,8 @@ const CLAIMS = {
   permissions: [],
 }
 
-let core: IdentityCore
-let sdk: BackendSdk
-
-beforeAll(async () => {
-  core = await startIdentityCore()
-  sdk = openBackendSdk(core, 'NONE')
-})
+const core = await startIdentityCore()
+const sdk = openBackendSdk(core, 'NONE')
 afterAll(() => core.close())
 
 describe.each(EXPRESS_MAJORS)('behind the key set that the SDK serves on $major', (each) => {
@@ -48,7 +39,7 @@ describe.each(EXPRESS_MAJORS)('behind the key set that the SDK serves on $major'
     }
     const auth = authFor(policy)
     await auth.ready()
-    return startReceiver({ ...each, mount: (app) => app.use(auth) })
+    return startBehind(each.express, auth)
   }
 
   it('a token of createJWT with a short validity and a dynamic key passes', async () => {

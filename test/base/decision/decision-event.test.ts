@@ -3,6 +3,7 @@ import { announceDecision, type DecisionEvent } from '../../../src/base/decision
 import { collectEvents } from '../../support/observe/channel-events.js'
 import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
 import { leaveChannels } from '../../support/secret-search/index.js'
+import { throwing } from '../../support/throwing.js'
 
 // Here it matters that nobody else listens.
 leaveChannels()
@@ -14,9 +15,7 @@ it('each observer is told, whatever the others do', async () => {
   const told: DecisionEvent[] = []
   const published = collectEvents('decision')
   const observers = [
-    () => {
-      throw new Error('thrown')
-    },
+    throwing(new Error('thrown')),
     async () => Promise.reject(new Error('rejected')),
     () => null,
     (event: DecisionEvent) => told.push(event),

@@ -1,22 +1,15 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import {
   announceMigration,
   isMigrationObserved,
   type MigrationDecision,
 } from '../../../src/base/decision/migration-event.js'
+import { collectEvents } from '../../support/observe/channel-events.js'
 import { leaveChannels } from '../../support/secret-search/index.js'
+import { throwing } from '../../support/throwing.js'
 
 // Here it matters that nobody else listens.
 leaveChannels()
-
-function collect(channel: string): unknown[] {
-  const events: unknown[] = []
-  const listen = (event: unknown): void => void events.push(event)
-  subscribe(`express-service-auth:${channel}`, listen)
-  onTestFinished(() => void unsubscribe(`express-service-auth:${channel}`, listen))
-  return events
-}
 
 const DECISION: MigrationDecision = {
   by: 'migrationEndpoint',
@@ -41,23 +34,16 @@ describe('a decision of the migration endpoint', () => {
   })
 
   it('is published, with an observer or without', () => {
-    const published = collect('migration')
-    announceMigration(
-      () => {
-        throw new Error('of the observer')
-      },
-      () => DECISION,
-    )
+    const published = collectEvents('migration')
+    announceMigration(throwing(new Error('of the observer')), () => DECISION)
     announceMigration(undefined, () => DECISION)
     expect(published).toEqual([DECISION, DECISION])
   })
 
   it('is dropped where the request of the app cannot be read', () => {
     const observe = vi.fn()
-    const published = collect('migration')
-    announceMigration(observe, () => {
-      throw new Error('of the app')
-    })
+    const published = collectEvents('migration')
+    announceMigration(observe, throwing(new Error('of the app')))
     expect(observe).not.toHaveBeenCalled()
     expect(published).toEqual([])
   })

@@ -86,7 +86,11 @@ describe('what operators see of a store of the user', () => {
       consume: (id: string, ttlMs: number) =>
         isDown ? Promise.reject(new Error('away')) : memory.consume(id, ttlMs),
     }
-    const receiver = await startBehind(express, authFor(issuer.policy()), requireSingleUse({ store }))
+    const receiver = await startBehind(
+      express,
+      authFor(issuer.policy()),
+      requireSingleUse({ store }),
+    )
     const token = issuer.token()
     expect((await receiver.call(token)).status).toBe(200)
     expect((await receiver.call(token)).status).toBe(401)

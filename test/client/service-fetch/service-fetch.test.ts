@@ -8,6 +8,7 @@ import {
 } from '../../../src/client/service-fetch/call-report.js'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
 import type { ServiceFetchOptions } from '../../../src/client/service-fetch/service-fetch-options.js'
+import { throwing } from '../../support/throwing.js'
 import {
   answer,
   caller,
@@ -271,9 +272,7 @@ describe.concurrent('what was done', () => {
 
   it('to an observer that throws or rejects, which changes nothing', async () => {
     const service = await startService()
-    const fail = (): never => {
-      throw new Error('of the observer')
-    }
+    const fail = throwing(new Error('of the observer'))
     for (const onCall of [fail, async () => fail()])
       expect((await caller(service, { onCall })(service.url)).status).toBe(200)
   })

@@ -19,6 +19,7 @@ import {
 const TIMEOUT_MS = 200
 const OK = { status: 'OK' }
 const LIMIT = 16 * 1024
+const LACKS_RS256 = '{"status":"UNSUPPORTED_ALGORITHM_ERROR"}'
 
 /** A token of a core that tells the truth, in an answer of so many bytes. */
 const padded =
@@ -42,29 +43,20 @@ describe('a core that is not well', () => {
     ['falls silent in its answer', 'core_timeout', breaksOff('hangs')],
     ['falls silent in a refusal', 'core_timeout', breaksOff('hangs', 500)],
     ['takes another key', 'api_key_refused', answers(401, 'Invalid API key')],
-    ['refuses the input', 'core_rejected', answers(400, 'Field name invalid')],
     ['forbids this address', 'core_rejected', answers(403, 'IP address not allowed')],
-    ['is another server', 'core_rejected', answers(404, 'Not found')],
     ['has had too many requests', 'core_busy', answers(429, '', { 'retry-after': '60' })],
     ['has an internal error', 'core_failed', answers(500, 'Internal Error')],
     ['is behind a proxy that has lost it', 'core_failed', answers(502, 'x'.repeat(2 * LIMIT))],
     ['makes something', 'core_rejected', answers(201, JSON.stringify({ ...OK, jwt: 'x' }))],
     ['answers nothing', 'response_malformed', answers(200, '')],
-    ['answers text', 'response_malformed', answers(200, 'OK')],
     ['answers HTML', 'response_malformed', answers(200, '<html>', { 'content-type': 'text/html' })],
-    ['answers null', 'response_malformed', answers(200, 'null')],
     ['answers a list', 'response_malformed', answers(200, '[{"status":"OK"}]')],
     ['answers no UTF-8', 'response_malformed', answers(200, Buffer.from([0x22, 0xff, 0x22]))],
     ['answers too much', 'response_malformed', padded(LIMIT + 1)],
     ['answers too much, compressed', 'response_malformed', compressed(LIMIT + 1)],
     ['gives no token', 'response_malformed', answers(200, JSON.stringify(OK))],
-    ['gives a number', 'response_malformed', answers(200, JSON.stringify({ ...OK, jwt: 7 }))],
     ['has another status', 'response_malformed', answers(200, '{"status":"NO","jwt":"x"}')],
-    [
-      'lacks RS256',
-      'algorithm_unsupported',
-      answers(200, '{"status":"UNSUPPORTED_ALGORITHM_ERROR"}'),
-    ],
+    ['lacks RS256', 'algorithm_unsupported', answers(200, LACKS_RS256)],
     ['gives no JWT', 'token_unexpected', answers(200, JSON.stringify({ ...OK, jwt: 'x' }))],
     ['signs otherwise', 'token_unexpected', mints({ alg: 'RS512' })],
     ['grants more', 'token_unexpected', mints({}, { permissions: ['admin'] })],
@@ -96,23 +88,13 @@ describe('a core that is not well', () => {
     expect(Object.keys(error)).toEqual(['name', 'code'])
   })
 
+  const LONG = 'x'.repeat(190)
   it.each([
-    [
-      'of a wrong app',
-      400,
-      'AppId or tenantId not found => Tenant with the following connectionURIDomain, appId and tenantId combination not found: (, app1, public)\n',
-      'AppId or tenantId not found => Tenant with the following connectionURIDomain, appId and tenantId combination not found: (, app1, public)',
-    ],
     ['of a wrong path', 404, 'Not found\n', 'Not found'],
     ['in several lines', 400, 'a\r\n\u001b[31m b\u2028c', 'a [31m b c'],
     ['that repeats the key', 400, `${API_KEY} of api-key:${API_KEY}!`, '… of api-key:…!'],
     ['that repeats a token', 400, 'no eyJhbGciOiJS.eyJzdWIiOiJi.c2ln, sorry', 'no …, sorry'],
-    [
-      'that ends in a token',
-      400,
-      `${'x'.repeat(190)} eyJhbGciOiJS.eyJzdWIi`,
-      `${'x'.repeat(190)} …`,
-    ],
+    ['cut in a token', 400, `${LONG} eyJhbGciOiJS.eyJzdWIi`, `${LONG} …`],
     ['that is long', 400, 'x'.repeat(201), `${'x'.repeat(200)}…`],
   ])('that refuses the input is quoted: a text %s', async (_, status, text, quoted) => {
     knowSecret('an API key', API_KEY)

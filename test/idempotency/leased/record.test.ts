@@ -190,14 +190,9 @@ describe('The record of a key', () => {
     settle(stored, { run, ending }, 0).record
 
   it('is kept from the end of the run, or of its lease, and not a moment longer', () => {
-    const kept: [Ending, number][] = [
-      [{ type: 'finished', result: Buffer.from('r') }, RETENTION_MS],
-      [{ type: 'not_stored' }, RETENTION_MS],
-      [{ type: 'abandoned' }, RETENTION_MS],
-    ]
-    for (const [ending, ms] of kept) {
-      expect(ask(endedBy(ending), ms - 1).answer.outcome).not.toBe('reserved')
-      expect(ask(endedBy(ending), ms).answer.outcome).toBe('reserved')
+    for (const ending of ENDINGS.filter(({ type }) => type !== 'released')) {
+      expect(ask(endedBy(ending), RETENTION_MS - 1).answer.outcome).not.toBe('reserved')
+      expect(ask(endedBy(ending), RETENTION_MS).answer.outcome).toBe('reserved')
     }
     const { record } = ask(undefined, 0, { owner: 'a' })
     expect(ask(record, LEASE_MS - 1).answer).toEqual({ outcome: 'running', leaseLeftMs: 1 })

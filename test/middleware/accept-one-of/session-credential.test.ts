@@ -14,6 +14,7 @@ import { startBehind, startReceiver } from '../../support/receiver/receiver.js'
 import { INVALID_TOKEN, UNAVAILABLE } from '../../support/receiver/refusal-bytes.js'
 import { knowToken } from '../../support/secret-search/index.js'
 import { ManualDenylist } from '../../support/stores/manual-denylist.js'
+import { throwing } from '../../support/throwing.js'
 
 const session = { getHandle: () => 'handle' }
 const verify: RequestHandler = (request, _response, next) => {
@@ -109,9 +110,7 @@ describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
     const list = new ManualDenylist()
     const { receiver, verifier } = await open({ denylist: list, issuer: issuer.url })
     const fails = [
-      () => {
-        throw new Error('no')
-      },
+      throwing(new Error('no')),
       () => ({}) as never,
       (() => Promise.reject(new Error('no'))) as never,
     ]

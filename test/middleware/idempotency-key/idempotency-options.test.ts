@@ -47,18 +47,14 @@ describe('The options of requireIdempotencyKey', () => {
 
   it.each<[string, unknown]>([
     ['the options', undefined],
-    ['the options', null],
     ['the options', []],
     ['store', {}],
     ['store', { store: { reserve() {}, renew() {} } }],
-    ['store', { store: 'memory' }],
     ['retentionSeconds', { store, retentionSeconds: 0 }],
     ['retentionSeconds', { store, retentionSeconds: 31_536_001 }],
     ['leaseSeconds', { store, leaseSeconds: 0.5 }],
     ['leaseSeconds', { store, leaseSeconds: 3601 }],
     ['leaseSeconds', { store, leaseSeconds: '30' }],
-    ['leaseSeconds', { store, leaseSeconds: Number.NaN }],
-    ['leaseSeconds', { store, leaseSeconds: null }],
     ['maxRunSeconds', { store, maxRunSeconds: 0 }],
     ['maxRunSeconds', { store, maxRunSeconds: 86_401 }],
     ['maxRunSeconds', { store, maxRunSeconds: Number.POSITIVE_INFINITY }],

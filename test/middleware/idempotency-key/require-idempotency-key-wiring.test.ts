@@ -1,3 +1,4 @@
+import type { ErrorRequestHandler, RequestHandler } from 'express'
 import {
   memoryStore,
   requireAnyPermission,
@@ -16,6 +17,7 @@ import { type OrdersOptions, openOrders } from '../../support/receiver/order-rec
 import { expectOwnError } from '../../support/receiver/own-error.js'
 import { serve } from '../../support/receiver/serve.js'
 import { type WatchedStore, watchedStore } from '../../support/stores/watched-store.js'
+import { throwing } from '../../support/throwing.js'
 
 describe.each(EXPRESS_MAJORS)('A programming error about the key, $major', ({ express }) => {
   let store: WatchedStore
@@ -60,15 +62,7 @@ describe.each(EXPRESS_MAJORS)('A programming error about the key, $major', ({ ex
   })
 
   it('is a body with what JSON cannot hold', async () => {
-    for (const made of [
-      undefined,
-      new Date(Number.NaN),
-      new Map(),
-      5n,
-      Symbol('s'),
-      [() => 1],
-      new (class A {})(),
-    ]) {
+    for (const made of [undefined, new Date(Number.NaN), new Map(), 5n, [() => 1]]) {
       const receiver = await start({
         parsers: [
           (req, _res, next) => {
@@ -96,13 +90,7 @@ describe.each(EXPRESS_MAJORS)('A programming error about the key, $major', ({ ex
       }
     }
     const first = Object.assign(new Error('own'), { status: 400 })
-    const receiver = await start({
-      options: {
-        operation: () => {
-          throw first
-        },
-      },
-    })
+    const receiver = await start({ options: { operation: throwing(first) } })
     const error = await expectFault(receiver, {}, /could not decide/, 'internal')
     expect(error?.cause).toBe(first)
   })
@@ -133,15 +121,11 @@ describe.each(EXPRESS_MAJORS)('A programming error about the key, $major', ({ ex
     )
     const named = requireIdempotencyKey({ store: memoryStore(), operation: 'named' })
     app.use('/named', serviceAuth(issuer.policy()), named, (_req, res) => void res.json({}))
-    app.use(((
-      error: Error,
-      _req: unknown,
-      res: { status(code: number): { end(): void } },
-      _next: unknown,
-    ) => {
+    const answerError: ErrorRequestHandler = (error, _req, res, _next) => {
       errors.push(error)
       res.status(500).end()
-    }) as never)
+    }
+    app.use(answerError)
     const served = await serve(app)
     receivers.push(served)
     expect((await call(served.port, { path: '/bare' })).status).toBe(500)
@@ -153,23 +137,16 @@ describe.each(EXPRESS_MAJORS)('A programming error about the key, $major', ({ ex
     expect((await call(served.port, { path: '/named', key: newKey() })).status).toBe(200)
   })
 
-  it.each([
-    'a second key',
-    'serviceAuth',
-    'requirePermissions',
-    'requireAnyPermission',
-    'requireSingleUse',
-  ])('is %s after it, and the key is released', async (name) => {
-    const after = {
-      'a second key': () => requireIdempotencyKey({ store }),
-      serviceAuth: () => serviceAuth(issuer.policy()),
-      requirePermissions: () => requirePermissions('orders:write'),
-      requireAnyPermission: () => requireAnyPermission('orders:write'),
-      requireSingleUse: () => requireSingleUse({ store: memoryStore() }),
-    }[name]
+  it.each<[string, () => RequestHandler]>([
+    ['a second key', () => requireIdempotencyKey({ store })],
+    ['serviceAuth', () => serviceAuth(issuer.policy())],
+    ['requirePermissions', () => requirePermissions('orders:write')],
+    ['requireAnyPermission', () => requireAnyPermission('orders:write')],
+    ['requireSingleUse', () => requireSingleUse({ store: memoryStore() })],
+  ])('is %s after it, and the key is released', async (_name, after) => {
     let isWrong = true
     const receiver = await start({
-      inner: [(req, res, next) => (isWrong ? after?.()(req, res, next) : next())],
+      inner: [(req, res, next) => (isWrong ? after()(req, res, next) : next())],
     })
     const key = newKey()
     await expectFault(receiver, { key }, /before|second/)

@@ -6,6 +6,7 @@ import type {
   KeySetEvent,
   StoreEvent,
 } from 'express-service-auth'
+import type { MigrationDecision, MigrationProgress } from 'express-service-auth/migration'
 import type { PostgresEvent } from 'express-service-auth/postgres'
 import { onTestFinished } from 'vitest'
 
@@ -14,6 +15,7 @@ interface Events {
   readonly denylist: DenylistEvent
   readonly idempotency: IdempotencyEvent
   readonly keys: KeySetEvent
+  readonly migration: MigrationDecision | MigrationProgress
   readonly postgres: PostgresEvent
   readonly store: StoreEvent
 }

@@ -23,6 +23,7 @@ import { openOrders } from '../../support/receiver/order-receiver.js'
 import { authFor, type Receiver, startBehind } from '../../support/receiver/receiver.js'
 import { leaveChannels, recordOutput } from '../../support/secret-search/index.js'
 import { watchedStore } from '../../support/stores/watched-store.js'
+import { throwing } from '../../support/throwing.js'
 import { issuerBehindSecretQuery } from '../secret-query.js'
 
 leaveChannels()
@@ -292,6 +293,8 @@ it('writes one line an event to any Console, whatever a token contains', async (
   expect(JSON.parse(refused.slice(message.length))).toMatchObject({ caller: sub })
 })
 
+const UNDECIDED = 'migrationEndpoint could not decide on a request'
+
 it.each([true, false])(
   'writes the decisions of migrationEndpoint, with accepted: %s',
   async (accepted) => {
@@ -306,11 +309,7 @@ it.each([true, false])(
     const all = [
       ['info', endpoint.decisions[0], 'migrationEndpoint accepted a request.'],
       ['warn', endpoint.decisions[1], 'migrationEndpoint refused a request: credentials_missing.'],
-      [
-        'error',
-        endpoint.decisions[2],
-        'migrationEndpoint could not decide on a request: core_unavailable.',
-      ],
+      ['error', endpoint.decisions[2], `${UNDECIDED}: core_unavailable.`],
     ]
     expect(journal.entries).toEqual(accepted ? all : all.slice(1))
   },
@@ -330,12 +329,7 @@ it('writes the progress of a migration', async () => {
 })
 
 it.each<[string, () => unknown]>([
-  [
-    'throws',
-    () => {
-      throw new Error('disk full')
-    },
-  ],
+  ['throws', throwing(new Error('disk full'))],
   ['rejects', () => Promise.reject(new Error('disk full'))],
 ])('changes nothing where the logger %s', async (_what, fail) => {
   const unhandled = collectUnhandledErrors()
@@ -350,12 +344,7 @@ it.each<[string, () => unknown]>([
 })
 
 it.each<[string, unknown, unknown, RegExp]>([
-  [
-    'no logger',
-    undefined,
-    {},
-    /^logDecisions: logger must have the functions info, warn and error/,
-  ],
+  ['no logger', undefined, {}, /^logDecisions: logger must have the functions info, warn and err/],
   ['a logger without warn', { info() {}, error() {} }, {}, /logger must have the functions/],
   ['an unknown option', console, { bursts: 1 }, /^logDecisions options: bursts is not an option$/],
   ['a burst of none', console, { burst: 0 }, /burst must be an integer from 1 to 1000$/],

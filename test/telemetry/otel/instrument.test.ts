@@ -10,6 +10,7 @@ import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
 import { authFor, startBehind } from '../../support/receiver/receiver.js'
 import { leaveChannels } from '../../support/secret-search/index.js'
+import { throwing } from '../../support/throwing.js'
 import { meter, traceRequests } from './telemetry.js'
 
 leaveChannels()
@@ -61,9 +62,7 @@ it('costs nothing but itself where there is no SDK', async () => {
 
 it('keeps the faults of a meter and of a span away from requests', async () => {
   const unhandled = collectUnhandledErrors()
-  const fail = (): never => {
-    throw new Error('a fault of telemetry')
-  }
+  const fail = throwing(new Error('a fault of telemetry'))
   const instruments = { add: fail, record: fail }
   const meterProvider = {
     getMeter: () =>

@@ -13,15 +13,11 @@ const store = memoryStore()
 requirePermissions()
 // @ts-expect-error names, not a list
 requirePermissions(['orders:read'])
-// @ts-expect-error names are strings
-requirePermissions('orders:read', 7)
 
 // @ts-expect-error the store is required
 requireSingleUse({})
 // @ts-expect-error the store is an option, not the argument
 requireSingleUse(store)
-// @ts-expect-error a store has its functions
-requireSingleUse({ store: {} })
 // @ts-expect-error an unknown option
 requireSingleUse({ store, ttlSeconds: 60 })
 
@@ -31,8 +27,6 @@ requireIdempotencyKey({})
 requireIdempotencyKey({ store, whenAbandoned: 'retry' })
 // @ts-expect-error seconds are a number
 requireIdempotencyKey({ store, retentionSeconds: '1d' })
-// @ts-expect-error headers are a list
-requireIdempotencyKey({ store, storedHeaders: 'etag' })
 // @ts-expect-error a fingerprint is computed from the request
 requireIdempotencyKey({ store, fingerprint: 'constant' })
 // @ts-expect-error an operation is a string
@@ -44,8 +38,6 @@ requireIdempotencyKey({ store, ttl: 60 })
 remoteKeySet({})
 // @ts-expect-error options, not the address itself
 remoteKeySet('https://api.example.com/auth/jwt/jwks.json')
-// @ts-expect-error seconds are a number
-remoteKeySet({ jwksUri: 'https://api.example.com/jwks.json', refreshSeconds: '5m' })
 // @ts-expect-error an unknown option
 remoteKeySet({ jwksUri: 'https://api.example.com/jwks.json', cacheMaxAge: 600 })
 

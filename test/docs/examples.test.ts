@@ -1,30 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { migration } from 'express-service-auth/postgres'
-import { redisDenylist } from 'express-service-auth/redis'
-import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it } from 'vitest'
 import { mintedBy, sessionOf } from '../support/core/core-client.js'
 import { startIdentityCore } from '../support/core/identity-core/identity-core.js'
 import { createDatabase, sharedPostgres } from '../support/postgres/postgres-database.js'
 import { startRedis } from '../support/redis/redis.js'
-import { until } from '../support/until.js'
 import { placeBlocks } from './programs.js'
 
 const PAGES = [
-  ...['denylist', 'how-it-decides', 'idempotency', 'migration-endpoint'],
-  ...['reasons', 'sessions', 'testing', 'stores/postgres'],
+  ...['how-it-decides', 'idempotency', 'migration-endpoint', 'sessions', 'testing'],
+  'stores/postgres',
 ].map((name) => `docs/${name}.md`)
 
 /** Blocks that serve at `PORT`. All others but this part of a program come to an end. */
 const PART = 'Encrypted results'
-const APPS = [
-  'A receiver with a denylist',
-  'A write in one transaction',
-  'An endpoint for both',
-  'An endpoint for the hook',
-  'An error handler',
-]
+const APPS = ['A write in one transaction', 'An endpoint for both', 'An endpoint for the hook']
 
 const postgres = await sharedPostgres()
 const [placed, core, redis, database] = await Promise.all([
@@ -71,17 +62,6 @@ describe.concurrent('the code in the pages', () => {
     },
   )
 
-  it('logs an error, and does not send it', async () => {
-    const app = await start('An error handler')
-    const answer = await fetch(`${app.url}/orders/1?secret=1`)
-    const body = { type: 'about:blank', title: 'Internal Server Error', status: 500 }
-    expect([answer.status, await answer.json()]).toEqual([500, body])
-    const isLogged = () => app.complaints().includes('needs a serviceAuth before it')
-    await until('it is logged', async () => isLogged())
-    expect(app.complaints()).toContain('GET /orders/1: wrong_wiring')
-    expect(app.complaints()).not.toContain('secret=1')
-  })
-
   it('commits an order with its record on Postgres, once', async () => {
     const { url } = await start('A write in one transaction')
     const order = async (key: string, item: unknown) => {
@@ -100,19 +80,6 @@ describe.concurrent('the code in the pages', () => {
     expect(retry).toEqual({ ...first, replayed: 'true' })
     expect((await order('k-7', 7)).status).toBe(400)
     expect(await ask(`select item from orders where item = 'glass'`)).toHaveLength(1)
-  })
-
-  it('shuts out a caller on the denylist', async () => {
-    const { url } = await start('A receiver with a denylist')
-    const headers = await bearer()
-    expect((await fetch(url, { headers })).status).toBe(404)
-    const client = new Redis(redis.url, { lazyConnect: true })
-    const denylist = redisDenylist(client)
-    const entry = { issuer: core.issuer, kind: 'caller', value: 'billing', until: null } as const
-    await denylist.deny({ ...entry, reason: 'leaked', by: 'test', at: 1 }, { timeoutMs: 20_000 })
-    await until('it is shut out', async () => (await fetch(url, { headers })).status === 403)
-    denylist.close()
-    client.disconnect()
   })
 
   it('answers to late sign-ups as the table says', async () => {

@@ -39,23 +39,11 @@ function tokenOf(caller: string, ...permissions: string[]): string {
   return token
 }
 
-const read = (token: string, path = '/orders/o-1') =>
-  fetch(`${orders.url}${path}`, { headers: { authorization: `Bearer ${token}` } })
-
-function write(token: string, { key, body }: { key: string; body: object }) {
-  return fetch(`${orders.url}/orders`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${token}`,
-      'content-type': 'application/json',
-      'idempotency-key': key,
-    },
-    body: JSON.stringify(body),
-  })
-}
-
 it('answers 404 for an order that is not there, and tells nobody what it is made with', async () => {
-  const { status, headers } = await read(tokenOf('billing', 'orders:read'), '/orders/o-0')
+  const authorization = `Bearer ${tokenOf('billing', 'orders:read')}`
+  const { status, headers } = await fetch(`${orders.url}/orders/o-0`, {
+    headers: { authorization },
+  })
   expect([status, headers.get('x-powered-by')]).toEqual([404, null])
 })
 
@@ -83,19 +71,14 @@ describe('the tracking of an order', () => {
 })
 
 it('refuses what Postgres cannot keep, wherever orders are', async () => {
-  const body = { item: 'a\u0000b', quantity: 1 }
-  expect((await write(tokenOf('billing', 'orders:write'), { key: 'c', body })).status).toBe(400)
-})
-
-it('never answers an order of glass, and does not do it a second time', async () => {
-  const body = { item: 'glass', quantity: 1 }
-  const before = book.size
-  const first = write(tokenOf('billing', 'orders:write'), { key: 'h', body })
-  await expect(first).rejects.toThrow('fetch failed')
-  const retry = await write(tokenOf('billing', 'orders:write'), { key: 'h', body })
-  expect([retry.status, await retry.json()]).toMatchObject([
-    409,
-    { type: 'urn:express-service-auth:outcome-unknown' },
-  ])
-  expect(book.size).toBe(before + 1)
+  const response = await fetch(`${orders.url}/orders`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${tokenOf('billing', 'orders:write')}`,
+      'content-type': 'application/json',
+      'idempotency-key': 'c',
+    },
+    body: JSON.stringify({ item: 'a\u0000b', quantity: 1 }),
+  })
+  expect(response.status).toBe(400)
 })

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
+import type { TestIssuer } from 'express-service-auth/testing'
 import { expect, it, onTestFinished } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { startRedis } from '../support/redis/redis.js'
@@ -21,6 +22,14 @@ async function startOrders(env: Record<string, string>) {
     ...running,
     url,
     probe,
+    /** The status of the answer to an order, with a token of the core. */
+    async order(core: TestIssuer) {
+      const token = core.token({ permissions: ['orders:write'] })
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+      const body = JSON.stringify({ item: 'lamp', quantity: 1 })
+      const init = { method: 'POST', headers: { ...headers, 'idempotency-key': 'a' }, body }
+      return (await fetch(`${url}/orders`, init)).status
+    },
     isReady: () => until('orders is ready', async () => (await probe('/readyz')).status === 200),
     isStopping: () =>
       until('orders stops', async () => (await probe('/readyz')).body.phase === 'stopping'),
@@ -31,6 +40,12 @@ async function openCore() {
   const core = await createTestIssuer()
   onTestFinished(() => core.close())
   return core
+}
+
+async function openRedis() {
+  const redis = await startRedis()
+  onTestFinished(() => redis.stop())
+  return redis
 }
 
 it('is alive and not ready without the core, and ready as soon as the core is there', async () => {
@@ -57,18 +72,13 @@ it('is alive and not ready without the core, and ready as soon as the core is th
 })
 
 it('stays ready when Redis and the core go away', async () => {
-  const redis = await startRedis()
-  onTestFinished(() => redis.stop())
+  const redis = await openRedis()
   const core = await openCore()
   const orders = await startOrders({ ISSUER: core.url, REDIS_URL: redis.url })
   await orders.isReady()
   core.down()
   await redis.kill()
-  const lost = await fetch(`${orders.url}/orders`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${writeToken(core)}`, 'idempotency-key': 'a' },
-  })
-  expect(lost.status).toBe(503)
+  expect(await orders.order(core)).toBe(503)
   expect(await orders.probe('/readyz')).toMatchObject({
     status: 200,
     body: { phase: 'ready', store: { state: 'down' }, denylists: [{ state: expect.any(String) }] },
@@ -79,8 +89,7 @@ it('stays ready when Redis and the core go away', async () => {
 })
 
 it('is not ready before it knows who is denied, and writes once Redis is there', async () => {
-  const redis = await startRedis()
-  onTestFinished(() => redis.stop())
+  const redis = await openRedis()
   await redis.kill()
   const core = await openCore()
   const orders = await startOrders({ ISSUER: core.url, REDIS_URL: redis.url })
@@ -90,15 +99,7 @@ it('is not ready before it knows who is denied, and writes once Redis is there',
   })
   await redis.restart()
   await orders.isReady()
-  const body = JSON.stringify({ item: 'lamp', quantity: 1 })
-  await until('a write is taken', async () => {
-    const headers = {
-      authorization: `Bearer ${writeToken(core)}`,
-      'content-type': 'application/json',
-      'idempotency-key': 'a',
-    }
-    return (await fetch(`${orders.url}/orders`, { method: 'POST', headers, body })).status === 201
-  })
+  await until('a write is taken', async () => (await orders.order(core)) === 201)
   orders.child.kill('SIGTERM')
   const { code, stderr } = await orders.finished
   expect(code).toBe(0)
@@ -121,6 +122,3 @@ it('is alive and not ready while it stops, and goes on serving', async () => {
   expect([read.status, read.headers.get('connection')]).toEqual([404, 'close'])
   expect((await orders.finished).code).toBe(0)
 })
-
-const writeToken = (core: Awaited<ReturnType<typeof createTestIssuer>>): string =>
-  core.token({ permissions: ['orders:write'] })

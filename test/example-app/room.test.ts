@@ -179,7 +179,7 @@ describe('whoever is not the page', () => {
     return [Number(head.split(' ')[1]), body.slice(0, FOREIGN[1]?.toString().length)]
   }
 
-  it.each(['evil.example', '127.0.0.1', '127.0.0.1:1', '127.0.0.1:PORT.evil.example', ''])(
+  it.each(['evil.example', '127.0.0.1', '127.0.0.1:PORT.evil.example', ''])(
     'is refused with Host %j',
     async (name) => {
       const host = name.replace('PORT', new URL(address).port)
@@ -188,14 +188,13 @@ describe('whoever is not the page', () => {
     },
   )
 
-  it.each(['http://evil.example', 'null', 'http://127.0.0.1:1'])(
-    'is refused with Origin %j, and without one where something is done',
-    async (origin) => {
+  it('is refused with another Origin, and without one where something is done', async () => {
+    for (const origin of ['http://evil.example', 'null', 'http://127.0.0.1:1']) {
       expect(await ask({ origin })).toEqual(FOREIGN)
       expect(await ask({ post: true, origin })).toEqual(FOREIGN)
-      expect(await ask({ post: true })).toEqual(FOREIGN)
-    },
-  )
+    }
+    expect(await ask({ post: true })).toEqual(FOREIGN)
+  })
 
   it('is refused without the key, and with a wrong one', async () => {
     const { pathname, origin } = new URL(address)

@@ -3,6 +3,7 @@ import { tokenSource } from 'express-service-auth/client'
 import { decodeJwt } from 'jose'
 import * as oauth from 'oauth4webapi'
 import { afterAll, expect, it, onTestFinished } from 'vitest'
+import { thumbprintOf } from '../../src/testing/issuer/bound-token.js'
 import { checkProof } from '../../src/verification/confirmation/check-proof.js'
 import { parseBaseUrl } from '../../src/verification/confirmation/http-uri.js'
 import { API_KEY, CLAIMS } from '../client/claims.js'
@@ -82,4 +83,11 @@ it('accepts the proof of RFC 9449, section 7.1, for its request alone', async ()
   expect(await judge({ token: 'x' })).toBe('ath')
   expect(await judge({ url: '/other' })).toBe('htu')
   expect(await judge({ now: 1562262679 })).toBe('iat')
+})
+
+it('makes the thumbprints of RFC 7638 as oauth4webapi does', async () => {
+  const pair = await oauth.generateKeyPair('ES256', { extractable: true })
+  const { x = '', y = '' } = await crypto.subtle.exportKey('jwk', pair.publicKey)
+  const own = thumbprintOf({ y, x, kty: 'EC', crv: 'P-256' })
+  expect(own).toBe(await oauth.DPoP({}, pair).calculateThumbprint())
 })

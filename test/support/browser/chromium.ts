@@ -1,10 +1,4 @@
-import {
-  type Browser,
-  type BrowserContextOptions,
-  chromium,
-  type Page,
-  type Response,
-} from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { findProgram } from '../process/find-program.js'
 
@@ -49,20 +43,17 @@ export interface TestBrowser {
 
 /**
  * Starts a Chromium for the tests of a file, which run one after another. A test fails if one of its pages
- * has thrown, has sent a request to another origin, or has logged an error or a warning: a browser logs what
- * a content security policy forbids.
+ * has thrown, has sent a request to another origin, or has logged an error or a warning: a browser logs failed
+ * requests, and what a content security policy forbids.
  */
 export function useBrowser(): TestBrowser {
   let browser: Browser | undefined
   const faults: string[] = []
-  const descriptions: Promise<unknown>[] = []
 
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath: findChromium(), args: ARGUMENTS })
   })
   afterEach(async () => {
-    // The text of a response can be read only while its page is open.
-    await Promise.all(descriptions.splice(0))
     await Promise.all(browser?.contexts().map((context) => context.close()) ?? [])
     expect(faults.splice(0)).toEqual([])
   })
@@ -75,11 +66,6 @@ export function useBrowser(): TestBrowser {
       context.setDefaultTimeout(WAIT_TIMEOUT_MS)
       const page = await context.newPage()
       watchConsole(page, options.mayComplainOf, faults)
-      page.on('response', (response) => {
-        if (isUnexpected(response, options.mayComplainOf)) {
-          descriptions.push(describe(response).then((text) => faults.push(text)))
-        }
-      })
       watchRequests(page, new URL(address).origin, faults)
       await page.goto(address)
       return page
@@ -90,21 +76,10 @@ export function useBrowser(): TestBrowser {
 function watchConsole(page: Page, mayComplainOf: RegExp | undefined, faults: string[]): void {
   page.on('console', (message) => {
     const isComplaint = message.type() === 'error' || message.type() === 'warning'
-    if (isComplaint && !mayComplainOf?.test(message.text()))
-      faults.push(`console: ${message.text()}`)
+    if (!isComplaint || mayComplainOf?.test(message.text())) return
+    faults.push(`console: ${message.text()} at ${message.location().url}`)
   })
   page.on('pageerror', (error) => faults.push(`thrown: ${error.stack ?? error.message}`))
-}
-
-/** Failed responses are described here, because the console shows their status only. */
-const isUnexpected = (response: Response, mayComplainOf: RegExp | undefined): boolean =>
-  response.status() >= 400 && !mayComplainOf?.test(`status of ${response.status()}`)
-
-async function describe(response: Response): Promise<string> {
-  const request = response.request()
-  const text = await response.text().catch(() => 'without a text')
-  const asked = `${request.method()} ${request.url()} ${request.postData() ?? ''}`
-  return `answered ${response.status()} ${text} to ${asked}`
 }
 
 function watchRequests(page: Page, origin: string, faults: string[]): void {

@@ -27,45 +27,33 @@ export function messageOf(type: string, body: Buffer): Buffer {
 
 /** Splits the bytes from one side into messages. */
 export function splitMessages(sender: 'client' | 'server'): MessageSplitter {
-  let chunks: Buffer[] = []
-  let size = 0
-  /** The length of the next message, as far as it is known. Chunks are joined only once they have it. */
-  let needed = 1
+  let rest: Buffer = Buffer.alloc(0)
   let isTyped = sender === 'server'
   let expectsByte = false
 
-  function take(bytes: Buffer): WireMessage | undefined {
-    if (expectsByte) {
+  function take(): WireMessage | undefined {
+    if (expectsByte && rest.length > 0) {
       expectsByte = false
-      return { type: '', bytes: bytes.subarray(0, 1) }
+      return { type: '', bytes: rest.subarray(0, 1) }
     }
     const head = isTyped ? TYPED_HEAD_BYTES : LENGTH_BYTES
-    needed = head
-    if (bytes.length < head) return undefined
-    needed = bytes.readInt32BE(head - LENGTH_BYTES) + head - LENGTH_BYTES
-    if (bytes.length < needed) return undefined
-    const message = bytes.subarray(0, needed)
-    const type = isTyped ? message.toString('latin1', 0, 1) : ''
-    if (!isTyped) isTyped = message.readInt16BE(LENGTH_BYTES) === START_MAJOR
-    return { type, bytes: message }
+    if (rest.length < head) return undefined
+    const length = rest.readInt32BE(head - LENGTH_BYTES) + head - LENGTH_BYTES
+    if (rest.length < length) return undefined
+    const bytes = rest.subarray(0, length)
+    const type = isTyped ? bytes.toString('latin1', 0, 1) : ''
+    if (!isTyped) isTyped = bytes.readInt16BE(LENGTH_BYTES) === START_MAJOR
+    return { type, bytes }
   }
 
   return {
     push(chunk) {
-      chunks.push(chunk)
-      size += chunk.length
-      if (size < needed) return []
-      let rest = Buffer.concat(chunks)
+      rest = Buffer.concat([rest, chunk])
       const messages: WireMessage[] = []
-      while (rest.length > 0) {
-        const message = take(rest)
-        if (!message) break
+      for (let message = take(); message !== undefined; message = take()) {
         messages.push(message)
         rest = rest.subarray(message.bytes.length)
       }
-      chunks = [rest]
-      size = rest.length
-      if (size === 0) needed = 1
       return messages
     },
     expectByte() {

@@ -3,6 +3,7 @@ import type { RecordKeeper } from 'express-service-auth'
 import { afterAll, afterEach, beforeAll, describe } from 'vitest'
 import { MEMORY, REDIS, type StoreFactory } from '../stores/store-factories.js'
 import { type WatchedStore, watchedStore } from '../stores/watched-store.js'
+import { withResolvers } from '../with-resolvers.js'
 import { EXPRESS_MAJORS, type ExpressMajor, type ExpressModule } from './express-majors.js'
 import type { Receiver } from './open-receiver.js'
 import { call } from './order-calls.js'
@@ -66,15 +67,9 @@ function benchOf(factory: StoreFactory, { express }: ExpressMajor): Bench {
 
 /** Makes a stage: a handler calls `enter` and awaits `left`; its test awaits `entered` and calls `leave`. */
 export function makeStage() {
-  let enter = (_: Response): void => {}
-  let leave = (): void => {}
-  const entered = new Promise<Response>((resolve) => {
-    enter = resolve
-  })
-  const left = new Promise<void>((resolve) => {
-    leave = resolve
-  })
-  return { enter, entered, left, leave: () => leave() }
+  const { promise: entered, resolve: enter } = withResolvers<Response>()
+  const { promise: left, resolve: leave } = withResolvers()
+  return { enter, entered, left, leave }
 }
 
 export const problemOf = async (port: number, key: string): Promise<string | undefined> =>

@@ -1,4 +1,5 @@
 import type { Ending, IdempotencyStore, Reservation, Run } from 'express-service-auth'
+import { withResolvers } from '../with-resolvers.js'
 
 type Step = 'reserve' | 'renew' | 'settle'
 
@@ -57,11 +58,11 @@ export function watchedStore(store: IdempotencyStore): WatchedStore {
       else failing.delete(step)
     },
     hold(step) {
-      let letGo = (): void => {}
-      gates.set(step, new Promise<void>((resolve) => (letGo = resolve)))
+      const { promise, resolve } = withResolvers()
+      gates.set(step, promise)
       return () => {
         gates.delete(step)
-        letGo()
+        resolve()
       }
     },
     asked: (step, times = 1) =>

@@ -1,11 +1,10 @@
 import { expect } from 'vitest'
 import type { Answer } from './exchange.js'
-import type { Order } from './scene.js'
 
 /** The order's result, to the byte, from the run itself or kept. */
 export function expectResult(
   answer: Answer,
-  { key }: Order,
+  { key }: { readonly key: string },
   { fence, isReplayed }: { fence: number | undefined; isReplayed: boolean },
 ): void {
   const body = JSON.stringify({ key, fence, note: 'Zwölf Boxkämpfer ✓'.repeat(20) })

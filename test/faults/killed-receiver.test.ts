@@ -95,18 +95,13 @@ describe.concurrent.each(['4', '5'] as const)('A killed receiver, Express %s', (
   describe.each(['refuse', 'rerun'] as const)('(%s)', (whenAbandoned) => {
     it('leaves nothing behind of what it had not reserved', async () => {
       const { order } = casualtyOf('before reserving', whenAbandoned)
-      const answer = await scene.send(survivor, order).answer
-      const effects = await scene.effects(order)
-      expect(effects).toHaveLength(1)
-      expectResult(answer, order, { fence: effects[0], isReplayed: false })
+      await scene.expectWritten(order, await scene.send(survivor, order).answer)
     })
 
     it.each(KEPT)('leaves its result to the byte: %s', async (stop) => {
       const { order, received } = casualtyOf(stop, whenAbandoned)
       const first = await scene.send(survivor, order).answer
-      const effects = await scene.effects(order)
-      expect(effects).toHaveLength(1)
-      expectResult(first, order, { fence: effects[0], isReplayed: true })
+      await scene.expectWritten(order, first, { isReplayed: true })
       expect((await scene.send(survivor, order).answer).raw).toBe(first.raw)
       expect(await scene.effects(order)).toHaveLength(1)
       if (stop === 'while sending') {

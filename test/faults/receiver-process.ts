@@ -3,32 +3,34 @@ import { launch } from '../support/process/launch.js'
 import { until } from '../support/until.js'
 import type { Stop } from './stops.js'
 
-/** A receiver in a process of its own. */
-export interface ReceiverProcess {
-  readonly port: number
-  /** Resolves once so many requests have stopped there, or such requests have been closed. */
-  reached(place: Stop | 'closed', requests?: number): Promise<void>
+/** A program whose requests stop at places. */
+export interface StoppingProcess<Place extends string> {
+  /** Resolves once so many requests have stopped there. */
+  reached(place: Place, requests?: number): Promise<void>
   /** Lets everything go on that has stopped. */
   goOn(): void
-  signal(signal: 'SIGTERM' | 'SIGINT'): void
+  signal(signal: NodeJS.Signals): void
   /** Resolves with the exit code, once the process is gone. */
   readonly exited: Promise<number | null>
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>
 }
 
-const PROGRAM = new URL('receiver.ts', import.meta.url)
+/** A receiver in a process of its own. It tells, too, that a request which may stop has been closed. */
+export type ReceiverProcess = StoppingProcess<Stop | 'closed'> & { readonly port: number }
 
-export async function launchReceiver(
-  environment: Readonly<Record<string, string>>,
-): Promise<ReceiverProcess> {
-  const { child, greeting, kill } = await launch<{ port: number }>(PROGRAM, { env: environment })
+/** Starts a program; what it returns has the members of the program's greeting, too. */
+export async function launchStopping<Place extends string, Greeting>(
+  program: URL,
+  env: Readonly<Record<string, string>>,
+): Promise<StoppingProcess<Place> & Greeting> {
+  const { child, greeting, kill } = await launch<Greeting>(program, { env })
   const exited = once(child, 'exit').then(([code]) => code)
   const arrivals = new Map<string, number>()
   const countOf = (place: string): number => arrivals.get(place) ?? 0
   child.on('message', ({ at }: { at: string }) => arrivals.set(at, countOf(at) + 1))
   return {
-    port: greeting.port,
+    ...greeting,
     async reached(place, requests = 1) {
       await until(`${requests} at "${place}"`, async () => countOf(place) >= requests)
       arrivals.set(place, countOf(place) - requests)

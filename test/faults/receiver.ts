@@ -15,32 +15,20 @@ import { redisStore } from 'express-service-auth/redis'
 import express4 from 'express4'
 import { serveUntilSignal } from '../../example-app/orders/serve-until-signal.js'
 import { redisClient } from './redis-client.js'
+import { arrive, setting, stopAt } from './stopping.js'
 import { LARGE_BYTES, type Stop } from './stops.js'
 
 // One receiver in a process of its own, whose requests stop wherever their `X-Stop-At` says until the
 // test lets them go on. Its effects are lines in the ledger.
-
-function setting(name: string): string {
-  const value = process.env[name]
-  if (value === undefined) throw new Error(`${name} must be set`)
-  return value
-}
 
 const clockError = Number(setting('CLOCK_ERROR_MS'))
 const trueNow = Date.now
 Date.now = () => trueNow() + clockError
 
 const stopOfRequest = new AsyncLocalStorage<string | undefined>()
-const stopped: (() => void)[] = []
-process.on('message', () => {
-  for (const goOn of stopped.splice(0)) goOn()
-})
 
 async function pass(stop: Stop, wanted = stopOfRequest.getStore()): Promise<void> {
-  if (!wanted?.split(', ').includes(stop)) return
-  const told = new Promise<void>((resolve) => stopped.push(resolve))
-  process.send?.({ at: stop })
-  await told
+  if (wanted?.split(', ').includes(stop)) await stopAt(stop)
 }
 
 /** Stops once what Redis is asked has left, which it does at the end of a tick. */
@@ -87,7 +75,7 @@ function stopSending(response: Response, wanted: string | undefined): void {
 
 const watch: RequestHandler = (request, response, next) => {
   const wanted = request.get('x-stop-at')
-  if (wanted !== undefined) response.once('close', () => process.send?.({ at: 'closed' }))
+  if (wanted !== undefined) response.once('close', () => arrive('closed'))
   stopSending(response, wanted)
   stopOfRequest.run(wanted, () => next())
 }
@@ -161,4 +149,3 @@ await auth.ready()
 server.listen(0, '127.0.0.1', () => {
   process.send?.({ port: (server.address() as AddressInfo).port })
 })
-process.on('disconnect', () => process.exit())

@@ -84,9 +84,7 @@ describe.each(FAULTS)('A write while Redis $name and comes back with its data', 
       expect(answer.raw).toBe(UNAVAILABLE)
       expect(await scene.effects(order)).toEqual([])
       const { inProgress, final } = await scene.retry(other, order)
-      const effects = await scene.effects(order)
-      expect(effects).toHaveLength(1)
-      expectResult(final, order, { fence: effects[0], isReplayed: false })
+      await scene.expectWritten(order, final)
       // The lease of a reservation that has arrived late is over by then at the latest.
       for (const { askedAt } of inProgress) expect(askedAt).toBeLessThan(backAt + LEASE_MS)
     }
@@ -116,11 +114,9 @@ describe.each(FAULTS)('A write while Redis $name and comes back with its data', 
     '%s is answered, and so is its retry',
     async (stop) => {
       for (const { order, answer } of await answersDuring(fault, stop)) {
-        const effects = await scene.effects(order)
-        expect(effects).toHaveLength(1)
-        expectResult(answer, order, { fence: effects[0], isReplayed: false })
+        await scene.expectWritten(order, answer)
         expectReplayOf(answer, await scene.send(other, order).answer)
-        expect(await scene.effects(order)).toEqual(effects)
+        expect(await scene.effects(order)).toHaveLength(1)
       }
     },
   )
@@ -142,14 +138,13 @@ describe('A write whose Redis comes back without its data', () => {
     async (whenAbandoned) => {
       const order = newOrder(whenAbandoned)
       const exchange = await loseDataAt('after the write', order)
-      const [fence] = await scene.effects(order)
       await until('the renewal', async () => Number(await countRecords()) === 1)
       expect((await scene.send(other, order).answer).problem).toBe('request-in-progress')
       runner.goOn()
       const answer = await exchange.answer
-      expectResult(answer, order, { fence, isReplayed: false })
+      await scene.expectWritten(order, answer)
       expectReplayOf(answer, await scene.send(other, order).answer)
-      expect(await scene.effects(order)).toEqual([fence])
+      expect(await scene.effects(order)).toHaveLength(1)
     },
   )
 
@@ -158,11 +153,9 @@ describe('A write whose Redis comes back without its data', () => {
     const exchange = await loseDataAt('before storing', order)
     runner.goOn()
     const answer = await exchange.answer
-    const effects = await scene.effects(order)
-    expect(effects).toHaveLength(1)
-    expectResult(answer, order, { fence: effects[0], isReplayed: false })
+    await scene.expectWritten(order, answer)
     expectReplayOf(answer, await scene.send(other, order).answer)
-    expect(await scene.effects(order)).toEqual(effects)
+    expect(await scene.effects(order)).toHaveLength(1)
   })
 
   it('is run again with a greater fence when its result is what was lost', async () => {
@@ -208,18 +201,14 @@ describe('A write whose receiver is killed while Redis hangs', () => {
     ])
     expectUnknown(unknown.final)
     expect(await scene.effects(refused)).toEqual([])
-    const effects = await scene.effects(rerun)
-    expect(effects).toHaveLength(1)
-    expectResult(run.final, rerun, { fence: effects[0], isReplayed: false })
+    await scene.expectWritten(rerun, run.final)
   })
 
   it('has its result kept when that was to be stored', async () => {
     for (const order of await killWhile(['before storing', 'storing'])) {
-      const effects = await scene.effects(order)
-      expect(effects).toHaveLength(1)
-      const { answer } = scene.send(other, order)
-      expectResult(await answer, order, { fence: effects[0], isReplayed: true })
-      expect(await scene.effects(order)).toEqual(effects)
+      expect(await scene.effects(order)).toHaveLength(1)
+      const answer = await scene.send(other, order).answer
+      await scene.expectWritten(order, answer, { isReplayed: true })
     }
   })
 })

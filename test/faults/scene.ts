@@ -7,9 +7,10 @@ import { expect } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
 import { type RedisServer, startRedis } from '../support/redis/redis.js'
 import { until } from '../support/until.js'
+import { expectResult } from './answers.js'
 import { type Answer, type Exchange, type Post, post } from './exchange.js'
-import { launchReceiver, type ReceiverProcess } from './receiver-process.js'
-import { LEASE_MS } from './stops.js'
+import { launchStopping, type ReceiverProcess } from './receiver-process.js'
+import { LEASE_MS, type Stop } from './stops.js'
 
 /** A write that a caller wants once. */
 export interface Order {
@@ -38,6 +39,8 @@ export interface Scene {
   retry(to: ReceiverProcess, order: Order): Promise<Retries>
   /** The fences of the runs that have written, in order. */
   effects(order: Order): Promise<number[]>
+  /** One run has written the order, and this is what it answered, itself or kept. */
+  expectWritten(order: Order, answer: Answer, as?: { isReplayed: boolean }): Promise<void>
   /** Resolves once the receiver reaches Redis. */
   storeAnswers(receiver: ReceiverProcess): Promise<void>
   close(): Promise<void>
@@ -54,6 +57,7 @@ export const newOrder = (whenAbandoned: Order['whenAbandoned'], isLarge = false)
   isLarge,
 })
 
+const PROGRAM = new URL('receiver.ts', import.meta.url)
 const POLL_MS = 25
 /** How long Redis may take where that is not what is tested: a busy machine is slow. */
 const PATIENCE_MS = 10_000
@@ -71,13 +75,25 @@ export async function openScene(): Promise<Scene> {
     return post(port, { path: `/${whenAbandoned}`, key, token, body: { isLarge }, ...over })
   }
 
+  const effects: Scene['effects'] = async ({ key }) => {
+    const lines = (await readFile(ledger, 'utf8')).split('\n')
+    const own = lines.filter((line) => line.startsWith(`${key} `))
+    return own.map((line) => Number(line.slice(key.length + 1)))
+  }
+
   return {
     redis,
     issuer,
     send,
+    effects,
+    async expectWritten(order, answer, { isReplayed } = { isReplayed: false }) {
+      const [fence, ...others] = await effects(order)
+      expect(others).toEqual([])
+      expectResult(answer, order, { fence, isReplayed })
+    },
     async launch(options = {}) {
       const { express = '5', clockErrorMs = 0, timeoutMs = PATIENCE_MS } = options
-      const receiver = await launchReceiver({
+      const receiver = await launchStopping<Stop | 'closed', { port: number }>(PROGRAM, {
         LEDGER: ledger,
         ISSUER: issuer.url,
         REDIS: JSON.stringify({ host: redis.host, port: redis.port }),
@@ -100,11 +116,6 @@ export async function openScene(): Promise<Scene> {
         inProgress.push(answer)
         await new Promise((resolve) => setTimeout(resolve, POLL_MS))
       }
-    },
-    async effects({ key }) {
-      const lines = (await readFile(ledger, 'utf8')).split('\n')
-      const own = lines.filter((line) => line.startsWith(`${key} `))
-      return own.map((line) => Number(line.slice(key.length + 1)))
     },
     storeAnswers: ({ port }) =>
       until('the store answers', async () => (await fetch(`http://127.0.0.1:${port}/store`)).ok),

@@ -3,9 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openExchange } from '../support/network/raw-exchange.js'
 import { until } from '../support/until.js'
 import { expectReplayOf, expectResult, expectUnknown } from './answers.js'
-import type { Answer } from './exchange.js'
 import type { ReceiverProcess } from './receiver-process.js'
-import { newOrder, type Order, openScene, type Scene } from './scene.js'
+import { newOrder, openScene, type Scene } from './scene.js'
 import { LARGE_BYTES, type Stop } from './stops.js'
 
 /** Where a write may be when its receiver is told to stop. */
@@ -51,17 +50,6 @@ const noMoreConnections = (to: ReceiverProcess) =>
     ),
   )
 
-/** The order was written by one run, and this is what that run answered. */
-async function expectWritten(
-  order: Order,
-  answer: Answer,
-  { isReplayed } = { isReplayed: false },
-): Promise<void> {
-  const [fence, ...others] = await scene.effects(order)
-  expect(others).toEqual([])
-  expectResult(answer, order, { fence, isReplayed })
-}
-
 describe('a write under way when SIGTERM comes', () => {
   it.each(['4', '5'] as const)(
     'is answered and its record finished, wherever it is: Express %s',
@@ -77,7 +65,7 @@ describe('a write under way when SIGTERM comes', () => {
       stopping.goOn()
       for (const { order, exchange } of sent) {
         const answer = await exchange.answer
-        await expectWritten(order, answer)
+        await scene.expectWritten(order, answer)
         expectReplayOf(answer, await scene.send(other, order).answer)
       }
       expect(await stopping.exited).toBe(0)
@@ -94,7 +82,7 @@ describe('a write under way when SIGTERM comes', () => {
       await delay(100)
     }
     stopping.goOn()
-    await expectWritten(order, await exchange.answer)
+    await scene.expectWritten(order, await exchange.answer)
     expect(await stopping.exited).toBe(0)
   })
 
@@ -109,7 +97,7 @@ describe('a write under way when SIGTERM comes', () => {
     await noMoreConnections(stopping)
     stopping.goOn()
     expect(await stopping.exited).toBe(0)
-    await expectWritten(order, await scene.send(other, order).answer, { isReplayed: true })
+    await scene.expectWritten(order, await scene.send(other, order).answer, { isReplayed: true })
   })
 
   it('is cut when it hangs, and retries get 409, or another run where that was asked for', async () => {
@@ -144,7 +132,7 @@ describe('a receiver that is told to stop', () => {
     asked.send({ path: '/store' })
     expect(await asked.closed).toMatch(ANSWER_AND_CLOSE)
     const order = newOrder('refuse')
-    await expectWritten(order, await scene.send(stopping, order).answer)
+    await scene.expectWritten(order, await scene.send(stopping, order).answer)
     expect(await stopping.exited).toBe(0)
     expect(performance.now() - toldAt).toBeGreaterThan(SERVE_ON_MS)
   })

@@ -7,7 +7,7 @@ import { knowToken } from '../../support/secret-search/index.js'
 import { until } from '../../support/until.js'
 import { type Cell, cellsOf, VERSIONS } from './matrix.js'
 import { nameOf, openStage, type Stage, urlOf } from './stage.js'
-import { launchVictim, type Stop, type Victim } from './victims.js'
+import { launchVictim, type Stop, type Victim, type VictimSetting } from './victims.js'
 
 /**
  * Until a retry has its answer. Where no statement ran, Postgres sees at once that its client is gone; else
@@ -38,6 +38,12 @@ const groupsOf = (cells: readonly Cell[]) =>
     return { title: group.map(({ title }) => title).join('; '), cells: group }
   })
 
+const settingOf = ({ adapter, major }: Cell, url: string): VictimSetting => ({
+  adapter: adapter.name,
+  major,
+  url,
+})
+
 let issuer: TestIssuer
 beforeAll(async () => {
   issuer = await createTestIssuer()
@@ -51,8 +57,8 @@ describe.each(VERSIONS)('a receiver that dies, Postgres %i', (version) => {
   beforeAll(async () => {
     stage = await openStage(version)
     const [cell] = cellsOf(['directly'], { onlyPg: true }) as [Cell]
-    const { url } = stage.postgres
-    survivor = await launchVictim([{ cell, url }], { issuer: issuer.url, transactionMs: LONG_MS })
+    const setting = settingOf(cell, stage.postgres.url)
+    survivor = await launchVictim([setting], { issuer: issuer.url, transactionMs: LONG_MS })
   })
   afterAll(async () => {
     await survivor.kill()
@@ -99,10 +105,9 @@ describe.each(VERSIONS)('a receiver that dies, Postgres %i', (version) => {
     const wires = await Promise.all(
       cells.map(async ({ route }) => startPostgresProxy(await stage.addressOf(route))),
     )
-    const receivers = cells.map((cell, index) => ({
-      cell,
-      url: urlOf(cell, wires[index] as PostgresProxy),
-    }))
+    const receivers = cells.map((cell, index) =>
+      settingOf(cell, urlOf(cell, wires[index] as PostgresProxy)),
+    )
     const victim = await launchVictim(receivers, { issuer: issuer.url, transactionMs })
     try {
       // They are connected.
@@ -122,7 +127,9 @@ describe.each(VERSIONS)('a receiver that dies, Postgres %i', (version) => {
           STOPS.map((stop) => ({ port, index, stop, key: newKey() })),
         )
         const cut = casualties.map(({ port, stop, key }) => send(port, key, stop))
-        await Promise.all(casualties.map(({ stop, index }) => victim.reached(stop, index)))
+        await Promise.all(
+          casualties.map(({ stop, index }) => victim.reached(`${stop} of ${index}`)),
+        )
         for (const { stop, key } of casualties) {
           if (stop !== 'in a statement') continue
           expect((await send(survivor.port, key)).problem).toBe('request-in-progress')
@@ -157,11 +164,11 @@ describe.each(VERSIONS)('a receiver that dies, Postgres %i', (version) => {
       await onVictim([cell], SHORT_MS, async ({ victim }) => {
         const key = newKey()
         const late = send(victim.port, key, 'after the write')
-        await victim.reached('after the write')
-        victim.freeze()
+        await victim.reached('after the write of 0')
+        victim.signal('SIGSTOP')
         expect((await send(survivor.port, key)).problem).toBe('request-in-progress')
         expect(isReplayed(await expectSuccess(survivor.port, key, LONG_MS))).toBe(false)
-        victim.thaw()
+        victim.signal('SIGCONT')
         victim.goOn()
         const { status, isBroken } = await late
         expect(isBroken || status >= 500).toBe(true)

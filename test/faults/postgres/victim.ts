@@ -9,16 +9,11 @@ import { postgresStore } from '../../../src/stores/postgres/postgres-store.js'
 import type { TransactionRunner } from '../../../src/stores/postgres/runner.js'
 import { ADAPTERS, type OpenAdapter } from '../../stores/postgres/adapters/libraries.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
-import type { Arrival, Stop, VictimSetting } from './victims.js'
+import { arrive, setting, stopAt } from '../stopping.js'
+import type { Place, Stop, VictimSetting } from './victims.js'
 
 // Receivers in a process of their own, whose requests stop wherever their `X-Stop-At` says until the test
 // lets them go on.
-
-function setting(name: string): string {
-  const value = process.env[name]
-  if (value === undefined) throw new Error(`${name} must be set`)
-  return value
-}
 
 /** Of a request. */
 interface Wanted {
@@ -27,20 +22,9 @@ interface Wanted {
 }
 
 const wantedBy = new AsyncLocalStorage<Wanted>()
-const stopped: (() => void)[] = []
-process.on('message', () => {
-  for (const goOn of stopped.splice(0)) goOn()
-})
-process.on('disconnect', () => process.exit())
-
-const arrive = (at: Stop, index: number): void =>
-  void process.send?.({ at, index } satisfies Arrival)
 
 async function pass(stop: Stop, wanted = wantedBy.getStore()): Promise<void> {
-  if (wanted?.stop !== stop) return
-  const told = new Promise<void>((resolve) => stopped.push(resolve))
-  arrive(stop, wanted.index)
-  await told
+  if (wanted?.stop === stop) await stopAt(`${stop} of ${wanted.index}` satisfies Place)
 }
 
 /** Stops before the record is written. */
@@ -93,7 +77,7 @@ const creating =
       await pass('after the write')
       const wanted = wantedBy.getStore()
       if (wanted?.stop === ('in a statement' satisfies Stop)) {
-        arrive('in a statement', wanted.index)
+        arrive(`in a statement of ${wanted.index}` satisfies Place)
         await opened.execute(tx, 'select 1 from pg_sleep(30)')
       }
       // It may be thawed after its time.
@@ -131,4 +115,4 @@ async function open({ adapter: name, major, url }: VictimSetting, index: number)
 
 const settings: VictimSetting[] = JSON.parse(setting('RECEIVERS'))
 const [ports] = await Promise.all([Promise.all(settings.map(open)), auth.ready()])
-process.send?.({ ports })
+process.send?.({ ports, port: ports[0] })

@@ -1,6 +1,4 @@
-import { type Launched, launch } from '../../support/process/launch.js'
-import { until } from '../../support/until.js'
-import type { Cell } from './matrix.js'
+import { launchStopping, type StoppingProcess } from '../receiver-process.js'
 
 /** Where a request of a victim stops. */
 export type Stop =
@@ -11,13 +9,7 @@ export type Stop =
   | 'before the record'
   | 'after COMMIT'
 
-/** One of the receivers of a process. */
-export interface VictimCell {
-  readonly cell: Cell
-  readonly url: string
-}
-
-/** What a victim is told of one. */
+/** What a victim is told of one of its receivers. */
 export interface VictimSetting {
   readonly adapter: string
   /** Of Express. */
@@ -25,58 +17,21 @@ export interface VictimSetting {
   readonly url: string
 }
 
-/** What a victim says when a request has stopped. */
-export interface Arrival {
-  readonly at: Stop
-  /** Of the receiver. */
-  readonly index: number
-}
-
-export interface Victim {
-  /** Of its receivers, in their order. */
+/** Receivers in a process of their own, with their ports, and that of the first. */
+export type Victim = StoppingProcess<Place> & {
   readonly ports: readonly number[]
-  /** That of the first. */
   readonly port: number
-  /** Resolves once a request of a receiver, by default of the first, has stopped there. */
-  reached(stop: Stop, index?: number): Promise<void>
-  /** Lets everything go on that has stopped. */
-  goOn(): void
-  /** SIGSTOP, SIGCONT. */
-  freeze(): void
-  thaw(): void
-  /** SIGKILL; resolves when the process is gone. */
-  kill(): Promise<void>
 }
 
-const PROGRAM = new URL('victim.ts', import.meta.url)
+/** With the index of its receiver. */
+export type Place = `${Stop} of ${number}`
 
-/** Starts receivers in a process of their own. */
-export async function launchVictim(
-  cells: readonly VictimCell[],
-  given: { readonly issuer: string; readonly transactionMs: number },
-): Promise<Victim> {
-  const settings = cells.map(
-    ({ cell, url }): VictimSetting => ({ adapter: cell.adapter.name, major: cell.major, url }),
-  )
-  const { child, greeting, kill }: Launched<{ ports: number[] }> = await launch(PROGRAM, {
-    env: {
-      RECEIVERS: JSON.stringify(settings),
-      ISSUER: given.issuer,
-      TRANSACTION_MS: String(given.transactionMs),
-    },
+export const launchVictim = (
+  receivers: readonly VictimSetting[],
+  { issuer, transactionMs }: { readonly issuer: string; readonly transactionMs: number },
+): Promise<Victim> =>
+  launchStopping(new URL('victim.ts', import.meta.url), {
+    RECEIVERS: JSON.stringify(receivers),
+    ISSUER: issuer,
+    TRANSACTION_MS: String(transactionMs),
   })
-  const arrivals = new Set<string>()
-  child.on('message', ({ at, index }: Arrival) => void arrivals.add(`${at}, ${index}`))
-  const [port = 0] = greeting.ports
-  return {
-    ports: greeting.ports,
-    port,
-    async reached(stop, index = 0) {
-      await until(`a request at "${stop}"`, async () => arrivals.has(`${stop}, ${index}`))
-    },
-    goOn: () => void child.send('go on'),
-    freeze: () => void child.kill('SIGSTOP'),
-    thaw: () => void child.kill('SIGCONT'),
-    kill,
-  }
-}

@@ -67,13 +67,13 @@ export interface Endpoint extends Receiver {
   post(body: unknown, given?: PostOptions): Promise<EndpointReply>
 }
 
-export interface PostOptions {
+interface PostOptions {
   readonly token?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
   readonly method?: string
 }
 
-export interface EndpointReply {
+interface EndpointReply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -84,7 +84,6 @@ export interface EndpointOptions {
   /** Before the endpoint. */
   readonly before?: readonly RequestHandler[]
   readonly options?: Partial<MigrationEndpointOptions>
-  readonly coreUrl?: string
 }
 
 export const endpointOptions = (coreUrl: string): MigrationEndpointOptions => ({
@@ -111,7 +110,7 @@ export const endpointOptions = (coreUrl: string): MigrationEndpointOptions => ({
 
 export async function openEndpoint(
   core: GatedCore,
-  { express = express5, before = [], options = {}, coreUrl = core.url }: EndpointOptions = {},
+  { express = express5, before = [], options = {} }: EndpointOptions = {},
 ): Promise<Endpoint> {
   const decisions: MigrationDecision[] = []
   const receiver = closedAtEnd(
@@ -123,7 +122,7 @@ export async function openEndpoint(
         app.use(
           '/migrate',
           migrationEndpoint({
-            ...endpointOptions(coreUrl),
+            ...endpointOptions(core.url),
             onDecision: (decision) => void decisions.push(decision),
             ...options,
           }),

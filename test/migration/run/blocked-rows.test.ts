@@ -15,6 +15,13 @@ const taker = (name: string): ImportUser =>
 /** As soon as all are staged and before the job runs. */
 const whileItWaits = (time: SimulatedTime, happens: () => void): void => time.at(60_000, happens)
 
+/** A run into a core whose job imports five users at once. */
+const sceneOfChunks = (
+  circumstances: Parameters<typeof scene>[2] = {},
+  overrides: Parameters<typeof scene>[0] = {},
+  options: Parameters<typeof scene>[1] = {},
+) => scene(overrides, options, { jobUsers: 5, ...circumstances })
+
 const idOf = (simulated: SimulatedCore, externalUserId: string): string | undefined =>
   simulated.accounts.get(externalUserId)?.coreId
 
@@ -22,11 +29,10 @@ describe('a row that keeps its chunk from being imported', () => {
   it.each<Blame>(['culprit', 'innocent', 'nobody', 'chunk'])(
     'is withdrawn when another account has taken its login, where the job blames %s',
     async (blame) => {
-      const { open, simulated, time } = scene(
-        {},
-        {},
-        { jobEveryMs: FIVE_MINUTES, jobUsers: 5, blame: () => blame },
-      )
+      const { open, simulated, time } = sceneOfChunks({
+        jobEveryMs: FIVE_MINUTES,
+        blame: () => blame,
+      })
       whileItWaits(time, () => simulated.importNow(taker('user-3')))
       const migration = await open()
       const report = await migration.run()
@@ -50,11 +56,10 @@ describe('a row that keeps its chunk from being imported', () => {
   )
 
   it('is withdrawn when the hook has made its account', async () => {
-    const { open, simulated, time } = scene(
-      {},
-      {},
-      { jobEveryMs: FIVE_MINUTES, jobUsers: 5, blame: () => 'nobody' },
-    )
+    const { open, simulated, time } = sceneOfChunks({
+      jobEveryMs: FIVE_MINUTES,
+      blame: () => 'nobody',
+    })
     whileItWaits(time, () => simulated.importNow(person('user-3') as ImportUser))
     expect(await (await open()).run()).toMatchObject({
       state: 'complete',
@@ -64,11 +69,10 @@ describe('a row that keeps its chunk from being imported', () => {
   })
 
   it('takes no more runs of the job when logins of 40 users are taken while the run waits', async () => {
-    const { open, simulated, time } = scene(
-      {},
-      {},
-      { users: 200, jobEveryMs: FIVE_MINUTES, jobUsers: 25, blame: () => 'innocent' },
-    )
+    const { open, simulated, time } = sceneOfChunks({
+      ...{ users: 200, jobEveryMs: FIVE_MINUTES, jobUsers: 25 },
+      blame: () => 'innocent',
+    })
     whileItWaits(time, () => {
       for (let user = 0; user < 40; user++) simulated.importNow(taker(`user-${user * 5}`))
     })
@@ -107,11 +111,10 @@ describe('a row that keeps its chunk from being imported', () => {
 
 describe('a row whose login is taken after the waiting rows were looked up', () => {
   it('is found before the run has stalled', async () => {
-    const { open, simulated, time } = scene(
-      {},
-      {},
-      { users: 10, jobEveryMs: FIVE_MINUTES, jobUsers: 5, blame: () => 'nobody' },
-    )
+    const { open, simulated, time } = sceneOfChunks({
+      jobEveryMs: FIVE_MINUTES,
+      blame: () => 'nobody',
+    })
     let isAway = true
     const usersWith = simulated.usersWith
     simulated.usersWith = (tenant, info) => (isAway ? Promise.resolve([]) : usersWith(tenant, info))
@@ -125,22 +128,10 @@ describe('a row whose login is taken after the waiting rows were looked up', () 
 })
 
 describe('users whom the core has failed for another', () => {
-  it('are imported one by one, and none of them is staged again', async () => {
-    const { open, simulated } = scene({}, {}, { jobUsers: 5, blame: () => 'chunk' })
-    simulated.importLater(taker('user-3'))
-    const migration = await open()
-    expect(await migration.run()).toMatchObject({
-      state: 'to_correct',
-      counts: { failed: 1, reconciled: 9 },
-    })
-    expect(Math.max(...simulated.staged.values())).toBe(1)
-  })
-
   it('are told with `chunk_failed` where the core refuses them alone', async () => {
-    const { open, simulated } = scene(
+    const { open, simulated } = sceneOfChunks(
+      { blame: () => 'chunk' },
       { importUser: async () => ({ outcome: 'rejected', errors: ['a text'] }) },
-      {},
-      { jobUsers: 5, blame: () => 'chunk' },
     )
     simulated.importLater(taker('user-3'))
     const migration = await open()
@@ -165,7 +156,8 @@ describe('users whom the core has failed for another', () => {
     ],
   ])('are not blamed when the core %s once', async (_, fault) => {
     const asked = new Set<string | undefined>()
-    const { open, simulated } = scene(
+    const { open, simulated } = sceneOfChunks(
+      { blame: () => 'chunk' },
       {
         async importUser(user) {
           if (asked.has(user.externalUserId)) return simulated.importUser(user)
@@ -173,8 +165,6 @@ describe('users whom the core has failed for another', () => {
           return fault()
         },
       },
-      {},
-      { jobUsers: 5, blame: () => 'chunk' },
     )
     simulated.importLater(taker('user-3'))
     expect(await (await open()).run()).toMatchObject({
@@ -186,11 +176,7 @@ describe('users whom the core has failed for another', () => {
 
   it('wait for a person where the code blames the core', async () => {
     let isMended = false
-    const { open, simulated } = scene(
-      {},
-      {},
-      { jobUsers: 5, blame: () => (isMended ? 'culprit' : 'core') },
-    )
+    const { open, simulated } = sceneOfChunks({ blame: () => (isMended ? 'culprit' : 'core') })
     simulated.importLater(taker('user-3'))
     const migration = await open()
     const report = await migration.run()
@@ -204,17 +190,17 @@ describe('users whom the core has failed for another', () => {
 })
 
 describe('rows that the core never ends', () => {
-  const stuck = () =>
-    scene(
-      {},
-      { stallMinutes: 2 },
-      { jobUsers: 5, poison: new Set(['user-7']), blame: () => 'nobody' },
-    )
+  const STUCK = { poison: new Set(['user-7']), blame: () => 'nobody' as const }
+
+  /** A run that has stalled because of one user. */
+  async function stalled(overrides: Parameters<typeof scene>[0] = {}) {
+    const found = sceneOfChunks(STUCK, overrides, { stallMinutes: 2 })
+    const migration = await found.open()
+    return { ...found, migration, report: await migration.run() }
+  }
 
   it('are named by a stalled run, which reconciles all others', async () => {
-    const { open, simulated } = stuck()
-    const migration = await open()
-    const report = await migration.run()
+    const { simulated, report } = await stalled()
     expect(report).toMatchObject({ state: 'stalled', counts: { reconciled: 5, staged: 5 } })
     const rows = [5, 6, 7, 8, 9].map((user) => `user-${user}`)
     expect(report.rows?.map(({ externalUserId }) => externalUserId).sort()).toEqual(rows)
@@ -224,10 +210,10 @@ describe('rows that the core never ends', () => {
   })
 
   it('keep nobody else waiting: who has failed in another chunk is imported alone', async () => {
-    const { open, simulated, time } = scene(
+    const { open, simulated, time } = sceneOfChunks(
+      { ...STUCK, blame: () => 'chunk' },
       {},
       { stallMinutes: 10 },
-      { jobUsers: 5, poison: new Set(['user-7']), blame: () => 'chunk' },
     )
     simulated.importLater(taker('user-3'))
     const report = await (await open()).run()
@@ -239,9 +225,7 @@ describe('rows that the core never ends', () => {
   })
 
   it('leave by `unblock`, and a run imports the innocent ones', async () => {
-    const { open, simulated } = stuck()
-    const migration = await open()
-    await migration.run()
+    const { migration, simulated } = await stalled()
     const report = await migration.unblock()
     expect(report).toMatchObject({ state: 'interrupted', counts: { pending: 5, reconciled: 5 } })
     expect(simulated.rows_).toEqual([])
@@ -273,18 +257,12 @@ describe('rows that the core never ends', () => {
 
   it('leave when an `unblock` that was interrupted goes on', async () => {
     let isAway = true
-    const { open, simulated } = scene(
-      {
-        async deleteRows(ids) {
-          if (isAway) throw refusal('server_error')
-          return simulated.deleteRows(ids)
-        },
+    const { open, migration, simulated } = await stalled({
+      async deleteRows(ids) {
+        if (isAway) throw refusal('server_error')
+        return simulated.deleteRows(ids)
       },
-      { stallMinutes: 2 },
-      { jobUsers: 5, poison: new Set(['user-7']) },
-    )
-    const migration = await open()
-    await migration.run()
+    })
     expect(await migration.unblock()).toMatchObject({ state: 'core_fault' })
     isAway = false
     const next = await open()
@@ -293,9 +271,7 @@ describe('rows that the core never ends', () => {
   })
 
   it('stay, with the account that holds their login, for somebody who only looks', async () => {
-    const { open, simulated } = stuck()
-    const migration = await open()
-    await migration.run()
+    const { migration, simulated } = await stalled()
     simulated.importNow(taker('user-6'))
     const { state, rows = [] } = await migration.reconcile()
     expect(state).toBe('stalled')
@@ -306,7 +282,7 @@ describe('rows that the core never ends', () => {
   })
 
   it('are waited for by the next run, when they move again', async () => {
-    const { open } = scene({}, { stallMinutes: 2 }, { jobEveryMs: FIVE_MINUTES, jobUsers: 5 })
+    const { open } = sceneOfChunks({ jobEveryMs: FIVE_MINUTES }, {}, { stallMinutes: 2 })
     const migration = await open()
     expect(await migration.run()).toMatchObject({ state: 'stalled' })
     expect(await migration.run()).toMatchObject({ state: 'stalled' })

@@ -1,16 +1,40 @@
 import { describe, expect, it } from 'vitest'
+import type { CoreClient } from '../../../src/migration/core/core-client.js'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { person, sourceOf } from './support/people.js'
 import { listOf, scene } from './support/scene.js'
 
-describe('rows that have failed', () => {
-  const conflict = { ...person('user-2'), externalUserId: 'other' } as ImportUser
+/** A migration that has run while accounts of these names got the logins of users. */
+async function migrate(
+  holders: Readonly<Record<string, string>>,
+  overrides: Partial<CoreClient> = {},
+) {
+  const { simulated, open, journal } = scene(overrides)
+  for (const [externalUserId, user] of Object.entries(holders)) {
+    simulated.importLater({ ...person(user), externalUserId } as ImportUser)
+  }
+  const migration = await open()
+  return { simulated, journal, migration, report: await migration.run() }
+}
 
+const CONFLICT = { other: 'user-2' }
+const TWO_CONFLICTS = { ...CONFLICT, other4: 'user-4' }
+
+const badCorrections = (message: string) => ({
+  code: 'bad_corrections',
+  message: expect.stringContaining(message),
+})
+
+/** A correction that gives a user the login of another. */
+const replace = (externalUserId: string, login: string) => ({
+  replaces: externalUserId,
+  user: { ...person(login), externalUserId },
+})
+
+describe('rows that have failed', () => {
   it('are told with their reason and who holds the login, without account data', async () => {
-    const { simulated, open, journal } = scene()
-    simulated.importLater(conflict)
-    const migration = await open()
-    expect(await migration.run()).toMatchObject({ state: 'to_correct', counts: { failed: 1 } })
+    const { simulated, journal, migration, report } = await migrate(CONFLICT)
+    expect(report).toMatchObject({ state: 'to_correct', counts: { failed: 1 } })
     const [failed] = (await listOf(migration.identities())).filter(
       ({ state }) => state === 'failed',
     )
@@ -26,14 +50,11 @@ describe('rows that have failed', () => {
 
   it('stop everything when their deletion does not account for each', async () => {
     let isWrong = true
-    const { simulated, open } = scene({
+    const { simulated, migration } = await migrate(CONFLICT, {
       async deleteRows(ids) {
         return isWrong ? { deletedIds: [], invalidIds: ids } : simulated.deleteRows(ids)
       },
     })
-    simulated.importLater(conflict)
-    const migration = await open()
-    await migration.run()
     const left = { leaveOut: 'user-2', reason: 'known already' }
     const report = await migration.correct(sourceOf([left], 'corrections'))
     expect(report).toMatchObject({ state: 'to_reconcile', counts: { left_out: 1 } })
@@ -44,32 +65,24 @@ describe('rows that have failed', () => {
   })
 
   it('are sent again with a code only where no other account still holds the login', async () => {
-    const { simulated, open, journal } = scene()
-    simulated.importLater(conflict)
-    simulated.importLater({ ...person('user-4'), externalUserId: 'gone' } as ImportUser)
-    const migration = await open()
-    expect(await migration.run()).toMatchObject({ counts: { failed: 2 } })
-    simulated.accounts.delete('gone')
-    const report = await migration.correct({ again: ['E003'] })
-    expect(report).toMatchObject({ state: 'to_correct', counts: { failed: 1, reconciled: 9 } })
+    const { simulated, journal, migration, report } = await migrate(TWO_CONFLICTS)
+    expect(report).toMatchObject({ counts: { failed: 2 } })
+    simulated.accounts.delete('other4')
+    const corrected = await migration.correct({ again: ['E003'] })
+    expect(corrected).toMatchObject({ state: 'to_correct', counts: { failed: 1, reconciled: 9 } })
     expect(simulated.staged.get('user-2')).toBe(1)
-    await expect(migration.correct({ again: ['E019'] })).rejects.toMatchObject({
-      code: 'bad_corrections',
-      message: 'no record has failed or was held back with E019',
-    })
+    await expect(migration.correct({ again: ['E019'] })).rejects.toMatchObject(
+      badCorrections('no record has failed or was held back with E019'),
+    )
     const journaled = [...journal.lines]
-    await expect(migration.correct({ again: ['E003'] })).rejects.toMatchObject({
-      code: 'bad_corrections',
-      message: expect.stringContaining('still have a login'),
-    })
+    await expect(migration.correct({ again: ['E003'] })).rejects.toMatchObject(
+      badCorrections('still have a login'),
+    )
     expect(journal.lines).toEqual(journaled)
   })
 
   it('are told from those that the core has blamed for another', async () => {
-    const { simulated, open } = scene({ usersWith: async () => [] })
-    simulated.importLater(conflict)
-    const migration = await open()
-    await migration.run()
+    const { migration } = await migrate(CONFLICT, { usersWith: async () => [] })
     const [failed] = (await listOf(migration.identities())).filter(({ code }) => code === 'E003')
     expect(failed?.heldBy).toBeUndefined()
     expect(failed?.text).toMatch(
@@ -78,10 +91,7 @@ describe('rows that have failed', () => {
   })
 
   it('are not corrected by what does not fit their identity', async () => {
-    const { simulated, open } = scene()
-    simulated.importLater(conflict)
-    const migration = await open()
-    await migration.run()
+    const { migration } = await migrate(CONFLICT)
     const faults: [object, string][] = [
       [{ leaveOut: 'nobody', reason: 'r' }, 'line 1: the source has no such identity'],
       [{ accept: 'user-2', reason: 'r' }, 'line 1: this identity cannot be accepted'],
@@ -92,24 +102,14 @@ describe('rows that have failed', () => {
       ],
     ]
     for (const [correction, message] of faults) {
-      await expect(migration.correct(sourceOf([correction], 'corrections'))).rejects.toMatchObject({
-        code: 'bad_corrections',
-        message: expect.stringContaining(message),
-      })
+      const corrected = migration.correct(sourceOf([correction], 'corrections'))
+      await expect(corrected).rejects.toMatchObject(badCorrections(message))
     }
     expect(await migration.status()).toMatchObject({ counts: { failed: 1 } })
   })
 
   it('are not corrected with a login that another line has', async () => {
-    const { simulated, open } = scene()
-    simulated.importLater(conflict)
-    simulated.importLater({ ...person('user-4'), externalUserId: 'other-4' } as ImportUser)
-    const migration = await open()
-    await migration.run()
-    const replace = (name: string, login: string) => ({
-      replaces: name,
-      user: { ...person(login), externalUserId: name },
-    })
+    const { simulated, migration } = await migrate(TWO_CONFLICTS)
     const faults: [object[], string][] = [
       [
         [replace('user-2', 'new'), replace('user-4', 'new')],
@@ -122,30 +122,20 @@ describe('rows that have failed', () => {
     ]
     for (const [corrections, message] of faults) {
       const corrected = migration.correct(sourceOf(corrections, 'corrections'))
-      await expect(corrected).rejects.toMatchObject({
-        code: 'bad_corrections',
-        message: expect.stringContaining(message),
-      })
+      await expect(corrected).rejects.toMatchObject(badCorrections(message))
     }
-    simulated.accounts.delete('other-4')
+    simulated.accounts.delete('other4')
     const swapped = [replace('user-2', 'user-4'), replace('user-4', 'new')]
     const report = await migration.correct(sourceOf(swapped, 'corrections'))
     expect(report).toMatchObject({ state: 'complete', counts: { reconciled: 10 } })
   })
 
   it('are not corrected with a login that an earlier correction has given', async () => {
-    const { simulated, open } = scene()
-    simulated.importLater(conflict)
-    simulated.importLater({ ...person('user-4'), externalUserId: 'other-4' } as ImportUser)
-    const migration = await open()
-    await migration.run()
-    const taking = (name: string) => [
-      { replaces: name, user: { ...person('new'), externalUserId: name } },
-    ]
-    await migration.correct(sourceOf(taking('user-2'), 'first'))
-    await expect(migration.correct(sourceOf(taking('user-4'), 'second'))).rejects.toMatchObject({
-      code: 'bad_corrections',
-      message: expect.stringContaining('Line 1 of first has the same login'),
-    })
+    const { migration } = await migrate(TWO_CONFLICTS)
+    await migration.correct(sourceOf([replace('user-2', 'new')], 'first'))
+    const corrected = migration.correct(sourceOf([replace('user-4', 'new')], 'second'))
+    await expect(corrected).rejects.toMatchObject(
+      badCorrections('Line 1 of first has the same login'),
+    )
   })
 })

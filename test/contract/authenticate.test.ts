@@ -2,7 +2,6 @@ import express from 'express'
 import {
   type AuthenticateOptions,
   type Authentication,
-  type DecisionEvent,
   type HeadersInput,
   memoryStore,
   type OAuth2Policy,
@@ -17,6 +16,7 @@ import {
 import { afterAll, describe, expect, it } from 'vitest'
 import { createOAuth2TestIssuer, createTestIssuer } from '../support/issuer/test-issuer.js'
 import type { RawRequest } from '../support/network/raw-exchange.js'
+import { collectEvents } from '../support/observe/channel-events.js'
 import { authFor, startBehind } from '../support/receiver/receiver.js'
 import {
   FORBIDDEN,
@@ -44,8 +44,8 @@ type AnyPolicy = ServiceAuthPolicy | OAuth2Policy
 
 /** Every entry to one policy and its guards, and the last event of each answer without `by`. */
 async function entriesTo(policy: AnyPolicy, options: AuthenticateOptions = {}) {
-  const told: DecisionEvent[] = []
-  const auth = authFor({ ...policy, onDecision: (event) => told.push(event) })
+  const told = collectEvents('decision')
+  const auth = authFor(policy)
   const entrances = await Promise.all(ENTRIES.map(({ open }) => open(auth, options)))
   const ask = async (request: RawRequest) => {
     const answers: string[] = []
@@ -164,8 +164,8 @@ describe('authenticate', () => {
   })
 
   it('reports one event a call, with the id of a Node request', async () => {
-    const events: DecisionEvent[] = []
-    const auth = authFor(issuer.policy({ onDecision: (event) => events.push(event) }))
+    const events = collectEvents('decision')
+    const auth = authFor(issuer.policy())
     const headers = bearer(issuer.token())
     const caller = { by: 'authenticate', caller: 'billing', keyId: issuer.kid }
     await auth.authenticate(headers, { permissions: 'orders:read', singleUse: memoryStore() })

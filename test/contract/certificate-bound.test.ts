@@ -7,7 +7,6 @@ import { text } from 'node:stream/consumers'
 import { connect, type SecureVersion, type TLSSocket } from 'node:tls'
 import type { ErrorRequestHandler } from 'express'
 import {
-  type DecisionEvent,
   memoryStore,
   requirePermissions,
   requireSingleUse,
@@ -17,8 +16,10 @@ import {
 } from 'express-service-auth'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { collectEvents } from '../support/observe/channel-events.js'
 import { EXPRESS_MAJORS, type ExpressModule } from '../support/receiver/express-majors.js'
 import { authFor, startBehind } from '../support/receiver/receiver.js'
+import { ManualDenylist } from '../support/stores/manual-denylist.js'
 import { type Certificate, makeClientCertificates } from '../support/tls/client-certificates.js'
 
 const issuer = await createTestIssuer()
@@ -37,15 +38,9 @@ interface Options {
 }
 
 async function startTls({ express, policy, tls }: Options) {
-  const events: DecisionEvent[] = []
+  const events = collectEvents('decision')
   const errors: unknown[] = []
-  const auth = authFor(
-    issuer.policy({
-      senderConstraint: { mtls: true },
-      onDecision: (event) => events.push(event),
-      ...policy,
-    }),
-  )
+  const auth = authFor(issuer.policy({ senderConstraint: { mtls: true }, ...policy }))
   await auth.ready()
   const note: ErrorRequestHandler = (error, _request, response, _next) => {
     errors.push(error)
@@ -120,24 +115,6 @@ const WAYS = [
   ['TLSv1.2', 'true', true],
   ['TLSv1.3', 'a function', ownFunction],
 ] as const
-
-const denying = (...callers: string[]) => ({
-  callers: new Set(callers),
-  keys: new Set(),
-  tokenIds: new Set(),
-})
-
-/** A live denylist that denies billing, until its `lists` change; without lists it is unknown. */
-function changingDenylist() {
-  const state: { lists: object | undefined } = { lists: denying('billing') }
-  const denylist = {
-    lists: () => state.lists as never,
-    ready: async () => {},
-    health: () => ({ state: 'fresh', entries: 0, version: 0 }) as const,
-    close() {},
-  }
-  return { denylist, state }
-}
 
 const REFUSED = { status: 401, challenge: 'Bearer realm="service", error="invalid_token"' }
 
@@ -273,19 +250,23 @@ describe.each(EXPRESS_MAJORS)('a token bound to a certificate, on $major', ({ ex
   })
 
   it('comes before a denied caller and an unknown denylist', async () => {
-    const { denylist, state } = changingDenylist()
+    const denylist = new ManualDenylist()
+    denylist.deny('callers', 'billing')
     const { port } = await startTls({ express, policy: { denylist } })
     const token = boundTo(client)
-    for (const status of [403, 503]) {
+    const expectStatus = async (status: number): Promise<void> => {
       expect(await call(port, { token, certificate: client })).toMatchObject({ status })
       expect(await call(port, { token, certificate: other })).toMatchObject(REFUSED)
-      state.lists = undefined
     }
-    state.lists = denying()
-    expect(await call(port, { token, certificate: client })).toMatchObject({ status: 200 })
-    state.lists = undefined
-    expect(await call(port, { token, certificate: client })).toMatchObject({ status: 503 })
-    expect(await call(port, { token, certificate: other })).toMatchObject(REFUSED)
+    await expectStatus(403)
+    denylist.isKnown = false
+    await expectStatus(503)
+    denylist.allow('callers', 'billing')
+    denylist.isKnown = true
+    await expectStatus(200)
+    // The token is remembered now.
+    denylist.isKnown = false
+    await expectStatus(503)
   })
 
   it('is consumed by its own jti', async () => {

@@ -1,4 +1,4 @@
-import type { Request } from 'express'
+import type { RequestHandler } from 'express'
 import { type DecisionEvent, type DecisionObserver, requirePermissions } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
@@ -96,15 +96,12 @@ describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => 
     ['beyond ASCII', 'ä', false],
     ['no number', Number.NaN, false],
   ])('carries a req.id that is %s: %s, %s', async (_name, id, carried) => {
-    const events: DecisionEvent[] = []
-    const receiver = await startBehind(
-      express,
-      (request, _response, next) => {
-        Object.assign(request as Request & { id?: unknown }, { id })
-        next()
-      },
-      authFor(issuer.policy({ onDecision: (event) => events.push(event) })),
-    )
+    const events = collectEvents('decision')
+    const identify: RequestHandler = (request, _response, next) => {
+      Object.assign(request, { id })
+      next()
+    }
+    const receiver = await startBehind(express, identify, authFor(issuer.policy()))
     await receiver.call(issuer.token())
     await receiver.call()
     for (const event of events) {
@@ -115,9 +112,8 @@ describe.each(EXPRESS_MAJORS)('what operators see, on $major', ({ express }) => 
   })
 
   it('never takes the id from a header', async () => {
-    const events: DecisionEvent[] = []
-    const policy = issuer.policy({ onDecision: (event) => events.push(event) })
-    const receiver = await startBehind(express, authFor(policy))
+    const events = collectEvents('decision')
+    const receiver = await startBehind(express, authFor(issuer.policy()))
     await receiver.call(issuer.token(), { headers: { 'x-request-id': 'attacker' } })
     expect(events[0]).not.toHaveProperty('requestId')
   })

@@ -1,6 +1,7 @@
-import { type DecisionEvent, requireAnyPermission, requirePermissions } from 'express-service-auth'
+import { requireAnyPermission, requirePermissions } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createTestIssuer } from '../support/issuer/test-issuer.js'
+import { collectEvents } from '../support/observe/channel-events.js'
 import { EXPRESS_MAJORS } from '../support/receiver/express-majors.js'
 import { authFor, startBehind, startReceiver } from '../support/receiver/receiver.js'
 import { FORBIDDEN } from '../support/receiver/refusal-bytes.js'
@@ -61,12 +62,9 @@ describe('requirePermissions', () => {
 
 describe('requireAnyPermission', () => {
   it.each(EXPRESS_MAJORS)('wants one of its names, on $major', async ({ express }) => {
-    const events: DecisionEvent[] = []
-    const receiver = await startBehind(
-      express,
-      authFor(issuer.policy({ onDecision: (event) => events.push(event) })),
-      requireAnyPermission('a', 'b'),
-    )
+    const events = collectEvents('decision')
+    const any = requireAnyPermission('a', 'b')
+    const receiver = await startBehind(express, authFor(issuer.policy()), any)
     const ask = (...permissions: string[]): Promise<string> =>
       receiver.rawWith(`Bearer ${issuer.token({ permissions })}`)
     for (const one of [['a'], ['b', 'c'], ['a', 'b']]) {

@@ -1,11 +1,12 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import type { RequestHandler } from 'express'
 import { memoryStore, type Reservation } from 'express-service-auth'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { collectEvents, onEvent } from '../../support/observe/channel-events.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
 import { openOrders } from '../../support/receiver/order-receiver.js'
+import { startOrders } from '../../support/receiver/receiver.js'
 import { leaveChannels } from '../../support/secret-search/index.js'
 import { until } from '../../support/until.js'
 
@@ -88,8 +89,7 @@ describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }
   ])('tells that %s was found', async (_what, reservation, found) => {
     const events = collect()
     const store = { ...memoryStore(), reserve: async () => reservation }
-    const receiver = await openOrders({ express, store, handler: (_req, res) => void res.end() })
-    onTestFinished(() => receiver.close())
+    const receiver = await startOrders({ express, store, handler: (_req, res) => void res.end() })
     expect(await call(receiver.port, { key: newKey() })).toMatchObject({
       status: 409,
       problem: 'outcome-unknown',
@@ -103,7 +103,7 @@ describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }
     const contexts: unknown[] = []
     onEvent('idempotency', ({ reason }) => contexts.push([reason, storage.getStore()]))
     const elsewhere = new AsyncResource('elsewhere')
-    const receiver = await openOrders({
+    const receiver = await startOrders({
       express,
       store: memoryStore(),
       outer: [(req, _res, next) => storage.run(`request ${req.path}`, next)],
@@ -113,7 +113,6 @@ describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }
           else res.status(201).json({})
         }),
     })
-    onTestFinished(() => receiver.close())
     await call(receiver.port, { key: newKey(), path: '/orders/1' })
     await call(receiver.port, { key: newKey(), path: '/orders/2?end=1' })
     await until('both have ended', async () => contexts.length === 4)
@@ -133,8 +132,7 @@ describe.each(EXPRESS_MAJORS)('What operators see of keys, $major', ({ express }
     }
     const handler: RequestHandler = (_req, res) => void res.status(201).json({})
     const store = memoryStore()
-    const receiver = await openOrders({ express, store, outer: [countReads], handler })
-    onTestFinished(() => receiver.close())
+    const receiver = await startOrders({ express, store, outer: [countReads], handler })
     const key = newKey()
     await call(receiver.port, { key })
     await call(receiver.port, { key })

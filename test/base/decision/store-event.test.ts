@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import express from 'express'
 import { memoryStore, requireSingleUse, type StoreEvent } from 'express-service-auth'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import {
   ServiceAuthError,
   toServiceAuthError,
@@ -14,8 +14,13 @@ import {
 import { issuer } from '../../support/issuer/issuer.js'
 import { collectEvents } from '../../support/observe/channel-events.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
-import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
-import { authFor, type Receiver, startBehind } from '../../support/receiver/receiver.js'
+import type { OrdersOptions } from '../../support/receiver/order-receiver.js'
+import {
+  authFor,
+  type Receiver,
+  startBehind,
+  startOrders,
+} from '../../support/receiver/receiver.js'
 import { leaveChannels } from '../../support/secret-search/index.js'
 import { watchedStore } from '../../support/stores/watched-store.js'
 import { until } from '../../support/until.js'
@@ -72,8 +77,7 @@ it('what other code has thrown is an error of this package, whose own stay as th
 
 async function open(options: Partial<OrdersOptions>): Promise<Receiver> {
   const handler: OrdersOptions['handler'] = (_req, res) => void res.status(201).json({})
-  const receiver = await openOrders({ express, handler, ...options })
-  onTestFinished(() => receiver.close())
+  const receiver = await startOrders({ express, handler, ...options })
   return receiver
 }
 

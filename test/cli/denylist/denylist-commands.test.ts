@@ -159,6 +159,7 @@ describe('bad input changes nothing', () => {
   const ahead = String(Math.floor(Date.now() / 1000) + 600)
   it.each<Refused>([
     ['another kind', ['deny', 'route', 'x', ...WHY], /the first argument must be/],
+    ['a kind beside --file', ['deny', 'caller', '--file', 'f'], /takes the place of the kind/],
     ['no value', ['deny', 'caller', ...WHY], /caller needs a value/],
     ['an unknown caller', ['deny', 'caller', 'x', ...WHY], /not approve a caller of this name/],
     ['an unknown key', ['deny', 'key', 'd-9', ...WHY], /no key with this id/],
@@ -346,11 +347,6 @@ describe('deny --file', () => {
   ])('changes nothing for %s', async (_what, lines, message) => {
     expectFailure(await denyFile(lines), 2, message)
     expect(await isUnchanged()).toBe(true)
-  })
-
-  it('takes no kind beside it', async () => {
-    const ran = await denyFile([line()], ['caller', 'billing'])
-    expectFailure(ran, 2, '--file takes the place of the kind and its value')
   })
 })
 

@@ -8,7 +8,7 @@ import {
 } from '../../support/issuer/key-set-server.js'
 import { makeSigningKey, POLICY, shapeOfKey } from '../../support/issuer/signing-keys.js'
 import { knowToken } from '../../support/secret-search/index.js'
-import { runBoth, temporaryFile } from '../kit.js'
+import { diagnose } from './doctor-kit.js'
 
 const key = makeSigningKey('s-kid-like-any-other')
 const FRESH = { 'cache-control': 'max-age=3630' }
@@ -43,13 +43,12 @@ function tokenOf(claims: object = {}, typ = 'at+jwt'): string {
 
 const ID_TOKEN = { nonce: 'n-0S6_WzA2Mj', email: 'anna@example.com' }
 
-async function diagnose(policy: object, stdin = '', behaviour: Behaviour = published) {
+async function judge(policy: object, stdin = '', behaviour: Behaviour = published) {
   server.behave(behaviour)
   const withUri = (one: object): object => ({ ...one, jwksUri: server.url })
   const file = Array.isArray(policy) ? policy.map(withUri) : withUri(policy)
-  const path = await temporaryFile(JSON.stringify(file), 0o644)
-  const argv = ['doctor', '--policy', path, '--strict']
-  const ran = await runBoth(stdin ? [...argv, '--token-stdin'] : argv, { stdin })
+  const options = ['--strict', ...(stdin ? ['--token-stdin'] : [])]
+  const ran = await diagnose(file, { options, stdin })
   const lines = ran.stdout.split('\n')
   const verdictAt = lines.findIndex((line) => line.startsWith('Token '))
   return {
@@ -65,7 +64,7 @@ async function diagnose(policy: object, stdin = '', behaviour: Behaviour = publi
 
 describe('with a policy for OAuth 2.0 tokens, the doctor', () => {
   it('shows no kinds of keys, which those of the core alone have, and warns of no key of other use', async () => {
-    const { exitCode, stdout, object } = await diagnose(ANY)
+    const { exitCode, stdout, object } = await judge(ANY)
     expect(exitCode).toBe(0)
     const [, keys] = stdout.split('\nKeys\n')
     expect(keys?.split('\n')).toEqual([
@@ -79,7 +78,7 @@ describe('with a policy for OAuth 2.0 tokens, the doctor', () => {
   })
 
   it('says at a 404 where such an issuer names its key set, and nothing of the core', async () => {
-    const { object } = await diagnose(ANY, '', respond('404 Not Found', 'none'))
+    const { object } = await judge(ANY, '', respond('404 Not Found', 'none'))
     expect(JSON.stringify(object['faults'])).toContain(
       'status 404 instead of 200: check jwksUri: it is the jwks_uri in {issuer}/.well-known/openid-configuration"',
     )
@@ -89,25 +88,25 @@ describe('with a policy for OAuth 2.0 tokens, the doctor', () => {
     ['at+jwt', STRICT],
     ['any', ANY],
   ])('accepts an access token where the type is %s', async (_, policy) => {
-    const { exitCode, headline } = await diagnose(policy, tokenOf())
+    const { exitCode, headline } = await judge(policy, tokenOf())
     expect({ exitCode, headline }).toEqual({ exitCode: 0, headline: 'Token accepted' })
   })
 
   it('names the claim that shows an ID token, and nothing that it says', async () => {
-    const { headline, stdout, object } = await diagnose(ANY, tokenOf(ID_TOKEN, 'JWT'))
+    const { headline, stdout, object } = await judge(ANY, tokenOf(ID_TOKEN, 'JWT'))
     expect(headline).toBe('Token refused: id_token (nonce), the caller gets 401')
     expect(stdout).not.toMatch(/n-0S6|anna@/)
     expect(object['verdict']).toMatchObject({ reason: 'id_token', claim: 'nonce' })
   })
 
   it('says of a claim what the policy requires instead', async () => {
-    const user = await diagnose(ANY, tokenOf({ sub: 'auth0|1' }))
+    const user = await judge(ANY, tokenOf({ sub: 'auth0|1' }))
     expect(user.claim('sub')).toBe(' sub "auth0|1" callers of the policy do not include it')
-    const list = await diagnose(ANY, tokenOf({ aud: ['a', 'b'] }))
+    const list = await judge(ANY, tokenOf({ aud: ['a', 'b'] }))
     expect(list.claim('aud')).toBe(' aud ["a","b"] the policy requires "orders"')
-    const good = await diagnose(ANY, tokenOf({ aud: ['a', 'orders'] }))
+    const good = await judge(ANY, tokenOf({ aud: ['a', 'orders'] }))
     expect(good.claim('aud')).toBe(' aud ["a","orders"]')
-    const old = await diagnose(SERVICE, tokenOf({ aud: ['orders'] }))
+    const old = await judge(SERVICE, tokenOf({ aud: ['orders'] }))
     expect(old.claim('aud')).toBe(' aud ["orders"] the policy requires "orders"')
   })
 })
@@ -116,8 +115,8 @@ describe('with two policies of one issuer, the doctor', () => {
   it('says which of them has decided', async () => {
     const kinds = { source: 'microservice', token_type: 'service-access', permissions: [] }
     const [first, second] = [
-      await diagnose([SERVICE, ANY], tokenOf()),
-      await diagnose([SERVICE, ANY], tokenOf(kinds)),
+      await judge([SERVICE, ANY], tokenOf()),
+      await judge([SERVICE, ANY], tokenOf(kinds)),
     ]
     expect(first.headline).toBe(`Token accepted by the policy of ${ISSUER} for oauth2 tokens`)
     expect(second.headline).toBe(`Token accepted by the policy of ${ISSUER} for service tokens`)

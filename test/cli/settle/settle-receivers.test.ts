@@ -1,10 +1,10 @@
 import express from 'express'
 import { encryptedStore, type IdempotencyStore, type RecordView } from 'express-service-auth'
-import { afterAll, expect, it, onTestFinished } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { KEYS } from '../../stores/encrypted/encrypted-kit.js'
 import { openStore } from '../../stores/redis/kit.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
-import { openOrders } from '../../support/receiver/order-receiver.js'
+import { startOrders } from '../../support/receiver/receiver.js'
 import { startRedis } from '../../support/redis/redis.js'
 import { knowSecret } from '../../support/secret-search/index.js'
 import { until } from '../../support/until.js'
@@ -28,12 +28,11 @@ it('a write whose run was lost gives the answer that is settled by hand', async 
       return store.reserve(request)
     },
   }
-  const receiver = await openOrders({
+  const receiver = await startOrders({
     express,
     store: encryptedStore(inner, { keys: KEYS, current: '2026-01' }),
     handler: (_request, response) => void response.destroy(),
   })
-  onTestFinished(() => receiver.close())
   const key = newKey()
   const retry = () => call(receiver.port, { key })
   const view = async () => (await settle(server, record, '--json')).json()['view'] as RecordView

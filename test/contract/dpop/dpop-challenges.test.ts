@@ -1,7 +1,6 @@
 import type { Request } from 'express'
 import {
   acceptOneOf,
-  type DecisionEvent,
   memoryStore,
   requirePermissions,
   requireSingleUse,
@@ -61,15 +60,13 @@ describe.each(WAYS)('the challenge, through $entry', (way) => {
   it('of several issuers is one, and each has its own binding', async () => {
     const other = await createTestIssuer({ clock, issuer: 'https://other.test' })
     onTestFinished(() => other.close())
-    const events: DecisionEvent[] = []
-    const onDecision = (event: DecisionEvent) => events.push(event)
     const openBoth = async (one: Constraint, two: Constraint) => {
       const auth = serviceAuth([
-        issuer.policy({ senderConstraint: one, onDecision }),
-        other.policy({ senderConstraint: two, onDecision }),
+        issuer.policy({ senderConstraint: one }),
+        other.policy({ senderConstraint: two }),
       ])
       onTestFinished(() => auth.close())
-      return openAuth(way, auth, events)
+      return openAuth(way, auth)
     }
     for (const [one, two, challenge] of [
       [undefined, undefined, BEARER],

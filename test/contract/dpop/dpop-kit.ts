@@ -1,5 +1,4 @@
 import type {
-  DecisionEvent,
   MultiIssuerAuth,
   ServiceAuth,
   ServiceAuthPolicy,
@@ -13,6 +12,7 @@ import {
 } from '../../../src/testing/issuer/bound-token.js'
 import { compactToken, es256 } from '../../../src/testing/issuer/compact-token.js'
 import { createTestIssuer } from '../../support/issuer/test-issuer.js'
+import { collectEvents } from '../../support/observe/channel-events.js'
 import { authFor } from '../../support/receiver/receiver.js'
 import { ENTRIES, type Entry } from '../entries.js'
 
@@ -79,9 +79,9 @@ export const WAYS = ENTRIES.filter(({ entry }) => ['Express 5', 'authenticate'].
 export async function openAuth(
   { open }: Entry,
   auth: ServiceAuth | MultiIssuerAuth,
-  events: readonly DecisionEvent[],
   singleUse?: SingleUseStore,
 ) {
+  const events = collectEvents('decision')
   await auth.ready()
   const { raw, accepted } = await open(auth, { singleUse })
   return async ({ method = 'GET', target = '/', headers }: Sent) => {
@@ -96,8 +96,6 @@ export function open(
   policy: Partial<ServiceAuthPolicy> = {},
   store?: SingleUseStore,
 ) {
-  const events: DecisionEvent[] = []
-  const onDecision = (event: DecisionEvent) => events.push(event)
-  const auth = authFor(issuer.policy({ senderConstraint: DPOP, onDecision, ...policy }))
-  return openAuth(entry, auth, events, store)
+  const auth = authFor(issuer.policy({ senderConstraint: DPOP, ...policy }))
+  return openAuth(entry, auth, store)
 }

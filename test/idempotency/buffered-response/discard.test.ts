@@ -3,10 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express'
 import type { CoupledStore } from 'express-service-auth'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { call, callRaw, newKey } from '../../support/receiver/order-calls.js'
-import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
+import type { OrdersOptions } from '../../support/receiver/order-receiver.js'
+import { startOrders } from '../../support/receiver/receiver.js'
 import { until } from '../../support/until.js'
 import { atTheLastMoment, signing } from './outer-middlewares.js'
 
@@ -82,7 +83,7 @@ const twoParts: RequestHandler = (_req, res) => {
 describe.each(EXPRESS_MAJORS)('An answer of a run that is lost, $major', ({ express }) => {
   async function open(handler: RequestHandler, loss: Loss, more: Partial<OrdersOptions> = {}) {
     const maxResponseBytes = loss.moment === 'streaming' ? 0 : 1e6
-    const receiver = await openOrders({
+    const receiver = await startOrders({
       express,
       handler,
       store: losing(loss),
@@ -91,7 +92,6 @@ describe.each(EXPRESS_MAJORS)('An answer of a run that is lost, $major', ({ expr
       ...more,
       outer: [setOutside, ...(more.outer ?? [])],
     })
-    onTestFinished(() => receiver.close())
     return receiver
   }
 

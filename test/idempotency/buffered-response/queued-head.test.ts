@@ -4,9 +4,9 @@ import { memoryStore } from 'express-service-auth'
 import { afterAll, describe, expect, it } from 'vitest'
 import { withoutDate } from '../../support/network/raw-exchange.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
-import type { Receiver } from '../../support/receiver/open-receiver.js'
 import { type Call, callRaw, newKey } from '../../support/receiver/order-calls.js'
-import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
+import type { OrdersOptions } from '../../support/receiver/order-receiver.js'
+import { startOrders } from '../../support/receiver/receiver.js'
 import { until } from '../../support/until.js'
 import { compress } from './outer-middlewares.js'
 
@@ -26,9 +26,6 @@ const EXPECTING: Call = {
 describe.each(EXPRESS_MAJORS)(
   'A head that is queued behind 100 Continue, $major',
   ({ express }) => {
-    const receivers: Receiver[] = []
-    afterAll(() => Promise.all(receivers.map((receiver) => receiver.close())))
-
     /** The first of two responses waits until the second is complete and queued behind it. */
     async function open(handler: RequestHandler, more: Partial<OrdersOptions> = {}) {
       let first: Response | undefined
@@ -41,8 +38,7 @@ describe.each(EXPRESS_MAJORS)(
         }
       }
       const outer = [line, ...(more.outer ?? [])]
-      const receiver = await openOrders({ express, handler, ...more, outer })
-      receivers.push(receiver)
+      const receiver = await startOrders({ express, handler, ...more, outer })
 
       /** All that comes for the second request, behind the answer to the first or on its own. */
       async function answerTo(given: Call, isQueued: boolean): Promise<string> {

@@ -13,7 +13,7 @@ import responseTime from 'response-time'
 import { afterAll, describe, expect, it } from 'vitest'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { type Answer, call, newKey } from '../../support/receiver/order-calls.js'
-import { openOrders } from '../../support/receiver/order-receiver.js'
+import { startOrders } from '../../support/receiver/receiver.js'
 import { until } from '../../support/until.js'
 
 const store = memoryStore()
@@ -85,19 +85,15 @@ function comparable({ headers, body, ...answer }: Answer) {
 }
 
 describe.each(EXPRESS_MAJORS)('A real middleware, $major', ({ express }) => {
-  const receivers: { close(): Promise<void> }[] = []
-  afterAll(() => Promise.all(receivers.map((receiver) => receiver.close())))
-
   async function open(place: 'outer' | 'inner', name: string, isGuarded: boolean) {
     const lines: string[] = []
     const middlewares = REAL[name]?.({ write: (line) => void lines.push(line) }) ?? []
-    const receiver = await openOrders({
+    const receiver = await startOrders({
       express,
       handler: (req, res) => void HANDLERS[String(req.query['by'])]?.(res),
       [place]: middlewares,
       ...(isGuarded && { store }),
     })
-    receivers.push(receiver)
     return { lines, receiver }
   }
 

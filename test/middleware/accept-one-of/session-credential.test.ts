@@ -1,7 +1,6 @@
 import type { Application, RequestHandler } from 'express'
 import {
   acceptOneOf,
-  type DecisionEvent,
   type DenylistOption,
   ServiceAuthError,
   serviceCredential,
@@ -9,6 +8,7 @@ import {
 } from 'express-service-auth'
 import { describe, expect, it, vi } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
+import { collectEvents } from '../../support/observe/channel-events.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { startBehind, startReceiver } from '../../support/receiver/receiver.js'
 import { INVALID_TOKEN, UNAVAILABLE } from '../../support/receiver/refusal-bytes.js'
@@ -27,11 +27,8 @@ const bearer = (token: string) => ({ headers: [`Authorization: Bearer ${token}`]
 
 describe.each(EXPRESS_MAJORS)('sessionCredential, on $major', ({ express }) => {
   async function open(options: Parameters<typeof sessionCredential>[1], verifier = vi.fn(verify)) {
-    const told: DecisionEvent[] = []
-    const credential = sessionCredential(verifier, options)
-    const gate = acceptOneOf([{ name: 'user', ...credential }], {
-      onDecision: (event) => told.push(event),
-    })
+    const told = collectEvents('decision')
+    const gate = acceptOneOf([{ name: 'user', ...sessionCredential(verifier, options) }])
     const receiver = await startBehind(express, gate)
     return { receiver, told, verifier, raw: receiver.raw }
   }

@@ -1,10 +1,11 @@
 import { memoryStore, requirePermissions, type ServiceAuthError } from 'express-service-auth'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
-import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
+import type { OrdersOptions } from '../../support/receiver/order-receiver.js'
 import { expectOwnError } from '../../support/receiver/own-error.js'
+import { startOrders } from '../../support/receiver/receiver.js'
 import { watchedStore } from '../../support/stores/watched-store.js'
 
 const store = memoryStore()
@@ -14,7 +15,7 @@ describe.each(EXPRESS_MAJORS)("missingKey: 'run', $major", ({ express: app }) =>
   async function start(more: Partial<OrdersOptions> = {}) {
     const watched = watchedStore(store)
     const contexts: unknown[] = []
-    const receiver = await openOrders({
+    const receiver = await startOrders({
       express: app,
       store: watched,
       options: { missingKey: 'run' },
@@ -24,7 +25,6 @@ describe.each(EXPRESS_MAJORS)("missingKey: 'run', $major", ({ express: app }) =>
       },
       ...more,
     })
-    onTestFinished(() => receiver.close())
     return Object.assign(receiver, { store: watched, contexts })
   }
 

@@ -8,34 +8,24 @@ import {
   type ServiceAuthError,
   serviceAuth,
 } from 'express-service-auth'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
 import { EXPRESS_MAJORS } from '../../support/receiver/express-majors.js'
 import type { Receiver } from '../../support/receiver/open-receiver.js'
 import { type Call, call, newKey } from '../../support/receiver/order-calls.js'
-import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
+import type { OrdersOptions } from '../../support/receiver/order-receiver.js'
 import { expectOwnError } from '../../support/receiver/own-error.js'
+import { startOrders } from '../../support/receiver/receiver.js'
 import { serve } from '../../support/receiver/serve.js'
 import { type WatchedStore, watchedStore } from '../../support/stores/watched-store.js'
 import { throwing } from '../../support/throwing.js'
 
 describe.each(EXPRESS_MAJORS)('A programming error about the key, $major', ({ express }) => {
   let store: WatchedStore
-  const receivers: { close(): Promise<void> }[] = []
-  afterEach(async () => {
-    await Promise.all(receivers.splice(0).map((receiver) => receiver.close()))
-  })
-  const start = async (more: Partial<OrdersOptions> = {}): Promise<Receiver> => {
+  const start = (more: Partial<OrdersOptions> = {}): Promise<Receiver> => {
     store = watchedStore(memoryStore())
     store.fail('reserve', more.inner === undefined)
-    const receiver = await openOrders({
-      express,
-      store,
-      handler: (_req, res) => void res.json({}),
-      ...more,
-    })
-    receivers.push(receiver)
-    return receiver
+    return startOrders({ express, store, handler: (_req, res) => void res.json({}), ...more })
   }
   const expectFault = async (
     receiver: Receiver,
@@ -127,7 +117,7 @@ describe.each(EXPRESS_MAJORS)('A programming error about the key, $major', ({ ex
     }
     app.use(answerError)
     const served = await serve(app)
-    receivers.push(served)
+    onTestFinished(served.close)
     expect((await call(served.port, { path: '/bare' })).status).toBe(500)
     expect((await call(served.port, { path: '/mounted' })).status).toBe(500)
     expect(errors.map(({ message }) => message)).toEqual([

@@ -13,10 +13,7 @@ import { until } from '../../support/until.js'
 
 describeReceivers('A run whose caller or handler hangs up', (bench) => {
   it('goes on when its caller hangs up, and the retry gets its result', async () => {
-    const stages = makeStage()
-    const receiver = await bench.start(async (_req, res) => {
-      stages.enter(res)
-      await stages.left
+    const { receiver, ...stages } = await bench.startHeld((res) => {
       res.write('held ')
       res.end('back')
     })
@@ -45,12 +42,7 @@ describeReceivers('A run whose caller or handler hangs up', (bench) => {
     ['a timeout strikes', () => {}],
     ['the server closes', (_caller, server) => [server.close(), server.closeAllConnections()]],
   ])('goes on when %s', async (what, act) => {
-    const stages = makeStage()
-    const receiver = await bench.start(async (_req, res) => {
-      stages.enter(res)
-      await stages.left
-      res.json({ ran: true })
-    })
+    const { receiver, ...stages } = await bench.startHeld((res) => res.json({ ran: true }))
     if (what === 'a timeout strikes') receiver.server.setTimeout(50)
     const raw = await callRaw(receiver.port, { key: newKey() })
     const res = await stages.entered

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Request, Response } from 'express'
 import { memoryStore } from 'express-service-auth'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { describeReceivers, makeStage, problemOf } from '../../support/receiver/each-receiver.js'
@@ -9,20 +8,11 @@ import { until } from '../../support/until.js'
 
 describeReceivers('The lease of a run', (bench) => {
   it('keeps its lease while it works, beyond its length', async () => {
-    const stages = makeStage()
-    let signal: AbortSignal | undefined
-    const receiver = await bench.start(
-      async (req: Request, res: Response) => {
-        signal = req.idempotency?.signal
-        stages.enter(res)
-        await stages.left
-        res.json({ slow: true })
-      },
-      { leaseSeconds: 1, whenAbandoned: 'rerun' },
-    )
+    const options = { leaseSeconds: 1, whenAbandoned: 'rerun' } as const
+    const { receiver, ...stages } = await bench.startHeld((res) => res.json({}), options)
     const key = newKey()
     const answer = call(receiver.port, { key })
-    await stages.entered
+    const { req } = await stages.entered
     // A renewal that fails is tried again.
     bench.store.fail('renew')
     await bench.store.asked('renew')
@@ -33,27 +23,21 @@ describeReceivers('The lease of a run', (bench) => {
       problem: 'request-in-progress',
       headers: { 'retry-after': ['1'], 'cache-control': ['no-store'] },
     })
-    expect(signal?.aborted).toBe(false)
+    expect(req.idempotency?.signal.aborted).toBe(false)
     stages.leave()
     expect((await answer).status).toBe(200)
     expect(receiver.handled).toBe(1)
   })
 
   it('is no longer trusted after maxRunSeconds; what it ends with is kept all the same', async () => {
-    const stages = makeStage()
-    let signal: AbortSignal | undefined
-    const receiver = await bench.start(
-      async (req, res) => {
-        signal = req.idempotency?.signal
-        stages.enter(res)
-        await stages.left
-        res.json({ late: true })
-      },
-      { leaseSeconds: 1, maxRunSeconds: 1 },
+    const options = { leaseSeconds: 1, maxRunSeconds: 1 }
+    const { receiver, ...stages } = await bench.startHeld(
+      (res) => res.json({ late: true }),
+      options,
     )
     const key = newKey()
     const answer = call(receiver.port, { key })
-    await stages.entered
+    const { signal } = (await stages.entered).req.idempotency ?? {}
     if (signal && !signal.aborted) await once(signal, 'abort')
     await until('the lease to end', async () => {
       return (await problemOf(receiver.port, key)) === 'outcome-unknown'

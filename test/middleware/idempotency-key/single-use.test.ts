@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import express from 'express'
 import {
-  type DecisionEvent,
   type LeasedIdempotencyOptions,
   memoryStore,
   requireIdempotencyKey,
@@ -11,6 +10,7 @@ import { fromPg, postgresStore } from 'express-service-auth/postgres'
 import { Pool } from 'pg'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createTestIssuer } from '../../support/issuer/test-issuer.js'
+import { collectEvents } from '../../support/observe/channel-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import { createLedger } from '../../support/receiver/coupled-receiver.js'
 import { FAULT_STATUS } from '../../support/receiver/open-receiver.js'
@@ -25,9 +25,9 @@ async function openLeased(
   store: Partial<LeasedIdempotencyOptions['store'] & { consume: unknown }> = {},
   options: Partial<LeasedIdempotencyOptions> = {},
 ) {
-  const decisions: DecisionEvent[] = []
+  const decisions = collectEvents('decision')
   const inner = { ...memoryStore(), ...store } as LeasedIdempotencyOptions['store']
-  const auth = authFor(issuer.policy({ onDecision: (event) => decisions.push(event) }))
+  const auth = authFor(issuer.policy())
   const once = requireIdempotencyKey({ store: inner, singleUse: true, operation: 'o', ...options })
   const receiver = await startBehind(express, auth, express.json(), once)
   const post = (token: string, key?: string, body = '{}') =>

@@ -2,7 +2,7 @@ import { rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fromPg, migration, postgresStore } from 'express-service-auth/postgres'
 import { Pool } from 'pg'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
 import { sharedPostgres } from '../../support/postgres/postgres-database.js'
 import {
@@ -14,7 +14,7 @@ import {
 } from '../../support/receiver/coupled-receiver.js'
 import { EXPRESS_MAJORS, type ExpressModule } from '../../support/receiver/express-majors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
-import { openOrders } from '../../support/receiver/order-receiver.js'
+import { startOrders } from '../../support/receiver/receiver.js'
 import { withResolvers } from '../../support/with-resolvers.js'
 
 const postgres = await sharedPostgres()
@@ -30,7 +30,7 @@ it('a pool that ends under a request: that one commits, later ones get the 503',
   const { promise: released, resolve: letGo } = withResolvers()
   const pool = new Pool({ connectionString: ledger.url })
   const store = postgresStore(fromPg(pool), { sweepSeconds: false })
-  const receiver = await openOrders({
+  const receiver = await startOrders({
     express: EXPRESS_MAJORS[1]?.express as ExpressModule,
     store,
     async handler(request, response) {
@@ -40,7 +40,6 @@ it('a pool that ends under a request: that one commits, later ones get the 503',
       response.status(201).json({})
     },
   })
-  onTestFinished(() => receiver.close())
   const key = newKey()
   const running = call(receiver.port, { key })
   await reached

@@ -1,4 +1,4 @@
-import express5, { type RequestHandler, type Response } from 'express'
+import express5, { type Request, type RequestHandler, type Response } from 'express'
 import type { RecordKeeper } from 'express-service-auth'
 import { afterAll, afterEach, beforeAll, describe } from 'vitest'
 import { MEMORY, REDIS, type StoreFactory } from '../stores/store-factories.js'
@@ -21,6 +21,11 @@ export interface Bench {
     options?: OrdersOptions['options'],
     more?: Partial<OrdersOptions>,
   ): Promise<Receiver>
+  /** Starts one whose handler is entered by a request, and answers once its test lets it go. */
+  startHeld(
+    send: (response: Response, request: Request) => unknown,
+    options?: OrdersOptions['options'],
+  ): Promise<ReturnType<typeof makeStage> & { readonly receiver: Receiver }>
   /** Starts a receiver without `requireIdempotencyKey`. */
   startBare(handler: RequestHandler, more?: Partial<OrdersOptions>): Promise<Receiver>
 }
@@ -49,7 +54,7 @@ function benchOf(factory: StoreFactory, { express }: ExpressMajor): Bench {
     receivers.push(receiver)
     return receiver
   }
-  return {
+  const bench: Bench = {
     express,
     get store() {
       return store
@@ -61,8 +66,18 @@ function benchOf(factory: StoreFactory, { express }: ExpressMajor): Bench {
       store = watchedStore(opened.store)
       return open({ express, handler, store, options, ...more })
     },
+    async startHeld(send, options) {
+      const stage = makeStage()
+      const handler: RequestHandler = async (request, response) => {
+        stage.enter(response)
+        await stage.left
+        send(response, request)
+      }
+      return { ...stage, receiver: await bench.start(handler, options) }
+    },
     startBare: (handler, more = {}) => open({ express, handler, ...more }),
   }
+  return bench
 }
 
 /** Makes a stage: a handler calls `enter` and awaits `left`; its test awaits `entered` and calls `leave`. */

@@ -8,6 +8,7 @@ import {
 import { onTestFinished } from 'vitest'
 import type { ExpressModule } from './express-majors.js'
 import { openReceiver, type Receiver, type ReceiverOptions } from './open-receiver.js'
+import { type OrdersOptions, openOrders } from './order-receiver.js'
 
 export { behind, type Receiver } from './open-receiver.js'
 
@@ -23,6 +24,13 @@ export const startBehind = (
   express: ExpressModule,
   ...guards: RequestHandler[]
 ): Promise<Receiver> => startReceiver({ express, mount: (app) => app.use(...guards) })
+
+/** Starts a receiver of orders, which is closed after the test. */
+export async function startOrders(options: OrdersOptions): Promise<Receiver> {
+  const receiver = await openOrders(options)
+  onTestFinished(() => receiver.close())
+  return receiver
+}
 
 /** Creates a `serviceAuth`, which is closed after the test. */
 export function authFor(policy: ServiceAuthPolicy | OAuth2Policy): ServiceAuth {

@@ -19,8 +19,12 @@ import { issuer } from '../../support/issuer/issuer.js'
 import { createTestIssuer } from '../../support/issuer/test-issuer.js'
 import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
-import { openOrders } from '../../support/receiver/order-receiver.js'
-import { authFor, type Receiver, startBehind } from '../../support/receiver/receiver.js'
+import {
+  authFor,
+  type Receiver,
+  startBehind,
+  startOrders,
+} from '../../support/receiver/receiver.js'
 import { leaveChannels, recordOutput } from '../../support/secret-search/index.js'
 import { watchedStore } from '../../support/stores/watched-store.js'
 import { throwing } from '../../support/throwing.js'
@@ -118,12 +122,11 @@ it.each([false, true])('tells of writes, each fault once, with accepted: %s', as
   const journal = new Journal()
   log(journal, { accepted })
   const store = watchedStore(memoryStore())
-  const receiver = await openOrders({
+  const receiver = await startOrders({
     express,
     store,
     handler: (_req, res) => void res.status(201).json({}),
   })
-  onTestFinished(() => receiver.close())
   const key = newKey()
   await call(receiver.port, { key })
   await call(receiver.port, { key })
@@ -191,13 +194,12 @@ it('tells that a lease could not be renewed, which no other event tells', async 
   log(journal)
   const store = watchedStore(memoryStore())
   store.fail('renew')
-  const receiver = await openOrders({
+  const receiver = await startOrders({
     express,
     store,
     options: { leaseSeconds: 1 },
     handler: (_req, res) => void setTimeout(() => res.status(201).json({}), 500),
   })
-  onTestFinished(() => receiver.close())
   await call(receiver.port, { key: newKey() })
   expect(journal.entries).toMatchObject([
     ['error', { operation: 'renew', ok: false }, 'The lease of a write could not be renewed.'],

@@ -7,8 +7,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
 import { collectUnhandledErrors } from '../../support/observe/unhandled-errors.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
-import { openOrders } from '../../support/receiver/order-receiver.js'
-import { authFor, startBehind } from '../../support/receiver/receiver.js'
+import { authFor, startBehind, startOrders } from '../../support/receiver/receiver.js'
 import { leaveChannels } from '../../support/secret-search/index.js'
 import { throwing } from '../../support/throwing.js'
 import { meter, traceRequests } from './telemetry.js'
@@ -71,7 +70,7 @@ it('keeps the faults of a meter and of a span away from requests', async () => {
   const { stop } = instrument({ meterProvider })
   onTestFinished(stop)
   const { middleware } = traceRequests()
-  const receiver = await openOrders({
+  const receiver = await startOrders({
     express,
     store: memoryStore(),
     outer: [
@@ -83,7 +82,6 @@ it('keeps the faults of a meter and of a span away from requests', async () => {
     ],
     handler: (_req, res) => void res.status(201).json({}),
   })
-  onTestFinished(() => receiver.close())
   const key = newKey()
   expect((await call(receiver.port, { key })).status).toBe(201)
   expect((await call(receiver.port, { key })).status).toBe(201)

@@ -10,11 +10,10 @@ import {
   serviceCredential,
   sessionCredential,
 } from 'express-service-auth'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
-import { openOrders } from '../../support/receiver/order-receiver.js'
-import { authFor, startBehind } from '../../support/receiver/receiver.js'
+import { authFor, startBehind, startOrders } from '../../support/receiver/receiver.js'
 import { watchedStore } from '../../support/stores/watched-store.js'
 import { until } from '../../support/until.js'
 import { issuerBehindSecretQuery } from '../secret-query.js'
@@ -153,12 +152,11 @@ it('says that nothing could be decided, and counts fetches by the address withou
 it('counts reservations, runs and the time of the calls of a store of the user', async () => {
   const { series, metrics } = meter()
   const store = watchedStore(memoryStore())
-  const receiver = await openOrders({
+  const receiver = await startOrders({
     express,
     store,
     handler: (req, res) => void (req.query['end'] ? res.destroy() : res.status(201).json({})),
   })
-  onTestFinished(() => receiver.close())
   const key = newKey()
   await call(receiver.port)
   await call(receiver.port, { key })

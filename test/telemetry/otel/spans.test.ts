@@ -1,11 +1,16 @@
 import { EventEmitter } from 'node:events'
 import express from 'express'
 import { memoryStore, requirePermissions, requireSingleUse } from 'express-service-auth'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { issuer } from '../../support/issuer/issuer.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
-import { type OrdersOptions, openOrders } from '../../support/receiver/order-receiver.js'
-import { authFor, type Receiver, startBehind } from '../../support/receiver/receiver.js'
+import type { OrdersOptions } from '../../support/receiver/order-receiver.js'
+import {
+  authFor,
+  type Receiver,
+  startBehind,
+  startOrders,
+} from '../../support/receiver/receiver.js'
 import { until } from '../../support/until.js'
 import { meter, type Tracing, traceRequests, withoutPrefix } from './telemetry.js'
 
@@ -21,13 +26,12 @@ async function open(
   { middleware }: Tracing,
   options: Partial<OrdersOptions>,
 ): Promise<Receiver & { close(): Promise<void> }> {
-  const receiver = await openOrders({
+  const receiver = await startOrders({
     express,
     outer: [middleware],
     handler: (_req, res) => void res.status(201).json({}),
     ...options,
   })
-  onTestFinished(() => receiver.close())
   return receiver
 }
 

@@ -1,5 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
+import type { Reason } from '../../src/base/decision/reason.js'
+import { refusalOf } from '../../src/middleware/refusal-table.js'
 import { ROOT, readDocument } from './documents.js'
 import { namesIn, tableRows } from './markdown.js'
 
@@ -70,4 +72,22 @@ it.each(Object.entries(LISTS))('«%s» has what the code can say', (heading, nam
 it('has the reasons that are a 403 last', () => {
   const last = named('Refused tokens and callers').slice(-3)
   expect(last).toEqual(['caller_denied', 'caller_not_approved', 'permission_missing'])
+})
+
+const checks = tableRows(await readDocument('docs/how-it-decides.md'), 'The checks in their order')
+
+it('has the reasons of the checks in their order, each once, with the status of its response', () => {
+  const told = checks.flatMap(([, , reasons, answer = '']) =>
+    namesIn(reasons).map((reason) => [reason, Number(answer.slice(0, 3))]),
+  )
+  const known = ['Refused tokens and callers', 'Undecided', 'Refused writes'].flatMap(named)
+  const given = known.map((reason) => [reason, refusalOf(reason as Reason, 'Bearer').status])
+  expect(told.sort()).toEqual(given.sort())
+})
+
+it('has the checks in the picture, in their order', async () => {
+  const picture = await readDocument('docs/how-it-decides.svg')
+  const shown = [...picture.matchAll(/<text class="name"[^>]*>([^<]+)</g)].map(([, name]) => name)
+  const names = checks.flatMap(([check]) => (check && check !== 'Credential' ? [check] : []))
+  expect(shown).toEqual(['A request', ...names, 'Handler'])
 })

@@ -61,14 +61,8 @@ function usersWith({ query, tenantId }: Call, tables: Tables): object {
   const accounts = [...new Set(found.flatMap((ids) => [...ids]))]
     .filter(isFound)
     .flatMap((id) => tables.accounts.get(id) ?? [])
-    .toSorted(byAge)
+    .toSorted((one, other) => one.timeJoined - other.timeJoined)
   return { status: 'OK', users: accounts.map((account) => shownAccount(account, tables)) }
-}
-
-/** By age; of equally old ones the one with the later id is first. */
-function byAge(one: Account, other: Account): number {
-  if (one.timeJoined !== other.timeJoined) return one.timeJoined - other.timeJoined
-  return one.id < other.id ? 1 : -1
 }
 
 /** @throws {Refused} if there is no such tenant */

@@ -65,10 +65,6 @@ export function settingsRoutes(tables: Tables, features: () => ReadonlySet<Featu
 
   function tenants({ tenantId }: Call): object {
     assertTenant(tables, tenantId)
-    if (tenantId !== 'public') {
-      const whose = 'list all tenants associated with this app'
-      throw new Refused(403, `Only the public tenantId is allowed to ${whose}`)
-    }
     return { tenants: [...tables.tenants].map(toShownTenant) }
   }
 

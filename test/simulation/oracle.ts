@@ -288,6 +288,20 @@ export abstract class Oracle implements Verdict {
     return delayChance > 0 && delayMs > HARMLESS_DELAY_MS
   }
 
+  /** The run whose answer it is. */
+  protected runWith(answer: Answer): Run | undefined {
+    return this.history.runs.find((run) => isOf(run, answer))
+  }
+
+  /** What is wrong with the answer of a run, whoever sent it. */
+  protected faultOfRun(run: Run, { call }: Attempt, { headers }: Answer): string | undefined {
+    if (run.recordName !== call.recordName || run.body !== call.body)
+      return `answer: that of run ${run.number}, for another request`
+    const { location, 'content-type': type = '' } = headers
+    const hasHeaders = location === `/orders/${run.number}` && type.startsWith('text/')
+    return unless(hasHeaders, `answer: run ${run.number} without its headers`)
+  }
+
   protected attemptsOf(recordName: string): readonly Attempt[] {
     return this.history.attempts.filter(({ call }) => call.recordName === recordName)
   }
@@ -300,6 +314,11 @@ export abstract class Oracle implements Verdict {
     return this.history.runs.filter((run) => run.recordName === recordName)
   }
 }
+
+export const isOf = (
+  of: { readonly answer?: Pick<Answer, 'status' | 'body'> },
+  got: Answer,
+): boolean => of.answer?.status === got.status && of.answer.body === got.body
 
 export const unless = (isRight: boolean, fault: string): string | undefined =>
   isRight ? undefined : fault

@@ -1,5 +1,5 @@
 import { type Answer, type Attempt, problemOf, type Run } from '../history.js'
-import { DRIFT, Oracle, unless } from '../oracle.js'
+import { DRIFT, isOf, Oracle, unless } from '../oracle.js'
 import type { CoupledRoute } from '../story.js'
 import type { DatabaseStep, Row } from './database.js'
 
@@ -193,21 +193,16 @@ export class CoupledOracle extends Oracle {
     return isLong || connections === 2 || this.isDisturbed(receiver, sentAt, gotAt)
   }
 
-  #faultOfResult(
-    { call, gotAt = 0 }: Attempt,
-    answer: Answer,
-    own: Run | undefined,
-  ): string | undefined {
-    const run = this.history.runs.find((each) => isOf(each, answer))
+  #faultOfResult(attempt: Attempt, answer: Answer, own: Run | undefined): string | undefined {
+    const { gotAt = 0 } = attempt
+    const run = this.runWith(answer)
     const isReplayed = answer.headers['idempotent-replayed'] === 'true'
     if (run === undefined) {
       const isRefused = answer.status === 500 && own?.ending === 'swallows an error'
       return isRefused ? undefined : `answer: ${answer.status} "${answer.body}" is of no run`
     }
-    if (run.recordName !== call.recordName || run.body !== call.body)
-      return `answer: that of run ${run.number}, for another request`
-    if (answer.headers['location'] !== `/orders/${run.number}`)
-      return `answer: run ${run.number} without its Location`
+    const fault = this.faultOfRun(run, attempt, answer)
+    if (fault !== undefined) return fault
     // A refusal is sent although another run was first.
     const needsWrites =
       answer.status < 400 || (isCommitted(run.ending) && !this.#isOvertaken(run, gotAt))
@@ -234,7 +229,7 @@ export class CoupledOracle extends Oracle {
   /** Who asks again gets the same, until the record is swept. */
   #repeatedAnswers(): void {
     for (const { answer, gotAt = 0, call } of this.history.attempts) {
-      const run = answer && this.history.runs.find((each) => isOf(each, answer))
+      const run = answer && this.runWith(answer)
       if (run === undefined || !KEPT.has(run.reported ?? '') || gotAt < (run.reportedAt ?? 0))
         continue
       for (const again of this.history.attempts) {
@@ -260,6 +255,3 @@ export class CoupledOracle extends Oracle {
     }
   }
 }
-
-const isOf = ({ answer }: Run, { status, body }: Answer): boolean =>
-  answer?.status === status && answer.body === body

@@ -1,5 +1,12 @@
-import { type Answer, type Attempt, type Denial, problemOf, type Run } from '../history.js'
-import { DRIFT, type Leftovers, Oracle, unless, type Verdict } from '../oracle.js'
+import {
+  type Answer,
+  type Attempt,
+  type Denial,
+  problemOf,
+  type Run,
+  type SettlementRecord,
+} from '../history.js'
+import { DRIFT, isOf, type Leftovers, Oracle, unless, type Verdict } from '../oracle.js'
 import { faultOfStep, type RecordStep } from '../records.js'
 import { RETENTION_SECONDS } from '../story.js'
 
@@ -44,13 +51,9 @@ export class LeasedOracle extends Oracle {
     const [from, until] = [this.reservedAt(earlier), this.reservedAt(later)]
     const isLost = this.isLost(recordName, from, until)
     if (isLost && !this.#isRenewed(earlier, until)) return 'lost data'
-    const isFreed = this.history.settlements.some(
-      (each) =>
-        each.recordName === recordName &&
-        each.as === 'freed' &&
-        each.isDone !== false &&
-        each.sentAt <= until &&
-        (each.doneAt ?? Infinity) >= from,
+    const isFreed = this.#settlementsOf(recordName).some(
+      ({ as, isDone, sentAt, doneAt = Infinity }) =>
+        as === 'freed' && isDone !== false && sentAt <= until && doneAt >= from,
     )
     if (isFreed) return 'settled as free'
     if (this.story.whenAbandoned === 'rerun' && this.#hasNoLease(earlier, until)) return 'rerun'
@@ -257,24 +260,14 @@ export class LeasedOracle extends Oracle {
   }
 
   #faultOfResult(attempt: Attempt, answer: Answer, own: Run | undefined): string | undefined {
-    const { recordName, body } = attempt.call
+    const { recordName } = attempt.call
     const isReplayed = answer.headers['idempotent-replayed'] === 'true'
-    const settled = this.history.settlements.find(
-      (each) =>
-        each.recordName === recordName &&
-        each.answer?.body === answer.body &&
-        each.answer.status === answer.status,
-    )
-    if (settled !== undefined && isReplayed) return undefined
-    const run = this.history.runs.find(
-      (each) => each.answer?.body === answer.body && each.answer.status === answer.status,
-    )
+    const isSettled = this.#settlementsOf(recordName).some((each) => isOf(each, answer))
+    if (isSettled && isReplayed) return undefined
+    const run = this.runWith(answer)
     if (run === undefined) return `answer: ${answer.status} "${answer.body}" is of no run`
-    if (run.recordName !== recordName || run.body !== body)
-      return `answer: that of run ${run.number}, for another request`
-    const { location, 'content-type': type = '' } = answer.headers
-    if (location !== `/orders/${run.number}` || !type.startsWith('text/'))
-      return `answer: run ${run.number} without its headers`
+    const fault = this.faultOfRun(run, attempt, answer)
+    if (fault !== undefined) return fault
     if (!isReplayed)
       return unless(run === own, `answer: that of run ${run.number} without Idempotent-Replayed`)
     if (run === own) return `answer: run ${run.number} replayed to itself`
@@ -300,15 +293,11 @@ export class LeasedOracle extends Oracle {
         step.at >= endedAt &&
         step.after?.fence === run.fence,
     )
-    const settled = this.history.settlements.find(
-      (each) =>
-        each.recordName === recordName &&
-        each.isDone &&
-        each.sentAt > startedAt &&
-        (each.doneAt ?? Infinity) < endedAt,
+    const isSettled = this.#settlementsOf(recordName).some(
+      ({ isDone, sentAt, doneAt = Infinity }) => isDone && sentAt > startedAt && doneAt < endedAt,
     )
     if (later !== undefined && !isFreeAgain) return `run ${later.number}`
-    return settled === undefined ? undefined : 'an operator'
+    return isSettled ? 'an operator' : undefined
   }
 
   /** A run whose key another has taken learns of it with its next renewal. A run that keeps its key hears nothing. */
@@ -381,7 +370,7 @@ export class LeasedOracle extends Oracle {
       this.runsOf(recordName).some(
         (each) => this.reservedAt(each) > from && this.reservedAt(each) <= at,
       ) ||
-      this.history.settlements.some((each) => each.recordName === recordName && each.sentAt <= at)
+      this.#settlementsOf(recordName).some(({ sentAt }) => sentAt <= at)
     )
   }
 
@@ -418,7 +407,7 @@ export class LeasedOracle extends Oracle {
 
   #runAnsweredTo({ answer }: Attempt): Run | undefined {
     if (answer === undefined || problemOf(answer) !== undefined) return undefined
-    const run = this.history.runs.find((each) => each.answer?.body === answer.body)
+    const run = this.runWith(answer)
     return run?.ending === 'releases the key' ? undefined : run
   }
 
@@ -439,8 +428,8 @@ export class LeasedOracle extends Oracle {
   #isExcused(run: Run, again: Attempt): boolean {
     const { recordName, startedAt } = run
     const until = again.gotAt ?? 0
-    const isSettled = this.history.settlements.some(
-      (each) => each.recordName === recordName && each.isDone !== false && each.sentAt <= until,
+    const isSettled = this.#settlementsOf(recordName).some(
+      ({ isDone, sentAt }) => isDone !== false && sentAt <= until,
     )
     // Replicas confirm reservations, not results.
     return isSettled || this.isLost(recordName, startedAt - RESERVED_WITHIN_MS, until, 'results')
@@ -448,7 +437,7 @@ export class LeasedOracle extends Oracle {
 
   #isSame(run: Run, answer: Answer): boolean {
     if (!STORED.has(run.ending ?? '')) return problemOf(answer) === 'result-not-stored'
-    return answer.body === run.answer?.body && answer.status === run.answer.status
+    return isOf(run, answer)
   }
 
   /** Whether the server may have lost the token after this attempt. */
@@ -522,6 +511,10 @@ export class LeasedOracle extends Oracle {
       decidedAt >= confirmedAt + DENIED_WITHIN_MS &&
       !this.isDisturbed(receiver, confirmedAt - DENIED_WITHIN_MS, decidedAt, isNoBoot)
     )
+  }
+
+  #settlementsOf(recordName: string): readonly SettlementRecord[] {
+    return this.history.settlements.filter((each) => each.recordName === recordName)
   }
 
   /** The step that gave a record its fence. */

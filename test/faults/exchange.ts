@@ -1,4 +1,5 @@
-import { openExchange, withoutDate } from '../support/network/raw-exchange.js'
+import { withoutDate } from '../support/network/raw-exchange.js'
+import { callRaw } from '../support/receiver/order-calls.js'
 import type { Stop } from './stops.js'
 
 export interface Answer {
@@ -34,17 +35,12 @@ export interface Post {
 /** One POST on a socket of its own, answered with what came until the connection was gone. */
 export function post(port: number, { path, key, token, stopAt, body }: Post): Exchange {
   const askedAt = performance.now()
-  const exchange = openExchange(port)
-  const bytes = Buffer.from(JSON.stringify(body))
-  const headers = [
-    'Connection: close',
-    `Authorization: Bearer ${token}`,
-    `Idempotency-Key: ${key}`,
-    'Content-Type: application/json',
-    `Content-Length: ${bytes.length}`,
-    ...(stopAt === undefined ? [] : [`X-Stop-At: ${[stopAt].flat().join(', ')}`]),
-  ]
-  exchange.send({ method: 'POST', path, headers, body: bytes })
+  const headers = {
+    connection: 'close',
+    authorization: `Bearer ${token}`,
+    ...(stopAt !== undefined && { 'x-stop-at': [stopAt].flat().join(', ') }),
+  }
+  const exchange = callRaw(port, { path, key, body: JSON.stringify(body), headers })
   return {
     answer: exchange.closed.then((received) => readAnswer(received, askedAt)),
     abort: () => void exchange.socket.destroy(),

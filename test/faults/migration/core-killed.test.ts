@@ -18,7 +18,6 @@ it(`the core killed ${KILLS} times at random in one run, each identity has one a
   const core = await startKilledCore(database)
   onTestFinished(() => core.stop())
   const project = await writeProject('core-killed', USERS)
-  onTestFinished(() => project.remove())
 
   const place = { project, coreUrl: core.url, apiKey: CORE_API_KEY }
   const all = await toTheEnd(place, unharmed, 5 * KILLS)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
   accountsByExternalId,
   rowsWith,
@@ -9,7 +9,7 @@ import {
   type Ended,
   type Place,
   type Project,
-  startStep,
+  runStep,
   toldAccounts,
   toTheEnd,
   unharmed,
@@ -25,7 +25,6 @@ afterAll(() => core.close())
 
 async function placeNamed(prefix: string): Promise<Place> {
   const project = await writeProject(prefix, 6)
-  onTestFinished(() => project.remove())
   return { project, coreUrl: core.url, apiKey: core.apiKey }
 }
 
@@ -74,7 +73,7 @@ async function dyingOnce(step: 'run' | 'correct', dieAt: string): Promise<boolea
   let hasDied = false
   const all = await toTheEnd(place, async (_, name) => {
     if (name !== step || hasDied) return unharmed(place, name)
-    const ended = await (await startStep(place, name, dieAt)).ended
+    const ended = await runStep(place, name, { dieAt })
     hasDied = ended.exitCode === null
     return ended
   })

@@ -1,8 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { onTestFinished } from 'vitest'
 import type { ImportUser } from '../../../src/migration/core/import-user.js'
 import { compileCommand } from '../../cli/kit.js'
 import { compile } from '../../support/process/compile.js'
@@ -12,7 +14,6 @@ import { knowSecret, recordOutput } from '../../support/secret-search/index.js'
 export interface Project {
   readonly folder: string
   readonly externalUserIds: readonly string[]
-  remove(): Promise<void>
 }
 
 /** A user of whom nothing is to be corrected. */
@@ -49,6 +50,7 @@ function withRepeatedMethod(user: ImportUser): ImportUser {
  */
 export async function writeProject(prefix: string, count: number): Promise<Project> {
   const folder = await mkdtemp(join(tmpdir(), 'esa-migration-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const ids = Array.from({ length: count }, (_, index) => `${prefix}-${index}`)
   const [first = '', twice = '', failing = '', invalid = ''] = [ids[0], ...ids.slice(-3)]
   const records = ids.map((id) => {
@@ -59,11 +61,7 @@ export async function writeProject(prefix: string, count: number): Promise<Proje
   const fixes = [twice, failing, invalid].map((id) => ({ replaces: id, user: userNamed(id) }))
   await writeFile(join(folder, 'users.ndjson'), linesOf(records))
   await writeFile(join(folder, 'fix.ndjson'), linesOf(fixes))
-  return {
-    folder,
-    externalUserIds: ids,
-    remove: () => rm(folder, { recursive: true, force: true }),
-  }
+  return { folder, externalUserIds: ids }
 }
 
 const linesOf = (values: readonly object[]): string =>
@@ -82,46 +80,42 @@ export interface Ended {
   readonly stderr: string
 }
 
-export interface Started {
-  readonly child: ChildProcess
-  readonly ended: Promise<Ended>
+interface StepOptions {
+  /** The command dies there: see `dying-command.ts`. */
+  readonly dieAt?: string
+  /** No file may grow beyond so many blocks: to the process that is a full disk. */
+  readonly maxBlocks?: number
+  readonly args?: readonly string[]
 }
 
-/** Starts `service-auth migrate STEP`; with `DIE_AT` the one that dies. */
-export async function startStep(
+/** Runs `service-auth migrate STEP`. */
+export async function runStep(
   { project: { folder }, coreUrl, apiKey }: Place,
-  step: 'run' | 'correct' | 'reconcile' | 'unblock',
-  dieAt?: string,
-): Promise<Started> {
+  step: 'run' | 'correct' | 'unblock',
+  { dieAt, maxBlocks, args = [] }: StepOptions = {},
+): Promise<Ended> {
   knowSecret('an API key', apiKey)
   const program =
     dieAt === undefined
       ? await compileCommand()
       : await compile(new URL('dying-command.ts', import.meta.url))
-  const argv = [program, 'migrate', step, '--core', coreUrl, '--api-key-stdin', ...OPTIONS]
   const files = ['--source', 'users.ndjson', '--journal', 'journal']
-  const order = { correct: ['--corrections', 'fix.ndjson'], unblock: ['--yes'] }
-  const own = order[step as keyof typeof order] ?? []
+  const own = { run: [], correct: ['--corrections', 'fix.ndjson'], unblock: ['--yes'] }[step]
+  const argv = ['migrate', step, '--core', coreUrl, '--api-key-stdin', ...OPTIONS, ...files, ...own]
+  const limit = maxBlocks === undefined ? '' : `ulimit -f ${maxBlocks};`
+  const shell = ['-c', `${limit} exec "$@"`, 'sh', process.execPath, program, ...argv, ...args]
   const env = { PATH: process.env['PATH'], ...(dieAt !== undefined && { DIE_AT: dieAt }) }
-  const child = spawn(process.execPath, [...argv, ...files, ...own], { cwd: folder, env })
-  let stdout = ''
-  let stderr = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-  })
+  const child = spawn('sh', shell, { cwd: folder, env })
   child.stdin.on('error', () => undefined)
   child.stdin.end(apiKey)
-  const ended = once(child, 'close').then(([exitCode]) => {
-    recordOutput('the command', stdout + stderr)
-    return { exitCode, stdout, stderr }
-  })
-  return { child, ended }
+  const closed = once(child, 'close')
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
+  const [exitCode] = await closed
+  recordOutput('the command', stdout + stderr)
+  return { exitCode, stdout, stderr }
 }
 
-export const OPTIONS = [
+const OPTIONS = [
   // Runs of other tests are under way on the same core.
   ...['--allow-foreign-rows', '--accept-warnings', 'login_twice'],
   ...['--settle-seconds', '1', '--poll-seconds', '1', '--timeout-ms', '3000'],
@@ -148,13 +142,13 @@ export async function toTheEnd(
 }
 
 /** To its end, without harm. */
-export const unharmed = async (place: Place, name: 'run' | 'correct'): Promise<Ended> =>
-  (await startStep(place, name)).ended
+export const unharmed = (place: Place, name: 'run' | 'correct'): Promise<Ended> =>
+  runStep(place, name)
 
 /** By external id the core's id, as the command tells it. */
 export async function toldAccounts({ folder }: Project): Promise<ReadonlyMap<string, string>> {
-  const text = await readFile(join(folder, 'journal', 'accounts.ndjson'), 'utf8')
-  const told = text
+  const accounts = await readFile(join(folder, 'journal', 'accounts.ndjson'), 'utf8')
+  const told = accounts
     .split('\n')
     .filter(Boolean)
     .map((line) => JSON.parse(line))

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { coreClient } from '../../../src/migration/core/open-core-client.js'
 import { linesOf, runUntilStalled, userNamed } from '../../cli/migrate/migrate-kit.js'
 import { accountsByExternalId, rowsOf, startStandInCore } from '../../support/core/stand-in-core.js'
-import { type Ended, type Place, startStep, writeProject } from './kit.js'
+import { type Place, runStep, writeProject } from './kit.js'
 
 const IDS = ['killed-0', 'killed-1', 'killed-2', 'killed-3']
 const TO_CORRECT = 4
@@ -14,7 +14,6 @@ async function stalledPlace(): Promise<Place> {
   const core = await startStandInCore()
   onTestFinished(() => core.close())
   const project = await writeProject('killed', IDS.length)
-  onTestFinished(() => project.remove())
   const source = join(project.folder, 'users.ndjson')
   await writeFile(source, linesOf(...IDS.map(userNamed)))
   const journal = join(project.folder, 'journal')
@@ -35,20 +34,16 @@ async function stalledPlace(): Promise<Place> {
   return place
 }
 
-async function step(place: Place, name: 'unblock' | 'run', dieAt?: string): Promise<Ended> {
-  return (await startStep(place, name, dieAt)).ended
-}
-
 it.for(['before', 'after'])('an `unblock` killed %s each entry goes on', async (moment) => {
   let number = 0
   for (let hasDied = true; hasDied; ) {
     number += 1
     const place = await stalledPlace()
-    const first = await step(place, 'unblock', `${number}:${moment}`)
+    const first = await runStep(place, 'unblock', { dieAt: `${number}:${moment}` })
     hasDied = first.exitCode === null
     // Nothing is left to do for it when it was killed behind its last entry.
-    if (hasDied) await step(place, 'unblock')
-    expect(await step(place, 'run')).toMatchObject({ exitCode: TO_CORRECT })
+    if (hasDied) await runStep(place, 'unblock')
+    expect(await runStep(place, 'run')).toMatchObject({ exitCode: TO_CORRECT })
   }
   expect(number).toBeGreaterThan(3)
 })

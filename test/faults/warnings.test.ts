@@ -27,6 +27,7 @@ interface Call {
   readonly headers?: Readonly<Record<string, string>>
   readonly claims?: Readonly<Record<string, unknown>>
   readonly tokenHeader?: Readonly<Record<string, unknown>>
+  readonly body?: string
 }
 
 /** A receiver in a process of its own, with all that it writes to standard error. */
@@ -41,12 +42,13 @@ async function startReceiver(env: Readonly<Record<string, string>> = {}) {
   let aheadSeconds = 0
 
   async function status(path: string, call: Call = {}): Promise<number> {
-    const { method = 'GET', headers, claims, tokenHeader } = call
+    const { method = 'GET', headers, claims, tokenHeader, body = null } = call
     const now = Math.floor(Date.now() / 1000) + aheadSeconds
     const token = issuer.token({ iat: now, exp: now + 300, ...claims }, tokenHeader)
     const response = await fetch(`http://127.0.0.1:${greeting.port}${path}`, {
       method,
       headers: { authorization: `Bearer ${token}`, ...headers },
+      body,
     })
     await response.arrayBuffer()
     return response.status
@@ -57,18 +59,15 @@ async function startReceiver(env: Readonly<Record<string, string>> = {}) {
     write: (key: string = crypto.randomUUID()) =>
       status('/writes', { method: 'POST', headers: { 'idempotency-key': key } }),
     use: () => status('/uses', { method: 'POST' }),
-    importUser: async (path: string): Promise<number> => {
-      const response = await fetch(`http://127.0.0.1:${greeting.port}${path}`, {
+    importUser: (path: string) =>
+      status(path, {
         method: 'POST',
         headers: { authorization: `Bearer ${HOOK_TOKEN}`, 'content-type': 'application/json' },
         body: JSON.stringify({
           externalUserId: 'ada',
           identities: [{ provider: 'auth0', connection: 'users', userId: 'ada' }],
         }),
-      })
-      await response.arrayBuffer()
-      return response.status
-    },
+      }),
     async advance(seconds: number) {
       aheadSeconds += seconds
       child.send(seconds)

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { ImportUser } from '../../../src/migration/core/import-user.js'
+import type { CoreClient } from '../../../src/migration/core/core-client.js'
 import { refusingOrigin } from '../../support/network/free-port.js'
 import { knowSecret, recordOutput } from '../../support/secret-search/index.js'
 import {
@@ -16,12 +16,10 @@ import {
 
 const HASH = '$argon2id$v=19$m=65536,t=2,p=1$c2FsdHNhbHQ$aGFzaG9mdGhlcGFzc3dvcmQ'
 const OTHERS_HASH = '$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy'
-const PASSWORD = 'correct-horse-battery-staple'
-const TOTP_KEY = 'JBSWY3DPEHPK3PXP'
 
 beforeAll(() => {
   knowSecret('an API key', API_KEY)
-  for (const secret of [HASH, OTHERS_HASH, PASSWORD, TOTP_KEY]) knowSecret('a password', secret)
+  for (const secret of [HASH, OTHERS_HASH]) knowSecret('a password', secret)
 })
 
 const coreThat = (...script: Reply[]): Promise<ScriptedCore> => startScriptedCore(script)
@@ -29,7 +27,7 @@ const coreThat = (...script: Reply[]): Promise<ScriptedCore> => startScriptedCor
 const USER = { externalUserId: 'u1', loginMethods: [] }
 
 /** A read, and the writes, each with what it sends. */
-const WRITES: Record<string, (core: ReturnType<ScriptedCore['client']>) => Promise<unknown>> = {
+const WRITES: Record<string, (client: CoreClient) => Promise<unknown>> = {
   staging: (client) => client.stageUsers([USER]),
   'direct import': (client) => client.importUser(USER),
   deletion: (client) => client.deleteRows(['a']),
@@ -200,34 +198,15 @@ describe.concurrent('a core that answers', () => {
     expect(await core.client().countRows()).toBe(7)
   })
 
-  it.each([200, 400, 403, 500])(
-    'all that it was sent: %i, and no error quotes it',
-    async (status) => {
-      const user: ImportUser = {
-        externalUserId: 'legacy-1',
-        totpDevices: [{ secretKey: TOTP_KEY, deviceName: 'phone' }],
-        loginMethods: [
-          { recipeId: 'emailpassword', email: 'a@example.com', passwordHash: HASH },
-          { recipeId: 'emailpassword', email: 'b@example.com', plainTextPassword: PASSWORD },
-        ],
-      }
-      const core = await coreThat(replies(status, [API_KEY, OTHERS_HASH, user]))
-      const client = core.client()
-      const calls = [
-        () => client.stageUsers([user]),
-        () => client.importUser(user),
-        () => client.listRows(),
-        () => client.user('legacy-1'),
-      ]
-      for (const call of calls) {
-        const error = await rejectionOf(call())
-        expect(error).toMatchObject({ name: 'CoreError' })
-        expect(inspect(error, { showHidden: true, depth: 9 })).not.toMatch(
-          /horse|JBSWY3|aGFzaG|N9qo8u/,
-        )
-      }
-    },
-  )
+  it.each([200, 400, 500])('its key and a hash: %i, and no error quotes them', async (status) => {
+    const core = await coreThat(replies(status, [API_KEY, OTHERS_HASH]))
+    const calls = [...Object.values(WRITES), (client: CoreClient) => client.listRows()]
+    for (const call of calls) {
+      const error = await rejectionOf(call(core.client()))
+      expect(error).toMatchObject({ name: 'CoreError' })
+      expect(inspect(error, { showHidden: true, depth: 9 })).not.toMatch(/the-key-of|N9qo8u/)
+    }
+  })
 
   it('what names a mistake of the request, which the error says', async () => {
     const refusal = "Field name 'ids' cannot contain more than 500 elements"

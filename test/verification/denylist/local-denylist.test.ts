@@ -1,8 +1,8 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { expect, it, onTestFinished, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import type { ListEvent } from '../../../src/verification/denylist/list-state.js'
 import { readClocks } from '../../../src/verification/denylist/list-state.js'
 import { createLocalDenylist } from '../../../src/verification/denylist/local-denylist.js'
+import { collectEvents } from '../../support/observe/channel-events.js'
 import { caller, listOf } from './story.js'
 
 const ISSUER = 'https://core.example'
@@ -53,12 +53,7 @@ it('is unknown from the next look on when the monotonic clock has passed its tim
 it.each(['refuse', 'accept'] as const)(
   'says once that it has expired, to the first request that finds it so: %s',
   (whenUnknown) => {
-    const heard: unknown[] = []
-    const listen = (event: unknown): void => void heard.push(event)
-    subscribe('express-service-auth:denylist', listen)
-    onTestFinished(() => {
-      unsubscribe('express-service-auth:denylist', listen)
-    })
+    const heard = collectEvents('denylist')
     const held = createLocalDenylist({ ...OPTIONS, whenUnknown })
     expect(held.lists(ISSUER) === undefined).toBe(whenUnknown === 'refuse')
     held.apply(readNow(listOf(1)))

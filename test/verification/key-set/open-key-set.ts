@@ -44,6 +44,15 @@ export async function openKeySet(
   return { server, clock, keySet, source }
 }
 
+/** The same, once it has fetched its first set. */
+export async function openReadyKeySet(
+  ...given: Parameters<typeof openKeySet>
+): Promise<OpenKeySet> {
+  const opened = await openKeySet(...given)
+  await opened.keySet.ready()
+  return opened
+}
+
 /** Opens, beside key set and server, a receiver that decides by `POLICY` and these keys. */
 export async function openReceiverOfKeySet(
   behaviours: readonly Behaviour[],

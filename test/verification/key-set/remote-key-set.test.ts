@@ -4,7 +4,7 @@ import { hang, hangUp, serve, serveTagged } from '../../support/issuer/key-set-s
 import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 import { until } from '../../support/until.js'
 import { collectKeySetEvents, nextKeySetEvent } from './key-set-events.js'
-import { openKeySet } from './open-key-set.js'
+import { openKeySet, openReadyKeySet } from './open-key-set.js'
 
 const jwk = shapeOfKey('a', 2048)
 const other = shapeOfKey('b', 2048)
@@ -78,8 +78,9 @@ describe('ready', () => {
   })
 
   it('resolves for a set that was fetched once, although it has expired', async () => {
-    const { clock, keySet } = await openKeySet([serve(DOCUMENT, { 'cache-control': 'max-age=60' })])
-    await keySet.ready()
+    const { clock, keySet } = await openReadyKeySet([
+      serve(DOCUMENT, { 'cache-control': 'max-age=60' }),
+    ])
     clock.advance(60)
     expect(keySet.health().state).toBe('expired')
     await keySet.ready()
@@ -88,8 +89,7 @@ describe('ready', () => {
 
 describe('health', () => {
   it('tells state, age, keys and expiry, as JSON, without key material', async () => {
-    const { clock, keySet } = await openKeySet([serve({ keys: [jwk, other, { kid: 'bad' }] })])
-    await keySet.ready()
+    const { clock, keySet } = await openReadyKeySet([serve({ keys: [jwk, other, { kid: 'bad' }] })])
     clock.advance(7)
     const health = keySet.health()
     const expiresAt = clock() / 1000 - 7 + 3600
@@ -129,8 +129,7 @@ describe('health', () => {
   })
 
   it('cannot be used to change the set', async () => {
-    const { keySet } = await openKeySet([serve(DOCUMENT)])
-    await keySet.ready()
+    const { keySet } = await openReadyKeySet([serve(DOCUMENT)])
     const keys = keySet.health().keys as string[]
     keys.length = 0
     expect(keySet.health().keys).toEqual(['a'])
@@ -194,8 +193,7 @@ describe('initial', () => {
 describe('revalidation', () => {
   it('asks with the ETag, and a 304 makes the set fresh again', async () => {
     const tagged = serveTagged(DOCUMENT, '"1"', { 'cache-control': 'max-age=60' })
-    const { server, clock, keySet, source } = await openKeySet([tagged])
-    await keySet.ready()
+    const { server, clock, keySet, source } = await openReadyKeySet([tagged])
     clock.advance(30)
     const notModified = nextKeySetEvent('not_modified', server)
     source.current('a')
@@ -207,18 +205,16 @@ describe('revalidation', () => {
 
   it('after a set has expired asks for all of it', async () => {
     const tagged = serveTagged(DOCUMENT, '"1"', { 'cache-control': 'max-age=60' })
-    const { server, clock, keySet, source } = await openKeySet([tagged])
-    await keySet.ready()
+    const { server, clock, source } = await openReadyKeySet([tagged])
     clock.advance(60)
     expect(await source.find('a')).toMatchObject({ kid: 'a' })
     expect(server.requests[1]?.headers.has('if-none-match')).toBe(false)
   })
 
   it('asks for all of it where the set expired while a 304 was on its way', async () => {
-    const { server, clock, keySet, source } = await openKeySet([
+    const { server, clock, source } = await openReadyKeySet([
       serveTagged(DOCUMENT, '"1"', { 'cache-control': 'max-age=60' }),
     ])
-    await keySet.ready()
     clock.advance(59)
     server.behave(
       (socket, asked) => {
@@ -260,10 +256,9 @@ describe('close', () => {
   })
 
   it('leaves a set that is held in use until it expires', async () => {
-    const { server, clock, keySet, source } = await openKeySet([
+    const { server, clock, keySet, source } = await openReadyKeySet([
       serve(DOCUMENT, { 'cache-control': 'max-age=60' }),
     ])
-    await keySet.ready()
     keySet.close()
     clock.advance(59)
     expect(source.current('a')).toMatchObject({ kid: 'a' })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { type Behaviour, hang, hangUp, serve } from '../../support/issuer/key-set-server.js'
 import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 import { collectKeySetEvents, nextKeySetEvent } from './key-set-events.js'
-import { openKeySet } from './open-key-set.js'
+import { openKeySet, openReadyKeySet } from './open-key-set.js'
 
 const jwk = shapeOfKey('a', 2048)
 const rotated = shapeOfKey('b', 2048)
@@ -49,8 +49,7 @@ describe('without a usable set', () => {
 
 describe('a known key', () => {
   it('never waits for a fetch under way', async () => {
-    const { server, clock, keySet, source } = await openKeySet([before, hang])
-    await keySet.ready()
+    const { server, clock, keySet, source } = await openReadyKeySet([before, hang])
     clock.advance(300)
     expect(source.current('a')).toMatchObject({ kid: 'a' })
     await server.requested(2)
@@ -60,8 +59,7 @@ describe('a known key', () => {
   })
 
   it('causes one refresh when it is due, none before and none beside it', async () => {
-    const { server, clock, keySet, source } = await openKeySet([before, hang])
-    await keySet.ready()
+    const { server, clock, source } = await openReadyKeySet([before, hang])
     clock.advance(299)
     for (let round = 0; round < 100; round++) source.current('a')
     clock.advance(1)
@@ -75,12 +73,11 @@ describe('a refresh', () => {
   it('replaces the whole set: what is gone or replaced is not found any more', async () => {
     const replaced = shapeOfKey('a', 2048)
     const gone = serve({ keys: [rotated] })
-    const { server, clock, keySet, source } = await openKeySet([
+    const { server, clock, source } = await openReadyKeySet([
       after,
       serve({ keys: [replaced] }),
       gone,
     ])
-    await keySet.ready()
     const first = source.current('a')
     const swap = async (): Promise<unknown> => {
       clock.advance(300)
@@ -96,8 +93,7 @@ describe('a refresh', () => {
   })
 
   it('keeps a key that stays as it is', async () => {
-    const { keySet, source } = await openKeySet([before, after])
-    await keySet.ready()
+    const { source } = await openReadyKeySet([before, after])
     const first = source.current('a')
     await source.find('b')
     expect(source.current('a')).toBe(first)
@@ -108,8 +104,9 @@ describe('events', () => {
   it('tell the life of a set', async () => {
     const eventsOf = collectKeySetEvents()
     const script = [before, after, hangUp]
-    const { server, clock, keySet, source } = await openKeySet(script, { maxStaleSeconds: 100 })
-    await keySet.ready()
+    const { server, clock, keySet, source } = await openReadyKeySet(script, {
+      maxStaleSeconds: 100,
+    })
     await source.find('b')
     await expect(source.find('c')).rejects.toThrow()
     clock.advance(100)
@@ -151,8 +148,7 @@ describe('a clock that gives no time', () => {
   it('is a fault of its own, neither a 401 nor a 503, and does no lasting harm', async () => {
     let broken = false
     const clock = (): number => (broken ? Number.NaN : 1_800_000_000_000)
-    const { keySet, source } = await openKeySet([before], { clock })
-    await keySet.ready()
+    const { source } = await openReadyKeySet([before], { clock })
     broken = true
     expect(() => source.current('a')).toThrow(TypeError)
     expect(() => source.find('a')).toThrow(TypeError)

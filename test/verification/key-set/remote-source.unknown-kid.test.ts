@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { type Behaviour, hangUp, serve } from '../../support/issuer/key-set-server.js'
 import { shapeOfKey } from '../../support/issuer/signing-keys.js'
 import { collectKeySetEvents, nextKeySetEvent } from './key-set-events.js'
-import { openKeySet } from './open-key-set.js'
+import { openReadyKeySet } from './open-key-set.js'
 
 const jwk = shapeOfKey('a', 2048)
 const rotated = shapeOfKey('b', 2048)
@@ -21,16 +21,14 @@ function heldBack(answer: Behaviour): { behaviour: Behaviour; release(): void } 
 
 describe('an unknown kid', () => {
   it('causes a fetch at once, be the set brand-new, which brings a rotated key', async () => {
-    const { server, keySet, source } = await openKeySet([before, after])
-    await keySet.ready()
+    const { server, source } = await openReadyKeySet([before, after])
     expect(await source.find('b')).toMatchObject({ kid: 'b' })
     expect(server.requests).toHaveLength(2)
   })
 
   it('joins the fetch under way, and causes none when that brings its key', async () => {
     const { behaviour, release } = heldBack(after)
-    const { server, clock, keySet, source } = await openKeySet([before, behaviour])
-    await keySet.ready()
+    const { server, clock, source } = await openReadyKeySet([before, behaviour])
     clock.advance(300)
     source.current('a')
     await server.requested(2)
@@ -42,8 +40,7 @@ describe('an unknown kid', () => {
 
   it('causes one of its own when the fetch that it joined did not bring its key', async () => {
     const { behaviour, release } = heldBack(before)
-    const { server, clock, keySet, source } = await openKeySet([before, behaviour, after])
-    await keySet.ready()
+    const { server, clock, source } = await openReadyKeySet([before, behaviour, after])
     clock.advance(300)
     source.current('a')
     await server.requested(2)
@@ -55,15 +52,13 @@ describe('an unknown kid', () => {
   })
 
   it('is lacking once a fetch that began after it came lacks it', async () => {
-    const { server, keySet, source } = await openKeySet([before])
-    await keySet.ready()
+    const { server, source } = await openReadyKeySet([before])
     expect(await source.find('random')).toBeUndefined()
     expect(server.requests).toHaveLength(2)
   })
 
   it('shares its fetch with all who come meanwhile, and they share the next', async () => {
-    const { server, keySet, source } = await openKeySet([before])
-    await keySet.ready()
+    const { server, source } = await openReadyKeySet([before])
     const asking = Array.from({ length: 1000 }, (_, index) => source.find(`random-${index}`))
     expect(new Set(await Promise.all(asking))).toEqual(new Set([undefined]))
     expect(server.requests).toHaveLength(3)
@@ -71,8 +66,7 @@ describe('an unknown kid', () => {
 
   it('causes two fetches in any ten seconds, and is not looked up beyond that', async () => {
     const eventsOf = collectKeySetEvents()
-    const { server, clock, keySet, source } = await openKeySet([before])
-    await keySet.ready()
+    const { server, clock, source } = await openReadyKeySet([before])
     const fetchesAfter = async (seconds: number): Promise<number> => {
       clock.advance(seconds)
       const before = server.requests.length
@@ -94,8 +88,7 @@ describe('an unknown kid', () => {
 
   it('leaves the budget to others while background refreshes happen', async () => {
     const hasty = { refreshSeconds: 5 }
-    const { server, clock, keySet, source } = await openKeySet([before], hasty)
-    await keySet.ready()
+    const { server, clock, source } = await openReadyKeySet([before], hasty)
     for (let round = 0; round < 5; round++) {
       clock.advance(5)
       const refreshed = nextKeySetEvent('fetched', server)
@@ -110,8 +103,7 @@ describe('an unknown kid', () => {
   })
 
   it('that makes the due refresh happen takes nothing from the budget', async () => {
-    const { server, clock, keySet, source } = await openKeySet([before])
-    await keySet.ready()
+    const { server, clock, source } = await openReadyKeySet([before])
     clock.advance(300)
     for (const kid of ['x', 'y', 'z']) expect(await source.find(kid)).toBeUndefined()
     expect(await source.find('w')).toBe('not_looked_up')
@@ -119,8 +111,7 @@ describe('an unknown kid', () => {
   })
 
   it('is the 503 when its fetch fails, and causes none while the back-off runs', async () => {
-    const { server, clock, keySet, source } = await openKeySet([before, hangUp])
-    await keySet.ready()
+    const { server, clock, source } = await openReadyKeySet([before, hangUp])
     for (let round = 0; round < 50; round++) {
       await expect(source.find(`random-${round}`)).rejects.toMatchObject(UNAVAILABLE)
     }
@@ -133,8 +124,7 @@ describe('an unknown kid', () => {
 
   it('is the 503 over budget as long as the last fetch failed', async () => {
     const script = [before, before, before, hangUp]
-    const { server, clock, keySet, source } = await openKeySet(script, { refreshSeconds: 5 })
-    await keySet.ready()
+    const { server, clock, source } = await openReadyKeySet(script, { refreshSeconds: 5 })
     await source.find('x')
     await source.find('y')
     expect(await source.find('z')).toBe('not_looked_up')
@@ -150,8 +140,7 @@ describe('an unknown kid', () => {
   })
 
   it('is looked up again after the clock was set back', async () => {
-    const { clock, keySet, source } = await openKeySet([before])
-    await keySet.ready()
+    const { clock, source } = await openReadyKeySet([before])
     for (const kid of ['x', 'y']) expect(await source.find(kid)).toBeUndefined()
     expect(await source.find('z')).toBe('not_looked_up')
     clock.advance(-60)
@@ -159,8 +148,7 @@ describe('an unknown kid', () => {
   })
 
   it('that objects inherit is as unknown as any', async () => {
-    const { clock, keySet, source } = await openKeySet([before])
-    await keySet.ready()
+    const { clock, source } = await openReadyKeySet([before])
     for (const kid of ['__proto__', 'constructor', 'toString']) {
       clock.advance(10)
       expect(await source.find(kid)).toBeUndefined()

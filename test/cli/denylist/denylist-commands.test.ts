@@ -25,16 +25,10 @@ afterAll(() => Promise.all([redis.stop(), keySet.close()]))
 const policyAt = (jwksUri: string): Promise<string> =>
   temporaryFile(JSON.stringify({ ...POLICY, jwksUri }), 0o644)
 
-interface Options {
-  readonly stdin?: string
-  readonly url?: string
-}
-
-const service = (argv: readonly string[], { stdin = '', url = redis.url }: Options = {}) =>
+const service = (argv: readonly string[], { stdin = '', url = redis.url } = {}) =>
   runHere(argv, { stdin, env: { REDIS_URL: url } })
 
-const change = (argv: readonly string[], options: Options = {}): Promise<Ran> =>
-  service([...argv, '--policy', policy], options)
+const change: typeof service = (argv, options) => service([...argv, '--policy', policy], options)
 
 async function receiver(name: string): Promise<RedisDenylist> {
   const denylist = openDenylist(redis, { name })
@@ -155,8 +149,9 @@ describe('deny', () => {
 type Refused = [string, string[], RegExp]
 const LONG = 'x'.repeat(257)
 
+const ahead = Math.floor(Date.now() / 1000) + 600
+
 describe('bad input changes nothing', () => {
-  const ahead = String(Math.floor(Date.now() / 1000) + 600)
   it.each<Refused>([
     ['another kind', ['deny', 'route', 'x', ...WHY], /the first argument must be/],
     ['a kind beside --file', ['deny', 'caller', '--file', 'f'], /takes the place of the kind/],
@@ -183,7 +178,7 @@ describe('bad input changes nothing', () => {
       ['deny', 'issued-before', '17', '--tolerance=1s', ...WHY],
       /only for/,
     ],
-    ['a cut-off ahead', ['deny', 'issued-before', ahead, ...WHY], /more than 60 s ahead/],
+    ['a cut-off ahead', ['deny', 'issued-before', String(ahead), ...WHY], /more than 60 s ahead/],
     [
       'a large tolerance',
       ['deny', 'issued-before', 'now', '--tolerance=61s', ...WHY],
@@ -330,7 +325,6 @@ describe('deny --file', () => {
     })
   })
 
-  const ahead = Math.floor(Date.now() / 1000) + 600
   it.each<[string, readonly string[], RegExp]>([
     ['no line', [''], /--file must name a file of 1 to 1000 lines/],
     ['1001 lines', Array(1001).fill(line()), /--file must name a file of 1 to 1000 lines/],

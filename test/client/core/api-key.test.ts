@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { knowSecret } from '../../support/secret-search/index.js'
 import { failure, sourceAt, tokenOf } from '../kit.js'
 import { answers, hangs, type Lie, minted, startLyingCore } from '../lying-core.js'
@@ -22,14 +22,11 @@ async function coreWith(key: string) {
 describe('a key function', () => {
   it('is asked before each request, and may promise', async () => {
     const { core, shown } = await coreWith(NEW_KEY)
-    let asked = 0
-    const apiKey = async () => {
-      asked += 1
-      return NEW_KEY
-    }
+    const apiKey = vi.fn(async () => NEW_KEY)
     const source = sourceAt(core.url, { apiKey })
     await tokenOf(source, await tokenOf(source))
-    expect([asked, shown()]).toEqual([2, [NEW_KEY, NEW_KEY]])
+    expect(apiKey).toHaveBeenCalledTimes(2)
+    expect(shown()).toEqual([NEW_KEY, NEW_KEY])
   })
 
   it('is asked once more after a 401, so that a rotated key is found', async () => {
@@ -67,11 +64,7 @@ describe('a key function', () => {
   })
 
   it('that takes too long is no failure of the core, and nothing is sent afterwards', async () => {
-    let requests = 0
-    const deaf: typeof fetch = () => {
-      requests += 1
-      return new Promise(() => {})
-    }
+    const deaf = vi.fn<typeof fetch>(() => new Promise(() => {}))
     let give = (_key: string): void => {}
     const apiKey = () =>
       new Promise<string>((resolve) => {
@@ -81,7 +74,7 @@ describe('a key function', () => {
     await expect(source.token()).rejects.toMatchObject(failure('api_key_unavailable'))
     give(NEW_KEY)
     await new Promise((resolve) => setTimeout(resolve, 20))
-    expect(requests).toBe(0)
+    expect(deaf).not.toHaveBeenCalled()
   })
 
   it('shares one time limit with both requests', async () => {

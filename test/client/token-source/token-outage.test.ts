@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { ServiceCallError } from '../../../src/client/service-fetch/call-report.js'
 import { serviceFetch } from '../../../src/client/service-fetch/service-fetch.js'
 import { TokenSourceError } from '../../../src/client/token-source/token-source-error.js'
@@ -43,14 +43,11 @@ describe.concurrent('while no token can be had for a reason that passes', () => 
   it('the report counts each attempt, and the last failure is thrown', async () => {
     const service = await startService(ok)
     const cause = new TokenSourceError('core_failed', { coreStatus: 503 })
-    let asked = 0
-    const source = {
-      async token() {
-        asked += 1
-        throw cause
-      },
-    }
-    const call = serviceFetch(source, { origins: [service.url], deadlineMs: 3000, maxAttempts: 3 })
+    const token = vi.fn().mockRejectedValue(cause)
+    const call = serviceFetch(
+      { token },
+      { origins: [service.url], deadlineMs: 3000, maxAttempts: 3 },
+    )
     const error: unknown = await call(service.url, { method: 'POST' }).catch((thrown) => thrown)
     expect(error).toMatchObject({ name: 'ServiceCallError', code: 'token', cause })
     const { attempts, totalMs } = (error as ServiceCallError).report
@@ -63,7 +60,8 @@ describe.concurrent('while no token can be had for a reason that passes', () => 
     expect(waitedMs).toBeGreaterThan(1000)
     expect(totalMs).toBeGreaterThan(waitedMs - 5)
     expect(totalMs).toBeLessThan(3000)
-    expect([asked, service.requests.length]).toEqual([3, 0])
+    expect(token).toHaveBeenCalledTimes(3)
+    expect(service.requests).toEqual([])
   })
 
   it('an abort ends the wait', async () => {
@@ -83,13 +81,9 @@ describe.concurrent('while no token can be had for a reason that passes', () => 
 const LASTING = ['core_rejected', 'api_key_refused', 'token_unexpected', 'closed'] as const
 it.each(LASTING)('%s does not pass by itself, and ends the call at once', async (code) => {
   const service = await startService(ok)
-  let asked = 0
-  const token = async (): Promise<string> => {
-    asked += 1
-    throw new TokenSourceError(code)
-  }
+  const token = vi.fn().mockRejectedValue(new TokenSourceError(code))
   const call = serviceFetch({ token }, { origins: [service.url] })
   const message = `no service token: ${code}`
   await expect(call(service.url)).rejects.toMatchObject({ code: 'token', message })
-  expect(asked).toBe(1)
+  expect(token).toHaveBeenCalledTimes(1)
 })

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { manualClock } from '../../support/manual-clock.js'
 import { refusingOrigin } from '../../support/network/free-port.js'
 import { knowSecret } from '../../support/secret-search/index.js'
@@ -62,23 +62,16 @@ describe('a core that is not well', () => {
     ['grants more', 'token_unexpected', mints({}, { permissions: ['admin'] })],
   ])('that %s: %s', async ([, code, lie], { onTestFinished }) => {
     const core = await startLyingCore(lie, onTestFinished)
-    let requests = 0
-    const counted: typeof fetch = (input, init) => {
-      requests += 1
-      return fetch(input, init)
-    }
-    const options = {
-      clock: manualClock(),
-      fetch: counted,
-      ...(code === 'core_timeout' && { timeoutMs: TIMEOUT_MS }),
-    }
+    const counted = vi.fn(fetch)
+    const limit = code === 'core_timeout' && { timeoutMs: TIMEOUT_MS }
+    const options = { clock: manualClock(), fetch: counted, ...limit }
     const source = sourceAt(core.url, options, onTestFinished)
     await expect(source.token()).rejects.toMatchObject(failure(code))
     expect(source.health()).toMatchObject({ state: 'cold', lastError: code })
     // While the back-off lasts nothing more is asked.
     await expect(source.token()).rejects.toMatchObject(failure(code))
     await expect(source.ready()).rejects.toMatchObject(failure(code))
-    expect(requests).toBe(1)
+    expect(counted).toHaveBeenCalledTimes(1)
   })
 
   it('that is down', async () => {

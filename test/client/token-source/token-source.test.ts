@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { startIdentityCore } from '../../support/core/identity-core/identity-core.js'
 import { manualClock } from '../../support/manual-clock.js'
 import { API_KEY } from '../claims.js'
@@ -15,16 +15,11 @@ let coreIsAheadMs = 0
 const core = await startIdentityCore({ apiKey: API_KEY, clock: () => Date.now() + coreIsAheadMs })
 afterAll(() => core.close())
 
-/** A source of the core's, the requests that it has sent, and a way to cut it off. */
+/** A source of the core's, and the `fetch` that it has. */
 function countedSource(more: Parameters<typeof sourceAt>[1] = {}) {
   const clock = manualClock(0)
-  const seen = { requests: 0, isDown: false }
-  const counted: typeof fetch = async (input, init) => {
-    seen.requests += 1
-    if (seen.isDown) throw new TypeError('fetch failed')
-    return fetch(input, init)
-  }
-  return { source: sourceAt(core.url, { fetch: counted, clock, ...more }), clock, seen }
+  const counted = vi.fn(fetch)
+  return { source: sourceAt(core.url, { fetch: counted, clock, ...more }), clock, counted }
 }
 
 describe('a token of the core', () => {
@@ -51,27 +46,27 @@ describe('a token of the core', () => {
   })
 
   it('serves all calls until 80 % of its life, and its renewal is one request', async () => {
-    const { source, clock, seen } = countedSource()
+    const { source, clock, counted } = countedSource()
     await source.ready()
     const first = await tokenOf(source)
     clock.advance(239)
     expect(await source.token()).toBe(first)
-    expect(seen.requests).toBe(1)
+    expect(counted).toHaveBeenCalledTimes(1)
     clock.advance(1)
     const during = await Promise.all(Array.from({ length: 1000 }, () => source.token()))
     expect(new Set(during)).toEqual(new Set([first]))
-    expect(seen.requests).toBe(2)
+    expect(counted).toHaveBeenCalledTimes(2)
     await expect.poll(() => source.health().state).toBe('fresh')
     expect(await tokenOf(source)).not.toBe(first)
-    expect(seen.requests).toBe(2)
+    expect(counted).toHaveBeenCalledTimes(2)
   })
 
   it('is asked for once by a thousand calls that have none', async () => {
-    const { source, clock, seen } = countedSource()
+    const { source, clock, counted } = countedSource()
     for (const requests of [1, 2]) {
       const tokens = await Promise.all(Array.from({ length: 1000 }, () => source.token()))
       expect(new Set(tokens).size).toBe(1)
-      expect(seen.requests).toBe(requests)
+      expect(counted).toHaveBeenCalledTimes(requests)
       clock.advance(290)
     }
   })
@@ -80,19 +75,19 @@ describe('a token of the core', () => {
     'does not mind a clock of the core that is off',
     async (ms) => {
       coreIsAheadMs = ms
-      const { source, clock, seen } = countedSource()
+      const { source, clock, counted } = countedSource()
       const token = await tokenOf(source)
       coreIsAheadMs = 0
       clock.advance(239)
       expect(await source.token()).toBe(token)
-      expect(seen.requests).toBe(1)
+      expect(counted).toHaveBeenCalledTimes(1)
     },
   )
 })
 
 describe('a token that a receiver has refused', () => {
   it('is replaced once for all calls that were refused', async () => {
-    const { source, seen } = countedSource()
+    const { source, counted } = countedSource()
     const first = await tokenOf(source)
     const kid = await core.rotate()
     const others = await Promise.all(
@@ -101,18 +96,18 @@ describe('a token that a receiver has refused', () => {
     expect(new Set(others).size).toBe(1)
     expect(others[0]).not.toBe(first)
     expect(decodeProtectedHeader(await tokenOf(source)).kid).toBe(kid)
-    expect(seen.requests).toBe(2)
+    expect(counted).toHaveBeenCalledTimes(2)
     expect(await source.token({ after: first })).toBe(others[0])
   })
 
   it('comes back where the core gives no other, and stays in use', async () => {
-    const { source, seen } = countedSource()
+    const { source, counted } = countedSource()
     const token = await tokenOf(source)
-    seen.isDown = true
+    counted.mockRejectedValue(new TypeError('fetch failed'))
     expect(await source.token({ after: token })).toBe(token)
     expect(await source.token({ after: token })).toBe(token)
     expect(await source.token()).toBe(token)
-    expect(seen.requests).toBe(2)
+    expect(counted).toHaveBeenCalledTimes(2)
     expect(source.health()).toMatchObject({ state: 'fresh', lastError: 'core_unreachable' })
   })
 

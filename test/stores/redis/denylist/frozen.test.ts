@@ -74,14 +74,17 @@ const FREEZES: Record<string, Freeze> = {
   },
 }
 
-it('a receiver that was frozen refuses who was denied meanwhile', async () => {
+// On a busy machine Redis may take longer to answer than a decision waits; then the list counts as before.
+const PATIENTLY = { timeout: 60_000, retry: 2 }
+
+it('a receiver that was frozen refuses who was denied meanwhile', PATIENTLY, async () => {
   // At the same time, because each waits most of the time.
   const answers = await Promise.all(
     Object.entries(FREEZES).map(async ([name, freeze]) => [name, await answersAfterThaws(freeze)]),
   )
   const expected = Object.keys(FREEZES).map((name) => [name, REFUSED])
   expect(Object.fromEntries(answers)).toEqual(Object.fromEntries(expected))
-}, 60_000)
+})
 
 /** How many of the decisions in an outage would wait. */
 async function waitsIn(outage: Outage): Promise<number> {

@@ -128,8 +128,9 @@ export function refuseKey(
   emit({ outcome: 'refused', reason, status: refuse(response, reason, seconds) })
 }
 
-/** At least one. */
-const wholeSeconds = (waitMs: number): number => Math.max(1, Math.ceil(waitMs / 1000))
+/** At least one, also if a custom store says something other than a number. */
+const wholeSeconds = (waitMs: number): number =>
+  Number.isFinite(waitMs) ? Math.max(1, Math.ceil(waitMs / 1000)) : 1
 
 function refuseUnknownOutcome(
   { response, emit }: IdempotentContext,

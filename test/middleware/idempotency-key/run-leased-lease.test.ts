@@ -29,6 +29,15 @@ describeReceivers('The lease of a run', (bench) => {
     expect(receiver.handled).toBe(1)
   })
 
+  it.each([Number.NaN, Infinity, -1])('of %d ms is retried after a second', async (leaseLeftMs) => {
+    const receiver = await bench.start((_req, res) => void res.json({}))
+    vi.spyOn(bench.store, 'reserve').mockResolvedValue({ outcome: 'running', leaseLeftMs })
+    expect(await call(receiver.port, { key: newKey() })).toMatchObject({
+      status: 409,
+      headers: { 'retry-after': ['1'] },
+    })
+  })
+
   it('is no longer trusted after maxRunSeconds; what it ends with is kept all the same', async () => {
     const options = { leaseSeconds: 1, maxRunSeconds: 1 }
     const { receiver, ...stages } = await bench.startHeld(

@@ -160,9 +160,11 @@ const formatPlace = ({ line, corrections }: IdentityReport): string =>
   corrections === undefined ? String(line) : `${basename(corrections)}:${line}`
 
 function whyOf({ code, text, errors = [], differences = [], heldBy }: IdentityReport): string {
-  const reason = text ?? code
+  // The texts of most of the core's codes begin with them.
+  const isNamed = code !== undefined && text?.startsWith(code)
   const parts = [
-    ...(reason === undefined ? [] : [reason]),
+    ...(code === undefined || isNamed ? [] : [code]),
+    ...(text === undefined ? [] : [text]),
     ...errors.map(({ field, message }) => (field === '' ? message : `${field}: ${message}`)),
     ...(differences.length === 0 ? [] : [differences.join(', ')]),
     ...(heldBy === undefined ? [] : [`held by ${heldBy}`]),

@@ -28,6 +28,8 @@ describe('the findings of records', () => {
   const invalid = (name: string) => ({
     externalUserId: name,
     loginMethods: [{ recipeId: 'email' }],
+    // A warning, were the record not invalid anyway.
+    color: 'red',
   })
   const twice = (name: string) => ({
     externalUserId: name,

@@ -20,8 +20,11 @@ export interface TcpProxy {
   readonly opened: number
   /** Breaks all connections. */
   cut(): void
-  /** Breaks the connection instead of forwarding the next reply that contains `text`. Default: any reply. */
-  loseReply(text?: string): void
+  /**
+   * Breaks the connection instead of forwarding the next reply that contains `text`. Default: any reply. `outage` begins
+   * with it.
+   */
+  loseReply(text?: string, outage?: Outage): void
   /** From now on, breaks the connection instead of forwarding a reply that contains `text`. */
   loseReplies(text: string): void
   /** Holds all data back, in both directions, until `release`. */
@@ -50,7 +53,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   const wires = new Set<Wire>()
   const held: (() => void)[] = []
   let isHeld = false
-  let loss: { readonly text: string; readonly isForGood: boolean } | undefined
+  let loss: { text: string; isForGood: boolean; outage?: Outage | undefined } | undefined
   let blanked: string | undefined
   let delayMs = 0
   let opened = 0
@@ -84,6 +87,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
       return
     }
     if (loss !== undefined && chunk.includes(loss.text)) {
+      if (loss.outage !== undefined) void fail(loss.outage)
       if (!loss.isForGood) loss = undefined
       cutWire(wire)
       return
@@ -92,6 +96,13 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     if (blanked !== undefined && index !== -1) chunk.fill('x', index, index + blanked.length)
     if (delayMs === 0) sendInTurn(() => wire.client.write(chunk))
     else setTimeout(() => sendInTurn(() => wire.client.write(chunk)), delayMs)
+  }
+
+  async function fail(wanted: Outage): Promise<void> {
+    outage = wanted
+    const closed = wanted === 'refused' ? once(listener.close(), 'close') : undefined
+    wires.forEach(applyOutage)
+    await closed
   }
 
   const listener = createServer((client) => {
@@ -124,8 +135,8 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
       return opened
     },
     cut: () => wires.forEach(cutWire),
-    loseReply(text = '') {
-      loss = { text, isForGood: false }
+    loseReply(text = '', outage) {
+      loss = { text, isForGood: false, outage }
     },
     loseReplies(text) {
       loss = { text, isForGood: true }
@@ -148,12 +159,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     delayReplies(milliseconds) {
       delayMs = milliseconds
     },
-    async fail(wanted) {
-      outage = wanted
-      const closed = wanted === 'refused' ? once(listener.close(), 'close') : undefined
-      wires.forEach(applyOutage)
-      await closed
-    },
+    fail,
     async restore() {
       outage = undefined
       if (!listener.listening) await listen()

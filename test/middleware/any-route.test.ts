@@ -77,7 +77,7 @@ it('guards a WebSocket as a middleware of its path, which gets the request for t
   app.use('/echo', auth)
   const { server, port, close } = await serve(() => {})
   const sockets = new WebSocketServer({ noServer: true })
-  // The response that express-ws makes for an upgrade.
+  // Where the upgrade waits for the guard. express-ws upgrades first: a refusal then ends the WebSocket.
   server.on('upgrade', (request: IncomingMessage, socket, head) => {
     const response = new ServerResponse(request)
     response.writeHead = ((status: number) => {

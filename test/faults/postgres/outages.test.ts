@@ -4,13 +4,10 @@ import { call, newKey } from '../../support/receiver/order-calls.js'
 import { until } from '../../support/until.js'
 import { withResolvers } from '../../support/with-resolvers.js'
 import { cellsOf, VERSIONS } from './matrix.js'
-import { expectOnce, retry, told } from './retries.js'
+import { expectOnce, expectUnavailable, retry, told } from './retries.js'
 import { type Lane, LIMITS, onLane, openStage, PATIENT, type Stage } from './stage.js'
 
 const OUTAGES: readonly PostgresOutage[] = ['refused', 'accepted and closed', 'accepted and silent']
-
-/** For a busy machine, and for libraries that wait for the end of what cannot be ended. */
-const SLACK_MS = 4000
 
 describe.each(VERSIONS)('a database that is unreachable, Postgres %i', (version) => {
   let stage: Stage
@@ -20,14 +17,6 @@ describe.each(VERSIONS)('a database that is unreachable, Postgres %i', (version)
   afterAll(() => stage.close())
 
   describe.each(cellsOf(['directly']))('$title', (cell) => {
-    /** The caller is told so in time. */
-    async function expectUnavailable(port: number, key: string, withinMs: number): Promise<void> {
-      const askedAt = performance.now()
-      const answer = await call(port, { key })
-      expect(answer.status).toBe(503)
-      expect(performance.now() - askedAt).toBeLessThan(withinMs + SLACK_MS)
-    }
-
     it.concurrent.each(OUTAGES)('%s, from the start or later: 503, and back', async (outage) => {
       for (const isLater of [false, true]) {
         await onLane(stage, cell, async ({ proxy, receive }) => {
@@ -122,9 +111,7 @@ describe.each(VERSIONS)('a database that is unreachable, Postgres %i', (version)
     const holding = [newKey(), newKey()].map((key) => retry(port, key, '/orders/held'))
     await until('two held connections', async () => held === 2)
     const key = newKey()
-    const askedAt = performance.now()
-    expect(await call(port, { key })).toMatchObject({ status: 503 })
-    expect(performance.now() - askedAt).toBeLessThan(300 + LIMITS.resolveMs + SLACK_MS)
+    await expectUnavailable(port, key, 300 + LIMITS.resolveMs)
     goOn()
     for (const { final } of await Promise.all(holding)) expect(final.status).toBe(201)
     expect(held, 'each has run once').toBe(2)

@@ -31,6 +31,22 @@ export async function retry(port: number, key: string, path = '/orders/1'): Prom
 export const told = (answers: readonly Answer[]): string[] =>
   answers.map(({ status, problem }) => `${status}${problem ? ` ${problem}` : ''}`)
 
+/** For a busy machine, and for libraries that wait for the end of what cannot be ended. */
+export const SLACK_MS = 4000
+
+/** The caller is told so in time. */
+export async function expectUnavailable(
+  port: number,
+  key: string,
+  withinMs: number,
+  statuses: readonly number[] = [503],
+): Promise<void> {
+  const askedAt = performance.now()
+  const { status } = await call(port, { key })
+  expect(statuses).toContain(status)
+  expect(performance.now() - askedAt).toBeLessThan(withinMs + SLACK_MS)
+}
+
 /** The effect that a success names is the only one of its key, and the success is kept. */
 export async function expectOnce(
   stage: Stage,

@@ -120,11 +120,10 @@ describe.concurrent('how often and how long', () => {
       sent.push(init?.headers as Headers)
       return sent.length === 1 ? new Promise(() => {}) : globalThis.fetch(input, init)
     }
-    const settings = { fetch, attemptTimeoutMs: 100 }
     const proof = async (): Promise<string> => `proof-${sent.length}`
     const call = serviceFetch(
       { token: async () => 't', proof },
-      { origins: [service.url], ...settings },
+      { origins: [service.url], fetch, attemptTimeoutMs: 1000 },
     )
     await call(service.url)
     expect(sent.map((headers) => headers.get('dpop'))).toEqual(['proof-0', 'proof-1'])

@@ -163,7 +163,7 @@ describe('a reply that is lost on the wire', () => {
 
   it('is never taken for a refusal when somebody has taken the key meanwhile', async () => {
     const { proxy, store } = await proxied()
-    const { store: other } = openStore(server)
+    const { store: other } = openStore(server, { timeoutMs: 2000 })
     const outcomes = new Set<unknown>()
     // Who takes the key is mostly there before the connection is back.
     for (let round = 0; round < 20; round++) {

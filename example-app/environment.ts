@@ -30,6 +30,12 @@ export function addressFrom(name: string, fallback: string): string {
   throw new StartError(`${name} must be an address such as ${fallback}, without a path`)
 }
 
+/** Whose tokens count, and where their keys are: an `ISSUER` publishes its own, the usual one has those of the core. */
+export function issuerFrom(coreUrl: string, usual: string): { issuer: string; jwksUri?: string } {
+  if (textFrom('ISSUER') !== undefined) return { issuer: addressFrom('ISSUER', usual) }
+  return { issuer: usual, jwksUri: `${coreUrl}/.well-known/jwks.json` }
+}
+
 export const usualAddress = (name: PortName): string => `http://127.0.0.1:${USUAL_PORTS[name]}`
 
 /**

@@ -3,6 +3,7 @@ import {
   atPort,
   EXAMPLE_API_KEY,
   explainingOptions,
+  issuerFrom,
   StartError,
   textFrom,
   usualAddress,
@@ -17,14 +18,14 @@ import { createPlacedOrders } from './placed-orders.js'
 await launch('billing', async () => {
   const coreUrl = addressFrom('CORE_URL', usualAddress('CORE_PORT'))
   const ordersUrl = addressFrom('ORDERS_URL', usualAddress('ORDERS_PORT'))
-  const issuer = textFrom('ISSUER') ?? POLICY.issuer
+  const issuerAndKeys = issuerFrom(coreUrl, POLICY.issuer)
+  const { issuer } = issuerAndKeys
   const apiKey = textFrom('CORE_API_KEY') ?? EXAMPLE_API_KEY
   const orders = explainingOptions(() => createOrdersClient({ coreUrl, issuer, apiKey, ordersUrl }))
   await orders.ready().catch(({ message }: Error) => {
     throw new StartError(`${message} (the core is ${coreUrl})`)
   })
-  const jwksUri = `${coreUrl}/.well-known/jwks.json`
-  const { router: placedOrders } = createPlacedOrders({ issuer, jwksUri })
+  const { router: placedOrders } = createPlacedOrders(issuerAndKeys)
   const app = createBilling({ orders, placedOrders })
   const server = await atPort('BILLING_PORT', (port) => listen(app, port))
   console.log(`billing: ${server.url}`)

@@ -6,6 +6,7 @@ import {
   EXAMPLE_API_KEY,
   explainingOptions,
   integerFrom,
+  issuerFrom,
   textFrom,
   usualAddress,
 } from '../environment.js'
@@ -29,9 +30,8 @@ await launch('orders', async () => {
   const opened = await openStorage(warn, { goesOnWithoutRedis: true })
   const { storage, denylist, database } = opened
 
-  // An API domain of its own publishes the keys of the core itself.
-  const issuer = textFrom('ISSUER') && addressFrom('ISSUER', POLICY.issuer)
-  const policy = { ...POLICY, denylist, ...(issuer && { issuer, jwksUri: undefined }) }
+  const { jwksUri: _, ...usual } = POLICY
+  const policy = { ...usual, ...issuerFrom(coreUrl, POLICY.issuer), denylist }
   const verifySession = openSessions({ coreUrl, issuer: policy.issuer })
   const orders = explainingOptions(() => createOrders({ policy, storage, verifySession }))
   const notify = explainingOptions(() =>

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import express, { type RequestHandler } from 'express'
 import {
   acceptOneOf,
+  requireIdempotencyKey,
   requirePermissions,
   type ServiceAuthPolicy,
   type SessionVerifier,
@@ -13,7 +14,7 @@ import {
 import type { SessionContainer } from 'supertokens-node/recipe/session'
 import type { OrderBook, Storage } from './storage.js'
 
-/** Ordered, but never answered: so that there is a write whose outcome nobody knows. */
+/** Ordered, but never answered: a write whose outcome nobody knows, for trying the runbook's `settle`. */
 const BREAKS_ON_ITS_WAY = 'glass'
 
 /** Without control characters: Postgres has no room for all of them. */
@@ -28,7 +29,7 @@ export interface OrdersOptions {
 
 /** The receiver: reads take `orders:read`, writes `orders:write`, a fresh token and a key. */
 export function createOrders({ policy, storage, verifySession }: OrdersOptions) {
-  const { book, once, storeHealth } = storage
+  const { book, store } = storage
   const auth = serviceAuth(policy)
   const { issuer, denylist, onDecision } = policy
   const either = acceptOneOf(
@@ -62,11 +63,12 @@ export function createOrders({ policy, storage, verifySession }: OrdersOptions) 
     '/orders',
     requirePermissions('orders:write'),
     express.json(),
-    ...once,
+    requireIdempotencyKey({ store, singleUse: true }),
     takeOrderInto(book),
   )
 
-  const health = () => ({ ...auth.health(), ...storeHealth() })
+  // A store on Postgres has no state of its own between writes.
+  const health = () => ({ ...auth.health(), ...('health' in store && { store: store.health() }) })
   return { app, ready: auth.ready, health, close: auth.close }
 }
 

@@ -1,5 +1,5 @@
-import type { Request, RequestHandler } from 'express'
-import { requireIdempotencyKey, type Store } from 'express-service-auth'
+import type { Request } from 'express'
+import type { Store } from 'express-service-auth'
 import type { PostgresStore } from 'express-service-auth/postgres'
 import type { Pool, PoolClient } from 'pg'
 import type { Order } from './order.js'
@@ -18,10 +18,8 @@ export interface OrderBook {
 /** All in which an app on Postgres differs from one on Redis or in memory. */
 export interface Storage {
   readonly book: OrderBook
-  /** What stands before a write: its token passes once, and its key runs once. */
-  readonly once: readonly RequestHandler[]
-  /** What `/readyz` shows of the store. */
-  readonly storeHealth: () => object
+  /** Where tokens and keys of writes are kept. */
+  readonly store: Store | PostgresStore<PoolClient>
 }
 
 /** Orders in memory, beside a store that does not know them: after a crash the two may differ. */
@@ -34,8 +32,7 @@ export function leasedStorage(store: Store, orders = new Map<string, Order>()): 
       seed: put,
       count: async () => orders.size,
     },
-    once: [requireIdempotencyKey({ store, singleUse: true })],
-    storeHealth: () => ({ store: store.health() }),
+    store,
   }
 }
 
@@ -76,7 +73,6 @@ export function coupledStorage({ pool, store, outbox }: Database): Storage {
         return Number(rows[0]?.count)
       },
     },
-    once: [requireIdempotencyKey({ store, singleUse: true })],
-    storeHealth: () => ({}),
+    store,
   }
 }

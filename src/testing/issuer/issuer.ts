@@ -133,7 +133,8 @@ const rings = new WeakMap<object, KeyRing>()
  */
 export function keyRingOf(issuer: TestIssuer<AnyPolicy>): KeyRing {
   const ring = rings.get(issuer)
-  if (ring === undefined) throw new TypeError('the issuer must be made by createTestIssuer')
+  if (ring === undefined)
+    throw new TypeError('the issuer must be made by createTestIssuer, and awaited')
   return ring
 }
 

@@ -40,7 +40,9 @@ describe('Retry-After', () => {
     // `Date.parse` would read these.
     '(x) Thu, 01 Jan 2026 00:00:03 GMT',
     'Thu, 01 Jan 2026 00:00:03 GMT (x)',
+    '(x) Thursday, 01-Jan-26 00:00:03 GMT',
     'Thursday, 01-Jan-26 00:00:03 GMT (x)',
+    '(x) Thu Jan  1 00:00:03 2026',
     'Thu Jan  1 00:00:03 2026 (x)',
   ])('%j is malformed', (value) => {
     expect(waitFor(value)).toBeUndefined()

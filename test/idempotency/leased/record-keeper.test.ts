@@ -174,7 +174,7 @@ describe('the owner of a run whose result will be encrypted', () => {
   })
 })
 
-it.each(['', '6f2c', 'jwe:', 'jwe::6f2c', 'JWE:key:6f2c', `jwe:${'x'.repeat(65)}:6f2c`])(
+it.each(['', '6f2c', 'jwe::6f2c', 'JWE:key:6f2c', ' jwe:key:6f2c', `jwe:${'x'.repeat(65)}:6f2c`])(
   'any other owner, such as %j, tells none',
   (owner) => expect(keyIdOf(owner)).toBeUndefined(),
 )

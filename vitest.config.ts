@@ -49,6 +49,7 @@ const OF_THE_SYSTEM = [
   // The tests' own support.
   'test/support/secret-search/*.test.ts',
   'test/support/core/**/*.test.ts',
+  'test/support/process/*.test.ts',
   // A caller that waits for the budget of fetches: ten seconds.
   'test/verification/key-set/rotation-in-a-flood.test.ts',
 ]

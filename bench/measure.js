@@ -3,7 +3,7 @@ import { startServer } from './processes.js'
 /** Two processes of one program differ by some hundredths: each heat starts new ones. */
 const HEATS = 3
 /** Many and short: on a busy machine some of them are left alone. */
-const TURNS_PER_HEAT = Number(process.env.BENCH_TURNS ?? 24)
+const TURNS_PER_HEAT = Number(process.env.BENCH_TURNS ?? 20)
 const TURN_MS = Number(process.env.BENCH_MS ?? 100)
 const WARM_UP_MS = 1000
 

@@ -5,7 +5,7 @@ import { startDatabase } from './postgres.js'
 
 const REMEMBERED = 100_000
 /** Long enough to send each of them once. */
-const FILL_MS = 20_000
+const FILL_MS = 16_000
 const DENIED = 10_000
 const DENYLIST = { prefix: 'full:' }
 const RECORDS = { redis: 10_000_000, postgres: 1_000_000 }

@@ -43,7 +43,7 @@ const OF_THE_SYSTEM = [
   'test/stores/postgres/{answers-on-the-wire,check,ended-by-handler,missing-key,pools,races}.test.ts',
   // On each library of Postgres.
   'test/stores/postgres/{late-use,server-failures,silent-replies}.test.ts',
-  'test/stores/postgres/adapters/{clients,drizzle,pgbouncer,postgres-js,ready-and-ended,runners}.test.ts',
+  'test/stores/postgres/adapters/{async-context,clients,drizzle,pgbouncer,postgres-js,ready-and-ended,runners}.test.ts',
   'test/stores/postgres/sql/statements-by-library.test.ts',
   'test/stores/postgres/guard/calls-under-way.test.ts',
   // The tests' own support.

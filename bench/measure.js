@@ -1,22 +1,22 @@
 import { startServer } from './processes.js'
 
 /** Two processes of one program differ by up to a tenth: each heat starts new ones. */
-const HEATS = Number(process.env.BENCH_HEATS ?? 7)
+const HEATS = 3
 /** Many and short: on a busy machine some of them are left alone. */
-const TURNS_PER_HEAT = 8
-const TURN_MS = 100
-const WARM_UP_MS = 800
+const TURNS_PER_HEAT = Number(process.env.BENCH_TURNS ?? 20)
+const TURN_MS = Number(process.env.BENCH_MS ?? 100)
+const WARM_UP_MS = 1000
 
 /**
  * Lets all contenders take turns, so that whatever else the machine does meets them all. Resolves to the heats
  * of each contender; a heat is a list of turns `{ cost, rate }`: microseconds of processor time for a request, and
  * requests a second. A contender is `{ app, settings, request, before, warmUpMs, tls }`; `before` runs ahead of each
- * of its turns, `tls` is how the load connects. `options` are `{ heats, turns, turnMs, connections, storeCpu }`; what
+ * of its turns, `tls` is how the load connects. `options` are `{ turns, turnMs, connections, storeCpu }`; what
  * `storeCpu` returns, in microseconds, is charged to the requests as well.
  */
-export async function measure(bench, contenders, { heats: count = HEATS, ...options } = {}) {
+export async function measure(bench, contenders, options = {}) {
   const heats = []
-  for (let heat = 0; heat < count; heat += 1) heats.push(await runHeat(bench, contenders, options))
+  for (let heat = 0; heat < HEATS; heat += 1) heats.push(await runHeat(bench, contenders, options))
   return contenders.map((_, index) => heats.map((turns) => turns[index]))
 }
 

@@ -57,13 +57,12 @@ export async function compare(bench, { ours, others, options }) {
   const rivals = bench.otherBuild === undefined ? others : [onOtherBuild(bench, ours)]
   const [own, ...measured] = await measure(bench, [ours, ...rivals], options)
   for (const [index, { label, goal }] of rivals.entries()) {
-    const heats = own.map((turns, heat) => cheapest(measured[index][heat]) / cheapest(turns))
     bench.table.add({
       figure: `${ours.label}, of ${label}`,
       ours: cheapest(own),
       other: cheapest(measured[index]),
-      ratio: median(heats),
-      heats,
+      ratio: cheapest(measured[index]) / cheapest(own),
+      heats: own.map((turns, heat) => cheapest(measured[index][heat]) / cheapest(turns)),
       goal,
     })
   }

@@ -48,7 +48,7 @@ async function growthOfReads(bench) {
       warmUpMs: FILL_MS,
     },
   }
-  const [few, ...many] = await measure(bench, Object.values(contenders), { heats: 3, turns: 20 })
+  const [few, ...many] = await measure(bench, Object.values(contenders))
   for (const [index, label] of Object.keys(contenders).slice(1).entries()) {
     addRow(bench, `read, ${label}`, cheapest(many[index]), cheapest(few))
   }

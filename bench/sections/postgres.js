@@ -4,7 +4,7 @@ import { TABLES } from '../apps/postgres.js'
 import { addRates, compare } from '../table.js'
 
 /** Each writes on all connections of its pool at once. */
-const OPTIONS = { connections: 16, turns: 3, turnMs: 800 }
+const OPTIONS = { connections: 16, turns: 8, turnMs: 800 }
 /** Every commit is flushed to the disk, as by default; checkpoints are rarer than the turns are long. */
 const SERVER = {
   isOnDisk: true,

@@ -105,6 +105,8 @@ it('starts the example in a fresh clone', { timeout: LONG }, async () => {
   const [start = ''] = TRY.split('\n')
   const [, calls] = /explains (\d+) calls/.exec(start) ?? []
   const running = asNobody(start)
+  // Before anything is imported: that takes seconds.
+  await running.shows(`\nStarts three services and explains ${calls} calls.\n`)
   await running.shows('See it in a browser')
   await running.interrupt()
   expect(running.printed()).toContain(`${calls} of ${calls} steps went as expected`)

@@ -31,9 +31,9 @@ export function addressFrom(name: string, fallback: string): string {
 }
 
 /** Whose tokens count, and where their keys are: an `ISSUER` publishes its own, the usual one has those of the core. */
-export function issuerFrom(coreUrl: string, usual: string): { issuer: string; jwksUri?: string } {
-  if (textFrom('ISSUER') !== undefined) return { issuer: addressFrom('ISSUER', usual) }
-  return { issuer: usual, jwksUri: `${coreUrl}/.well-known/jwks.json` }
+export function issuerFrom(coreUrl: string, usual: string) {
+  const jwksUri = textFrom('ISSUER') ? undefined : `${coreUrl}/.well-known/jwks.json`
+  return { issuer: addressFrom('ISSUER', usual), jwksUri }
 }
 
 export const usualAddress = (name: PortName): string => `http://127.0.0.1:${USUAL_PORTS[name]}`

@@ -7,7 +7,7 @@ import {
 } from 'express-service-auth'
 
 /** Billing as a receiver: orders sends it each order at least once, and billing records it once. */
-export function createPlacedOrders(core: { issuer: string; jwksUri?: string }) {
+export function createPlacedOrders(core: { issuer: string; jwksUri: string | undefined }) {
   const auth = serviceAuth({
     ...core,
     audience: 'billing',

@@ -30,8 +30,7 @@ await launch('orders', async () => {
   const opened = await openStorage(warn, { goesOnWithoutRedis: true })
   const { storage, denylist, database } = opened
 
-  const { jwksUri: _, ...usual } = POLICY
-  const policy = { ...usual, ...issuerFrom(coreUrl, POLICY.issuer), denylist }
+  const policy = { ...POLICY, ...issuerFrom(coreUrl, POLICY.issuer), denylist }
   const verifySession = openSessions({ coreUrl, issuer: policy.issuer })
   const orders = explainingOptions(() => createOrders({ policy, storage, verifySession }))
   const notify = explainingOptions(() =>

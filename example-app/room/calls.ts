@@ -34,7 +34,7 @@ const ROUTES = {
 } as const
 const BODY = JSON.stringify({ item: 'lamp', quantity: 1 })
 const SHOWN_CHARACTERS = 40
-/** Some hostile tokens are about the moment, and all expire after five minutes. */
+/** Hostile tokens are made for the current time, and expire after five minutes at the latest. */
 const MAX_AGE_MS = 60_000
 
 /**

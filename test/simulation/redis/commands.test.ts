@@ -127,8 +127,13 @@ async function read(redis: Redis, name: string): Promise<Stored | undefined> {
   const ends = await redis.pexpiretime(name)
   const endsAt = ends < 0 ? Number.POSITIVE_INFINITY : ends
   switch (await redis.type(name)) {
-    case 'string':
-      return { type: 'string', value: plain(await redis.getBuffer(name)) as string, endsAt }
+    case 'string': {
+      const value = await redis.getBuffer(name)
+      // It may have ended since its type was asked.
+      return value === null
+        ? undefined
+        : { type: 'string', value: value.toString('latin1'), endsAt }
+    }
     case 'hash':
       return { type: 'hash', value: new Map(Object.entries(await redis.hgetall(name))), endsAt }
     default:

@@ -22,14 +22,22 @@ export function parseOptions<Schema extends z.ZodType>(
 ): z.output<Schema> {
   // `jitless`: options are parsed once, and compiling a parser for them would take longer.
   const result = schema().safeParse(ownMembers(input), { jitless: true })
-  if (!result.success && isObject(input) && 'httpVersion' in input) {
-    const mistake = 'got a request: call the function, and use what it returns as the middleware'
-    throw new TypeError(`${subject}: ${mistake}`)
-  }
+  const mistake = result.success ? undefined : mistakeOf(input)
+  if (mistake !== undefined) throw new TypeError(`${subject}: ${mistake}`)
   const faults = result.error?.issues.flatMap(describeIssue) ?? []
   if (isObject(input)) faults.push(...crossOptionCheck(input))
   if (result.success && faults.length === 0) return result.data
   throw new TypeError(`${subject}: ${[...new Set(faults)].join('; ')}`)
+}
+
+/** Names what was passed in place of options: its members would each be called a faulty option. */
+function mistakeOf(input: unknown): string | undefined {
+  if (!isObject(input)) return undefined
+  if ('httpVersion' in input)
+    return 'got a request: call the function, and use what it returns as the middleware'
+  if (hasFunctions(input, ['reserve']) || hasFunctions(input, ['consume']))
+    return 'got a store: pass { store }'
+  return undefined
 }
 
 /** A copy without a prototype: what other code adds to `Object.prototype` must not become an option. */

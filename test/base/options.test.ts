@@ -11,6 +11,7 @@ import {
   parseOptions,
   storeWith,
 } from '../../src/base/options.js'
+import { memoryStore, requireIdempotencyKey, requireSingleUse } from '../../src/index.js'
 
 const schema = lazy(() =>
   optionsObject({
@@ -47,6 +48,14 @@ describe('options', () => {
     expect(faultOf(new IncomingMessage(new Socket()))).toBe(
       'test options: got a request: call the function, and use what it returns as the middleware',
     )
+  })
+
+  it('are refused in a few words when they are a store', () => {
+    const mistake = 'got a store: pass { store }'
+    for (const guard of [requireIdempotencyKey, requireSingleUse])
+      expect(() => guard(memoryStore() as never)).toThrow(mistake)
+    expect(faultOf({ run: () => {}, consume: () => {} })).toContain(mistake)
+    expect(faultOf({ reserve: () => {} })).toContain(mistake)
   })
 
   it('have each fault named once', () => {

@@ -31,7 +31,7 @@ it.concurrent.for<[string, Lie, string[], string]>([
   async ([_, lie, args, told], { onTestFinished }) => {
     const core = await startLyingCore(lie, onTestFinished)
     const command = [program, core.url, ...args]
-    const run = promisify(execFile)(process.execPath, command, { timeout: 30_000 })
+    const run = promisify(execFile)(process.execPath, command, { timeout: 50_000 })
     expect(await run).toMatchObject({ stdout: told, stderr: '' })
   },
 )

@@ -199,6 +199,6 @@ it('does not keep its process alive', async () => {
     await core.start()
     console.log((await fetch(core.url + '/hello')).status)
   `)
-  const { stdout } = await promisify(execFile)(process.execPath, [program], { timeout: 20_000 })
+  const { stdout } = await promisify(execFile)(process.execPath, [program], { timeout: 50_000 })
   expect(stdout).toBe('200\n')
 })

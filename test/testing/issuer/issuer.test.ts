@@ -184,7 +184,7 @@ it.each([
     ${ending}
     console.log('done')
   `)
-  const { stdout } = await promisify(execFile)(process.execPath, [program], { timeout: 20_000 })
+  const { stdout } = await promisify(execFile)(process.execPath, [program], { timeout: 50_000 })
   expect(stdout).toBe('done\n')
 })
 

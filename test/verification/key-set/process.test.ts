@@ -18,7 +18,7 @@ it.each<[string, Behaviour]>([
 ])('a key set that is left open does not hold the process open: %s', async (state, behaviour) => {
   const server = await openKeySetServer(behaviour)
   const command = [child, state, server.url, JSON.stringify(document)]
-  const run = promisify(execFile)(process.execPath, command, { timeout: 15_000 })
+  const run = promisify(execFile)(process.execPath, command, { timeout: 50_000 })
   const told = state === 'failed' ? 'ServiceAuthError\nleft\n' : 'left\n'
   expect(await run).toMatchObject({ stdout: told, stderr: '' })
 })

@@ -26,7 +26,7 @@ it('a caller outlasts a rotation while ten tokens a second name random keys', as
     await issuer.close()
   })
   await auth.ready()
-  await expect.poll(() => [...seen].sort(), { timeout: 5000 }).toEqual([401, 503])
+  await expect.poll(() => [...seen].sort(), { timeout: 20_000 }).toEqual([401, 503])
 
   issuer.rotate()
   const call = serviceFetch({ token: async () => issuer.token() }, { origins: [url] })
@@ -36,4 +36,4 @@ it('a caller outlasts a rotation while ten tokens a second name random keys', as
   expect(statuses.slice(0, -1)).toEqual(statuses.slice(1).map(() => 503))
   expect(statuses.length).toBeGreaterThan(1)
   await sleep(200)
-}, 30_000)
+})

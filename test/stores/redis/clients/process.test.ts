@@ -30,7 +30,7 @@ const [REACHED, UNREACHED] = [
 /** What the stores and denylists of a process reached, and how long it then waited until it ended. */
 async function run(library: string, ports: Record<string, number | undefined>) {
   const command = [child, library, JSON.stringify(ports)]
-  const { stdout } = await promisify(execFile)(process.execPath, command, { timeout: 30_000 })
+  const { stdout } = await promisify(execFile)(process.execPath, command, { timeout: 50_000 })
   const [used = '', idleMs] = stdout.split('\n')
   return { used: JSON.parse(used), idleMs: Number(idleMs) }
 }

@@ -138,7 +138,7 @@ describe.each(CHOSEN_LIBRARIES)('a server unreachable, through $library', ({ con
     await proxy.restore()
     await untilRefused(refusing, 'orders')
     await refusing.ready()
-  }, 40_000)
+  })
 })
 
 describe('a server that answers otherwise', () => {
@@ -157,7 +157,7 @@ describe('a server that answers otherwise', () => {
     await reloading
     await desk.deny(BILLING, PATIENTLY)
     await untilRefused(receiver, 'billing')
-  }, 40_000)
+  })
 
   it('cut off from its replicas: stale, until a report is taken again', async () => {
     const server = await ownRedis()
@@ -171,7 +171,7 @@ describe('a server that answers otherwise', () => {
     await server.command('CONFIG', 'SET', 'min-replicas-to-write', '0')
     await untilState(receiver, 'fresh')
     await untilState(cold, 'fresh')
-  }, 30_000)
+  })
 
   it('full: it still tells what is denied', async () => {
     const server = await ownRedis()
@@ -180,7 +180,7 @@ describe('a server that answers otherwise', () => {
     await sleep(7000)
     await untilState(receiver, 'fresh')
     await expect(desk.deny(BILLING)).rejects.toThrow(/nothing was written: .*OOM/)
-  }, 30_000)
+  })
 
   const target = JSON.stringify([ISSUER, 'caller', 'x'])
   const DAMAGES: Record<string, [string, string, ...string[]]> = {
@@ -218,7 +218,7 @@ describe('a server that answers otherwise', () => {
     const server = await ownRedis()
     const names = Object.keys(DAMAGES)
     await Promise.all(names.map((name) => expectHeldThroughDamage(name, server)))
-  }, 30_000)
+  })
 
   it('damaged receivers are no receivers', async () => {
     const server = await ownRedis()
@@ -263,7 +263,7 @@ describe('a list that is lost', () => {
     expect(heard.filter(({ type }) => type === 'regressed')).toEqual([
       { type: 'regressed', kept: 1 },
     ])
-  }, 30_000)
+  })
 
   it('by a server that has gone back to older data and a clock behind, likewise', async () => {
     const server = await ownRedis()
@@ -281,7 +281,7 @@ describe('a list that is lost', () => {
     expect(receiver.health()).toMatchObject({ regressed: true, entries: 3 })
     await desk.deny(entryOf({ kind: 'key', value: 'd-1' }), PATIENTLY)
     await until('it is there again', async () => receiver.health().regressed === undefined)
-  }, 30_000)
+  })
 
   it('an allow ends what only receivers hold, however far behind the server’s clock is', async () => {
     const server = await ownRedis()
@@ -298,7 +298,7 @@ describe('a list that is lost', () => {
     await until('it has reported again', async () => (await desk.receivers()).length === 1)
     expect((await desk.allow(ALLOW_ORDERS, PATIENTLY)).version).toBeGreaterThan(ahead)
     await untilAccepted(receiver, 'orders')
-  }, 30_000)
+  })
 })
 
 describe.each(CHOSEN_LIBRARIES)('a write whose reply is lost, through $library', ({ connect }) => {

@@ -40,7 +40,7 @@ async function answersAfterThaw({ before, during }: Freeze): Promise<number[]> {
   const target = { issuer: issuer.url, kind: 'caller', value: 'billing' } as const
   let answers: number[] = []
   for (let thaws = 0; thaws < MOST_THAWS && !isDeepStrictEqual(answers, REFUSED); thaws++) {
-    await vi.waitFor(async () => expect(await call()).toBe(204), { timeout: 5000 })
+    await vi.waitFor(async () => expect(await call()).toBe(204), { timeout: 20_000 })
     await before?.(proxy)
     child.kill('SIGSTOP')
     await sleep(FROZEN_MS / 2)
@@ -140,7 +140,7 @@ describe('catchUp', () => {
     const startedAt = performance.now()
     await receiver.catchUp?.()
     expect(performance.now() - startedAt).toBeGreaterThan(100)
-    expect(performance.now() - startedAt).toBeLessThan(450)
+    expect(performance.now() - startedAt).toBeLessThan(1000)
     expect(refuses(receiver, 'early')).toBe(true)
     expect(receiver.catchUp?.()).toBeUndefined()
   })

@@ -75,4 +75,4 @@ it('a receiver that is cut off while it comes back is not said to apply what it 
   await proxy.restore()
   await untilRefused(receiver, 'two')
   await until('it says so', async () => (await desk.receivers())[0]?.version === version)
-}, 30_000)
+})

@@ -6,10 +6,10 @@ import { bodyAbout, type Endpoint, legacyUser, newId, openEndpoint, PASSWORD_LOG
 
 /** For what comes before the part that hangs, also on a busy machine. */
 const LONG_ENOUGH_MS = 3000
-const PEOPLE = 150
+const PEOPLE = 50
 const CALLS_EACH = 12
 const AT_ONCE = 40
-const COMMITS_BETWEEN_DEATHS = 15
+const COMMITS_BETWEEN_DEATHS = 5
 const RETRY_PAUSE_MS = 500
 const MAX_PAUSE_MS = 10
 const RETRIES = 100

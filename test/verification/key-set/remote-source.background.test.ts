@@ -104,10 +104,12 @@ it('comes back by itself after a sleep of the machine that it did not survive', 
 it('is not fetched any more once it is closed', async () => {
   const { keySet, asked } = keySetOn(() => ok())
   await keySet.ready()
+  // Tests of other files in this process may have timers of their own.
+  const timers = vi.getTimerCount()
   keySet.close()
+  expect(vi.getTimerCount()).toBe(timers - 1)
   await vi.advanceTimersByTimeAsync(7200 * SECOND)
   expect(asked).toHaveLength(1)
-  expect(vi.getTimerCount()).toBe(0)
 })
 
 it('does not spin on a clock that stands still just before the refresh', async () => {

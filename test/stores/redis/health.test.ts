@@ -30,7 +30,7 @@ it.each<[string, (store: Store) => Promise<unknown>]>([
   ['settle', (store) => store.settle({ ...requestFor(), fence: 1 }, { type: 'abandoned' })],
   ['check', (store) => store.check()],
 ])('each call tells how it is: %s', async (_, ask) => {
-  const { store } = openStore(server)
+  const { store } = openStore(server, { timeoutMs: 1000 })
   await ask(store)
   expect(store.health()).toEqual({ state: 'up' })
   server.pause()
@@ -64,7 +64,7 @@ it.each<[string, RedisConfig, RedisStoreOptions, RedisOptions]>([
   ['has a wrong password', { requirepass: 'right' }, {}, { password: 'wrong' }],
   ['too few replicas acknowledge', {}, { replicas: { min: 1, timeoutMs: 50 } }, {}],
 ])('a call that %s is a fault of the server', async (_, config, options, client) => {
-  const { store } = openStore(await ownRedis(config), options, client)
+  const { store } = openStore(await ownRedis(config), { timeoutMs: 5000, ...options }, client)
   await fail(store)
   expect(store.health()).toMatchObject({ state: 'down', lastError: 'server' })
   expect(JSON.stringify(store.health())).not.toContain('wrong')

@@ -40,6 +40,8 @@ const OF_THE_SYSTEM = [
   'test/sdk/accept-one-of.test.ts',
   'test/simulation/all-stories.test.ts',
   'test/stores/redis/{denylist/faults,denylist/topologies,connection/{replicated-runs,sentinel}}.test.ts',
+  // A process for each library of Redis.
+  'test/stores/redis/clients/process.test.ts',
   'test/stores/postgres/{answers-on-the-wire,check,ended-by-handler,missing-key,pools,races}.test.ts',
   // On each library of Postgres.
   'test/stores/postgres/{late-use,server-failures,silent-replies}.test.ts',
@@ -50,8 +52,8 @@ const OF_THE_SYSTEM = [
   'test/support/secret-search/*.test.ts',
   'test/support/core/**/*.test.ts',
   'test/support/process/*.test.ts',
-  // A caller that waits for the budget of fetches: ten seconds.
-  'test/verification/key-set/rotation-in-a-flood.test.ts',
+  // Twelve thousand requests, and a caller that waits for the budget of fetches: ten seconds.
+  'test/verification/key-set/{flood,rotation-in-a-flood}.test.ts',
 ]
 
 /** Packages bring tests of their own. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import express from 'express'
 import { requireSingleUse } from 'express-service-auth'
+import { singleUseStoreCases } from 'express-service-auth/testing'
 import { Client, type Pool } from 'pg'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { hearIdempotency } from '../../support/observe/idempotency-events.js'
@@ -12,6 +13,7 @@ import {
   openCoupled,
 } from '../../support/receiver/coupled-receiver.js'
 import { call, newKey } from '../../support/receiver/order-calls.js'
+import { testCases } from '../../support/stores/store-cases.js'
 import { until } from '../../support/until.js'
 import { withResolvers } from '../../support/with-resolvers.js'
 
@@ -254,6 +256,10 @@ it('the row outlives exp and the tolerance', async () => {
   expect(beyond).toBeLessThan(180)
   expect(await receiver.store.sweep()).toBe(0)
   expect(await usedTokens()).toBe(1)
+})
+
+describe('consume', () => {
+  testCases(singleUseStoreCases(async () => (await openSingle()).store))
 })
 
 it('requireSingleUse with the same store burns a token by its first try', async () => {

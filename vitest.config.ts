@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, import.meta.url))
 
@@ -71,6 +72,17 @@ const TEMPORARY_HOME = 'test/support/run/temporary-home.ts'
 /** Learns what secrets a test file sends, and fails it when one comes out. */
 const SEARCH_FOR_SECRETS = 'test/support/secret-search/setup.ts'
 
+/** Files of half a minute. */
+const LONG = /\/(all-stories|leased|coupled|silent-replies|process|sentinel)\.test\.ts$/
+
+/** Begins with the long files: at the end each would run alone. */
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => (LONG.test(moduleId) ? 0 : 1)
+    return (await super.sort(files)).sort((one, other) => rank(one) - rank(other))
+  }
+}
+
 /** How the tests of the code run. */
 const OF_THE_CODE = {
   // Half of the processor time went into a process for each file.
@@ -84,6 +96,7 @@ export default defineConfig({
   test: {
     // Most tests wait for servers more than they work.
     maxWorkers: 3 * availableParallelism(),
+    sequence: { sequencer: LongFirst },
     // A busy machine makes everything take longer; what hangs hangs for good.
     testTimeout: 60_000,
     hookTimeout: 120_000,

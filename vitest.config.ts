@@ -72,10 +72,10 @@ const TEMPORARY_HOME = 'test/support/run/temporary-home.ts'
 /** Learns what secrets a test file sends, and fails it when one comes out. */
 const SEARCH_FOR_SECRETS = 'test/support/secret-search/setup.ts'
 
-/** Files of half a minute. */
-const LONG = /\/(all-stories|leased|coupled|silent-replies|process|sentinel)\.test\.ts$/
+/** They run for long, and are short to read: a clean clone begins with the largest files, and these would end it alone. */
+const LONG =
+  /\/(simulation\/(all-stories|leased|coupled)|silent-replies|clients\/process|sentinel)\.test\.ts$/
 
-/** Begins with the long files: at the end each would run alone. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification): number => (LONG.test(moduleId) ? 0 : 1)

@@ -53,7 +53,7 @@ describe('a secret among the arguments', () => {
     (text) => {
       const startedAt = performance.now()
       isRefused(text.repeat(80_000 / text.length))
-      expect(performance.now() - startedAt).toBeLessThan(2000)
+      expect(performance.now() - startedAt).toBeLessThan(200)
     },
   )
 })

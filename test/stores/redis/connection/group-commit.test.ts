@@ -23,7 +23,7 @@ import {
 } from '../kit.js'
 
 const REPLICAS = { min: 1, timeoutMs: 200 }
-const SLACK_MS = 1000
+const SLACK_MS = 400
 
 let primary: RedisServer
 let replica: RedisServer

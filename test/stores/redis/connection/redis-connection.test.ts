@@ -22,7 +22,7 @@ import {
 
 const TIMEOUT_MS = 250
 /** What a busy machine may add to a wait. */
-const SLACK_MS = 1000
+const SLACK_MS = 400
 
 const server = await sharedRedis()
 
